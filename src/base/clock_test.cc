@@ -1,0 +1,28 @@
+#include "base/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+TEST(SystemClock, StartsAtWallTimeAndNeverStepsBack) {
+  SystemClock clock;
+  std::int64_t last_us = clock.now_us();
+  EXPECT_GT(last_us, 1'700'000'000'000'000);  // later than 2023: it is an epoch, not an uptime
+  for (int i = 0; i < 10'000; ++i) {
+    const std::int64_t now_us = clock.now_us();
+    ASSERT_GE(now_us, last_us);
+    last_us = now_us;
+  }
+}
+
+TEST(ManualClock, MovesOnlyWhenTold) {
+  ManualClock clock(1'000);
+  clock.advance(500);
+  EXPECT_EQ(clock.now_us(), 1'500);
+  clock.set(200);
+  EXPECT_EQ(clock.now_us(), 200);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <expected>
+#include <string>
+
+namespace sluice {
+
+// What went wrong, in the words a caller gets to read. A denial is not an error.
+enum class ErrorCode {
+  kInvalidArgument,     // the caller's input is wrong; `field` says where (HTTP 400, INVALID_ARGUMENT)
+  kPolicyNotFound,      // an explicit policy_id that does not exist (HTTP 400, NOT_FOUND)
+  kFailedPrecondition,  // e.g. same request_id, other payload (HTTP 422, FAILED_PRECONDITION)
+  kUnavailable,         // the store gave no answer and no failure rule applies (HTTP 503, UNAVAILABLE)
+  kInternal,            // our fault (HTTP 500, INTERNAL)
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;  // one sentence that says what to do
+  std::string field;    // "tokens", "checks[3].key", "policies[0].limits[1].rate"; may be empty
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> invalid(std::string field, std::string message) {
+  return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message), std::move(field)});
+}
+
+}  // namespace sluice

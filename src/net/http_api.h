@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// What the network layer hands to an application, and what it takes back. No sockets, no nghttp2, no Asio
+// in this file: doors and their tests include it and nothing else of net/.
+namespace sluice::net {
+
+struct Header {
+  std::string_view name;  // lower case, without the colon
+  std::string_view value;
+};
+
+// A complete request, of HTTP/1.1 or HTTP/2. Views live until the answer is finished or `handle_http` returns
+// with the exchange deferred, whichever is first.
+struct HttpRequest {
+  std::string_view method;  // "POST"
+  std::string_view path;    // "/v1/authorize", still percent-encoded, without the query
+  std::string_view query;   // "tenant=a&key=b", without the question mark
+  std::span<const Header> headers;
+  std::string_view body;
+  std::string_view peer_address;  // "127.0.0.1" or "::1"
+
+  // The first header of that name, or an empty view. REQUIRES: name is lower case.
+  std::string_view header(std::string_view name) const {
+    for (const Header& h : headers)
+      if (h.name == name) return h.value;
+    return {};
+  }
+};
+
+// The answer to a request. The object belongs to the connection and is reused: no allocation once warm.
+// `content-length`, `date` and connection management are the network layer's business.
+struct HttpResponse {
+  int status = 200;
+  std::string_view content_type = "application/json";  // must be a literal
+  std::vector<std::pair<std::string, std::string>> headers;  // lower-case names
+  std::string body;
+};
+
+// gRPC status codes by their standard numbers.
+enum class GrpcCode : int {
+  kOk = 0, kCancelled = 1, kUnknown = 2, kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5,
+  kPermissionDenied = 7, kResourceExhausted = 8, kFailedPrecondition = 9, kOutOfRange = 11,
+  kUnimplemented = 12, kInternal = 13, kUnavailable = 14, kUnauthenticated = 16,
+};
+
+struct GrpcStatus {
+  GrpcCode code = GrpcCode::kOk;
+  std::string message;      // sent percent-encoded as grpc-message
+  std::string details_bin;  // serialized google.rpc.Status, sent as grpc-status-details-bin; may be empty
+};
+
+// What a gRPC method gets to know about its caller. Views live as long as those of HttpRequest.
+struct GrpcContext {
+  std::string_view path;  // "/sluice.v1.RateLimiter/CheckAndIncrement"
+  std::span<const Header> metadata;  // `-bin` values are decoded already
+  std::string_view peer_address;
+  std::int64_t deadline_us = 0;  // on the loop's monotonic clock; 0: none
+};
+
+// A streaming call, from the application's side. Lives on one loop thread; all calls are made there.
+class GrpcStream {
+ public:
+  virtual ~GrpcStream() = default;
+  virtual void send(std::string_view message) = 0;
+  virtual void finish(const GrpcStatus& status) = 0;  // nothing may be sent after it
+};
+
+// What the application does during a streaming call. Destroyed when the call has ended, for whatever reason.
+class GrpcStreamHandler {
+ public:
+  virtual ~GrpcStreamHandler() = default;
+  virtual void on_message(std::string_view message) = 0;
+  virtual void on_half_close() = 0;
+};
+
+// The program behind the network: one instance per loop thread, called only from that thread, so it needs
+// no locks. It answers at once, or keeps the `Later` of an exchange and answers from the same thread later.
+class Application {
+ public:
+  virtual ~Application() = default;
+
+  // Finishes an answer that `defer()` postponed. Calling it after the client has gone is harmless.
+  using HttpLater = std::function<void(HttpResponse&&)>;
+  using GrpcLater = std::function<void(const GrpcStatus&, std::string_view message)>;
+
+  // Fills in `response`. To answer later, calls `defer()`, keeps what it returns, and leaves `response` alone;
+  // the request's views end when this function returns.
+  virtual void handle_http(const HttpRequest& request, HttpResponse& response,
+                           const std::function<HttpLater()>& defer) = 0;
+
+  // A unary call: appends the answer's bytes to `reply` and returns the status. To answer later: `defer()` as above.
+  virtual GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
+                                  const std::function<GrpcLater()>& defer) = 0;
+
+  enum class MethodKind { kUnknown, kUnary, kStreaming };
+  virtual MethodKind method_kind(std::string_view path) const = 0;
+
+  // A streaming call has begun. `stream` stays valid until the handler is destroyed.
+  virtual std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) = 0;
+};
+
+}  // namespace sluice::net
