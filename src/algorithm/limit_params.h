@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+enum class Algorithm : std::uint8_t {
+  kGcra,
+  kTokenBucket,
+  kLeakyBucket,
+  kFixedWindow,
+  kSlidingWindow,
+  kSlidingLog,
+};
+
+std::string_view to_string(Algorithm algorithm);                            // "gcra", "token_bucket", …
+std::optional<Algorithm> algorithm_from_string(std::string_view text);
+
+// N per period. 100/s is {100, 1'000'000}.
+struct Rate {
+  std::int64_t count = 0;
+  std::int64_t period_us = 0;
+  friend bool operator==(const Rate&, const Rate&) = default;
+};
+
+// The numbers of one limit in the form the steps want. Immutable once made; thread-safe.
+//
+// gcra, token_bucket and leaky_bucket space units by an interval of period ÷ count. That is rarely whole
+// (30,000/s is 33⅓ µs), so the interval is kept as a whole part and a remainder over `denominator`; adding
+// cost × interval is exact, and no rounding error ever accumulates.
+//
+//   100/m  →  period 60,000,000 ÷ 100 = 600,000 µs  →  interval_us 600,000, interval_remainder 0, denominator 1
+//   30000/s →  1,000,000 ÷ 30,000 = 100 ÷ 3          →  interval_us 33,      interval_remainder 1, denominator 3
+struct LimitParams {
+  Algorithm algorithm = Algorithm::kGcra;
+  Rate rate;
+  std::int64_t capacity = 0;  // burst of the bucket algorithms, N of the window algorithms; 0: always denies
+
+  // Bucket algorithms only. All fractions of a microsecond are over `denominator`.
+  std::int64_t denominator = 1;
+  std::int64_t interval_us = 0;
+  std::int64_t interval_remainder = 0;
+  std::int64_t full_us = 0;  // capacity × interval: how long an empty bucket takes to fill
+  std::int64_t full_remainder = 0;
+
+  bool is_bucket() const { return algorithm <= Algorithm::kLeakyBucket; }
+  friend bool operator==(const LimitParams&, const LimitParams&) = default;
+};
+
+// Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …").
+// `burst` absent: capacity is the rate's count. Refused: negative numbers, counts above kRateMax, periods outside
+// kPeriodUsMin…kPeriodUsMax, a burst on a window algorithm, burst 0 with a rate above 0, a sliding_log above kSlidingLogMax, and whatever
+// could not be computed exactly below 2^53 (no approximation is ever made).
+std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst);
+
+}  // namespace sluice

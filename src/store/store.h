@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "algorithm/step.h"
+#include "base/hash.h"
+#include "store/params_table.h"
+
+namespace sluice {
+
+// One counter to charge: which, by which numbers, how much.
+struct Charge {
+  KeyHash key;
+  ParamsId params = 0;  // of the store's ParamsTable
+  std::int64_t cost = 1;
+  OnDenial on_denial = OnDenial::kFree;
+};
+
+// How near a counter is to its limit. Above 80 % it warns until it falls below 70 % again, so that the
+// answer does not flicker; at 100 % it throttles.
+enum class Pressure : std::uint8_t { kNormal, kWarning, kThrottled };
+
+// What became of one Charge.
+struct ChargeResult {
+  Outcome outcome;
+  Pressure pressure = Pressure::kNormal;
+  std::int64_t denied_cost = 0;  // leaky_bucket only: cost denied since the last admission
+};
+
+// A denial is an answer; only the lack of one is a failure. What "no answer" becomes is the policy's
+// `on_failure` to say, not the store's.
+enum class Verdict : std::uint8_t { kAllowed, kDenied, kNoAnswer };
+
+// A Store owns counters and the clock that decides on them. Thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Charges every counter, or, if any of them denies, none (except those with OnDenial::kCharge). One atomic step:
+  // concurrent calls never see half of it. When the whole is denied, the result of a counter that had room tells its unchanged level.
+  // `now_us` receives the store's time of the decision.
+  // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
+  virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us) = 0;
+
+  // Forgets these counters; returns how many existed, or a negative number for no answer.
+  virtual int reset(std::span<const KeyHash> keys) = 0;
+
+  // A small piece of upkeep (expiry); called often by whoever runs the event loops. Never blocks for long.
+  virtual void tend() {}
+
+  struct Stats {
+    std::uint64_t keys = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_max = 0;
+    std::uint64_t expired = 0;
+    std::uint64_t evicted_idle = 0;
+    std::uint64_t evicted_in_use = 0;
+    std::uint64_t evicted_over_limit = 0;
+  };
+  virtual Stats stats() const = 0;
+};
+
+}  // namespace sluice
