@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "policy/model.h"
+#include "store/params_table.h"
+
+namespace sluice {
+
+// A limit, ready for the hot path.
+struct CompiledLimit {
+  KeyHash identity;  // of policy id, limit name and dimensions: counters survive new versions, not a new meaning
+  ParamsId params = 0;
+  LimitParams numbers;
+  bool required = false;
+  bool count_denied = false;
+  std::uint32_t index = 0;  // position in the policy, for `limiting_index`
+  std::string name;
+  std::vector<std::string> per;
+};
+
+struct CompiledTier {
+  std::string name;
+  std::vector<CompiledLimit> limits;
+};
+
+struct CompiledPolicy {
+  Policy source;
+  std::uint32_t index = 0;    // position in the snapshot, for counters
+  std::string version_text;   // "api.read#47"
+  bool has_rollout = false;   // source.rollout is not the default
+  std::vector<CompiledLimit> limits;
+  std::vector<CompiledTier> tiers;
+
+  // The limits of that tier, or the plain ones if the policy knows no such tier.
+  std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;
+  // What a request to `resource` costs when it names no cost: by the cost map (exact, else the most specific pattern), else 1.
+  std::int64_t cost_of(std::string_view resource) const;
+};
+
+// Decides whether a policy under rollout applies to the request at hand; asked only about such policies.
+class RolloutFilter {
+ public:
+  virtual bool applies(const CompiledPolicy& policy) const = 0;
+
+ protected:
+  ~RolloutFilter() = default;
+};
+
+// What applies to a request: the most specific policy, and every `always` policy that matches. Reusable, so that
+// matching allocates nothing once warm.
+struct Matches {
+  std::vector<const CompiledPolicy*> policies;  // the specific one first, if any
+};
+
+class PolicyIndex;
+
+// All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.
+//
+//   auto snapshot = Snapshot::compile(policies, params);
+//   if (!snapshot) return report(snapshot.error());   // nothing has changed
+//   (*snapshot)->match("search-service", "/search", filter, matches);
+class Snapshot {
+ public:
+  // Fails on duplicate ids and on two policies for the same tenant and pattern of which none is `always`.
+  static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params);
+  ~Snapshot();
+
+  // The policy of that id, or null.
+  const CompiledPolicy* find(std::string_view id) const;
+
+  // Exact tenant before any tenant; then exact resource, then segments, then the longest prefix, then no resource.
+  // The cost depends on the length of the resource, never on the number of policies.
+  void match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter, Matches& out) const;
+
+  // Only the `always` policies; for requests that name their policy themselves.
+  void match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter, Matches& out) const;
+
+  std::span<const CompiledPolicy> policies() const { return policies_; }
+
+ private:
+  Snapshot();
+  std::vector<CompiledPolicy> policies_;
+  std::unique_ptr<PolicyIndex> index_;
+};
+
+}  // namespace sluice
