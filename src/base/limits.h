@@ -30,6 +30,9 @@ inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a l
 inline constexpr std::int64_t kSlidingLogMax = 4096;                      // N of a sliding_log limit
 inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;          // see store/params_table.h
 
+// What we show.
+inline constexpr std::size_t kMetricPoliciesMax = 1000;  // label values; the rest is "other"
+
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;
 

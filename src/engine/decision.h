@@ -12,7 +12,7 @@ namespace sluice {
 enum class Reason : std::uint8_t {
   kOk,
   kLimited,           // a limit has no room for the cost now
-  kNever,             // the cost is larger than a limit will ever hold
+  kTooLarge,          // the cost is larger than a limit will ever hold
   kNoPolicy,          // allowed: nothing is said about this request
   kNoLimit,           // allowed: every limit was skipped for lack of a dimension
   kShadow,            // allowed: a shadow policy would have denied

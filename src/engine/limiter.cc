@@ -149,7 +149,7 @@ Decision Limiter::decide(const Applied& enforced, std::int64_t now_us) const {
   decision.policy = decision.tightest->policy;
   if (!decision.allowed)
     decision.reason =
-        decision.tightest->result.outcome.retry_after_us == kNever ? Reason::kNever : Reason::kLimited;
+        decision.tightest->result.outcome.retry_after_us == kNever ? Reason::kTooLarge : Reason::kLimited;
   return decision;
 }
 
