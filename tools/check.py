@@ -174,15 +174,15 @@ def pragma_once(repo):
 @rule
 def only_about_itself(repo):
     machine = re.compile(r"(?<![\w.*}])/(?:work|root|home/\w+)/|/tmp/wt\b")
-    registry = re.compile(r"\b(?:deb\.debian\.org|security\.debian\.org|(?:files\.)?python(?:hosted)?\.org/(?:simple|packages)|"
-                          r"pypi\.org|registry\.npmjs\.org|proxy\.golang\.org|(?:static\.|index\.)?crates\.io|"
+    registry = re.compile(r"\b(?:(?:deb|security|snapshot)\.debian\.org|files\.pythonhosted\.org|pypi\.org|"
+                          r"registry\.npmjs\.org|proxy\.golang\.org|(?:static\.|index\.)?crates\.io|"
                           r"repo1?\.maven(?:\.apache)?\.org|docker\.io|ghcr\.io|quay\.io)\b")
     for path in repo.files.keys() - ABOUT_RULES:
         for number, line in repo.lines(path):
             if found := machine.search(line):
                 yield path, number, f"'{found[0]}' exists on one machine only; use a relative path"
             if found := registry.search(line):
-                yield path, number, f"'{found[0]}': name the package, not the registry; that is each machine's own setting"
+                yield path, number, f"'{found[0]}': name the package; the registry is each machine's own setting"
 
 
 @rule
@@ -204,13 +204,14 @@ def requirements_have_tests(repo):
         for name in named:
             if not repo.exists(name):
                 yield path, number, f"{name} does not exist"
-        if not any(repo.exists(name) and re.search(r"_test\.\w+$|^tests/|/test_\w+\.py$|^bench/", name) for name in named):
+        if not any(repo.exists(name) and re.search(r"_test\.\w+$|^tests/|^bench/", name) for name in named):
             yield path, number, "name a test file that proves this row"
 
 
 def anchors(text):
     """The fragments that a renderer gives to the headings of a Markdown text."""
-    headings = re.findall(r"^#+ +(.+?)\s*$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ +(.+?)\s*$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

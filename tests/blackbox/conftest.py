@@ -90,5 +90,6 @@ def tool():
     """tool("curl", "-s", url) runs a program to its end: .returncode, .stdout, .stderr (text)."""
     def run(name, *arguments, timeout_s=60, **options):
         assert shutil.which(name), f"{name} is not installed; run `make deps`"
-        return subprocess.run([name, *map(str, arguments)], capture_output=True, text=True, timeout=timeout_s, **options)
+        command = [name, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, **options)
     return run

@@ -1,4 +1,4 @@
-"""The harness itself, tried on a stand-in server: a harness that notices nothing would make every other test worthless."""
+"""The harness itself, tried on a stand-in server: a harness that notices nothing makes every other test worthless."""
 
 import os
 import pathlib
@@ -69,7 +69,13 @@ def test_a_server_that_cannot_start_is_reported_with_its_log(tmp_path):
 def test_a_server_that_never_listens_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(server_module, "START_SECONDS", 0.2)
     started = []
-    monkeypatch.setattr(server_module.subprocess, "Popen", lambda *a, _real=subprocess.Popen, **k: started.append(_real(*a, **k)) or started[0])
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(server_module.subprocess, "Popen", Watched)
     with pytest.raises(TimeoutError):
         Server(tmp_path, args=["--misbehave", "silent"])
     assert gone(started[0].pid)
@@ -141,7 +147,9 @@ def test_stubs_come_from_the_proto_files(tmp_path):
     ask, reply = api.message("grpc.health.v1.Ask"), api.message("grpc.health.v1.Reply")
     assert api.enum("grpc.health.v1.Mood") == {"CALM": 0, "BUSY": 1}
 
-    def answer(request, _):
+    def answer(request, context):
+        if not request.name:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "who?")
         return reply(text=f"{request.name} {request.cost} {dict(request.dimensions)}", mood=1)
 
     def watch(request, _):
@@ -162,8 +170,8 @@ def test_stubs_come_from_the_proto_files(tmp_path):
             assert (message.mood, call.code()) == (1, grpc.StatusCode.OK)
             assert [one.text for one in oracle.Watch(name="w")] == ["w", "end"]
             with pytest.raises(grpc.RpcError) as error:
-                oracle.Answer(name="a", timeout=0)
-            assert error.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+                oracle.Answer(cost=1)
+            assert (error.value.code(), error.value.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "who?")
     finally:
         backend.stop(None).wait()
 

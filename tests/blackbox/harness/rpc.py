@@ -19,7 +19,8 @@ class Api:
         if not protos:
             raise FileNotFoundError(f"no .proto files below {proto_root}")
         output = pathlib.Path(scratch) / "api.pb"
-        subprocess.run(["protoc", "-I", str(proto_root), "--include_imports", f"--descriptor_set_out={output}", *protos], check=True)
+        subprocess.run(["protoc", "-I", str(proto_root), "--include_imports", f"--descriptor_set_out={output}",
+                        *protos], check=True)
         files = descriptor_pb2.FileDescriptorSet.FromString(output.read_bytes())
         self._pool = descriptor_pool.DescriptorPool()
         self._factory = message_factory.MessageFactory(self._pool)
@@ -51,9 +52,10 @@ class Stub:
         for method in service.method:
             request = api.message(method.input_type.lstrip("."))
             answer = api.message(method.output_type.lstrip("."))
-            kind = ("stream" if method.client_streaming else "unary") + "_" + ("stream" if method.server_streaming else "unary")
-            call = getattr(channel, kind)(f"/{service_name}/{method.name}", request_serializer=request.SerializeToString,
-                                          response_deserializer=answer.FromString)
+            kind = {False: "unary", True: "stream"}
+            connect = getattr(channel, f"{kind[method.client_streaming]}_{kind[method.server_streaming]}")
+            call = connect(f"/{service_name}/{method.name}", request_serializer=request.SerializeToString,
+                           response_deserializer=answer.FromString)
             setattr(self, method.name, _Method(call, request, method.client_streaming))
 
 
@@ -61,21 +63,21 @@ class _Method:
     def __init__(self, call, request, takes_stream):
         self._call, self._request, self._takes_stream = call, request, takes_stream
 
-    def __call__(self, message=None, *, timeout=30, metadata=None, compression=None, **fields):
-        return self._call(self._made(message, fields), timeout=timeout, metadata=metadata, compression=compression)
+    def __call__(self, message=None, **fields):
+        return self._invoke(self._call, message, **fields)
 
-    def with_call(self, message=None, *, timeout=30, metadata=None, compression=None, **fields):
+    def with_call(self, message=None, **fields):
         """Returns (answer, call); call.initial_metadata() and call.trailing_metadata() hold the headers."""
-        return self._call.with_call(self._made(message, fields), timeout=timeout, metadata=metadata, compression=compression)
+        return self._invoke(self._call.with_call, message, **fields)
 
-    def future(self, message=None, *, timeout=30, metadata=None, compression=None, **fields):
-        return self._call.future(self._made(message, fields), timeout=timeout, metadata=metadata, compression=compression)
+    def future(self, message=None, **fields):
+        return self._invoke(self._call.future, message, **fields)
 
-    def _made(self, message, fields):
-        if self._takes_stream or message is not None:
-            assert not fields, "give a message or fields, not both"
-            return message
-        return self._request(**fields)
+    def _invoke(self, call, message, timeout=30, metadata=None, compression=None, **fields):
+        assert message is None or not fields, "give a message or fields, not both"
+        assert message is not None or not self._takes_stream, "give an iterator of messages"
+        request = self._request(**fields) if message is None else message
+        return call(request, timeout=timeout, metadata=metadata, compression=compression)
 
 
 def open_channel(address, **options):

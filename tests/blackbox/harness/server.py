@@ -94,7 +94,8 @@ class Server:
             alive = self.running  # asked before reading: a line written just before the end must be seen
             found = re.search(pattern, self.log())
             if not found and not alive:
-                raise RuntimeError(f"the server ended with {self.process.returncode} before it logged {pattern!r}:\n{self.log()}")
+                status = self.process.returncode
+                raise RuntimeError(f"the server ended with {status} before it logged {pattern!r}:\n{self.log()}")
             return found
         return wait_until(look, seconds, f"{pattern!r} in the log:\n{self.log()}")
 
