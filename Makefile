@@ -1,5 +1,8 @@
 # Everything a developer does with Sluice. `make help` lists it.
 
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
 LISTEN   ?= 127.0.0.1:8080
 POLICIES ?= examples/policies.yaml
 ARGS     ?=
