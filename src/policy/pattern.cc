@@ -30,7 +30,7 @@ std::unexpected<std::string> bad(std::string_view text, std::string_view why) {
 
 std::string Pattern::canonical() const {
   std::string text;
-  for (const auto& segment : segments) text.append(segment ? *segment : "*").append("/");
+  for (const auto& segment : segments) text.append(segment ? *segment : "{}").append("/");
   if (kind == Kind::kPrefix) return text.append(last_prefix).append("*");
   if (!text.empty()) text.pop_back();
   return text;

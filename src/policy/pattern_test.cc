@@ -72,7 +72,7 @@ TEST(Pattern, SameMeaningSameCanonicalText) {
   EXPECT_EQ(parse_pattern("/users/{id}/x")->canonical(), parse_pattern("/users/*/x")->canonical());
   EXPECT_EQ(parse_pattern("/users/{id}/*")->canonical(), parse_pattern("/users/{name}/*")->canonical());
   EXPECT_EQ(parse_pattern("*")->canonical(), parse_pattern("")->canonical());
-  EXPECT_NE(parse_pattern("/users/*")->canonical(), parse_pattern("/users/{id}")->canonical() + "/");
+  EXPECT_NE(parse_pattern("/users/*")->canonical(), parse_pattern("/users/{id}")->canonical());
   EXPECT_NE(parse_pattern("/a")->canonical(), parse_pattern("/a/")->canonical());
   EXPECT_NE(parse_pattern("/")->canonical(), parse_pattern("")->canonical());
 }
