@@ -52,7 +52,7 @@ TEST(Payload, HttpCheckIsOneCompleteRequest) {
       Payload::http_check({.policy_id = "", .tenant = "a\"b", .resource = "/r", .dimension = "key"}, "h:1");
   EXPECT_EQ(render(payload, 7),
             "POST /v1/ratelimit/check HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\n"
-            "Content-Length: 58\r\n\r\n"
+            "Content-Length: 55\r\n\r\n"
             R"({"tenant_id":"a\"b","resource":"/r","key":"k000000007"})");
 }
 

@@ -40,8 +40,14 @@ void Worker::run() {
     reopen_lost(now_us);
     wait_and_handle(now_us);
   }
+  // What was meant for the window is still sent, and answers are awaited.
+  const std::int64_t end_us = window_.end_us.load(std::memory_order_relaxed);
   const std::int64_t last_us = now_us + kGraceUs;
-  for (; now_us < last_us && anything_pending(); now_us = clock_.now_us()) wait_and_handle(now_us);
+  for (; now_us < last_us; now_us = clock_.now_us()) {
+    if (schedule_.open_loop()) start_due(end_us - 1);
+    if (!anything_pending()) break;
+    wait_and_handle(now_us);
+  }
   give_up();
 }
 
