@@ -17,7 +17,7 @@ enum class Algorithm : std::uint8_t {
   kSlidingLog,
 };
 
-std::string_view to_string(Algorithm algorithm);                            // "gcra", "token_bucket", …
+std::string_view to_string(Algorithm algorithm);  // "gcra", "token_bucket", …
 std::optional<Algorithm> algorithm_from_string(std::string_view text);
 
 // N per period. 100/s is {100, 1'000'000}.
@@ -33,8 +33,8 @@ struct Rate {
 // (30,000/s is 33⅓ µs), so the interval is kept as a whole part and a remainder over `denominator`; adding
 // cost × interval is exact, and no rounding error ever accumulates.
 //
-//   100/m  →  period 60,000,000 ÷ 100 = 600,000 µs  →  interval_us 600,000, interval_remainder 0, denominator 1
-//   30000/s →  1,000,000 ÷ 30,000 = 100 ÷ 3          →  interval_us 33,      interval_remainder 1, denominator 3
+//   100/m   →  period 60,000,000 ÷ 100 = 600,000 µs  →  interval_us 600,000, remainder 0, denominator 1
+//   30000/s →  1,000,000 ÷ 30,000 = 100 ÷ 3          →  interval_us 33,      remainder 1, denominator 3
 struct LimitParams {
   Algorithm algorithm = Algorithm::kGcra;
   Rate rate;
@@ -52,9 +52,14 @@ struct LimitParams {
 };
 
 // Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …").
-// `burst` absent: capacity is the rate's count. Refused: negative numbers, counts above kRateMax, periods outside
-// kPeriodUsMin…kPeriodUsMax, a burst on a window algorithm, burst 0 with a rate above 0, a sliding_log above kSlidingLogMax, and whatever
-// could not be computed exactly below 2^53 (no approximation is ever made).
-std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst);
+// `burst` absent: capacity is the rate's count. A rate of 0 always denies, whatever the burst.
+//
+// Refused: negative numbers, counts and bursts above kRateMax, periods outside kPeriodUsMin…kPeriodUsMax, a
+// burst on a window algorithm, burst 0 with a rate above 0, a sliding_log above kSlidingLogMax, and whatever
+// could not be computed exactly below 2^53 (no approximation is ever made):
+//   full_us < 2^52                                         so that a moment plus a full bucket is below 2^53
+//   capacity × interval_remainder + denominator < 2^53     so that cost × interval never leaves the integers
+std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
+                                                          std::optional<std::int64_t> burst);
 
 }  // namespace sluice

@@ -11,11 +11,14 @@ namespace sluice {
 
 // What a counter remembers: three integers, whose meaning is the algorithm's. All zero is a fresh counter.
 //
-//                         at (53 bits)            first (30 bits)          second
-//   gcra, token_bucket    when it is full again   fraction over denominator  –
-//   leaky_bucket          when it is empty        fraction over denominator  cost denied since the last admission (22 bits, saturates)
-//   fixed_window          index of the window     units in it              –
-//   sliding_window        index of the window     units in it              units in the one before (30 bits)
+//                         at (53 bits)             first (30 bits)              second
+//   gcra, token_bucket    when it is full again    fraction over denominator    –
+//   leaky_bucket          when it is empty         fraction over denominator    cost denied since the last
+//                                                                               admission (22 bits,
+//                                                                               saturates)
+//   fixed_window          index of the window      units in it                  –
+//   sliding_window        index of the window      units in it                  units in the one before (30
+//   bits)
 struct State {
   std::int64_t at = 0;
   std::int64_t first = 0;
@@ -31,16 +34,19 @@ struct LogEntry {
 };
 using Log = std::vector<LogEntry>;
 
-// Limit 10, 6 used, cost 1: allowed, remaining 3. Limit 10, 10 used: denied, remaining 0, retry_after_us until one fits.
+// Limit 10, 6 used, cost 1: allowed, remaining 3. Limit 10, 10 used: denied, remaining 0, retry_after_us
+// until one fits.
 struct Outcome {
   bool allowed = false;
-  std::int64_t remaining = 0;       // whole units left after the step, 0…capacity
-  std::int64_t retry_after_us = 0;  // 0 when allowed; kNever when the cost can never fit; else exactly when it would
+  std::int64_t remaining = 0;  // whole units left after the step, 0…capacity
+  std::int64_t retry_after_us =
+      0;  // 0 when allowed; kNever when the cost can never fit; else exactly when it would
   std::int64_t reset_after_us = 0;  // until the limit is full again
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 inline constexpr std::int64_t kNever = -1;
 inline constexpr std::int64_t kDeniedCostMax = (1 << 22) - 1;
+inline constexpr std::int64_t kWindowUnitsMax = (1 << 30) - 1;  // where the count of a window saturates
 
 // What to do with a cost that does not fit.
 enum class OnDenial : std::uint8_t {
@@ -53,22 +59,32 @@ struct Stepped {
   Outcome outcome;
 };
 
-// Decides `cost` units at `now_us` and returns the state afterwards. Time that went backwards counts as no time
-// at all: nothing is minted, nobody waits longer. Cost 0 is a look: allowed (unless the capacity is 0) and free.
-// REQUIRES: params.algorithm != kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^53.
-Stepped step(const LimitParams& params, const State& state, std::int64_t now_us, std::int64_t cost, OnDenial on_denial = OnDenial::kFree);
+// Decides `cost` units at `now_us` and returns the state afterwards. Keep that state after a denial too: it
+// may hold a charge (kCharge), the denied cost of a leaky_bucket, or a correction for a clock that stepped
+// back.
+//
+// Cost 0 is a look: allowed (unless the capacity is 0) and free. A cost above the capacity is denied with
+// kNever. A clock that steps back mints nothing, and what it can add to a wait is bounded: a bucket is never
+// more than full, a window never more than one window ahead of the clock. REQUIRES: params.algorithm !=
+// kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^52 (the year 2112).
+Stepped step(const LimitParams& params, const State& state, std::int64_t now_us, std::int64_t cost,
+             OnDenial on_denial = OnDenial::kFree);
 
 // The same for the sliding log, in place.
-// REQUIRES: params.algorithm == kSlidingLog.
-Outcome step(const LimitParams& params, Log& log, std::int64_t now_us, std::int64_t cost, OnDenial on_denial = OnDenial::kFree);
+// REQUIRES: params.algorithm == kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^52.
+Outcome step(const LimitParams& params, Log& log, std::int64_t now_us, std::int64_t cost,
+             OnDenial on_denial = OnDenial::kFree);
 
-// True when the state decides exactly as a fresh one would from now on: it can be forgotten.
+// True when the state decides exactly as a fresh one would from now on: it can be forgotten. (The denied cost
+// of a leaky_bucket decides nothing; it goes with the rest.)
 bool is_fresh(const LimitParams& params, const State& state, std::int64_t now_us);
 bool is_fresh(const LimitParams& params, const Log& log, std::int64_t now_us);
 
-// The numbers of a limit have changed: the state that means the same consumption under the new ones, rounded up to
-// whole units and never more than full. A raised limit helps at once; a lowered one denies until consumption fits.
-// REQUIRES: neither is a sliding log. Another family of algorithm (bucket ↔ window): consumption carries over all the same.
+// The numbers of a limit have changed: the state that means the same consumption under the new ones, in whole
+// units (rounded up) and never more than full. A raised limit helps at once; a lowered one denies until
+// consumption fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their level,
+// windows of the same algorithm and period their counts. Another family (bucket ↔ window): consumption
+// carries over all the same. REQUIRES: neither is a sliding log.
 State migrate(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us);
 
 }  // namespace sluice

@@ -8,12 +8,13 @@
 namespace sluice {
 
 // A check.
-inline constexpr std::size_t kKeyBytesMax = 256;         // one dimension's value
-inline constexpr std::size_t kNameBytesMax = 128;        // policy ids, limit names, dimension names, tenants' patterns
+inline constexpr std::size_t kKeyBytesMax = 256;  // one dimension's value
+inline constexpr std::size_t kNameBytesMax =
+    128;  // policy ids, limit names, dimension names, tenants' patterns
 inline constexpr std::size_t kResourceBytesMax = 2048;
 inline constexpr std::size_t kRequestIdBytesMax = 128;
-inline constexpr std::size_t kDimensionsMax = 16;        // in one request
-inline constexpr std::size_t kLimitsPerCheckMax = 32;    // of all policies that apply to one request
+inline constexpr std::size_t kDimensionsMax = 16;      // in one request
+inline constexpr std::size_t kLimitsPerCheckMax = 32;  // of all policies that apply to one request
 inline constexpr std::size_t kBatchMax = 1000;
 inline constexpr std::int64_t kCostMax = 1'000'000'000;
 
@@ -24,16 +25,19 @@ inline constexpr std::size_t kLimitsPerPolicyMax = 16;
 inline constexpr std::size_t kDimensionsPerLimitMax = 8;
 inline constexpr std::size_t kDocumentDepthMax = 16;
 inline constexpr std::int64_t kRateMax = 1'000'000'000;
-inline constexpr std::int64_t kPeriodUsMin = 1'000;                        // 1 ms
-inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;   // a leap year
-inline constexpr std::int64_t kSlidingLogMax = 4096;                       // N of a sliding_log limit
-inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;           // see store/params_table.h
+inline constexpr std::int64_t kPeriodUsMin = 1'000;                       // 1 ms
+inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a leap year
+inline constexpr std::int64_t kSlidingLogMax = 4096;                      // N of a sliding_log limit
+inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;          // see store/params_table.h
+
+// What we show.
+inline constexpr std::size_t kMetricPoliciesMax = 1000;  // label values; the rest is "other"
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;
 
 // The wire.
-inline constexpr std::size_t kBodyBytesMax = 1u << 20;       // HTTP body, gRPC message after decompression
+inline constexpr std::size_t kBodyBytesMax = 1u << 20;  // HTTP body, gRPC message after decompression
 inline constexpr std::size_t kHeaderBytesMax = 16u << 10;
 inline constexpr std::size_t kHeaderCountMax = 64;
 inline constexpr std::size_t kJsonDepthMax = 16;

@@ -2,115 +2,84 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "engine/check_request.h"
+#include "engine/decision.h"
 #include "policy/repository.h"
 #include "store/store.h"
 #include "telemetry/decision_counters.h"
 
 namespace sluice {
 
-// A dimension of a request: {"user", "u123"}.
-struct Dimension {
-  std::string_view name;
-  std::string_view value;
-};
-
-// What a caller asks. Views must live until the call returns.
-struct CheckRequest {
-  std::string_view policy_id;  // empty: the most specific policy for tenant and resource
-  std::string_view tenant;     // also the dimension `tenant`
-  std::string_view resource;   // also the dimensions `route` and `resource`
-  std::string_view key;        // the dimension `key`, and `user` if no other is given
-  std::span<const Dimension> dimensions;
-  std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
-  std::string_view request_id;
-};
-
-enum class Reason : std::uint8_t { kOk, kLimited, kNever, kNoPolicy, kNoLimit, kShadow, kStoreUnavailable, kSwitch };
-std::string_view to_string(Reason reason);      // "ok", "limited", …
-std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttled"
-
-// One limit's part in a decision.
-struct LimitStatus {
-  const CompiledLimit* limit = nullptr;
-  ChargeResult result;
-};
-
-// The answer, and why. Points into the snapshot that `keep_alive` of the Limiter holds: valid until the next call on
-// the same Limiter.
+// Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
+// All of them share the store, the policies and the hasher, which must outlive them. Allocates nothing once
+// warm.
 //
-// Limit 10/s with 6 used, cost 1: allowed, limit 10, remaining 3, current 7, retry_after_ms 0.
-struct Decision {
-  bool allowed = true;
-  Reason reason = Reason::kOk;
-  std::int64_t cost = 1;
-  std::int64_t limit = -1;      // capacity of the tightest limit; -1 without one
-  std::int64_t remaining = -1;  // of the tightest limit
-  std::int64_t current = 0;     // used of the tightest limit
-  std::int64_t retry_after_us = 0;   // 0 when allowed, -1 when it can never fit
-  std::int64_t reset_unix_us = 0;    // when the tightest limit is full again
-  Pressure pressure = Pressure::kNormal;
-  const CompiledPolicy* policy = nullptr;  // whose limit is tightest; null: none applied
-  const CompiledLimit* tightest = nullptr;
-  std::span<const LimitStatus> limits;     // all enforced limits, in order
-  bool degraded = false;
-  bool replayed = false;
-
-  std::int64_t retry_after_ms() const { return retry_after_us < 0 ? -1 : (retry_after_us + 999) / 1000; }
-  std::int64_t reset_unix_ms() const { return (reset_unix_us + 999) / 1000; }
-};
-
-// Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread. All of
-// them share the store, the policies and the hasher, which must outlive them. Allocates nothing once warm.
+//   Limiter limiter({store, board, hasher, clock, totals});
+//   auto decision = limiter.check({.tenant = "search-service", .resource = "/search", .key = "user_123"});
+//   if (!decision) return report(decision.error());   // nothing was charged
+//   if (!decision->allowed) sleep_ms(decision->retry_after_ms());
 class Limiter {
  public:
-  Limiter(Store& store, const PolicyBoard& policies, const KeyHasher& hasher, DecisionCounters& counters);
+  struct Parts {
+    Store& store;
+    const PolicyBoard& policies;
+    const KeyHasher& hasher;
+    const Clock& clock;  // for `valid_from` only: the store's clock decides
+    DecisionTotals& totals;
+  };
+  explicit Limiter(const Parts& parts);
 
-  // Errors: kPolicyNotFound, kInvalidArgument (a field too long, too many dimensions, a required dimension absent).
-  // An error charges nothing.
+  // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
+  // absent. An error charges nothing.
   Result<Decision> check(const CheckRequest& request);
 
-  // Every check is validated before the first is charged; an error's field starts with "checks[i].".
-  // Calls `emit` once for each, in order.
-  template <class Emit>
-  Result<void> check_batch(std::span<const CheckRequest> requests, Emit&& emit) {
-    if (auto valid = validate_batch(requests); !valid) return valid;
-    for (const CheckRequest& request : requests) {
-      auto decision = check(request);
-      if (!decision) return std::unexpected(decision.error());  // the policies changed in between
-      emit(*decision);
-    }
-    return {};
-  }
+  // Errors that check() would report for this request, without charging: for batches, which are refused as a
+  // whole.
+  Result<void> validate(const CheckRequest& request);
 
-  // Looks without charging.
+  // Looks without charging. A request without any limit gets an answer without limits.
   Result<Decision> usage(const CheckRequest& request);
 
   // Forgets the counters that a check of this request would charge; returns how many there were.
   Result<int> reset(const CheckRequest& request);
 
-  // The snapshot that the latest answer points into.
-  const std::shared_ptr<const Snapshot>& keep_alive() const { return snapshot_; }
-
  private:
-  Result<void> validate_batch(std::span<const CheckRequest> requests);
+  // Fills plan_ with every limit that applies. Counts what it skips only if `count_skipped`.
+  Result<void> plan(const CheckRequest& request, bool count_skipped);
+  Result<void> match(const CheckRequest& request);
+  Result<void> plan_policy(const CheckRequest& request, const CompiledPolicy& policy, bool count_skipped);
+  void refresh_snapshot();
 
-  Store& store_;
-  const PolicyBoard& policies_;
-  const KeyHasher& hasher_;
-  DecisionCounters& counters_;
+  // Charges the enforced limits or the shadow ones of the plan.
+  struct Applied {
+    Verdict verdict = Verdict::kAllowed;
+    std::span<LimitStatus> limits;
+  };
+  Applied apply(bool shadow, std::int64_t& now_us);
+  Decision decide(const Applied& enforced, std::int64_t now_us) const;
+  void add_shadow(const Applied& shadow, Decision& decision);
+  void count(const Applied& enforced, const Decision& decision);
+
+  Parts parts_;
+  DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_ = 0;
+
+  // Scratch, reused by every call.
+  struct Plan {
+    std::vector<Charge> charges;
+    std::vector<LimitStatus> limits;  // parallel to charges
+    void clear() { charges.clear(), limits.clear(); }
+  };
   Matches matches_;
-  std::vector<Charge> charges_;
+  Plan plan_[2];  // enforced, shadow
   std::vector<ChargeResult> results_;
-  std::vector<LimitStatus> statuses_;
 };
 
 }  // namespace sluice

@@ -40,16 +40,27 @@ struct HttpRequest {
 // `content-length`, `date` and connection management are the network layer's business.
 struct HttpResponse {
   int status = 200;
-  std::string_view content_type = "application/json";  // must be a literal
+  std::string_view content_type = "application/json";        // must be a literal
   std::vector<std::pair<std::string, std::string>> headers;  // lower-case names
   std::string body;
 };
 
 // gRPC status codes by their standard numbers.
 enum class GrpcCode : int {
-  kOk = 0, kCancelled = 1, kUnknown = 2, kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5,
-  kPermissionDenied = 7, kResourceExhausted = 8, kFailedPrecondition = 9, kOutOfRange = 11,
-  kUnimplemented = 12, kInternal = 13, kUnavailable = 14, kUnauthenticated = 16,
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kUnauthenticated = 16,
 };
 
 struct GrpcStatus {
@@ -60,7 +71,7 @@ struct GrpcStatus {
 
 // What a gRPC method gets to know about its caller. Views live as long as those of HttpRequest.
 struct GrpcContext {
-  std::string_view path;  // "/sluice.v1.RateLimiter/CheckAndIncrement"
+  std::string_view path;             // "/sluice.v1.RateLimiter/CheckAndIncrement"
   std::span<const Header> metadata;  // `-bin` values are decoded already
   std::string_view peer_address;
   std::int64_t deadline_us = 0;  // on the loop's monotonic clock; 0: none
@@ -92,12 +103,13 @@ class Application {
   using HttpLater = std::function<void(HttpResponse&&)>;
   using GrpcLater = std::function<void(const GrpcStatus&, std::string_view message)>;
 
-  // Fills in `response`. To answer later, calls `defer()`, keeps what it returns, and leaves `response` alone;
-  // the request's views end when this function returns.
+  // Fills in `response`. To answer later, calls `defer()`, keeps what it returns, and leaves `response`
+  // alone; the request's views end when this function returns.
   virtual void handle_http(const HttpRequest& request, HttpResponse& response,
                            const std::function<HttpLater()>& defer) = 0;
 
-  // A unary call: appends the answer's bytes to `reply` and returns the status. To answer later: `defer()` as above.
+  // A unary call: appends the answer's bytes to `reply` and returns the status. To answer later: `defer()` as
+  // above.
   virtual GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
                                   const std::function<GrpcLater()>& defer) = 0;
 

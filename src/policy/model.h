@@ -8,42 +8,44 @@
 
 #include "algorithm/limit_params.h"
 
-// The policy document as its author wrote it, after validation. Plain values; docs/policies.md explains each field.
+// The policy document as its author wrote it, after validation. Plain values; docs/policies.md explains each
+// field.
 namespace sluice {
 
 // One rule over one kind of key: which dimensions make the key, which algorithm, which numbers.
 struct Limit {
-  std::string name;               // unique within the policy; answers call it `limiting`
-  std::vector<std::string> per;   // dimensions that make the key; sorted, distinct; empty: one counter for all
+  std::string name;              // unique within the policy; answers call it `limiting`
+  std::vector<std::string> per;  // dimensions that make the key; sorted, distinct; empty: one counter for all
   LimitParams params;
-  bool required = false;          // a request that lacks a dimension is an error instead of skipping the limit
-  bool count_denied = false;      // denied requests are charged, too
+  bool required = false;      // a request that lacks a dimension is an error instead of skipping the limit
+  bool count_denied = false;  // denied requests are charged, too
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 
 enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
 
 struct Rollout {
-  int percent = 100;                // share of keys, by a stable hash, to which the policy applies
-  std::int64_t valid_from_us = 0;   // before this instant the policy does not apply
+  int percent = 100;               // share of keys, by a stable hash, to which the policy applies
+  std::int64_t valid_from_us = 0;  // before this instant the policy does not apply
   friend bool operator==(const Rollout&, const Rollout&) = default;
 };
 
 // A policy is a list of limits and the requests they are meant for.
 struct Policy {
   std::string id;
-  std::int64_t version = 1;                        // grows by one with every change of the document
-  std::string tenant;                              // empty: any
-  std::string resource;                            // pattern; empty: any
-  std::vector<Limit> limits;                       // all must have room; charged together or not at all
-  std::map<std::string, std::int64_t> costs;       // cost by resource, for requests that name none
-  std::map<std::string, std::vector<Limit>> tiers; // the complete limits of a tier, overrides already applied
+  std::int64_t version = 1;                   // grows by one with every change of the document
+  std::string tenant;                         // empty: any
+  std::string resource;                       // pattern; empty: any
+  std::vector<Limit> limits;                  // all must have room; charged together or not at all
+  std::map<std::string, std::int64_t> costs;  // cost by resource, for requests that name none
+  std::map<std::string, std::vector<Limit>>
+      tiers;  // the complete limits of a tier, overrides already applied
   OnFailure on_failure = OnFailure::kOpen;
-  std::optional<LimitParams> local;                // numbers of the local limiter of OnFailure::kLocal
-  std::int64_t deadline_us = 10'000;               // after it the failure rule decides
+  std::optional<LimitParams> local;   // numbers of the local limiter of OnFailure::kLocal
+  std::int64_t deadline_us = 10'000;  // after it the failure rule decides
   std::int64_t idempotency_ttl_us = 600'000'000;
-  bool shadow = false;                             // decides and counts, never denies
-  bool always = false;                             // applies beside the most specific policy
+  bool shadow = false;  // decides and counts, never denies
+  bool always = false;  // applies beside the most specific policy
   Rollout rollout;
   std::string owner;
 

@@ -11,8 +11,8 @@
 
 namespace sluice {
 
-// The place where the snapshot in force hangs. Thread-safe. Readers keep their own pointer and look at `generation()`,
-// one relaxed load, to see whether it is still the newest.
+// The place where the snapshot in force hangs. Thread-safe. Readers keep their own pointer and look at
+// `generation()`, one relaxed load, to see whether it is still the newest.
 class PolicyBoard {
  public:
   PolicyBoard();  // starts with an empty snapshot, generation 0
@@ -28,14 +28,14 @@ class PolicyBoard {
 
 // How a repository is doing, for /readyz, metrics and logs.
 struct RepositoryStatus {
-  bool loaded = false;                 // has published a snapshot at least once
-  std::uint64_t reloads = 0;           // successful ones
-  std::uint64_t failures = 0;          // refused documents; the last good one stayed in force
-  std::vector<std::string> problems;   // what is wrong now, each a sentence; empty: nothing
+  bool loaded = false;                // has published a snapshot at least once
+  std::uint64_t reloads = 0;          // successful ones
+  std::uint64_t failures = 0;         // refused documents; the last good one stayed in force
+  std::vector<std::string> problems;  // what is wrong now, each a sentence; empty: nothing
 };
 
-// Where policies come from. A repository publishes snapshots to a PolicyBoard whenever they change; what it cannot
-// read or validate it reports and leaves the last good snapshot in force. Thread-safe.
+// Where policies come from. A repository publishes snapshots to a PolicyBoard whenever they change; what it
+// cannot read or validate it reports and leaves the last good snapshot in force. Thread-safe.
 class PolicyRepository {
  public:
   virtual ~PolicyRepository() = default;

@@ -16,7 +16,8 @@ namespace sluice {
 
 // A limit, ready for the hot path.
 struct CompiledLimit {
-  KeyHash identity;  // of policy id, limit name and dimensions: counters survive new versions, not a new meaning
+  KeyHash
+      identity;  // of policy id, limit name and dimensions: counters survive new versions, not a new meaning
   ParamsId params = 0;
   LimitParams numbers;
   bool required = false;
@@ -33,15 +34,16 @@ struct CompiledTier {
 
 struct CompiledPolicy {
   Policy source;
-  std::uint32_t index = 0;    // position in the snapshot, for counters
-  std::string version_text;   // "api.read#47"
-  bool has_rollout = false;   // source.rollout is not the default
+  std::uint32_t index = 0;   // position in the snapshot, for counters
+  std::string version_text;  // "api.read#47"
+  bool has_rollout = false;  // source.rollout is not the default
   std::vector<CompiledLimit> limits;
   std::vector<CompiledTier> tiers;
 
   // The limits of that tier, or the plain ones if the policy knows no such tier.
   std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;
-  // What a request to `resource` costs when it names no cost: by the cost map (exact, else the most specific pattern), else 1.
+  // What a request to `resource` costs when it names no cost: by the cost map (exact, else the most specific
+  // pattern), else 1.
   std::int64_t cost_of(std::string_view resource) const;
 };
 
@@ -54,8 +56,8 @@ class RolloutFilter {
   ~RolloutFilter() = default;
 };
 
-// What applies to a request: the most specific policy, and every `always` policy that matches. Reusable, so that
-// matching allocates nothing once warm.
+// What applies to a request: the most specific policy, and every `always` policy that matches. Reusable, so
+// that matching allocates nothing once warm.
 struct Matches {
   std::vector<const CompiledPolicy*> policies;  // the specific one first, if any
 };
@@ -76,12 +78,14 @@ class Snapshot {
   // The policy of that id, or null.
   const CompiledPolicy* find(std::string_view id) const;
 
-  // Exact tenant before any tenant; then exact resource, then segments, then the longest prefix, then no resource.
-  // The cost depends on the length of the resource, never on the number of policies.
-  void match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter, Matches& out) const;
+  // Exact tenant before any tenant; then exact resource, then segments, then the longest prefix, then no
+  // resource. The cost depends on the length of the resource, never on the number of policies.
+  void match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+             Matches& out) const;
 
   // Only the `always` policies; for requests that name their policy themselves.
-  void match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter, Matches& out) const;
+  void match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+                    Matches& out) const;
 
   std::span<const CompiledPolicy> policies() const { return policies_; }
 

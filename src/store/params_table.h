@@ -14,11 +14,12 @@ namespace sluice {
 // A small number that stands for a LimitParams; 0 is none. Fits in 22 bits.
 using ParamsId = std::uint32_t;
 
-// Gives every distinct LimitParams a number, for the life of the process. Thread-safe: interning takes a lock,
-// looking up does not.
+// Gives every distinct LimitParams a number, for the life of the process. Thread-safe: interning takes a
+// lock, looking up does not.
 //
-// Counters keep the number beside their state. That tells a sweep whether a counter may be forgotten, and a check that
-// the limit's numbers have changed since the last touch, so that the state is migrated at once and without a sweep.
+// Counters keep the number beside their state. That tells a sweep whether a counter may be forgotten, and a
+// check that the limit's numbers have changed since the last touch, so that the state is migrated at once and
+// without a sweep.
 class ParamsTable {
  public:
   ParamsTable();

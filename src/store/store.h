@@ -38,11 +38,12 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Charges every counter, or, if any of them denies, none (except those with OnDenial::kCharge). One atomic step:
-  // concurrent calls never see half of it. When the whole is denied, the result of a counter that had room tells its unchanged level.
-  // `now_us` receives the store's time of the decision.
-  // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
-  virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us) = 0;
+  // Charges every counter, or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
+  // step: concurrent calls never see half of it. When the whole is denied, the result of a counter that had
+  // room tells its unchanged level. `now_us` receives the store's time of the decision. REQUIRES:
+  // results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
+  virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                        std::int64_t& now_us) = 0;
 
   // Forgets these counters; returns how many existed, or a negative number for no answer.
   virtual int reset(std::span<const KeyHash> keys) = 0;

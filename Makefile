@@ -1,0 +1,95 @@
+# Everything a developer does with Sluice. `make help` lists it.
+
+LISTEN   ?= 127.0.0.1:8080
+POLICIES ?= examples/policies.yaml
+ARGS     ?=
+JOBS     ?= $(shell nproc)
+
+# What the black-box and documentation tests start: the sanitized build, so that ASan and UBSan watch the server.
+SLUICE_BINARY ?= $(CURDIR)/build/dev/sluice
+
+# The programs and tests that run under TSan: everything where threads meet.
+CONCURRENT_TESTS  ?= store_test engine_test net_test
+CONCURRENT_FILTER ?= *Concurrent*:*Thread*
+
+# Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.
+PYTHON := /usr/bin/python3
+
+# Sanitizers of GCC 12 trip over strong address randomization on newer kernels.
+FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+export ASAN_OPTIONS  ?= detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS  ?= halt_on_error=1:second_deadlock_stack=1
+export PYTHONDONTWRITEBYTECODE := 1
+
+# $(call configure,PRESET) and $(call compile,PRESET,options)
+configure = cmake --preset $(1) --log-level=NOTICE $$(command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build test test-unit test-threads test-blackbox test-docs check check-format check-rules check-tidy bench clean deps dev
+
+help:  ## this list
+	@echo "Sluice, a rate limiter as a service. Targets:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build  ## build and start it on LISTEN (127.0.0.1:8080) with POLICIES; ARGS=… adds flags of `sluice serve`
+	@exec build/release/sluice serve --listen $(LISTEN) --policies $(POLICIES) $(ARGS)
+
+build:  ## the release binary: build/release/sluice
+	@tools/install build
+	@$(call configure,release)
+	@$(call compile,release)
+
+test: test-unit test-threads test-blackbox test-docs  ## every test; the four parts below can be run alone
+
+dev:
+	@tools/install build test
+	@$(call configure,dev)
+	@$(call compile,dev)
+
+test-unit: dev  ## unit tests under ASan and UBSan
+	@$(FIXED_ADDRESSES) ctest --test-dir build/dev --no-tests=error --output-on-failure -j $(JOBS)
+
+test-threads:  ## the concurrent unit tests under TSan
+	@tools/install build test
+	@$(call configure,tsan)
+	@$(call compile,tsan,--target $(CONCURRENT_TESTS))
+	@$(FIXED_ADDRESSES) tools/run_filtered build/tsan '$(CONCURRENT_FILTER)' $(CONCURRENT_TESTS)
+
+test-blackbox: dev  ## real clients against the server (SLUICE_BINARY, default the sanitized build)
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) -m pytest -q -p no:cacheprovider tests/blackbox $(ARGS)
+
+test-docs: dev  ## every command and policy shown in the documentation
+	@$(PYTHON) tools/run_docs_test.py
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) tools/run_docs.py
+
+check: check-format check-rules check-tidy  ## format, the rules of the house, clang-tidy
+
+check-format:  ## clang-format, without changing anything
+	@tools/install check
+	@git ls-files -z -co --exclude-standard '*.cc' '*.h' | xargs -0 clang-format-19 --dry-run -Werror
+
+check-rules:  ## layers, clocks, sizes, links: tools/check.py, and that each rule still bites
+	@tools/install check
+	@$(PYTHON) tools/check_test.py
+	@$(PYTHON) tools/check.py
+
+check-tidy:  ## clang-tidy over src, without the tests
+	@tools/install build test check
+	@$(call configure,dev)
+	@JOBS=$(JOBS) tools/tidy build/dev
+
+bench:  ## the measurements of the README, as ratios of one run; ARGS=… goes to bench/run
+	@tools/install build bench
+	@$(call configure,bench)
+	@$(call compile,bench)
+	@bench/run $(ARGS)
+
+deps:  ## install the Debian packages that are missing (root or sudo); starts no service
+	@tools/install build test check bench
+
+clean:  ## remove build/
+	rm -rf build

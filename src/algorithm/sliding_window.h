@@ -1,0 +1,87 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "algorithm/step.h"
+#include "base/arith.h"
+
+// Sliding window by two counters: at most about N units in the last period, from the counts of the window now
+// and the one before (aligned to the Unix epoch).
+//
+//        previous: 80             current: 30
+//   ├─────────────────────────┼─────────┬───────────────┤
+//             └──── the last period ────┘ now, 40 % into the window
+//
+//   estimate = ⌈80 × 60 %⌉ + 30 = 78
+//
+// It takes the previous window's units for evenly spread. Were they all at its end, up to N × elapsed ÷
+// period more than N may pass in one period, so never 2N, as the fixed window lets pass; were they all at its
+// start, it denies too early. The estimate rounds up, so it errs on the safe side by less than one unit.
+namespace sluice::sliding_window {
+
+struct Windows {
+  std::int64_t index = 0;
+  std::int64_t current = 0;
+  std::int64_t previous = 0;
+};
+
+// The counts as of `now_us`. A clock that has stepped back is handled as in fixed_window.h.
+inline Windows roll(const LimitParams& p, const State& state, std::int64_t now_us) {
+  const std::int64_t index = floor_div(now_us, p.rate.period_us);
+  if (state.at < index - 1 || (state.first == 0 && state.second == 0)) return {index, 0, 0};
+  if (state.at == index - 1) return {index, 0, state.first};
+  return {std::min(state.at, index + 1), state.first, state.second};
+}
+
+// When the window began; `now_us` may be before that after a clock has stepped back.
+inline std::int64_t start_us(const LimitParams& p, const Windows& w) { return w.index * p.rate.period_us; }
+
+// The units that count at `now_us`.
+inline std::int64_t estimate(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+  const std::int64_t elapsed_us = std::max<std::int64_t>(now_us - start_us(p, w), 0);
+  return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us) + w.current;
+}
+
+// How far into its following window a count must be for at most `room` of it to weigh: the smallest e with
+// ⌈count × (period − e) ÷ period⌉ <= room. REQUIRES: count > room >= 0.
+inline std::int64_t faded_to(const LimitParams& p, std::int64_t count, std::int64_t room) {
+  return p.rate.period_us - mul_add_floor_div(room, p.rate.period_us, 0, count);
+}
+
+// When a denied cost would fit. REQUIRES: cost <= capacity, and it does not fit now.
+inline std::int64_t fits_at_us(const LimitParams& p, const Windows& w, std::int64_t cost) {
+  const std::int64_t room_now = p.capacity - cost - w.current;
+  if (room_now >= 0) return start_us(p, w) + faded_to(p, w.previous, room_now);
+  // Not before the current window is the previous one.
+  return start_us(p, w) + p.rate.period_us + faded_to(p, w.current, p.capacity - cost);
+}
+
+// Until nothing counts any more.
+inline std::int64_t reset_after_us(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+  if (w.current > 0) return start_us(p, w) + 2 * p.rate.period_us - now_us;
+  if (w.previous > 0) return start_us(p, w) + p.rate.period_us - now_us;
+  return 0;
+}
+
+inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_us, std::int64_t cost,
+                    OnDenial on_denial) {
+  if (p.capacity == 0) return {state, {.retry_after_us = kNever}};
+  Windows w = roll(p, state, now_us);
+  const bool allowed = cost == 0 || estimate(p, w, now_us) + cost <= p.capacity;
+  if (allowed || on_denial == OnDenial::kCharge) w.current = std::min(w.current + cost, kWindowUnitsMax);
+
+  Outcome outcome{.allowed = allowed,
+                  .remaining = std::max<std::int64_t>(p.capacity - estimate(p, w, now_us), 0),
+                  .reset_after_us = reset_after_us(p, w, now_us)};
+  if (!allowed) outcome.retry_after_us = cost <= p.capacity ? fits_at_us(p, w, cost) - now_us : kNever;
+  return {{w.index, w.current, w.previous}, outcome};
+}
+
+inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
+  if (p.capacity == 0) return true;
+  const Windows w = roll(p, state, now_us);
+  return w.current == 0 && w.previous == 0;
+}
+
+}  // namespace sluice::sliding_window

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "policy/snapshot.h"
+#include "store/store.h"
+
+namespace sluice {
+
+enum class Reason : std::uint8_t {
+  kOk,
+  kLimited,           // a limit has no room for the cost now
+  kTooLarge,          // the cost is larger than a limit will ever hold
+  kNoPolicy,          // allowed: nothing is said about this request
+  kNoLimit,           // allowed: every limit was skipped for lack of a dimension
+  kShadow,            // allowed: a shadow policy would have denied
+  kStoreUnavailable,  // the policy's failure rule decided
+  kSwitch,            // the big red switch is open
+};
+
+std::string_view to_string(Reason reason);      // "ok", "limited", "never", …
+std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttled"
+
+// One limit's part in a decision.
+struct LimitStatus {
+  const CompiledPolicy* policy = nullptr;
+  const CompiledLimit* limit = nullptr;
+  ChargeResult result;
+
+  // Limit 10, 6 used: current is 6.
+  std::int64_t current() const { return limit->numbers.capacity - result.outcome.remaining; }
+};
+
+// The answer, and why. It points into the Limiter that gave it, and is valid until that Limiter's next call.
+//
+// A limit of 10/s with 6 used and a cost of 1: allowed, tightest->current() 7, remaining 3, retry_after_us 0.
+struct Decision {
+  bool allowed = true;
+  Reason reason = Reason::kOk;
+  bool degraded = false;
+  bool replayed = false;
+  std::int64_t cost = 1;
+  std::int64_t now_us = 0;                // the store's time of the decision
+  const LimitStatus* tightest = nullptr;  // least left or, denied, the longest wait; null: no limit applied
+  std::span<const LimitStatus>
+      limits;  // every limit that applied; those of shadow policies only if nothing else did
+  const CompiledPolicy* policy =
+      nullptr;  // whose limit is tightest, else the first that matched; null: none matched
+
+  std::int64_t limit() const { return tightest ? tightest->limit->numbers.capacity : -1; }
+  std::int64_t remaining() const { return tightest ? tightest->result.outcome.remaining : -1; }
+  std::int64_t current() const { return tightest ? tightest->current() : 0; }
+  Pressure pressure() const { return tightest ? tightest->result.pressure : Pressure::kNormal; }
+  // 0 when allowed, -1 when it can never fit.
+  std::int64_t retry_after_ms() const {
+    if (allowed || !tightest) return 0;
+    const std::int64_t us = tightest->result.outcome.retry_after_us;
+    return us < 0 ? -1 : (us + 999) / 1000;
+  }
+  std::int64_t reset_unix_ms() const {
+    return tightest ? (now_us + tightest->result.outcome.reset_after_us + 999) / 1000 : 0;
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,41 @@
+#include "telemetry/metrics_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
+  DecisionTotals::Sum decisions;
+  decisions.no_policy = 4;
+  decisions.by_policy["api.read"].fields[DecisionCounters::kDenied] = 3;
+  decisions.by_policy["api.read"].dimension_missing["hour"] = 2;
+  const std::string page =
+      metrics_page(decisions, {.keys = 9, .evicted_idle = 1}, {.reloads = 5, .failures = 1});
+  EXPECT_THAT(page, HasSubstr("rate_limiter_requests_denied_total{policy=\"api.read\"} 3\n"));
+  EXPECT_THAT(page,
+              HasSubstr("rate_limiter_dimension_missing_total{policy=\"api.read\",limit=\"hour\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_no_policy_total 4\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_store_keys 9\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_store_evicted_total{kind=\"idle\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_config_reload_failures_total 1\n"));
+}
+
+TEST(MetricsPage, SumsUpWhatExceedsTheBoundOnLabelValues) {
+  DecisionTotals::Sum decisions;
+  for (std::size_t i = 0; i < kMetricPoliciesMax + 5; ++i)
+    decisions.by_policy["p" + std::to_string(100'000 + i)].fields[DecisionCounters::kAllowed] = 1;
+  const std::string page = metrics_page(decisions, {}, {});
+  EXPECT_THAT(page, HasSubstr("rate_limiter_requests_allowed_total{policy=\"p100000\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_requests_allowed_total{policy=\"other\"} 5\n"));
+  EXPECT_THAT(page, Not(HasSubstr("policy=\"p101004\"")));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,41 @@
+#include "telemetry/prometheus.h"
+
+namespace sluice {
+namespace {
+
+void append_escaped(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    if (c == '\\' || c == '"') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+}
+
+}  // namespace
+
+void PrometheusText::family(std::string_view name, std::string_view type, std::string_view help) {
+  name_ = name;
+  text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
+  text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+}
+
+void PrometheusText::sample(std::initializer_list<Label> labels, std::uint64_t value) {
+  text_ += name_;
+  char separator = '{';
+  for (const auto& [label, text] : labels) {
+    text_ += separator;
+    text_.append(label).append("=\"");
+    append_escaped(text_, text);
+    text_ += '"';
+    separator = ',';
+  }
+  if (labels.size() > 0) text_ += '}';
+  text_.append(" ").append(std::to_string(value)).append("\n");
+}
+
+}  // namespace sluice

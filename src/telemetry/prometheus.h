@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice {
+
+// Writes metrics in Prometheus' text format. Not thread-safe; made for one scrape.
+//
+//   PrometheusText text;
+//   text.family("rate_limiter_requests_allowed_total", "counter", "Checks that were allowed.");
+//   text.sample({{"policy", "api.read"}}, 42);
+class PrometheusText {
+ public:
+  using Label = std::pair<std::string_view, std::string_view>;
+
+  // Starts a family; the samples that follow belong to it. REQUIRES: each name is started once.
+  void family(std::string_view name, std::string_view type, std::string_view help);
+  void sample(std::initializer_list<Label> labels, std::uint64_t value);
+
+  std::string take() && { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+}  // namespace sluice

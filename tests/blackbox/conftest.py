@@ -1,0 +1,95 @@
+"""Fixtures of the black-box tests. Whatever a test starts is stopped when it ends, however it ends."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from harness.server import ROOT, Server  # noqa: E402
+from harness.web import Http, RawConnection  # noqa: E402
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A factory: server(policies="policies: …", args=["--threads", "2"]) is a running Server.
+
+    At the end of the test every server must still stop cleanly, with status 0 and no sanitizer report.
+    A test that kills its server itself is not asked twice.
+    """
+    started = []
+
+    def start(policies=None, args=(), env=None, **more):
+        one = Server(tmp_path / f"server{len(started)}", policies, args, env, **more)
+        started.append(one)
+        return one
+
+    yield start
+    try:
+        for one in started:
+            if one.running:
+                assert one.stop() == 0, f"the server ended with {one.process.returncode}:\n{one.log()}"
+            else:
+                one.stop()
+    finally:
+        for one in started:
+            one.kill()
+
+
+@pytest.fixture
+def http():
+    """A factory: http(server) is an Http connection to it."""
+    yield from _connections(Http)
+
+
+@pytest.fixture
+def raw():
+    """A factory: raw(server) is a RawConnection to it."""
+    yield from _connections(RawConnection)
+
+
+def _connections(kind):
+    opened = []
+
+    def connect(server, **options):
+        opened.append(kind(server.host, server.port, **options))
+        return opened[-1]
+
+    yield connect
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory):
+    """The messages and services of api/, compiled once per session: an rpc.Api."""
+    from harness.rpc import Api
+    return Api(ROOT / "api", tmp_path_factory.mktemp("api"))
+
+
+@pytest.fixture
+def grpc_stub(api):
+    """A factory: grpc_stub(server, "sluice.v1.RateLimiter") is a client over its own connection."""
+    from harness.rpc import open_channel
+    opened = []
+
+    def connect(server, service="sluice.v1.RateLimiter", **options):
+        opened.append(open_channel(server.address, **options))
+        return api.stub(opened[-1], service)
+
+    yield connect
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def tool():
+    """tool("curl", "-s", url) runs a program to its end: .returncode, .stdout, .stderr (text)."""
+    def run(name, *arguments, timeout_s=60, **options):
+        assert shutil.which(name), f"{name} is not installed; run `make deps`"
+        command = [name, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, **options)
+    return run
