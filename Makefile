@@ -1,5 +1,8 @@
 # Everything a developer does with Sluice. `make help` lists it.
 
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
 LISTEN   ?= 127.0.0.1:8080
 POLICIES ?= examples/policies.yaml
 ARGS     ?=
@@ -24,7 +27,7 @@ export TSAN_OPTIONS  ?= halt_on_error=1:second_deadlock_stack=1
 export PYTHONDONTWRITEBYTECODE := 1
 
 # $(call configure,PRESET) and $(call compile,PRESET,options)
-configure = cmake --preset $(1) --log-level=NOTICE $$(command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+configure = cmake --preset $(1) $$(command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) >/dev/null
 compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
 
 .DEFAULT_GOAL := help

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+// The subcommands of `sluice`. Each registers its options on its own CLI::App and returns what runs it.
+namespace sluice::cli {
+
+// Exit statuses, the same for every command.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitDenied = 1;  // a denial, or a document that is not valid
+inline constexpr int kExitError = 2;   // no answer: wrong usage, no connection, cannot start
+
+// A sentence for stderr that says what to do; main prints it and exits with kExitError.
+struct CommandError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Adds the subcommand to `app`; when the command line names it, `exit_code` is set by running it.
+void add_serve(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
+void add_policy(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
+
+}  // namespace sluice::cli

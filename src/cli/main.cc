@@ -1,0 +1,32 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "cli/command.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Sluice decides whether this request of this user, tenant, address or key may pass now, and says why."};
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Example:\n  sluice serve --policies examples/policies.yaml\n"
+      "  sluice check --tenant search-service --resource /search --key user_123\n"
+      "`sluice COMMAND --help` tells more.");
+
+  int exit_code = sluice::cli::kExitOk;
+  sluice::cli::add_serve(app, exit_code);
+  sluice::cli::add_check(app, exit_code);
+  sluice::cli::add_policy(app, exit_code);
+  sluice::cli::add_bench(app, exit_code);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? sluice::cli::kExitOk : sluice::cli::kExitError;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "sluice: %s\n", e.what());
+    return sluice::cli::kExitError;
+  }
+  return exit_code;
+}

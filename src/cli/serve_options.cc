@@ -1,0 +1,77 @@
+#include "cli/serve_options.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <CLI/CLI.hpp>
+#include <cctype>
+
+#include "cli/command.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string environment_name(std::string flag) {
+  for (char& c : flag) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return "SLUICE_" + flag;
+}
+
+void apply_entry(CLI::App& command, const std::string& file, const YAML::Node& key, const YAML::Node& value) {
+  const std::string where = fmt::format("{}:{}", file, key.Mark().line + 1);
+  const std::string name = key.as<std::string>();
+  CLI::Option* option =
+      name == "config" || name == "help" ? nullptr : command.get_option_no_throw("--" + name);
+  if (!option)
+    throw CommandError(
+        fmt::format("{}: unknown setting \"{}\"; `sluice serve --help` lists them", where, name));
+  if (!value.IsScalar()) throw CommandError(fmt::format("{}: {} must be a single value", where, name));
+  if (option->count() > 0) return;  // a flag or the environment has set it
+  try {
+    option->add_result(value.as<std::string>());
+    option->run_callback();
+  } catch (const CLI::ParseError& e) {
+    throw CommandError(fmt::format("{}: {}", where, e.what()));
+  }
+}
+
+}  // namespace
+
+void add_serve_options(CLI::App& command, ServeOptions& o) {
+  const auto add = [&command](const std::string& name, auto& value, const std::string& help) {
+    return command.add_option("--" + name, value, help)
+        ->envname(environment_name(name))
+        ->capture_default_str();
+  };
+  add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and h2c; port 0 picks a free one");
+  add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
+  command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
+      ->envname("RATE_LIMIT_CONFIG");
+  add("store", o.store, "where counters live")->check(CLI::IsMember({"memory"}));
+  add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
+  add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
+  add("headers", o.headers,
+      "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
+  add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
+  add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
+  add("drain-seconds", o.drain_seconds, "how long a stop waits for requests in flight")
+      ->check(CLI::Range(0, 3600));
+  add("log-level", o.log_level, "debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  add("config", o.config, "YAML file with any of these settings; reread on SIGHUP")->check(CLI::ExistingFile);
+}
+
+void apply_config_file(CLI::App& command, const ServeOptions& options) {
+  if (options.config.empty()) return;
+  YAML::Node root;
+  try {
+    root = YAML::LoadFile(options.config);
+  } catch (const YAML::Exception& e) {
+    throw CommandError(fmt::format("{}:{}: {}", options.config, e.mark.line + 1, e.msg));
+  }
+  if (root.IsNull()) return;
+  if (!root.IsMap())
+    throw CommandError(fmt::format("{}: write one `setting: value` per line", options.config));
+  for (const auto& entry : root) apply_entry(command, options.config, entry.first, entry.second);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::cli {
+
+// Everything `sluice serve` can be told. A flag wins over the environment (SLUICE_LISTEN for --listen), the
+// environment over the file of --config, the file over the defaults below.
+struct ServeOptions {
+  std::string listen = "127.0.0.1:8080";
+  std::string policies;     // file or directory
+  std::string mr_policies;  // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
+  std::string store = "memory";
+  std::uint64_t memory_mib = 1024;
+  int threads = 0;  // 0: one per core
+  std::string headers = "ietf,x-epoch";
+  int deny_status = 429;
+  std::string trusted_proxies = "127.0.0.0/8,::1/128";
+  std::uint64_t drain_seconds = 10;
+  std::string log_level = "info";
+  std::string config;
+
+  friend bool operator==(const ServeOptions&, const ServeOptions&) = default;
+};
+
+// Declares the flags and their environment variables.
+void add_serve_options(CLI::App& command, ServeOptions& options);
+
+// Fills in from the YAML file at options.config whatever neither flag nor environment has set. The keys are
+// the flags without dashes. Throws CommandError that names file, line and key.
+void apply_config_file(CLI::App& command, const ServeOptions& options);
+
+}  // namespace sluice::cli
