@@ -25,13 +25,17 @@ inline constexpr std::size_t kLimitsPerPolicyMax = 16;
 inline constexpr std::size_t kDimensionsPerLimitMax = 8;
 inline constexpr std::size_t kDocumentDepthMax = 16;
 inline constexpr std::int64_t kRateMax = 1'000'000'000;
-inline constexpr std::int64_t kPeriodUsMin = 1'000;                       // 1 ms
-inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a leap year
-inline constexpr std::int64_t kSlidingLogMax = 4096;                      // N of a sliding_log limit
-inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;          // see store/params_table.h
-
-// What we show.
-inline constexpr std::size_t kMetricPoliciesMax = 1000;  // label values; the rest is "other"
+inline constexpr std::int64_t kPeriodUsMin = 1'000;                        // 1 ms
+inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;   // a leap year
+inline constexpr std::int64_t kSlidingLogMax = 4096;                       // N of a sliding_log limit
+inline constexpr std::size_t kPatternWildcardsMax = 16;                     // {name} and * of one resource pattern
+inline constexpr std::size_t kTiersPerPolicyMax = 64;
+inline constexpr std::size_t kCostsPerPolicyMax = 1024;
+inline constexpr std::int64_t kDeadlineUsMax = 60'000'000;                 // 1 min
+inline constexpr std::int64_t kIdempotencyTtlUsMax = 7LL * 86'400 * 1'000'000;
+inline constexpr std::size_t kPolicyFilesMax = 1000;                       // of one directory
+inline constexpr std::size_t kPolicyProblemsMax = 20;                      // named in one report; the rest is counted
+inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;           // see store/params_table.h
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;

@@ -14,17 +14,17 @@
 
 namespace sluice {
 
-// A limit, ready for the hot path.
+// A limit, ready for the hot path. What every check needs comes first and fits a cache line.
 struct CompiledLimit {
   KeyHash
       identity;  // of policy id, limit name and dimensions: counters survive new versions, not a new meaning
   ParamsId params = 0;
-  LimitParams numbers;
+  std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
-  std::uint32_t index = 0;  // position in the policy, for `limiting_index`
+  std::vector<std::string> per;  // sorted, distinct
   std::string name;
-  std::vector<std::string> per;
+  LimitParams numbers;
 };
 
 struct CompiledTier {
@@ -32,18 +32,24 @@ struct CompiledTier {
   std::vector<CompiledLimit> limits;
 };
 
+class CostTable;
+
+// A policy, ready for the hot path. What only explains and rarely decides is in `source`.
 struct CompiledPolicy {
-  Policy source;
-  std::uint32_t index = 0;   // position in the snapshot, for counters
-  std::string version_text;  // "api.read#47"
-  bool has_rollout = false;  // source.rollout is not the default
   std::vector<CompiledLimit> limits;
-  std::vector<CompiledTier> tiers;
+  std::vector<CompiledTier> tiers;         // sorted by name
+  std::shared_ptr<const CostTable> costs;  // null: everything costs 1
+  std::uint32_t index = 0;                 // position in the snapshot, for counters
+  bool has_rollout = false;                // source.rollout is not the default
+  bool shadow = false;                     // as in source
+  bool always = false;                     // as in source
+  std::string version_text;                // "api.read#47"
+  Policy source;
 
   // The limits of that tier, or the plain ones if the policy knows no such tier.
   std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;
-  // What a request to `resource` costs when it names no cost: by the cost map (exact, else the most specific
-  // pattern), else 1.
+  // What a request to `resource` costs when it names no cost: by the cost map (the most specific pattern),
+  // else 1.
   std::int64_t cost_of(std::string_view resource) const;
 };
 
@@ -62,8 +68,6 @@ struct Matches {
   std::vector<const CompiledPolicy*> policies;  // the specific one first, if any
 };
 
-class PolicyIndex;
-
 // All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.
 //
 //   auto snapshot = Snapshot::compile(policies, params);
@@ -71,7 +75,9 @@ class PolicyIndex;
 //   (*snapshot)->match("search-service", "/search", filter, matches);
 class Snapshot {
  public:
-  // Fails on duplicate ids and on two policies for the same tenant and pattern of which none is `always`.
+  // Keeps the order of `policies`. Fails on duplicate ids, on patterns that do not parse, on two policies for
+  // the same tenant and pattern of which none is `always`, and when the params table is full. Then nothing
+  // has been published.
   static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params);
   ~Snapshot();
 
@@ -79,7 +85,8 @@ class Snapshot {
   const CompiledPolicy* find(std::string_view id) const;
 
   // Exact tenant before any tenant; then exact resource, then segments, then the longest prefix, then no
-  // resource. The cost depends on the length of the resource, never on the number of policies.
+  // resource. A policy that `filter` turns down leaves the place to the next one. Replaces the contents of
+  // `out`. The cost depends on the length of the resource, never on the number of policies.
   void match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
              Matches& out) const;
 
@@ -90,9 +97,13 @@ class Snapshot {
   std::span<const CompiledPolicy> policies() const { return policies_; }
 
  private:
+  struct Indexes;
   Snapshot();
+  void add_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+                  Matches& out) const;
+
   std::vector<CompiledPolicy> policies_;
-  std::unique_ptr<PolicyIndex> index_;
+  std::unique_ptr<Indexes> indexes_;
 };
 
 }  // namespace sluice

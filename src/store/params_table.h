@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithm/limit_params.h"
+#include "base/limits.h"
 
 namespace sluice {
 
@@ -22,12 +23,13 @@ using ParamsId = std::uint32_t;
 // without a sweep.
 class ParamsTable {
  public:
-  ParamsTable();
+  // `distinct_max` is smaller only in tests.
+  explicit ParamsTable(std::uint32_t distinct_max = kDistinctLimitParamsMax - 1);
   ~ParamsTable();
   ParamsTable(const ParamsTable&) = delete;
   ParamsTable& operator=(const ParamsTable&) = delete;
 
-  // The number of `params`, a new one if need be; 0 when kDistinctLimitParamsMax is reached.
+  // The number of `params`, a new one if need be; 0 when there are too many already.
   ParamsId intern(const LimitParams& params);
 
   // REQUIRES: id came from intern() of this table.
@@ -40,6 +42,7 @@ class ParamsTable {
   struct Hash {
     std::size_t operator()(const LimitParams& p) const;
   };
+  const std::uint32_t distinct_max_;
   std::mutex mutex_;
   std::unordered_map<LimitParams, ParamsId, Hash> ids_;  // guarded by mutex_
   ParamsId last_ = 0;                                    // guarded by mutex_

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "loadgen/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::loadgen {
+
+// The options of `sluice bench`, read into `options` when the command line is parsed. `options` must outlive
+// `app`.
+//
+//   BenchOptions options;
+//   CLI::App* bench = app.add_subcommand("bench", "drive load at a server");
+//   add_bench_options(*bench, options);
+//   bench->callback([&] { status = run_bench(options); });
+void add_bench_options(CLI::App& app, BenchOptions& options);
+
+// Runs, prints the table to stdout and errors to stderr. Exit status: 0; 1 if calls failed; 2 if it could not
+// run.
+int run_bench(const BenchOptions& options);
+
+}  // namespace sluice::loadgen

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::loadgen {
+
+// Whose requests to imitate. Empty fields are left out of the request.
+struct CheckShape {
+  std::string policy_id;
+  std::string tenant = "bench";
+  std::string resource = "/bench";
+  std::string dimension = "key";  // the dimension that varies
+};
+
+// A request with a hole for the key. Keys are "k" and nine digits, so every request has the same length and
+// only the digits change: rendering one costs a few nanoseconds.
+class Payload {
+ public:
+  static constexpr std::uint32_t kKeysMax = 1'000'000'000;
+
+  // The gRPC message of CheckAndIncrement, with its five bytes in front.
+  static Payload grpc_check(const CheckShape& shape);
+  // A complete HTTP/1.1 request: POST /v1/ratelimit/check.
+  static Payload http_check(const CheckShape& shape, std::string_view host);
+  // Any gRPC message, the same each time; gets its five bytes here.
+  static Payload grpc_constant(std::string_view message);
+
+  const std::string& bytes() const { return bytes_; }
+  bool varies() const { return varies_; }
+  // Writes the key's digits into a copy of bytes(). REQUIRES: key < kKeysMax.
+  void set_key(char* copy, std::uint32_t key) const;
+
+ private:
+  Payload(std::string bytes, bool varies);
+  std::string bytes_;
+  bool varies_;
+  std::size_t digits_at_ = 0;
+};
+
+// The `allowed` of a CheckResponse, from the first bytes of the gRPC answer (prefix included). Field 1 comes
+// first and is left out when false, as every protobuf writer does it.
+bool grpc_answer_allows(std::string_view answer);
+// The same of a JSON answer.
+bool json_answer_allows(std::string_view body);
+
+}  // namespace sluice::loadgen

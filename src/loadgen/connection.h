@@ -1,0 +1,66 @@
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loadgen/protocol.h"
+
+namespace sluice::loadgen {
+
+// "127.0.0.1:8080" as the system wants it; names are resolved. The error is a sentence.
+std::expected<sockaddr_storage, std::string> resolve(const std::string& host_and_port);
+// Connects and disconnects, waiting for it. The error is a sentence that says what to do.
+std::expected<void, std::string> probe(const sockaddr_storage& address, const std::string& host_and_port);
+
+// A socket and the protocol on it, in a worker's epoll set. Comes back by itself after the server has closed
+// it. Not thread-safe.
+class Connection {
+ public:
+  using MakeProtocol = std::function<std::unique_ptr<Protocol>()>;
+  static constexpr std::int64_t kReconnectAfterUs = 100'000;
+
+  Connection(int epoll, const sockaddr_storage& address, MakeProtocol make_protocol);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Begins to connect; bytes wait until it has. May be called again after the connection was lost.
+  void open();
+  bool is_open() const { return fd_ >= 0; }
+  std::int64_t reopen_at_us() const { return reopen_at_us_; }
+
+  bool start(const Call& call) { return is_open() && protocol_->start(call); }
+  // Sends what there is, as far as the socket takes it.
+  void flush();
+  // Reads what there is; appends the calls that are finished, failed ones included. Closes a connection that
+  // is lost.
+  void on_readable(std::int64_t now_us, std::vector<FinishedCall>& finished);
+  // Times of the calls that have no answer.
+  void pending(std::vector<std::int64_t>& intended_us) const;
+
+  // Why a call or the connection failed, for the first that did.
+  const std::string& first_failure() const;
+
+ private:
+  void lose(const std::string& reason, std::int64_t now_us, std::vector<FinishedCall>& finished);
+  void watch_writable(bool on);
+
+  const int epoll_;
+  const sockaddr_storage address_;
+  const MakeProtocol make_protocol_;
+  std::unique_ptr<Protocol> protocol_;
+  int fd_ = -1;
+  bool watching_writable_ = false;
+  std::int64_t reopen_at_us_ = 0;
+  std::string out_;
+  std::size_t out_sent_ = 0;
+  std::string failure_;
+};
+
+}  // namespace sluice::loadgen

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "loadgen/check_payload.h"
+#include "loadgen/key_source.h"
+
+namespace sluice::loadgen {
+
+// Everything `sluice bench` can be told. The bounds are checked where the command line is read.
+struct BenchOptions {
+  enum class Mode : std::uint8_t { kGrpc, kHttp, kDirect };
+  Mode mode = Mode::kGrpc;
+  std::string server = "127.0.0.1:8080";
+
+  // The call.
+  CheckShape shape;
+  std::string method;   // another gRPC method than CheckAndIncrement; empty: that one
+  std::string message;  // the method's serialized request
+
+  // The keys.
+  std::uint32_t keys = 100'000;
+  Distribution distribution;
+  std::uint64_t seed = 1;
+
+  // The load.
+  std::uint32_t connections = 8;
+  std::uint32_t streams = 50;  // calls under way per connection
+  std::uint32_t threads = 1;
+  std::int64_t rate_per_second = 0;  // 0: closed loop
+  std::int64_t duration_us = 10'000'000;
+  std::int64_t warmup_us = 1'000'000;
+
+  // In process.
+  std::string policies;  // policy file of kDirect
+
+  // The report.
+  std::int32_t server_pid = 0;  // 0: don't ask for its CPU time
+  std::string json_file;        // empty: none
+};
+
+}  // namespace sluice::loadgen

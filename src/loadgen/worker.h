@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "loadgen/connection.h"
+#include "loadgen/key_source.h"
+#include "loadgen/recorder.h"
+#include "loadgen/schedule.h"
+
+namespace sluice::loadgen {
+
+// One thread of load: some connections, one epoll loop. run() is called once, on that thread; afterwards
+// recorder() has the result.
+class Worker {
+ public:
+  struct Load {
+    std::size_t connections = 1;
+    sockaddr_storage address{};
+    Connection::MakeProtocol make_protocol;
+  };
+  // How long answers are awaited after the end.
+  static constexpr std::int64_t kGraceUs = 1'000'000;
+
+  Worker(const Clock& clock, const Window& window, const Load& load, Schedule schedule, KeySource keys);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void run();
+  const Recorder& recorder() const { return recorder_; }
+
+ private:
+  bool sending(std::int64_t now_us) const { return now_us < window_.end_us.load(std::memory_order_relaxed); }
+  void start_closed(Connection& connection, std::int64_t now_us);
+  void start_due(std::int64_t now_us);
+  void reopen_lost(std::int64_t now_us);
+  void wait_and_handle(std::int64_t now_us);
+  void handle(Connection& connection, unsigned events);
+  bool anything_pending() const;
+  void give_up();
+
+  const Clock& clock_;
+  const Window& window_;
+  Schedule schedule_;
+  KeySource keys_;
+  Recorder recorder_;
+  int epoll_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t next_connection_ = 0;  // open loop: whose turn it is
+  std::size_t lost_ = 0;             // connections that wait to be opened again
+  std::vector<FinishedCall> finished_;
+};
+
+}  // namespace sluice::loadgen

@@ -1,0 +1,55 @@
+#include "policy/document.h"
+
+#include <array>
+
+#include "base/limits.h"
+#include "policy/conflicts.h"
+#include "policy/fields.h"
+#include "policy/mr_document.h"
+#include "policy/policy_reader.h"
+
+namespace sluice {
+
+void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
+                    Problems& problems) {
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return;
+  const Place top{file, problems, ""};
+  if (tree->kind == DocumentNode::Kind::kNull)
+    return top.report(0, "the file is empty; for no policies write `policies: []`");
+  if (tree->kind == DocumentNode::Kind::kMap && tree->find("domains"))
+    return read_mr_document(*tree, top, out);
+
+  constexpr std::array<std::string_view, 1> kNames = {"policies"};
+  const Fields fields(*tree, top, kNames);
+  if (!fields.is_map()) return;
+  fields.missing("policies");
+  const DocumentNode* list = fields.node("policies");
+  const Place place = top.field("policies");
+  if (!list || !is_list(*list, place)) return;
+  if (list->items.size() > kPoliciesMax)
+    return place.report(list->line, "there are more than " + std::to_string(kPoliciesMax) + " policies");
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const DocumentNode& node = list->items[i];
+    const Place here = place.item(i);
+    if (auto policy = read_policy(node, here))
+      out.push_back({std::move(*policy), file, node.line, here.path});
+  }
+}
+
+void check_together(const std::vector<WrittenPolicy>& policies, Problems& problems) {
+  if (policies.size() > kPoliciesMax)
+    problems.add({"", 0, "policies",
+                  "there are more than " + std::to_string(kPoliciesMax) + " policies in all files"});
+  std::vector<const Policy*> pointers;
+  for (const WrittenPolicy& written : policies) pointers.push_back(&written.policy);
+  for (Conflict& conflict : find_conflicts(pointers)) {
+    const WrittenPolicy& first = policies[conflict.first];
+    const WrittenPolicy& second = policies[conflict.second];
+    problems.add(
+        {second.file, second.line, second.path + '.' + conflict.field,
+         conflict.message + " (the other one is at " + first.file + ':' + std::to_string(first.line) + ')'});
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/model.h"
+#include "policy/problems.h"
+
+namespace sluice {
+
+// A policy and where it was written.
+struct WrittenPolicy {
+  Policy policy;
+  std::string file;
+  int line = 0;
+  std::string path;  // "policies[0]"
+};
+
+// Reads the text of one policy file, YAML or JSON, and adds its policies to `out`. The top field decides:
+// `policies` is Sluice's own document, `domains` the one of mr_document.h. Everything that is wrong is added
+// to `problems` with `file` as the name; `out` is only to be used when there are none. Never throws.
+void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
+                    Problems& problems);
+
+// What can only be seen with all policies side by side, those of several files included: ids used twice, two
+// policies for the same requests.
+void check_together(const std::vector<WrittenPolicy>& policies, Problems& problems);
+
+}  // namespace sluice

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/problems.h"
+
+namespace sluice {
+
+// A YAML or JSON document as a plain tree that remembers lines. Values are still texts.
+struct DocumentNode {
+  enum class Kind { kNull, kText, kList, kMap };
+  struct Key {
+    std::string text;
+    int line = 0;
+  };
+
+  Kind kind = Kind::kNull;
+  bool quoted = false;         // a text in quotes (or a block text); never a number, a truth value or null
+  int line = 0;                // from 1
+  std::string text = {};       // kText
+  std::vector<Key> keys = {};  // kMap; distinct; keys[i] belongs to items[i]
+  std::vector<DocumentNode> items = {};  // kMap and kList
+
+  // The value under `key`, or null.
+  const DocumentNode* find(std::string_view key) const;
+};
+
+// Reads one document; JSON goes the same way, since all of it is YAML. Refused, with the line: what is no
+// UTF-8 or has control characters, broken syntax, a second document, anchors, aliases and tags (a few bytes
+// of them can stand for gigabytes), duplicate keys, nesting beyond kDocumentDepthMax, more than
+// kPolicyFileBytesMax bytes. Never throws.
+std::optional<DocumentNode> parse_document_tree(std::string_view text, const std::string& file,
+                                                Problems& problems);
+
+}  // namespace sluice

@@ -1,0 +1,166 @@
+#include "policy/fields.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+using Kind = DocumentNode::Kind;
+
+std::string_view kind_name(const DocumentNode& node) {
+  switch (node.kind) {
+    case Kind::kNull:
+      return "blank";
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
+    case Kind::kText:
+      break;
+  }
+  return node.quoted ? "a text in quotes" : "a text";
+}
+
+bool looks_like_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (text == ".nan" || text == ".NaN" || text == ".NAN" || text == ".inf" || text == ".Inf" ||
+      text == ".INF")
+    return true;
+  bool digit = false;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9')
+      digit = true;
+    else if (c != '.' && !(digit && (c == 'e' || c == 'E' || c == '+' || c == '-')))
+      return false;
+  }
+  return digit && !text.ends_with('-');
+}
+
+bool is_truth(std::string_view text) { return text == "true" || text == "false"; }
+
+// How many letters must change to turn a into b (Levenshtein), for suggestions.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string unknown_field(std::string_view name, std::span<const std::string_view> names) {
+  std::string message = "unknown field " + quoted(name);
+  constexpr std::size_t kLongest = 40;  // no known name is longer; keeps the distance cheap
+  const auto nearest = std::ranges::min_element(
+      names, {}, [&](std::string_view known) { return distance(name.substr(0, kLongest), known); });
+  if (distance(name.substr(0, kLongest), *nearest) <= std::max<std::size_t>(1, nearest->size() / 3))
+    return message + "; did you mean " + quoted(*nearest) + "?";
+  message += "; known are ";
+  for (const std::string_view known : names) message.append(known).append(known == names.back() ? "" : ", ");
+  return message;
+}
+
+}  // namespace
+
+Place Place::field(std::string_view name) const {
+  constexpr std::size_t kShown = 60;
+  return {file, problems, (path.empty() ? "" : path + '.') + std::string(name.substr(0, kShown))};
+}
+
+Place Place::item(std::size_t index) const {
+  return {file, problems, path + '[' + std::to_string(index) + ']'};
+}
+
+void Place::report(int line, std::string message) const {
+  problems.add({file, line, path, std::move(message)});
+}
+
+bool is_text(const DocumentNode& node, const Place& place) {
+  if (node.kind != Kind::kText) {
+    place.report(node.line, "must be a text, not " + std::string(kind_name(node)));
+    return false;
+  }
+  if (!node.quoted && (looks_like_number(node.text) || is_truth(node.text))) {
+    place.report(node.line, node.text + " must be a text; if it is meant as one, put it in quotes");
+    return false;
+  }
+  return true;
+}
+
+bool is_list(const DocumentNode& node, const Place& place) {
+  if (node.kind == Kind::kList) return true;
+  place.report(node.line, "must be a list, not " + std::string(kind_name(node)));
+  return false;
+}
+
+bool is_map(const DocumentNode& node, const Place& place) {
+  if (node.kind == Kind::kMap) return true;
+  place.report(node.line, "must be a map of fields, not " + std::string(kind_name(node)));
+  return false;
+}
+
+std::optional<std::int64_t> to_integer(const DocumentNode& node, const Place& place, std::int64_t least,
+                                       std::int64_t most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  if (node.kind != Kind::kText || node.quoted) {
+    place.report(node.line, "must be a whole number from " + range + ", not " + std::string(kind_name(node)));
+    return std::nullopt;
+  }
+  const auto value = parse_integer(node.text);
+  if (value && *value >= least && *value <= most) return *value;
+  place.report(node.line,
+               value ? quoted(node.text) + " is out of range; it must be a whole number from " + range
+                     : value.error() + "; it must be one from " + range);
+  return std::nullopt;
+}
+
+Fields::Fields(const DocumentNode& node, const Place& place, std::span<const std::string_view> names)
+    : node_(node), place_(place) {
+  if (!sluice::is_map(node, place)) return;
+  for (const DocumentNode::Key& key : node.keys) {
+    if (place.problems.count() > kPolicyProblemsMax) return;  // suggestions nobody will read are dear
+    if (std::ranges::find(names, key.text) == names.end())
+      place.report(key.line, unknown_field(key.text, names));
+  }
+}
+
+const DocumentNode* Fields::node(std::string_view name) const {
+  const DocumentNode* value = node_.find(name);
+  if (!value || value->kind != Kind::kNull) return value;
+  place_.field(name).report(value->line, "is blank; give it a value or leave the field out");
+  return nullptr;
+}
+
+std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t least,
+                                            std::int64_t most) const {
+  const DocumentNode* value = node(name);
+  return value ? to_integer(*value, place_.field(name), least, most) : std::nullopt;
+}
+
+std::optional<bool> Fields::truth(std::string_view name) const {
+  const DocumentNode* value = node(name);
+  if (!value) return std::nullopt;
+  if (value->kind == Kind::kText && !value->quoted && is_truth(value->text)) return value->text == "true";
+  report(name, "must be true or false");
+  return std::nullopt;
+}
+
+void Fields::missing(std::string_view name, std::string_view hint) const {
+  if (!has(name)) place_.field(name).report(node_.line, "is missing" + std::string(hint));
+}
+
+void Fields::report(std::string_view name, std::string message) const {
+  const DocumentNode* value = node_.find(name);
+  place_.field(name).report(value ? value->line : node_.line, std::move(message));
+}
+
+}  // namespace sluice

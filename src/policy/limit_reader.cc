@@ -1,0 +1,105 @@
+#include "policy/limit_reader.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+Literal<Algorithm> parse_algorithm(std::string_view text) {
+  if (const auto algorithm = algorithm_from_string(text)) return *algorithm;
+  return std::unexpected(quoted(text) +
+                         " is not an algorithm; known are gcra, token_bucket, leaky_bucket, fixed_window, "
+                         "sliding_window and sliding_log");
+}
+
+// A list of dimensions, or a single one as a text.
+std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& place) {
+  std::vector<std::string> names;
+  const auto add = [&](const DocumentNode& item, const Place& at) {
+    if (!is_text(item, at)) return;
+    const auto name = parse_name(item.text);
+    if (!name) return at.report(item.line, name.error());
+    if (std::ranges::find(names, *name) != names.end())
+      return at.report(item.line, "the dimension " + quoted(*name) + " is there twice");
+    names.push_back(*name);
+  };
+  if (node.kind == DocumentNode::Kind::kText) {
+    add(node, place);
+  } else if (node.kind != DocumentNode::Kind::kList) {
+    place.report(node.line, "must be a list of dimensions, such as [tenant, user]");
+  } else if (node.items.size() > kDimensionsPerLimitMax) {
+    place.report(node.line, "a limit has at most " + std::to_string(kDimensionsPerLimitMax) + " dimensions");
+  } else {
+    for (std::size_t i = 0; i < node.items.size(); ++i) add(node.items[i], place.item(i));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// The two numbers that limits, tiers and `local` have in common.
+void read_numbers(const Fields& fields, WrittenLimit& written) {
+  if (const auto rate = fields.text("rate", parse_rate)) written.rate = rate;
+  if (const auto burst = fields.integer("burst", 0, kRateMax)) written.burst = burst;
+}
+
+}  // namespace
+
+WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_t index) {
+  constexpr std::array<std::string_view, 7> kNames = {"name",      "per",      "rate",        "burst",
+                                                      "algorithm", "required", "count_denied"};
+  WrittenLimit written;
+  const Fields fields(node, place, kNames);
+  if (!fields.is_map()) return written;
+  written.limit.name = fields.text("name", parse_name).value_or("limit" + std::to_string(index + 1));
+  if (const DocumentNode* per = fields.node("per"))
+    written.limit.per = read_dimensions(*per, place.field("per"));
+  written.limit.required = fields.truth("required").value_or(false);
+  written.limit.count_denied = fields.truth("count_denied").value_or(false);
+  written.algorithm = fields.text("algorithm", parse_algorithm).value_or(Algorithm::kGcra);
+  read_numbers(fields, written);
+  fields.missing("rate", "; write it as 100/s or 10/90s");
+  return written;
+}
+
+std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place,
+                                    const std::vector<WrittenLimit>& plain) {
+  constexpr std::array<std::string_view, 2> kNames = {"rate", "burst"};
+  std::vector<WrittenLimit> limits = plain;
+  if (!is_map(node, place)) return limits;
+  for (std::size_t i = 0; i < node.keys.size(); ++i) {
+    const auto& [name, line] = node.keys[i];
+    const Place here = place.field(name);
+    const auto limit =
+        std::ranges::find(limits, name, [](const WrittenLimit& w) -> const auto& { return w.limit.name; });
+    if (limit == limits.end()) {
+      here.report(line, "the policy has no limit named " + quoted(name));
+      continue;
+    }
+    const Fields fields(node.items[i], here, kNames);
+    if (fields.is_map()) read_numbers(fields, *limit);
+  }
+  return limits;
+}
+
+std::optional<LimitParams> finish_params(const WrittenLimit& written, int line, const Place& place) {
+  if (!written.rate) return std::nullopt;  // reported when it was read
+  auto params = make_limit_params(written.algorithm, *written.rate, written.burst);
+  if (params) return *params;
+  place.report(line, params.error());
+  return std::nullopt;
+}
+
+std::optional<LimitParams> read_local(const DocumentNode& node, const Place& place) {
+  constexpr std::array<std::string_view, 2> kNames = {"rate", "burst"};
+  WrittenLimit written;
+  const Fields fields(node, place, kNames);
+  if (!fields.is_map()) return std::nullopt;
+  read_numbers(fields, written);
+  fields.missing("rate", "; write it as 100/s or 10/90s");
+  return finish_params(written, node.line, place);
+}
+
+}  // namespace sluice

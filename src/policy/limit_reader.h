@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "policy/fields.h"
+#include "policy/model.h"
+
+namespace sluice {
+
+// A limit as far as it is written: what a tier may replace is not yet computed.
+struct WrittenLimit {
+  Limit limit;  // all but `params`
+  Algorithm algorithm = Algorithm::kGcra;
+  std::optional<Rate> rate;
+  std::optional<std::int64_t> burst;
+};
+
+// The element number `index` of `limits`. Problems are reported; then its `rate` may be absent.
+WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_t index);
+
+// A tier's map of limit name → {rate, burst}: the plain limits with those numbers replaced. What a tier does
+// not name stays as it is in the plain limit.
+std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place,
+                                    const std::vector<WrittenLimit>& plain);
+
+// The numbers of a limit in their final form; no value when they are impossible, which is reported.
+std::optional<LimitParams> finish_params(const WrittenLimit& written, int line, const Place& place);
+
+// `local`: rate and burst of a gcra limit.
+std::optional<LimitParams> read_local(const DocumentNode& node, const Place& place);
+
+}  // namespace sluice

@@ -1,0 +1,22 @@
+#include "policy/repository.h"
+
+namespace sluice {
+
+PolicyBoard::PolicyBoard() {
+  ParamsTable unused;
+  current_ = *Snapshot::compile({}, unused);
+}
+
+std::shared_ptr<const Snapshot> PolicyBoard::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+void PolicyBoard::publish(std::shared_ptr<const Snapshot> snapshot) {
+  const std::lock_guard lock(mutex_);
+  current_.swap(snapshot);
+  generation_.fetch_add(1, std::memory_order_release);
+  // The old snapshot, now in `snapshot`, is freed by whoever lets go of it last.
+}
+
+}  // namespace sluice

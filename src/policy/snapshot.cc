@@ -1,0 +1,159 @@
+#include "policy/snapshot.h"
+
+#include <algorithm>
+
+#include "policy/conflicts.h"
+#include "policy/cost_table.h"
+#include "policy/pattern.h"
+#include "policy/policy_index.h"
+
+namespace sluice {
+namespace {
+
+// Lengths before texts, so that no two different lists of names make the same bytes.
+void append_name(std::string& bytes, std::string_view name) {
+  bytes.append(std::to_string(name.size())).append(":").append(name);
+}
+
+// Nodes that share a store must agree on identities, therefore the fixed secret; what makes keys unguessable
+// is the secret of the hasher that the identity goes through with the dimensions' values.
+KeyHash identity_of(const Policy& policy, const Limit& limit) {
+  static const KeyHasher hasher = KeyHasher::from_text("sluice limit identity");
+  std::string bytes;
+  append_name(bytes, policy.id);
+  append_name(bytes, limit.name);
+  for (const std::string& dimension : limit.per) append_name(bytes, dimension);
+  return hasher(bytes);
+}
+
+Result<std::vector<CompiledLimit>> compile_limits(const Policy& policy, const std::vector<Limit>& limits,
+                                                  ParamsTable& params) {
+  std::vector<CompiledLimit> compiled;
+  compiled.reserve(limits.size());
+  for (const Limit& limit : limits) {
+    const ParamsId id = params.intern(limit.params);
+    if (id == 0)
+      return invalid("limits", "there are more distinct limits than one process can number; restart it");
+    compiled.push_back({.identity = identity_of(policy, limit),
+                        .params = id,
+                        .index = static_cast<std::uint32_t>(compiled.size()),
+                        .required = limit.required,
+                        .count_denied = limit.count_denied,
+                        .per = limit.per,
+                        .name = limit.name,
+                        .numbers = limit.params});
+  }
+  return compiled;
+}
+
+Result<CompiledPolicy> compile_policy(Policy policy, std::size_t index, ParamsTable& params) {
+  CompiledPolicy compiled;
+  auto limits = compile_limits(policy, policy.limits, params);
+  if (!limits) return std::unexpected(limits.error());
+  compiled.limits = std::move(*limits);
+  for (const auto& [name, tier] : policy.tiers) {
+    auto of_tier = compile_limits(policy, tier, params);
+    if (!of_tier) return std::unexpected(of_tier.error());
+    compiled.tiers.push_back({name, std::move(*of_tier)});
+  }
+  for (const auto& [resource, cost] : policy.costs)
+    if (const auto pattern = parse_pattern(resource); !pattern) return invalid("costs", pattern.error());
+  if (!policy.costs.empty()) compiled.costs = std::make_shared<const CostTable>(policy.costs);
+  compiled.index = static_cast<std::uint32_t>(index);
+  compiled.has_rollout = policy.rollout != Rollout{};
+  compiled.shadow = policy.shadow;
+  compiled.always = policy.always;
+  compiled.version_text = policy.id + '#' + std::to_string(policy.version);
+  compiled.source = std::move(policy);
+  return compiled;
+}
+
+struct IdHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view id) const { return std::hash<std::string_view>{}(id); }
+};
+
+bool applies(const CompiledPolicy& policy, const RolloutFilter& filter) {
+  return !policy.has_rollout || filter.applies(policy);
+}
+
+}  // namespace
+
+std::span<const CompiledLimit> CompiledPolicy::limits_for_tier(std::string_view tier) const {
+  if (tiers.empty()) return limits;
+  const auto found = std::ranges::lower_bound(tiers, tier, {}, &CompiledTier::name);
+  return found != tiers.end() && found->name == tier ? found->limits : limits;
+}
+
+std::int64_t CompiledPolicy::cost_of(std::string_view resource) const {
+  return costs ? costs->of(resource) : 1;
+}
+
+struct Snapshot::Indexes {
+  boost::unordered_flat_map<std::string_view, std::uint32_t, IdHash, std::equal_to<>> by_id;
+  PolicyIndex specific;
+  PolicyIndex always;
+};
+
+Snapshot::Snapshot() : indexes_(std::make_unique<Indexes>()) {}
+Snapshot::~Snapshot() = default;
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params) {
+  std::vector<const Policy*> pointers;
+  for (const Policy& policy : policies) pointers.push_back(&policy);
+  if (const auto conflicts = find_conflicts(pointers); !conflicts.empty())
+    return invalid("policies[" + std::to_string(conflicts.front().second) + "]." + conflicts.front().field,
+                   conflicts.front().message);
+
+  const std::shared_ptr<Snapshot> snapshot(new Snapshot);
+  snapshot->policies_.reserve(policies.size());  // by_id looks into the elements
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const auto in_policy = [&](Error error) {
+      error.field.insert(0, "policies[" + std::to_string(i) + "].");
+      return std::unexpected(std::move(error));
+    };
+    const auto pattern = parse_pattern(policies[i].resource);
+    if (!pattern) return in_policy({ErrorCode::kInvalidArgument, pattern.error(), "resource"});
+    auto compiled = compile_policy(std::move(policies[i]), i, params);
+    if (!compiled) return in_policy(std::move(compiled.error()));
+
+    const CompiledPolicy& added = snapshot->policies_.emplace_back(std::move(*compiled));
+    snapshot->indexes_->by_id.emplace(added.source.id, added.index);
+    PolicyIndex& index = added.always ? snapshot->indexes_->always : snapshot->indexes_->specific;
+    index.insert(added.source.tenant, added.source.resource, *pattern, added.index);
+  }
+  return snapshot;
+}
+
+const CompiledPolicy* Snapshot::find(std::string_view id) const {
+  const auto found = indexes_->by_id.find(id);
+  return found == indexes_->by_id.end() ? nullptr : &policies_[found->second];
+}
+
+void Snapshot::match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+                     Matches& out) const {
+  out.policies.clear();
+  indexes_->specific.visit(tenant, resource, [&](std::uint32_t at) {
+    if (!applies(policies_[at], filter)) return false;
+    out.policies.push_back(&policies_[at]);
+    return true;
+  });
+  add_always(tenant, resource, filter, out);
+}
+
+void Snapshot::match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+                            Matches& out) const {
+  out.policies.clear();
+  add_always(tenant, resource, filter, out);
+}
+
+void Snapshot::add_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
+                          Matches& out) const {
+  if (indexes_->always.empty()) return;
+  indexes_->always.visit(tenant, resource, [&](std::uint32_t at) {
+    if (applies(policies_[at], filter)) out.policies.push_back(&policies_[at]);
+    return false;
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/document.h"
+#include "policy/snapshot.h"
+
+// What the tests of this folder share.
+namespace sluice::testing {
+
+// The policies of a document that must be good.
+inline std::vector<Policy> policies_of(std::string_view text) {
+  std::vector<WrittenPolicy> written;
+  Problems problems;
+  parse_policies(text, "test.yaml", written, problems);
+  check_together(written, problems);
+  for (const std::string& problem : problems.texts()) ADD_FAILURE() << problem;
+  std::vector<Policy> policies;
+  for (WrittenPolicy& each : written) policies.push_back(std::move(each.policy));
+  return policies;
+}
+
+// The problems of a document, one per line.
+inline std::string problems_of(std::string_view text, const std::string& file = "test.yaml") {
+  std::vector<WrittenPolicy> written;
+  Problems problems;
+  parse_policies(text, file, written, problems);
+  check_together(written, problems);
+  std::string all;
+  for (const std::string& problem : problems.texts()) all += problem + '\n';
+  return all;
+}
+
+class EveryRollout final : public RolloutFilter {
+ public:
+  bool applies(const CompiledPolicy&) const override { return true; }
+};
+
+class NoRollout final : public RolloutFilter {
+ public:
+  bool applies(const CompiledPolicy&) const override { return false; }
+};
+
+// A random test starts from a fresh seed, prints it, and takes one back: SLUICE_SEED=17 policy_test
+inline std::mt19937_64 seeded_random() {
+  const char* given = std::getenv("SLUICE_SEED");
+  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "SLUICE_SEED=" << seed << '\n';
+  return std::mt19937_64(seed);
+}
+
+}  // namespace sluice::testing

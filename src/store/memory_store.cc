@@ -1,0 +1,143 @@
+#include "store/memory_store.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <mutex>
+
+#include "base/limits.h"
+#include "store/pending_charge.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::uint64_t kBytesPerShard = 512u << 10;
+constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
+
+// tend() looks at this many slots, and lets go of the lock between steps.
+constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
+
+std::uint64_t bytes_max_of(const MemoryStoreOptions& options) {
+  return std::max(options.bytes_max, MemoryStoreOptions::kBytesMin);
+}
+
+std::uint32_t shards_of(const MemoryStoreOptions& options) {
+  if (options.shards != 0) return options.shards;
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp(bytes_max_of(options) / kBytesPerShard, kShardsMin, kShardsMax)));
+}
+
+// Holds the locks of several shards, each once, taken in the order of their addresses: whoever needs some of
+// the same takes them in the same order, so nobody waits in a circle.
+class ShardLocks {
+ public:
+  // REQUIRES: shards.size() <= kLimitsPerCheckMax. Reorders them.
+  explicit ShardLocks(std::span<Shard*> shards) {
+    std::ranges::sort(shards);
+    const auto repeated = std::ranges::unique(shards);
+    held_ = shards.first(shards.size() - repeated.size());
+    for (Shard* shard : held_) shard->lock.lock();
+  }
+  ~ShardLocks() {
+    for (Shard* shard : held_) shard->lock.unlock();
+  }
+  ShardLocks(const ShardLocks&) = delete;
+  ShardLocks& operator=(const ShardLocks&) = delete;
+
+ private:
+  std::span<Shard*> held_;
+};
+
+}  // namespace
+
+MemoryStore::MemoryStore(const Clock& clock, const ParamsTable& params, const MemoryStoreOptions& options)
+    : clock_(clock),
+      params_(params),
+      shard_mask_(shards_of(options) - 1),
+      budget_(bytes_max_of(options)),
+      pool_(budget_) {
+  const std::uint32_t shards = shard_mask_ + 1;
+  assert(std::has_single_bit(shards));
+  // Hashes spread evenly; a shard never needs much more than its share.
+  const std::uint32_t pages_per_shard = 2 * (pool_.pages_max() / shards) + 8;
+  const std::size_t entries = std::size_t{pages_per_shard} * shards;
+  directories_ = std::make_unique<std::atomic<std::uint32_t>[]>(entries);
+  shards_ = std::make_unique<Shard[]>(shards);
+  budget_.take(entries * sizeof(std::uint32_t) + shards * sizeof(Shard));
+  for (std::uint32_t i = 0; i < shards; ++i)
+    shards_[i].open(pool_, budget_, params_, &directories_[std::size_t{pages_per_shard} * i],
+                    pages_per_shard);
+}
+
+Verdict MemoryStore::apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                           std::int64_t& now_us) {
+  assert(charges.size() == results.size() && charges.size() <= kLimitsPerCheckMax);
+  if (charges.size() == 1) return apply_one(charges[0], results[0], now_us);
+
+  std::array<Shard*, kLimitsPerCheckMax> shards;
+  std::array<PendingCharge, kLimitsPerCheckMax> pending;
+  std::array<bool, kLimitsPerCheckMax> is_new;
+  const std::size_t n = charges.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    shards[i] = &shard_of(charges[i].key);
+    shards[i]->prefetch(charges[i].key);
+  }
+  now_us = clock_.now_us();
+  const ShardLocks locks({shards.data(), n});
+  bool all_fit = true;
+  for (std::size_t i = 0; i < n; ++i)
+    all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
+  for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_new[i]) pending[i].insert();
+  for (std::size_t i = 0; i < n; ++i) pending[i].shed_logs();
+  return all_fit ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+Verdict MemoryStore::apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us) {
+  Shard& shard = shard_of(charge.key);
+  shard.prefetch(charge.key);
+  now_us = clock_.now_us();  // the slot arrives meanwhile
+  const std::lock_guard lock(shard.lock);
+  PendingCharge pending;
+  const bool fits = pending.decide(shard, params_, charge, now_us, result);
+  if (pending.settle(fits, result)) pending.insert();
+  pending.shed_logs();
+  return fits ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+int MemoryStore::reset(std::span<const KeyHash> keys) {
+  int existed = 0;
+  for (const KeyHash& key : keys) {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.lock);
+    existed += shard.erase(key);
+  }
+  return existed;
+}
+
+void MemoryStore::tend() {
+  const std::int64_t now_us = clock_.now_us();
+  for (std::uint32_t step = 0; step < kTendSteps; ++step) {
+    Shard& shard = shards_[tended_.load(std::memory_order_relaxed) & shard_mask_];
+    const std::unique_lock lock(shard.lock, std::try_to_lock);
+    if (!lock) return;  // somebody has better things to do there; it will be its turn again
+    if (!shard.expire(kTendStepSlots, now_us)) continue;
+    shard.shrink();
+    tended_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+Store::Stats MemoryStore::stats() const {
+  Stats stats;
+  for (std::uint32_t i = 0; i <= shard_mask_; ++i) {
+    const std::lock_guard lock(shards_[i].lock);
+    shards_[i].add_to(stats);
+  }
+  stats.bytes = budget_.used();
+  stats.bytes_max = budget_.max();
+  return stats;
+}
+
+}  // namespace sluice

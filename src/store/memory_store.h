@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "store/byte_budget.h"
+#include "store/page_pool.h"
+#include "store/params_table.h"
+#include "store/shard.h"
+#include "store/store.h"
+
+namespace sluice {
+
+struct MemoryStoreOptions {
+  std::uint64_t bytes_max = std::uint64_t{1} << 30;  // at least kBytesMin is used
+  std::uint32_t shards = 0;                          // a power of two; 0: as many as suit bytes_max
+
+  static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
+};
+
+// A Store in this process's memory: 32 bytes per counter, about one cache miss per charge. Thread-safe.
+//
+//   SystemClock clock;
+//   ParamsTable params;
+//   MemoryStore store(clock, params, {.bytes_max = 256 << 20});
+//
+// Counters are spread over shards by their hash; each shard has a lock that is held for some tens of
+// nanoseconds. A check on several counters holds the locks of all their shards, always taken in the same
+// order, and so is one step.
+//
+// Memory grows with use up to `bytes_max` and never by much at a time. When it is used up, counters are
+// evicted (see eviction.cc); a counter over its limit is the last to go. Only sliding logs may exceed the
+// budget: each shard keeps at least one of them.
+class MemoryStore final : public Store {
+ public:
+  // REQUIRES: clock and params outlive the store. Throws std::bad_alloc.
+  MemoryStore(const Clock& clock, const ParamsTable& params, const MemoryStoreOptions& options = {});
+
+  Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                std::int64_t& now_us) override;
+  int reset(std::span<const KeyHash> keys) override;
+  void tend() override;
+  Stats stats() const override;
+
+ private:
+  Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
+  Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
+
+  const Clock& clock_;
+  const ParamsTable& params_;
+  const std::uint32_t shard_mask_;
+  ByteBudget budget_;
+  PagePool pool_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> directories_;
+  std::unique_ptr<Shard[]> shards_;
+  std::atomic<std::uint32_t> tended_ = 0;
+};
+
+}  // namespace sluice

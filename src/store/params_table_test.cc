@@ -1,0 +1,64 @@
+#include "store/params_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+LimitParams window_of(std::int64_t count) {
+  LimitParams params;
+  params.algorithm = Algorithm::kFixedWindow;
+  params.rate = {count, 1'000'000};
+  params.capacity = count;
+  return params;
+}
+
+TEST(ParamsTable, EqualNumbersShareAnIdAndOthersDoNot) {
+  ParamsTable table;
+  const ParamsId ten = table.intern(window_of(10)), twenty = table.intern(window_of(20));
+  EXPECT_NE(ten, 0u);
+  EXPECT_NE(ten, twenty);
+  EXPECT_EQ(table.intern(window_of(10)), ten);
+  EXPECT_EQ(table[ten], window_of(10));
+  EXPECT_EQ(table[twenty], window_of(20));
+}
+
+TEST(ParamsTable, AReferenceStaysGoodWhileOthersAreAdded) {
+  ParamsTable table;
+  const LimitParams& first = table[table.intern(window_of(1))];
+  for (int n = 2; n <= 5'000; ++n) table.intern(window_of(n));
+  EXPECT_EQ(first, window_of(1));
+  EXPECT_EQ(table[table.intern(window_of(5'000))], window_of(5'000));
+}
+
+TEST(ParamsTable, SaysZeroWhenFullButStillKnowsTheOldOnes) {
+  ParamsTable table(3);
+  const ParamsId one = table.intern(window_of(1));
+  table.intern(window_of(2));
+  table.intern(window_of(3));
+  EXPECT_EQ(table.intern(window_of(4)), 0u);
+  EXPECT_EQ(table.intern(window_of(1)), one);
+}
+
+TEST(ConcurrentParamsTable, ThreadsAgreeOnTheIds) {
+  ParamsTable table;
+  std::vector<std::vector<ParamsId>> seen(4);
+  std::vector<std::thread> threads;
+  for (auto& ids : seen)
+    threads.emplace_back([&table, &ids] {
+      for (int n = 1; n <= 3'000; ++n) {
+        ids.push_back(table.intern(window_of(n)));
+        if (table[ids.back()].capacity != n) ids.back() = 0;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& ids : seen) EXPECT_EQ(ids, seen[0]);
+  EXPECT_EQ(std::count(seen[0].begin(), seen[0].end(), 0u), 0);
+}
+
+}  // namespace
+}  // namespace sluice

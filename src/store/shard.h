@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+
+#include "store/byte_budget.h"
+#include "store/params_table.h"
+#include "store/spin_lock.h"
+#include "store/store.h"
+#include "store/table.h"
+
+namespace sluice {
+
+// One part of a MemoryStore: a table of counters, its lock, and the rules by which counters come and go.
+// Not thread-safe: all but prefetch() wants the lock held.
+//
+// A counter goes when it decides as a fresh one would (expiry, a few at each insertion and in tend()), or
+// when a new one needs room and there is no memory left (eviction.cc says who goes then).
+class alignas(64) Shard {
+ public:
+  SpinLock lock;
+
+  Shard() = default;
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+  ~Shard();
+
+  // REQUIRES: called once, before all else; all outlive the shard. `directory`: see Table::open.
+  void open(PagePool& pool, ByteBudget& budget, const ParamsTable& params,
+            std::atomic<std::uint32_t>* directory, std::uint32_t pages_max);
+
+  void prefetch(const KeyHash& key) const { table_.prefetch(key); }
+
+  // The counter, brought under the numbers of `params` if it was kept under others; null if there is none.
+  Slot* find(const KeyHash& key, ParamsId params, std::int64_t now_us) {
+    Slot* slot = table_.find(key);
+    if (slot != nullptr && slot->params_id() != params) [[unlikely]]
+      migrate_slot(*slot, params, now_us);
+    return slot;
+  }
+
+  // Keep a new counter. Every Slot* of this shard is void afterwards.
+  // REQUIRES: the key is not there; params is of that kind.
+  void insert(const KeyHash& key, ParamsId params, const State& state, bool warned, std::int64_t now_us);
+  void insert(const KeyHash& key, ParamsId params, Log log, bool warned, std::int64_t now_us);
+
+  // Steps the log of a slot and accounts for its memory.
+  Outcome step_log(Slot& slot, std::int64_t now_us, std::int64_t cost, OnDenial on_denial);
+  // Evicts logs while the budget is exceeded, all but one: logs grow in place, so they can only be stopped
+  // afterwards.
+  void shed_logs(std::int64_t now_us);
+
+  bool erase(const KeyHash& key);
+
+  // Expires what it finds in the next `slots` slots, starting over at the end. True when it came to the end.
+  bool expire(std::uint32_t slots, std::int64_t now_us);
+  // Gives unused pages back.
+  void shrink() { table_.shrink(); }
+
+  // Adds this shard's counts.
+  void add_to(Store::Stats& stats) const;
+
+ private:
+  enum class Scope : std::uint8_t { kAll, kLogsOnly };
+  // How much would be lost with a counter.
+  struct Level {
+    bool fresh = false;
+    bool over_limit = false;
+    std::int64_t used_permille = 0;
+    std::int64_t free_after_us = 0;  // over limit only: until one unit fits
+  };
+
+  void migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us);
+  void make_room(std::int64_t now_us);
+  Slot& insert_slot(const KeyHash& key, std::int64_t now_us);
+  void own_log(Slot& slot, ParamsId params, Log log, bool warned);
+  void drop_log(Slot& slot);
+  void erase_at(std::uint32_t index);
+  bool is_log(const Slot& slot) const {
+    return (*params_)[slot.params_id()].algorithm == Algorithm::kSlidingLog;
+  }
+  bool is_fresh_slot(const Slot& slot, std::int64_t now_us) const;
+
+  // eviction.cc
+  void evict(Scope scope, std::int64_t now_us);
+  bool evict_from_window(Scope scope, std::int64_t now_us);
+  bool evict_newest(Scope scope, std::int64_t now_us);
+  void evict_over_limit(Scope scope, std::int64_t now_us);
+  Level level_of(const Slot& slot, std::int64_t now_us) const;
+  std::uint32_t next_index();
+
+  Table table_;
+  const ParamsTable* params_ = nullptr;
+  ByteBudget* budget_ = nullptr;
+  std::uint32_t cursor_ = 0;  // where expiry and eviction look next
+  std::uint32_t logs_ = 0;
+  KeyHash newest_;
+  std::uint64_t expired_ = 0;
+  std::uint64_t evicted_idle_ = 0;
+  std::uint64_t evicted_in_use_ = 0;
+  std::uint64_t evicted_over_limit_ = 0;
+};
+
+}  // namespace sluice
