@@ -1,5 +1,6 @@
-// The yardstick: a gRPC server of the grpc++ callback API that does nothing. Every call, whatever its method, gets the same
-// answer, about as long as the answer to a check; nothing is parsed. One completion thread, as Sluice runs with one.
+// The yardstick: a gRPC server of the grpc++ callback API that does nothing. Every call, whatever its method,
+// gets the same answer, about as long as the answer to a check; nothing is parsed. One completion thread, as
+// Sluice runs with one.
 //
 //   grpcpp_baseline 127.0.0.1:9090
 #include <grpcpp/generic/async_generic_service.h>

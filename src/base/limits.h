@@ -16,6 +16,7 @@ inline constexpr std::size_t kRequestIdBytesMax = 128;
 inline constexpr std::size_t kDimensionsMax = 16;      // in one request
 inline constexpr std::size_t kLimitsPerCheckMax = 32;  // of all policies that apply to one request
 inline constexpr std::size_t kBatchMax = 1000;
+inline constexpr std::size_t kMetricPoliciesMax = 1000;  // label values of one metric; the rest is "other"
 inline constexpr std::int64_t kCostMax = 1'000'000'000;
 
 // A policy document.

@@ -1,0 +1,77 @@
+"""What is measured, one function per row or group of rows, and what it should come to."""
+
+import dataclasses
+import statistics
+
+from lib import load, processes
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    unit: str
+    ours: float
+    baseline: float | None
+    value: float    # what is compared with the target: a ratio, or ours where there is no baseline
+    target: float
+    values: list = dataclasses.field(default_factory=list)  # of each run
+
+    NOISE = 0.03  # a miss by less is reported but not counted
+
+    def verdict(self):
+        if self.value <= self.target:
+            return "yes"
+        return "within noise" if self.value <= self.target * (1 + self.NOISE) else "MISSED"
+
+
+def interleaved(ours, baseline, runs):
+    """Runs both sides in turn; the ratio is the median of the ratios of neighbours."""
+    pairs = [(ours(), baseline()) for _ in range(runs)]
+    ratios = [a / b for a, b in pairs]
+    return (statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs),
+            statistics.median(ratios), ratios)
+
+
+def against(name, start_baseline, drive, target, options):
+    with processes.sluice() as ours, start_baseline() as baseline:
+        a, b, ratio, ratios = interleaved(lambda: drive(ours), lambda: drive(baseline), options.runs)
+    return [Row(name, "µs", a, b, ratio, target, ratios)]
+
+
+def grpc(name, connections, streams, target):
+    return lambda options: against(name, processes.grpcpp,
+                                   lambda server: load.grpc(server, options.seconds, connections, streams), target, options)
+
+
+def http(options):
+    return against("HTTP/1.1 JSON, 64 connections", processes.nginx,
+                   lambda server: load.http(server, options.seconds, 64), 1.1, options)
+
+
+def in_process(label, keys):
+    def measure(options):
+        got = load.in_process("keys", keys, options.runs)
+        if got["keys"] != keys:
+            raise processes.BenchError(f"the store kept {got['keys']} of {keys} keys")
+        rows = [Row(f"in process, {label} keys", "ns", got["ours_ns"], got["baseline_ns"], got["ratio"], 2, got["ratios"]),
+                Row(f"allocations per check, {label} keys", "", got["allocations_per_check"], None,
+                    got["allocations_per_check"], 0)]
+        if keys >= 10_000_000:
+            rows.append(Row(f"bytes per key, {label} keys", "B", got["bytes_per_key"], None, got["bytes_per_key"], 48))
+        return rows
+    return measure
+
+
+def policies(options):
+    got = load.in_process("policies", 10_000, options.runs)
+    return [Row("10,000 policies vs one", "ns", got["ours_ns"], got["baseline_ns"], got["ratio"], 1.15, got["ratios"])]
+
+
+GROUPS = {
+    "grpc-8x50": grpc("gRPC, 8 connections × 50 streams", 8, 50, 1 / 6),
+    "grpc-64x1": grpc("gRPC, 64 connections × 1 stream", 64, 1, 1 / 2),
+    "http": http,
+    "in-process-1m": in_process("1 M", 1_000_000),
+    "in-process-10m": in_process("10 M", 10_000_000),
+    "policies": policies,
+}
