@@ -16,6 +16,7 @@ inline constexpr std::size_t kRequestIdBytesMax = 128;
 inline constexpr std::size_t kDimensionsMax = 16;      // in one request
 inline constexpr std::size_t kLimitsPerCheckMax = 32;  // of all policies that apply to one request
 inline constexpr std::size_t kBatchMax = 1000;
+inline constexpr std::size_t kMetricPoliciesMax = 1000;  // label values of one metric; the rest is "other"
 inline constexpr std::int64_t kCostMax = 1'000'000'000;
 
 // A policy document.
@@ -45,5 +46,16 @@ inline constexpr std::size_t kBodyBytesMax = 1u << 20;  // HTTP body, gRPC messa
 inline constexpr std::size_t kHeaderBytesMax = 16u << 10;
 inline constexpr std::size_t kHeaderCountMax = 64;
 inline constexpr std::size_t kJsonDepthMax = 16;
+
+// A connection. Rates are per second; each answered request earns a well-behaved peer a few more.
+inline constexpr std::size_t kUnreadOutputBytesMax = 256u << 10;      // above it, nothing more is read from the peer
+inline constexpr std::size_t kStreamOutputBytesMax = 16u << 20;       // answers of one call that wait for its reader
+inline constexpr std::size_t kBufferedRequestBytesMax = 16u << 20;    // of all streams of a connection
+inline constexpr std::uint32_t kConcurrentStreamsMax = 1000;
+inline constexpr std::uint32_t kStreamWindowBytes = 256u << 10;
+inline constexpr std::int32_t kConnectionWindowBytes = 16 << 20;
+inline constexpr std::uint32_t kResetsPerSecondMax = 200;             // by the peer, or provoked by it
+inline constexpr std::uint32_t kControlFramesPerSecondMax = 2000;     // PING, SETTINGS, WINDOW_UPDATE, empty DATA, …
+inline constexpr std::uint32_t kHeaderContinuationsMax = 8;
 
 }  // namespace sluice

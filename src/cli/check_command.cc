@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/json.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,11 +10,10 @@
 
 #include "cli/command.h"
 #include "cli/http_post.h"
+#include "doors/text.h"
 
 namespace sluice::cli {
 namespace {
-
-namespace json = boost::json;
 
 struct CheckOptions {
   std::string server = "127.0.0.1:8080";
@@ -24,41 +23,58 @@ struct CheckOptions {
   bool as_json = false;
 };
 
-std::string request_body(const CheckOptions& options) {
-  json::object body;
-  const auto put = [&body](const char* name, const std::string& value) {
-    if (!value.empty()) body[name] = value;
-  };
-  put("policy_id", options.policy);
-  put("tenant_id", options.tenant);
-  put("resource", options.resource);
-  put("key", options.key);
-  put("request_id", options.request_id);
-  if (options.tokens) body["tokens"] = *options.tokens;
-  json::object dimensions;
-  for (const std::string& dimension : options.dimensions) {
+void append_member(std::string& object, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  if (object.size() > 1) object += ',';
+  doors::append_json_string(object, name);
+  object += ':';
+  doors::append_json_string(object, value);
+}
+
+std::string dimensions_object(const std::vector<std::string>& dimensions) {
+  std::string object = "{";
+  for (const std::string& dimension : dimensions) {
     const auto equals = dimension.find('=');
     if (equals == std::string::npos || equals == 0)
       throw CommandError(
           fmt::format("--dimension {}: write name=value, for example --dimension ip=192.0.2.7", dimension));
-    dimensions[dimension.substr(0, equals)] = dimension.substr(equals + 1);
+    append_member(object, dimension.substr(0, equals), dimension.substr(equals + 1));
   }
-  if (!dimensions.empty()) body["dimensions"] = std::move(dimensions);
-  return json::serialize(body);
+  return object + "}";
 }
 
-std::string text_of(const json::object& answer, const char* field) {
-  const json::value* value = answer.if_contains(field);
-  if (!value) return "";
-  return value->is_string() ? std::string(value->as_string()) : json::serialize(*value);
+std::string request_body(const CheckOptions& options) {
+  std::string body = "{";
+  append_member(body, "policy_id", options.policy);
+  append_member(body, "tenant_id", options.tenant);
+  append_member(body, "resource", options.resource);
+  append_member(body, "key", options.key);
+  append_member(body, "request_id", options.request_id);
+  const char* separator = body.size() > 1 ? "," : "";
+  body += fmt::format("{}\"dimensions\":{}", separator, dimensions_object(options.dimensions));
+  if (options.tokens) body += fmt::format(",\"tokens\":{}", *options.tokens);
+  return body + "}";
 }
+
+// The server's JSON, for which a YAML reader is good enough.
+YAML::Node parse_answer(const CheckOptions& options, const HttpAnswer& answer) {
+  try {
+    YAML::Node parsed = YAML::Load(answer.body);
+    if (parsed.IsMap()) return parsed;
+  } catch (const YAML::Exception&) {
+    // not ours, as below
+  }
+  throw CommandError(
+      fmt::format("{} answered {} without JSON; is it a Sluice server?", options.server, answer.status));
+}
+
+std::string text_of(const YAML::Node& answer, const char* field) { return answer[field].as<std::string>(""); }
 
 // "allowed: 19 of 20 left (policy api.read version 1, limit burst)"
-std::string sentence(const json::object& answer) {
-  const bool allowed = answer.at("allowed").as_bool();
-  const std::string reason = text_of(answer, "reason");
+std::string sentence(const YAML::Node& answer, bool allowed) {
+  const std::string reason = text_of(answer, "reason"), limiting = text_of(answer, "limiting");
   std::string out = allowed ? "allowed" : "denied";
-  if (const std::string limiting = text_of(answer, "limiting"); !limiting.empty())
+  if (!limiting.empty())
     out += fmt::format(": {} of {} left (policy {} version {}, limit {})", text_of(answer, "remaining"),
                        text_of(answer, "limit"), text_of(answer, "policy_id"),
                        text_of(answer, "policy_version"), limiting);
@@ -70,17 +86,13 @@ std::string sentence(const json::object& answer) {
 
 int run(const CheckOptions& options) {
   const HttpAnswer answer = http_post(options.server, "/v1/ratelimit/check", request_body(options));
-  json::error_code error;
-  const json::value parsed = json::parse(answer.body, error);
-  if (error || !parsed.is_object())
-    throw CommandError(
-        fmt::format("{} answered {} without JSON; is it a Sluice server?", options.server, answer.status));
-  const json::object& object = parsed.as_object();
+  const YAML::Node parsed = parse_answer(options, answer);
   if (answer.status != 200)
     throw CommandError(fmt::format("the server refused the check: {}",
-                                   text_of(object, object.contains("detail") ? "detail" : "title")));
-  std::puts(options.as_json ? answer.body.c_str() : sentence(object).c_str());
-  return object.at("allowed").as_bool() ? kExitOk : kExitDenied;
+                                   text_of(parsed, parsed["detail"] ? "detail" : "title")));
+  const bool allowed = parsed["allowed"].as<bool>(false);
+  std::puts(options.as_json ? answer.body.c_str() : sentence(parsed, allowed).c_str());
+  return allowed ? kExitOk : kExitDenied;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -21,7 +22,8 @@ struct CommandError : std::runtime_error {
 };
 
 // Adds the subcommand to `app`; when the command line names it, `exit_code` is set by running it.
-void add_serve(CLI::App& app, int& exit_code);
+// `arguments`: what follows `serve` on the command line; read again on SIGHUP.
+void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_policy(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);

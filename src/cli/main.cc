@@ -1,6 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -15,7 +18,7 @@ int main(int argc, char** argv) {
       "`sluice COMMAND --help` tells more.");
 
   int exit_code = sluice::cli::kExitOk;
-  sluice::cli::add_serve(app, exit_code);
+  sluice::cli::add_serve(app, std::vector<std::string>(argv + std::min(argc, 2), argv + argc), exit_code);
   sluice::cli::add_check(app, exit_code);
   sluice::cli::add_policy(app, exit_code);
   sluice::cli::add_bench(app, exit_code);

@@ -7,19 +7,17 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "policy/file_repository.h"
+#include "policy/policy_files.h"
 
 namespace sluice::cli {
 namespace {
 
 int validate(const std::vector<std::string>& paths) {
-  const auto report = validate_files(paths);
-  if (report) {
-    fmt::print("valid: {} policies, {} limits\n", report->policies, report->limits);
-    return kExitOk;
-  }
-  fmt::print(stderr, "{}\n", report.error().message);
-  return kExitDenied;
+  const Problems problems = validate_policy_files(paths);
+  for (const std::string& line : problems.texts()) fmt::print(stderr, "{}\n", line);
+  if (!problems.empty()) return kExitDenied;
+  fmt::print("{}: valid\n", fmt::join(paths, ", "));
+  return kExitOk;
 }
 
 }  // namespace
@@ -30,7 +28,8 @@ void add_policy(CLI::App& app, int& exit_code) {
 
   const auto paths = std::make_shared<std::vector<std::string>>();
   CLI::App* check = command->add_subcommand("validate", "Check policy files; exit status 0 valid, 1 not");
-  check->add_option("paths", *paths, "files or directories, in YAML, JSON or the `domains` schema")->required();
+  check->add_option("paths", *paths, "files or directories, in YAML, JSON or the `domains` schema")
+      ->required();
   check->footer("Example:\n  sluice policy validate examples/policies.yaml");
   check->callback([paths, &exit_code] { exit_code = validate(*paths); });
 }

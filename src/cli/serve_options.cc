@@ -34,6 +34,20 @@ void apply_entry(CLI::App& command, const std::string& file, const YAML::Node& k
   }
 }
 
+void apply_config_file(CLI::App& command, const ServeOptions& options) {
+  if (options.config.empty()) return;
+  YAML::Node root;
+  try {
+    root = YAML::LoadFile(options.config);
+  } catch (const YAML::Exception& e) {
+    throw CommandError(fmt::format("{}:{}: {}", options.config, e.mark.line + 1, e.msg));
+  }
+  if (root.IsNull()) return;
+  if (!root.IsMap())
+    throw CommandError(fmt::format("{}: write one `setting: value` per line", options.config));
+  for (const auto& entry : root) apply_entry(command, options.config, entry.first, entry.second);
+}
+
 }  // namespace
 
 void add_serve_options(CLI::App& command, ServeOptions& o) {
@@ -53,6 +67,9 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
   add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
+  add("drain-notice-ms", o.drain_notice_ms,
+      "how long a stop says \"not ready\" before it refuses connections")
+      ->check(CLI::Range(0, 600'000));
   add("drain-seconds", o.drain_seconds, "how long a stop waits for requests in flight")
       ->check(CLI::Range(0, 3600));
   add("log-level", o.log_level, "debug, info, warning or error")
@@ -60,18 +77,18 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("config", o.config, "YAML file with any of these settings; reread on SIGHUP")->check(CLI::ExistingFile);
 }
 
-void apply_config_file(CLI::App& command, const ServeOptions& options) {
-  if (options.config.empty()) return;
-  YAML::Node root;
+ServeOptions read_serve_options(const std::vector<std::string>& arguments) {
+  ServeOptions options;
+  CLI::App command;
+  add_serve_options(command, options);
   try {
-    root = YAML::LoadFile(options.config);
-  } catch (const YAML::Exception& e) {
-    throw CommandError(fmt::format("{}:{}: {}", options.config, e.mark.line + 1, e.msg));
+    command.parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants them reversed
+  } catch (const CLI::ParseError& e) {
+    throw CommandError(e.what());
   }
-  if (root.IsNull()) return;
-  if (!root.IsMap())
-    throw CommandError(fmt::format("{}: write one `setting: value` per line", options.config));
-  for (const auto& entry : root) apply_entry(command, options.config, entry.first, entry.second);
+  apply_config_file(command, options);
+  return options;
 }
 
 }  // namespace sluice::cli

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct ServeOptions {
   std::string headers = "ietf,x-epoch";
   int deny_status = 429;
   std::string trusted_proxies = "127.0.0.0/8,::1/128";
+  std::uint64_t drain_notice_ms = 500;
   std::uint64_t drain_seconds = 10;
   std::string log_level = "info";
   std::string config;
@@ -31,8 +33,9 @@ struct ServeOptions {
 // Declares the flags and their environment variables.
 void add_serve_options(CLI::App& command, ServeOptions& options);
 
-// Fills in from the YAML file at options.config whatever neither flag nor environment has set. The keys are
-// the flags without dashes. Throws CommandError that names file, line and key.
-void apply_config_file(CLI::App& command, const ServeOptions& options);
+// The settings that these arguments of `sluice serve`, the environment and the file of --config give
+// together. Called again on SIGHUP. Throws CommandError that says what to do; for the file it names line and
+// key.
+ServeOptions read_serve_options(const std::vector<std::string>& arguments);
 
 }  // namespace sluice::cli

@@ -83,20 +83,21 @@ void Shard::migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us) {
   const LimitParams& to = (*params_)[params];
   const bool warned = slot.warned();
   const bool from_log = is_log(slot), to_log = to.algorithm == Algorithm::kSlidingLog;
-  if (!from_log && !to_log) {
-    slot.set_state(params, to.algorithm, migrate(from, to, slot.state(from.algorithm), now_us), warned);
-    return;
-  }
-  const Outcome look = from_log ? step_log(slot, now_us, 0, OnDenial::kFree)
-                                : step(from, slot.state(from.algorithm), now_us, 0).outcome;
-  const std::int64_t used = std::min(from.capacity - look.remaining, to.capacity);
-  if (from_log) drop_log(slot);
-  if (to_log) {
+  if (from_log && to_log) {
+    slot.set_log(params, slot.log(), warned);  // what happened when is all it knows, whatever the limit
+  } else if (from_log) {
+    const std::int64_t used = from.capacity - step_log(slot, now_us, 0, OnDenial::kFree).remaining;
+    drop_log(slot);
+    const State state = step(to, State{}, now_us, std::min(used, to.capacity)).state;
+    slot.set_state(params, to.algorithm, state, warned);
+  } else if (to_log) {
+    const std::int64_t used =
+        from.capacity - step(from, slot.state(from.algorithm), now_us, 0).outcome.remaining;
     Log log;
-    step(to, log, now_us, used);
+    step(to, log, now_us, std::min(used, to.capacity));
     own_log(slot, params, std::move(log), warned);
   } else {
-    slot.set_state(params, to.algorithm, step(to, State{}, now_us, used).state, warned);
+    slot.set_state(params, to.algorithm, migrate(from, to, slot.state(from.algorithm), now_us), warned);
   }
 }
 

@@ -84,7 +84,9 @@ class alignas(64) Shard {
   void evict(Scope scope, std::int64_t now_us);
   bool evict_from_window(Scope scope, std::int64_t now_us);
   bool evict_newest(Scope scope, std::int64_t now_us);
-  void evict_over_limit(Scope scope, std::int64_t now_us);
+  void evict_from_all(Scope scope, std::int64_t now_us);
+  void evict_at(std::uint32_t index, const Level& level);
+  bool in_scope(Scope scope, const Slot& slot) const { return scope == Scope::kAll || is_log(slot); }
   Level level_of(const Slot& slot, std::int64_t now_us) const;
   std::uint32_t next_index();
 

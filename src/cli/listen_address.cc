@@ -1,0 +1,32 @@
+#include "cli/listen_address.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/command.h"
+
+namespace sluice::cli {
+
+bool ListenAddress::is_loopback() const {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+ListenAddress parse_listen_address(const std::string& text) {
+  const auto refuse = [&text] {
+    return CommandError(
+        fmt::format("--listen {}: write HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080", text));
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) throw refuse();
+  ListenAddress address{text.substr(0, colon)};
+  const bool bracketed = address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']';
+  if (bracketed) address.host = address.host.substr(1, address.host.size() - 2);
+  if (address.host.empty() || (!bracketed && address.host.contains(':'))) throw refuse();
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, address.port);
+  if (error != std::errc() || stop != end) throw refuse();
+  return address;
+}
+
+}  // namespace sluice::cli

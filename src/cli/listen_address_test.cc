@@ -1,0 +1,30 @@
+#include "cli/listen_address.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/command.h"
+
+namespace sluice::cli {
+namespace {
+
+TEST(ListenAddress, TakesHostAndPortApart) {
+  EXPECT_EQ(parse_listen_address("127.0.0.1:8080").host, "127.0.0.1");
+  EXPECT_EQ(parse_listen_address("127.0.0.1:8080").port, 8080);
+  EXPECT_EQ(parse_listen_address("[::1]:0").host, "::1");
+}
+
+TEST(ListenAddress, RefusesWhatIsNotOneAndSaysHowToWriteIt) {
+  for (const char* text : {"", "8080", ":8080", "localhost", "localhost:", "localhost:http",
+                           "localhost:70000", "::1:80", "host:80x"})
+    EXPECT_THROW(parse_listen_address(text), CommandError) << text;
+}
+
+TEST(ListenAddress, KnowsLoopback) {
+  for (const char* text : {"127.0.0.1:1", "127.8.8.8:1", "localhost:1", "[::1]:1"})
+    EXPECT_TRUE(parse_listen_address(text).is_loopback()) << text;
+  for (const char* text : {"0.0.0.0:1", "192.0.2.1:1", "[::]:1"})
+    EXPECT_FALSE(parse_listen_address(text).is_loopback()) << text;
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "cli/serve_options.h"
+#include "doors/app.h"
+#include "engine/limiter.h"
+#include "net/server.h"
+#include "policy/file_repository.h"
+#include "store/memory_store.h"
+#include "store/params_table.h"
+#include "telemetry/decision_counters.h"
+
+namespace sluice::cli {
+
+// All parts of a running server, put together: this is the list to read first. Members are made in the order
+// they stand, each from those above it. Its functions are thread-safe.
+class Node {
+ public:
+  // Throws CommandError if it cannot start: a policy document that is not valid, an address that is taken.
+  explicit Node(const ServeOptions& options);
+
+  std::string address() const;  // HOST:PORT it really listens on
+  void reload_policies() {
+    if (policies_) policies_->reload();
+  }
+
+  // Says "not ready" to load balancers and goes on serving.
+  void announce_drain() { draining_ = true; }
+  // Accepts nothing more, lets requests in flight finish, returns when all is done.
+  void drain();
+
+ private:
+  // What one loop thread owns.
+  struct Worker {
+    Limiter limiter;
+    doors::App* app = nullptr;  // owned by the server
+  };
+
+  std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
+  doors::DoorOptions door_options(const ServeOptions& options);
+  doors::Readiness readiness() const;
+  std::unique_ptr<net::Server> start_server(const ServeOptions& options);
+  void tick(int thread);
+
+  SystemClock clock_;
+  ParamsTable params_;
+  MemoryStore store_;
+  PolicyBoard board_;
+  std::unique_ptr<FileRepository> policies_;  // null: no policy files
+  KeyHasher hasher_ = KeyHasher::with_random_secret();
+  DecisionTotals totals_;
+  std::atomic<bool> draining_ = false;
+  doors::DoorOptions door_options_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::string host_;
+  std::unique_ptr<net::Server> server_;
+};
+
+}  // namespace sluice::cli

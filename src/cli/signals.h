@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+namespace sluice::cli {
+
+// SIGINT, SIGTERM and SIGHUP, received one by one instead of by a handler. Make it before any other thread,
+// so that all of them leave these signals to it. Not thread-safe.
+class Signals {
+ public:
+  Signals();
+  int wait();                               // the next signal
+  std::optional<int> wait_ms(int at_most);  // the same, or nothing if none comes in time
+};
+
+}  // namespace sluice::cli

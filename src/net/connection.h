@@ -1,0 +1,88 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/event_loop.h"
+#include "net/session.h"
+
+namespace sluice::net {
+
+class Connection;
+
+// The connections of one loop, and what they share. Not thread-safe.
+class ConnectionSet {
+ public:
+  ConnectionSet(EventLoop& loop, SessionContext& context);
+  ~ConnectionSet();
+  ConnectionSet(const ConnectionSet&) = delete;
+  ConnectionSet& operator=(const ConnectionSet&) = delete;
+
+  // Takes over a connected, non-blocking socket.
+  void add(int fd, const sockaddr_storage& peer);
+  std::size_t size() const { return connections_.size(); }
+
+  // Sends what deferred answers have become; after every batch of events.
+  void flush();
+  void tick();
+  void drain();
+
+ private:
+  friend class Connection;
+  void remove(Connection& connection);  // destroys it
+
+  EventLoop& loop_;
+  SessionContext& context_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> ready_;  // nullptr: gone meanwhile
+  std::unique_ptr<char[]> input_;   // one for all: a connection keeps only what it can't use at once
+  std::string output_;
+};
+
+// A socket and the session that speaks over it. Lives in a ConnectionSet, not thread-safe.
+//
+// One recv() and one send() per wake-up. What the peer does not take is kept here, and while that is much,
+// nothing more is read. An end that we choose is gentle: the peer gets to read the last answer before the
+// socket goes.
+class Connection final : private EventLoop::Watcher, private SessionHost {
+ public:
+  Connection(ConnectionSet& set, int fd, std::string peer_address);
+  ~Connection();
+
+ private:
+  friend class ConnectionSet;
+
+  // Those that return bool return false if the connection is gone, and `this` with it.
+  void on_events(std::uint32_t events) override;
+  void output_ready() override;
+  bool read();
+  bool receive(std::span<char> bytes);
+  bool resume();
+  bool tick();
+  bool drain();
+  bool write(std::string& out);
+  bool after_write();
+  bool linger();
+  bool close();
+  std::string& output();
+  void update_interest();
+
+  ConnectionSet& set_;
+  const int fd_;
+  std::size_t index_ = 0;  // in the set
+  const std::string peer_address_;
+  std::unique_ptr<Session> session_;  // none until the protocol is known
+  std::string first_bytes_;           // until then
+  std::string unsent_;
+  std::int64_t since_us_;  // opened, or last took some of our output, or began to linger
+  std::uint32_t interest_ = EPOLLIN;
+  bool is_ready_ = false;  // in the set's list
+  bool input_ended_ = false;
+  bool lingering_ = false;
+};
+
+}  // namespace sluice::net

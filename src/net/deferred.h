@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "net/http_api.h"
+
+namespace sluice::net {
+
+// Answers that applications have promised for later, of all connections of one loop. Not thread-safe.
+//
+// An application keeps a small handle, a slot and the slot's generation; when the client goes away the
+// generation moves on, and the handle does nothing any more. Slots are reused: no allocation once warm.
+class DeferredAnswers {
+ public:
+  // Somebody who waits for an answer. Exactly one of the functions is called, once; the slot is closed by
+  // then.
+  class Waiter {
+   public:
+    virtual void finish_http(HttpResponse&& response) = 0;
+    virtual void finish_grpc(const GrpcStatus& status, std::string_view message) = 0;
+    virtual void expire() = 0;  // the deadline has passed
+
+   protected:
+    ~Waiter() = default;
+  };
+
+  struct Slot {
+    std::uint64_t generation = 0;
+    Waiter* waiter = nullptr;
+    std::int64_t deadline_us = 0;  // 0: none
+    DeferredAnswers* table = nullptr;
+  };
+
+  Slot* open(Waiter& waiter, std::int64_t deadline_us);
+  // The waiter does not wait any more.
+  void close(Slot* slot);
+
+  static Application::HttpLater http_later(Slot* slot);
+  static Application::GrpcLater grpc_later(Slot* slot);
+
+  void expire_until(std::int64_t now_us);
+  std::size_t open_count() const { return open_count_; }
+
+ private:
+  static Waiter* take(Slot* slot, std::uint64_t generation);
+
+  std::deque<Slot> slots_;
+  std::vector<Slot*> free_;
+  std::size_t open_count_ = 0;
+};
+
+}  // namespace sluice::net

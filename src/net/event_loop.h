@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cstdint>
+
+namespace sluice::net {
+
+// Calls watchers when their descriptors can be read or written: epoll, level-triggered, and a way to be
+// woken. Belongs to one thread; only wake() may be called from others.
+//
+// Level-triggered because a descriptor is then registered once for its whole life and a wake-up costs no
+// further system call: neither a read that finds nothing nor a new registration.
+class EventLoop {
+ public:
+  class Watcher {
+   public:
+    // `events` are EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR.
+    virtual void on_events(std::uint32_t events) = 0;
+
+   protected:
+    ~Watcher() = default;
+  };
+
+  EventLoop();
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // The watcher must stay alive until it is removed; it may remove and destroy itself when called.
+  void add(int fd, std::uint32_t events, Watcher& watcher);
+  void modify(int fd, std::uint32_t events, Watcher& watcher);
+  void remove(int fd);
+
+  // Waits at most that long and returns how many descriptors are ready; dispatch() then calls their watchers.
+  // Two steps, so that the caller can read the clock in between.
+  int wait(int timeout_ms);
+  void dispatch();
+
+  // Ends a wait() in progress, or the next one. Thread-safe and async-signal-safe.
+  void wake() const;
+
+ private:
+  int epoll_fd_;
+  int wake_fd_;
+  int ready_ = 0;
+  std::array<epoll_event, 256> events_;
+};
+
+}  // namespace sluice::net

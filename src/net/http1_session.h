@@ -1,0 +1,77 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "net/http1_chunked.h"
+#include "net/http1_parser.h"
+#include "net/session.h"
+
+namespace sluice::net {
+
+// HTTP/1.1 and 1.0 on one connection. Not thread-safe.
+//
+// Requests are answered in the order they came, one at a time: while an answer is deferred, pipelined
+// requests wait in the input. A request that arrives whole is handled where the host received it, without a
+// copy. What the protocol forbids is answered with a problem document, and then the connection ends: after a
+// framing error nobody knows where the next request begins.
+class Http1Session final : public Session, private DeferredAnswers::Waiter {
+ public:
+  Http1Session(SessionContext& context, SessionHost& host, std::string_view peer_address);
+  ~Http1Session();
+
+  void receive(std::span<char> bytes, std::string& out) override;
+  void resume(std::string& out) override;
+  void tick(std::string& out) override;
+  void drain(std::string& out) override;
+  void end_of_input() override;
+  bool finished() const override { return finished_; }
+  // A peer that pipelines without end while an answer is deferred must wait.
+  bool wants_input() const override {
+    return input_.size() <= kUnreadOutputBytesMax || !(deferred_ || answer_ready_);
+  }
+  bool idle() const override { return !deferred_ && !answer_ready_ && input_.empty() && !in_chunked_body_; }
+
+ private:
+  // Handles as many whole requests as there are; returns the bytes used.
+  std::size_t process(std::span<char> bytes, std::string& out);
+  // Handles one request, or a part of it; returns the bytes used, 0: more are needed.
+  std::size_t take_request(std::span<char> bytes, std::string& out);
+  std::size_t take_chunks(std::span<char> bytes, std::string& out);
+  void process_input(std::string& out);
+  void handle(const Http1Head& head, std::string_view body, std::string& out);
+  void send_answer(std::string& out);
+  void refuse(int status, std::string_view detail, std::string& out);
+  void send_continue(std::string& out);
+  bool stopped(const std::string& out) const;
+
+  void finish_http(HttpResponse&& response) override;
+  void finish_grpc(const GrpcStatus& status, std::string_view message) override;
+  void expire() override;
+
+  SessionContext& context_;
+  SessionHost& host_;
+  const std::string peer_address_;
+  const std::function<Application::HttpLater()> defer_;
+  HttpResponse response_;
+  DeferredAnswers::Slot* deferred_ = nullptr;
+
+  std::string input_;             // received and not yet handled
+  std::size_t needed_bytes_ = 0;  // the request at the front of input_ is not whole before this
+  std::string chunked_head_;
+  std::string chunked_body_;
+  ChunkedDecoder chunked_;
+  std::int64_t active_since_us_;  // first byte of the unfinished request, or end of the last one
+
+  bool in_chunked_body_ = false;
+  bool continue_sent_ = false;
+  bool answer_ready_ = false;  // a deferred answer waits in response_
+  bool head_only_ = false;     // of the current request
+  bool keep_alive_ = true;
+  bool http_1_0_ = false;
+  bool draining_ = false;
+  bool input_ended_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace sluice::net

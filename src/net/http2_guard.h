@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+
+namespace sluice::net {
+
+// Counts what a peer does that costs us more than it costs the peer, and says when it is too much. Not
+// thread-safe.
+//
+// Some of it belongs to honest traffic (a cancelled call, a WINDOW_UPDATE per answer), so answered requests
+// earn allowance: a tenth of a reset and four control frames each.
+class Http2Guard {
+ public:
+  void count_answer(std::int64_t now_us) {
+    advance(now_us);
+    ++answers_;
+  }
+  // A stream ended by an error: the peer's reset, or one that the peer provoked.
+  void count_reset(std::int64_t now_us) {
+    advance(now_us);
+    ++resets_;
+  }
+  void count_control_frame(std::int64_t now_us) {
+    advance(now_us);
+    ++control_frames_;
+  }
+  bool exceeded() const {
+    return resets_ > kResetsPerSecondMax + answers_ / 10 ||
+           control_frames_ > kControlFramesPerSecondMax + 4 * answers_;
+  }
+
+ private:
+  void advance(std::int64_t now_us) {
+    if (now_us - second_began_us_ < 1'000'000) return;
+    second_began_us_ = now_us;
+    resets_ = control_frames_ = answers_ = 0;
+  }
+
+  std::int64_t second_began_us_ = 0;
+  std::uint64_t resets_ = 0;
+  std::uint64_t control_frames_ = 0;
+  std::uint64_t answers_ = 0;
+};
+
+}  // namespace sluice::net

@@ -1,0 +1,305 @@
+#include "net/http2_session.h"
+
+#include <cassert>
+#include <charconv>
+
+#include "net/http2_callbacks.h"
+#include "net/http_text.h"
+
+namespace sluice::net {
+namespace {
+
+// RFC 9113 counts 32 bytes for each header besides its text.
+constexpr std::size_t kHeaderOverheadBytes = 32;
+// After the first GOAWAY, requests may still be on their way to us for about this long.
+constexpr std::int64_t kGoawayPauseUs = 100'000;
+
+}  // namespace
+
+Http2Session::Http2Session(SessionContext& context, SessionHost& host, std::string_view peer_address)
+    : context_(context),
+      host_(host),
+      peer_address_(peer_address),
+      session_(Http2Callbacks::new_session(this)),
+      defer_http_([this] {
+        assert(current_ && !current_->deferred);
+        current_->deferred = context_.deferred.open(*current_, 0);
+        return DeferredAnswers::http_later(current_->deferred);
+      }),
+      defer_grpc_([this] {
+        assert(current_ && !current_->deferred);
+        current_->deferred = context_.deferred.open(*current_, current_->deadline_us);
+        return DeferredAnswers::grpc_later(current_->deferred);
+      }),
+      idle_since_us_(context.now_us) {}
+
+Http2Session::~Http2Session() {
+  nghttp2_session_del(session_);
+  while (streams_) release(*streams_);
+}
+
+void Http2Session::receive(std::span<char> bytes, std::string& out) {
+  if (finished_) return;
+  const auto taken =
+      nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (taken < 0) {
+    // Too broken, or too greedy, for a polite end.
+    finished_ = true;
+    return;
+  }
+  flush(out);
+}
+
+void Http2Session::flush(std::string& out) {
+  if (finished_) return;
+  out_ = &out;
+  while (out.size() <= kUnreadOutputBytesMax) {
+    const std::uint8_t* frame = nullptr;
+    const auto bytes = nghttp2_session_mem_send(session_, &frame);
+    if (bytes < 0) finished_ = true;
+    if (bytes <= 0) break;
+    out.append(reinterpret_cast<const char*>(frame), static_cast<std::size_t>(bytes));
+  }
+  out_ = nullptr;
+  if (!nghttp2_session_want_read(session_) && !nghttp2_session_want_write(session_)) finished_ = true;
+}
+
+Http2Stream* Http2Session::find_stream(std::int32_t id) {
+  if (receiving_ && receiving_->id == id) return receiving_;
+  return receiving_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
+}
+
+Http2Stream* Http2Session::open_stream(std::int32_t id) {
+  std::unique_ptr<Http2Stream> fresh;
+  if (context_.streams.empty()) {
+    fresh = std::make_unique<Http2Stream>();
+  } else {
+    fresh = std::move(context_.streams.back());
+    context_.streams.pop_back();
+  }
+  Http2Stream* stream = fresh.release();
+  stream->session = this;
+  stream->id = id;
+  stream->started_us = context_.now_us;
+  stream->next = streams_;
+  if (streams_) streams_->previous = stream;
+  streams_ = stream;
+  ++open_streams_;
+  receiving_ = stream;
+  nghttp2_session_set_stream_user_data(session_, id, stream);
+  return stream;
+}
+
+void Http2Session::close_stream(Http2Stream& stream, std::uint32_t error_code) {
+  if (error_code != NGHTTP2_NO_ERROR) {
+    guard_.count_reset(context_.now_us);
+    if (guard_.exceeded()) calm_down();
+  }
+  nghttp2_session_set_stream_user_data(session_, stream.id, nullptr);
+  release(stream);
+  idle_since_us_ = context_.now_us;
+}
+
+void Http2Session::release(Http2Stream& stream) {
+  if (stream.deferred) context_.deferred.close(stream.deferred);
+  stream.deferred = nullptr;
+  (stream.previous ? stream.previous->next : streams_) = stream.next;
+  if (stream.next) stream.next->previous = stream.previous;
+  if (receiving_ == &stream) receiving_ = nullptr;
+  if (in_headers_ == &stream) in_headers_ = nullptr;
+  --open_streams_;
+  drop_body(stream);
+  stream.reset();
+  context_.streams.emplace_back(&stream);
+}
+
+void Http2Session::drop_body(Http2Stream& stream) {
+  buffered_bytes_ -= stream.body.size();
+  stream.body.clear();
+}
+
+void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::string_view value) {
+  stream.header_bytes += name.size() + value.size() + kHeaderOverheadBytes;
+  ++stream.header_count;
+  if (stream.header_bytes > kHeaderBytesMax || stream.header_count > kHeaderCountMax) return;
+  const auto number = static_cast<std::uint32_t>(stream.headers.add(name, value));
+  switch (name.size()) {
+    case 5:
+      if (name == ":path") stream.path = number;
+      break;
+    case 7:
+      if (name == ":method") stream.method = number;
+      break;
+    case 12:
+      if (name == "content-type") stream.content_type = number;
+      if (name == "grpc-timeout") stream.grpc_timeout = number;
+      break;
+    case 13:
+      if (name == "grpc-encoding") stream.grpc_encoding = number;
+      break;
+    case 14:
+      if (name == "content-length") stream.content_length = number;
+      break;
+    case 20:
+      if (name == "grpc-accept-encoding") stream.grpc_accept_encoding = number;
+      break;
+    default:
+      break;
+  }
+  if (name.ends_with("-bin")) stream.has_binary_metadata = true;
+}
+
+void Http2Session::begin_request(Http2Stream& stream) {
+  stream.headers_done = true;
+  const std::string_view type = stream.headers.value(stream.content_type);
+  const bool is_grpc = type.starts_with("application/grpc");
+  stream.kind = is_grpc ? Http2Stream::Kind::kUnary : Http2Stream::Kind::kHttp;
+  if (stream.header_bytes > kHeaderBytesMax || stream.header_count > kHeaderCountMax) {
+    guard_.count_reset(context_.now_us);  // reading them was work, and the answer earns the peer nothing
+    if (is_grpc) return fail_grpc(stream, GrpcCode::kResourceExhausted, "the request headers are too large");
+    return refuse(stream, 431, "The request headers are too large or too many.");
+  }
+  if (is_grpc) return begin_grpc(stream);
+  if (context_.application.method_kind(stream.headers.value(stream.path)) !=
+      Application::MethodKind::kUnknown)
+    return refuse(stream, 415, "This path takes content-type application/grpc.");
+  const std::string_view length = stream.headers.value(stream.content_length);
+  std::uint64_t bytes = 0;
+  std::from_chars(length.data(), length.data() + length.size(), bytes);
+  if (bytes > kBodyBytesMax) refuse(stream, 413, "The body is too large.");
+}
+
+void Http2Session::add_data(Http2Stream& stream, std::string_view bytes) {
+  if (stream.ended) return;  // answered already; nobody needs the rest
+  stream.body.append(bytes);
+  buffered_bytes_ += bytes.size();
+  if (buffered_bytes_ > kBufferedRequestBytesMax) return calm_down();
+  if (stream.kind != Http2Stream::Kind::kHttp) return add_grpc_data(stream);
+  if (stream.body.size() > kBodyBytesMax) refuse(stream, 413, "The body is too large.");
+}
+
+void Http2Session::end_request(Http2Stream& stream) {
+  stream.request_done = true;
+  if (stream.ended || terminated_) return;
+  if (stream.kind == Http2Stream::Kind::kHttp) {
+    handle_http(stream);
+  } else {
+    end_grpc(stream);
+  }
+}
+
+std::span<const Header> Http2Session::plain_headers(const Http2Stream& stream) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < stream.headers.size(); ++i) {
+    const Header header = stream.headers[i];
+    if (!header.name.starts_with(':')) context_.headers[count++] = header;
+  }
+  return {context_.headers.data(), count};
+}
+
+void Http2Session::handle_http(Http2Stream& stream) {
+  HttpRequest request;
+  request.method = stream.headers.value(stream.method);
+  split_target(stream.headers.value(stream.path), request.path, request.query);
+  request.headers = plain_headers(stream);
+  request.body = stream.body;
+  request.peer_address = peer_address_;
+  current_ = &stream;
+  context_.application.handle_http(request, stream.response, defer_http_);
+  current_ = nullptr;
+  drop_body(stream);
+  if (!stream.deferred && !stream.answered) submit_http(stream);
+}
+
+void Http2Session::refuse(Http2Stream& stream, int status, std::string_view detail) {
+  stream.kind = Http2Stream::Kind::kHttp;
+  drop_body(stream);
+  set_problem(stream.response, status, detail);
+  submit_http(stream);
+}
+
+void Http2Session::submit_http(Http2Stream& stream) {
+  HttpResponse& response = stream.response;
+  const auto status_end =
+      std::to_chars(stream.status_text.begin(), stream.status_text.end(), response.status).ptr;
+  const bool has_body = response.status != 204 && response.status != 304;
+  std::array<nghttp2_nv, kHeaderCountMax> headers;
+  std::size_t count = 0;
+  headers[count++] = header_in_place(":status", {stream.status_text.data(), status_end});
+  if (has_body) {
+    stream.length_text.clear();
+    append_number(stream.length_text, response.body.size());
+    headers[count++] = header_in_place("content-type", response.content_type);
+    headers[count++] = header_in_place("content-length", stream.length_text);
+  }
+  headers[count] = header_in_place("date", context_.date);
+  headers[count++].flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;  // the date may change before this is sent
+  assert(response.headers.size() <= headers.size() - count);
+  for (const auto& [name, value] : response.headers) {
+    if (count == headers.size()) break;
+    headers[count++] = header_in_place(name, value);
+  }
+  stream.ended = true;
+  stream.output.swap(response.body);
+  const bool sends_body = has_body && !stream.output.empty() && stream.headers.value(stream.method) != "HEAD";
+  const nghttp2_data_provider body = Http2Callbacks::body_of(&stream);
+  nghttp2_submit_response(session_, stream.id, headers.data(), count, sends_body ? &body : nullptr);
+  submitted(stream);
+}
+
+void Http2Session::submitted(Http2Stream& stream) {
+  stream.answered = true;
+  stream.progress_us = context_.now_us;
+  guard_.count_answer(context_.now_us);
+}
+
+void Http2Session::reset(Http2Stream& stream, std::uint32_t error_code) {
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, error_code);
+}
+
+void Http2Session::calm_down() {
+  if (terminated_) return;
+  terminated_ = true;
+  nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void Http2Session::tick(std::string& out) {
+  if (finished_) return;
+  for (Http2Stream* stream = streams_; stream; stream = stream->next) tick_stream(*stream);
+  if (draining_ && !terminated_ && context_.now_us >= goaway_at_us_) {
+    terminated_ = true;
+    nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                          NGHTTP2_NO_ERROR, nullptr, 0);
+  }
+  if (open_streams_ == 0 && !terminated_ && context_.now_us - idle_since_us_ >= context_.timeouts.idle_us) {
+    terminated_ = true;
+    nghttp2_session_terminate_session(session_, NGHTTP2_NO_ERROR);
+  }
+  flush(out);
+}
+
+void Http2Session::tick_stream(Http2Stream& stream) {
+  if (stream.answered) {
+    const bool has_output = stream.output_sent < stream.output.size() || stream.ended;
+    if (has_output && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
+      reset(stream, NGHTTP2_CANCEL);
+    return;
+  }
+  if (stream.request_done || stream.handler) return;
+  if (context_.now_us - stream.started_us < context_.timeouts.request_us) return;
+  if (!stream.headers_done) return calm_down();
+  if (stream.kind == Http2Stream::Kind::kHttp)
+    refuse(stream, 408, "The request took too long to arrive.");
+  else
+    fail_grpc(stream, GrpcCode::kCancelled, "the request took too long to arrive");
+}
+
+void Http2Session::drain(std::string& out) {
+  if (draining_ || finished_) return;
+  draining_ = true;
+  goaway_at_us_ = context_.now_us + kGoawayPauseUs;
+  nghttp2_submit_shutdown_notice(session_);
+  flush(out);
+}
+
+}  // namespace sluice::net

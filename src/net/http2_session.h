@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "net/http2_guard.h"
+#include "net/http2_stream.h"
+#include "net/session.h"
+
+struct nghttp2_session;
+
+namespace sluice::net {
+
+struct Http2Callbacks;
+
+// HTTP/2 on one connection: JSON requests and gRPC calls side by side. Not thread-safe.
+//
+// nghttp2 does frames, header compression and flow control (http2_session.cc); what a request means is
+// decided here: plain HTTP in http2_session.cc, gRPC in http2_grpc.cc. A peer that overdoes it gets GOAWAY
+// with ENHANCE_YOUR_CALM.
+class Http2Session final : public Session {
+ public:
+  Http2Session(SessionContext& context, SessionHost& host, std::string_view peer_address);
+  ~Http2Session() override;
+
+  void receive(std::span<char> bytes, std::string& out) override;
+  void resume(std::string& out) override { flush(out); }
+  void tick(std::string& out) override;
+  void drain(std::string& out) override;
+  void end_of_input() override { finished_ = true; }
+  bool finished() const override { return finished_; }
+  bool wants_input() const override { return true; }
+  bool idle() const override { return open_streams_ == 0; }
+
+ private:
+  friend struct Http2Callbacks;
+  friend struct Http2Stream;
+
+  // A stream's life.
+  Http2Stream* find_stream(std::int32_t id);
+  Http2Stream* open_stream(std::int32_t id);
+  void close_stream(Http2Stream& stream, std::uint32_t error_code);
+  void release(Http2Stream& stream);
+  void add_header(Http2Stream& stream, std::string_view name, std::string_view value);
+  void begin_request(Http2Stream& stream);
+  void add_data(Http2Stream& stream, std::string_view bytes);
+  void end_request(Http2Stream& stream);
+  void drop_body(Http2Stream& stream);
+  // The headers without those that HTTP/2 invented, until the next request is handled.
+  std::span<const Header> plain_headers(const Http2Stream& stream);
+
+  // Plain HTTP.
+  void handle_http(Http2Stream& stream);
+  void submit_http(Http2Stream& stream);
+  void refuse(Http2Stream& stream, int status, std::string_view detail);
+
+  // gRPC.
+  void begin_grpc(Http2Stream& stream);
+  void add_grpc_data(Http2Stream& stream);
+  void add_streaming_data(Http2Stream& stream);
+  void end_grpc(Http2Stream& stream);
+  void handle_unary(Http2Stream& stream, std::string_view message);
+  void open_streaming(Http2Stream& stream);
+  bool unpack(Http2Stream& stream, bool compressed, std::string_view& message);
+  bool make_grpc_context(Http2Stream& stream, GrpcContext& context);
+  void finish_unary(Http2Stream& stream, const GrpcStatus& status, std::string_view message);
+  void send_unary(Http2Stream& stream, const GrpcStatus& status);
+  void pack_output(Http2Stream& stream);
+  void send_message(Http2Stream& stream, std::string_view message);
+  void wake_output(Http2Stream& stream);
+  void submit_grpc_head(Http2Stream& stream);
+  void submit_grpc_end(Http2Stream& stream, const GrpcStatus& status);
+  void fail_grpc(Http2Stream& stream, GrpcCode code, std::string_view message);
+  void submit_trailers(Http2Stream& stream);
+
+  void submitted(Http2Stream& stream);
+  void tick_stream(Http2Stream& stream);
+  void reset(Http2Stream& stream, std::uint32_t error_code);
+  void calm_down();
+  void flush(std::string& out);
+
+  SessionContext& context_;
+  SessionHost& host_;
+  const std::string peer_address_;
+  nghttp2_session* session_ = nullptr;
+  const std::function<Application::HttpLater()> defer_http_;
+  const std::function<Application::GrpcLater()> defer_grpc_;
+  Http2Stream* current_ = nullptr;    // being handled by the application
+  Http2Stream* receiving_ = nullptr;  // whose frames came last
+  Http2Stream* in_headers_ = nullptr;
+  Http2Stream* streams_ = nullptr;  // all open ones
+  std::size_t open_streams_ = 0;
+  std::size_t buffered_bytes_ = 0;
+  std::string* out_ = nullptr;  // only while flushing
+  std::string unpacked_;
+  std::string binary_metadata_;
+  Http2Guard guard_;
+  std::int64_t idle_since_us_;
+  std::int64_t goaway_at_us_ = 0;
+  bool draining_ = false;
+  bool terminated_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace sluice::net

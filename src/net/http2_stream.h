@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/deferred.h"
+#include "net/http_api.h"
+
+namespace sluice::net {
+
+class Http2Session;
+
+// The headers of one request, copied into one piece of memory that is used again by the next.
+class HeaderStore {
+ public:
+  static constexpr std::uint32_t kNone = ~0u;
+
+  std::size_t add(std::string_view name, std::string_view value) {
+    entries_.push_back({static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(name.size()),
+                        static_cast<std::uint32_t>(value.size())});
+    text_.append(name);
+    text_.append(value);
+    return entries_.size() - 1;
+  }
+  Header operator[](std::size_t i) const {
+    const Entry& entry = entries_[i];
+    const std::string_view text(text_);
+    return {text.substr(entry.at, entry.name_bytes),
+            text.substr(entry.at + entry.name_bytes, entry.value_bytes)};
+  }
+  // The value of an entry remembered by its number; nothing if that is kNone.
+  std::string_view value(std::uint32_t i) const { return i == kNone ? std::string_view() : (*this)[i].value; }
+  std::size_t size() const { return entries_.size(); }
+  std::size_t text_bytes() const { return text_.size(); }
+  void clear() {
+    entries_.clear();
+    text_.clear();
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t at, name_bytes, value_bytes;
+  };
+  std::vector<Entry> entries_;
+  std::string text_;
+};
+
+// One HTTP/2 request and its answer. Owned by its session, later by the loop's pool, so that its memory is
+// used again.
+struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
+  enum class Kind : std::uint8_t { kUndecided, kHttp, kUnary, kStreaming };
+
+  Http2Session* session = nullptr;
+  Http2Stream* previous = nullptr;  // in the session's list
+  Http2Stream* next = nullptr;
+  std::int32_t id = 0;
+  Kind kind = Kind::kUndecided;
+
+  // The request.
+  HeaderStore headers;
+  std::size_t header_bytes = 0;  // as HTTP/2 counts them, beyond the limit too
+  std::size_t header_count = 0;
+  std::uint32_t method = HeaderStore::kNone;  // numbers of headers that matter here
+  std::uint32_t path = HeaderStore::kNone;
+  std::uint32_t content_type = HeaderStore::kNone;
+  std::uint32_t content_length = HeaderStore::kNone;
+  std::uint32_t grpc_timeout = HeaderStore::kNone;
+  std::uint32_t grpc_encoding = HeaderStore::kNone;
+  std::uint32_t grpc_accept_encoding = HeaderStore::kNone;
+  bool has_binary_metadata = false;
+  bool headers_done = false;
+  bool request_done = false;
+  bool request_gzip = false;  // grpc-encoding: gzip
+  std::string body;
+  std::int64_t started_us = 0;
+  std::int64_t deadline_us = 0;  // 0: none
+
+  // The answer.
+  HttpResponse response;
+  std::array<char, 8> status_text{};
+  std::string length_text;
+  std::string output;  // the body, or framed gRPC messages
+  std::size_t output_sent = 0;
+  std::string_view status_number;
+  std::string status_message;
+  std::string status_details;
+  bool answered = false;            // the head of the answer has been submitted
+  bool ended = false;               // and nothing will be added to it
+  bool waiting_for_output = false;  // nghttp2 has been told to ask again when there is more
+  bool answer_gzip = false;         // a message of the answer is compressed
+  std::int64_t progress_us = 0;     // when the peer last took a part of the answer
+  DeferredAnswers::Slot* deferred = nullptr;
+  std::unique_ptr<GrpcStreamHandler> handler;
+
+  // Forgets everything but the memory.
+  void reset();
+
+  void finish_http(HttpResponse&& the_response) override;
+  void finish_grpc(const GrpcStatus& the_status, std::string_view message) override;
+  void expire() override;
+  void send(std::string_view message) override;
+  void finish(const GrpcStatus& the_status) override;
+};
+
+}  // namespace sluice::net

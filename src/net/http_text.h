@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "net/http_api.h"
+
+// Words that HTTP/1.1 and HTTP/2 answers share.
+namespace sluice::net {
+
+// "Not Found" for 404; "Unknown" for codes nobody uses here.
+std::string_view reason_phrase(int status);
+
+// Makes `response` an application/problem+json answer of the network layer itself.
+// REQUIRES: detail needs no JSON escaping.
+void set_problem(HttpResponse& response, int status, std::string_view detail);
+
+// Splits "/v1/x?a=b" at the question mark.
+void split_target(std::string_view target, std::string_view& path, std::string_view& query);
+
+void append_number(std::string& out, std::uint64_t number);
+
+}  // namespace sluice::net

@@ -1,0 +1,182 @@
+#include "net/server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <thread>
+
+#include "net/connection.h"
+#include "net/event_loop.h"
+#include "net/listener.h"
+
+namespace sluice::net {
+namespace {
+
+constexpr int kAcceptsPerWakeup = 64;
+constexpr std::int64_t kHousekeepingUs = 250'000;
+constexpr std::int64_t kDrainStepUs = 10'000;
+
+}  // namespace
+
+// One thread: its loop, its listening socket, its application, its connections.
+class Server::Worker final : private EventLoop::Watcher {
+ public:
+  Worker(Server& server, int index, int listen_fd, std::unique_ptr<Application> application)
+      : server_(server),
+        index_(index),
+        listen_fd_(listen_fd),
+        application_(std::move(application)),
+        context_(*application_, server.clock_),
+        connections_(loop_, context_) {
+    context_.timeouts = server_.options_.timeouts;
+    loop_.add(listen_fd_, EPOLLIN, *this);
+  }
+
+  void start() {
+    thread_ = std::thread([this] { run(); });
+  }
+  void wake() { loop_.wake(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run() {
+    while (!server_.stopping_.load(std::memory_order_relaxed)) {
+      loop_.wait(static_cast<int>(std::max<std::int64_t>(wait_us() / 1'000, 1)));
+      context_.refresh_time();
+      loop_.dispatch();
+      connections_.flush();
+      upkeep();
+      report_connections();
+      if (draining_ && (connections_.size() == 0 || context_.now_us >= drain_end_us_)) break;
+    }
+    if (listen_fd_ >= 0) close(listen_fd_);
+  }
+
+  // How long nothing needs to be done without an event.
+  std::int64_t wait_us() const {
+    if (draining_) return kDrainStepUs;
+    if (server_.options_.on_tick) return server_.options_.tick_us;
+    return context_.deferred.open_count() != 0 ? kDrainStepUs : kHousekeepingUs;
+  }
+
+  void upkeep() {
+    if (server_.draining_.load(std::memory_order_relaxed) && !draining_) begin_drain();
+    const std::int64_t now_us = context_.now_us;
+    if (now_us >= next_tick_us_) {
+      next_tick_us_ = now_us + std::min(server_.options_.tick_us, kDrainStepUs);
+      if (server_.options_.on_tick) server_.options_.on_tick(index_);
+      context_.deferred.expire_until(now_us);
+      connections_.flush();
+    }
+    if (now_us >= next_housekeeping_us_) {
+      next_housekeeping_us_ = now_us + (draining_ ? kDrainStepUs : kHousekeepingUs);
+      connections_.tick();
+      if (listener_paused_ && !draining_) {
+        listener_paused_ = false;
+        loop_.modify(listen_fd_, EPOLLIN, *this);
+      }
+    }
+  }
+
+  void begin_drain() {
+    draining_ = true;
+    drain_end_us_ = context_.now_us + server_.options_.drain_us;
+    next_housekeeping_us_ = 0;
+    accept_some();  // those who came before the door closed are served
+    loop_.remove(listen_fd_);
+    close(listen_fd_);
+    listen_fd_ = -1;
+    connections_.drain();
+  }
+
+  void on_events(std::uint32_t) override { accept_some(); }
+
+  void accept_some() {
+    for (int i = 0; i < kAcceptsPerWakeup; ++i) {
+      sockaddr_storage peer{};
+      socklen_t peer_size = sizeof(peer);
+      const int fd =
+          accept4(listen_fd_, reinterpret_cast<sockaddr*>(&peer), &peer_size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) pause_listener();
+        if (errno == ECONNABORTED || errno == EINTR) continue;
+        return;
+      }
+      if (server_.connection_count() >= server_.options_.connections_max) {
+        close(fd);
+        continue;
+      }
+      connections_.add(fd, peer);
+      report_connections();
+    }
+  }
+
+  // Out of descriptors: asking again at once would only burn the CPU.
+  void pause_listener() {
+    listener_paused_ = true;
+    loop_.modify(listen_fd_, 0, *this);
+  }
+
+  void report_connections() {
+    const std::size_t count = connections_.size();
+    if (count == reported_connections_) return;
+    server_.connection_count_.fetch_add(count - reported_connections_, std::memory_order_relaxed);
+    reported_connections_ = count;
+  }
+
+  Server& server_;
+  const int index_;
+  int listen_fd_;
+  EventLoop loop_;
+  std::unique_ptr<Application> application_;
+  SessionContext context_;
+  ConnectionSet connections_;
+  std::int64_t next_tick_us_ = 0;
+  std::int64_t next_housekeeping_us_ = 0;
+  std::int64_t drain_end_us_ = 0;
+  std::size_t reported_connections_ = 0;
+  bool draining_ = false;
+  bool listener_paused_ = false;
+  std::thread thread_;
+};
+
+Server::Server(ServerOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {
+  assert(options_.threads >= 1 && options_.tick_us > 0);
+}
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
+                                              const ApplicationFactory& factory) {
+  std::unique_ptr<Server> server(new Server(std::move(options), clock));
+  const Result<Listeners> listeners =
+      listen_on(server->options_.host, server->options_.port, server->options_.threads);
+  if (!listeners) return std::unexpected(listeners.error());
+  server->port_ = listeners->port;
+  for (int i = 0; i < server->options_.threads; ++i) {
+    server->workers_.push_back(
+        std::make_unique<Worker>(*server, i, listeners->fds[static_cast<std::size_t>(i)], factory(i)));
+  }
+  for (const auto& worker : server->workers_) worker->start();
+  return server;
+}
+
+Server::~Server() {
+  stopping_.store(true);
+  for (const auto& worker : workers_) worker->wake();
+  wait();
+}
+
+void Server::begin_drain() {
+  draining_.store(true);
+  for (const auto& worker : workers_) worker->wake();
+}
+
+void Server::wait() {
+  for (const auto& worker : workers_) worker->join();
+}
+
+}  // namespace sluice::net

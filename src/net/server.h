@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "net/http_api.h"
+#include "net/session.h"
+
+namespace sluice::net {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free one, see Server::port()
+  int threads = 1;
+  std::size_t connections_max = 16'384;  // of all threads; more are closed as soon as they are accepted
+  SessionTimeouts timeouts;
+  std::int64_t drain_us = 10'000'000;  // how long requests under way may take after begin_drain()
+  // Called on every thread about every `tick_us`, between requests; may be empty.
+  std::function<void(int thread_index)> on_tick;
+  std::int64_t tick_us = 10'000;
+};
+
+// An HTTP/1.1, HTTP/2 and gRPC server on one port: a loop per thread, an Application per loop. Its functions
+// are thread-safe.
+//
+//   auto server = Server::start(options, clock, [&](int) { return std::make_unique<Doors>(engine); });
+//   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: address already
+//   in use" …
+//   (*server)->begin_drain();   // from a signal's thread, say
+//   (*server)->wait();
+class Server {
+ public:
+  using ApplicationFactory = std::function<std::unique_ptr<Application>(int thread_index)>;
+
+  // The factory is called for every thread before any of them runs. The clock must outlive the server.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, const Clock& clock,
+                                               const ApplicationFactory& factory);
+  // Ends what is still under way.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  std::size_t connection_count() const { return connection_count_.load(std::memory_order_relaxed); }
+
+  // Accepts nothing more, asks peers to go, lets requests under way finish. Async-signal-safe.
+  void begin_drain();
+  // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later.
+  void wait();
+
+ private:
+  class Worker;
+  Server(ServerOptions options, const Clock& clock);
+
+  const ServerOptions options_;
+  const Clock& clock_;
+  std::uint16_t port_ = 0;
+  std::atomic<std::size_t> connection_count_ = 0;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> stopping_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace sluice::net

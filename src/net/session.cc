@@ -1,0 +1,42 @@
+#include "net/session.h"
+
+#include <ctime>
+
+#include "net/http1_session.h"
+#include "net/http2_session.h"
+#include "net/http2_stream.h"
+
+namespace sluice::net {
+
+SessionContext::SessionContext(Application& app, const Clock& the_clock)
+    : application(app), clock(the_clock) {
+  refresh_time();
+}
+
+SessionContext::~SessionContext() = default;
+
+void SessionContext::refresh_time() {
+  now_us = clock.now_us();
+  const std::int64_t second = now_us / 1'000'000;
+  if (second == date_second_) return;
+  date_second_ = second;
+  const std::time_t seconds = second;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  date.resize(40);
+  date.resize(std::strftime(date.data(), date.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+}
+
+Protocol sniff_protocol(std::string_view first_bytes) {
+  constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  if (first_bytes.starts_with(kPreface)) return Protocol::kHttp2;
+  return kPreface.starts_with(first_bytes) ? Protocol::kUndecided : Protocol::kHttp1;
+}
+
+std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,
+                                      std::string_view peer_address) {
+  if (protocol == Protocol::kHttp2) return std::make_unique<Http2Session>(context, host, peer_address);
+  return std::make_unique<Http1Session>(context, host, peer_address);
+}
+
+}  // namespace sluice::net

@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/memory_store.h"
+
+namespace sluice {
+namespace {
+
+// The slow and obvious store: a map of what every counter holds; each is copied before a check and put back
+// if the check is denied. It never forgets.
+class NaiveStore {
+ public:
+  NaiveStore(const Clock& clock, const ParamsTable& params) : clock_(clock), params_(params) {}
+
+  Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results) {
+    std::vector<Counter> before;
+    bool all_fit = true;
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      before.push_back(counters_[charges[i].key]);
+      results[i].outcome = take(charges[i], charges[i].cost);
+      all_fit &= results[i].outcome.allowed;
+    }
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      if (all_fit || !results[i].outcome.allowed || charges[i].on_denial == OnDenial::kCharge) continue;
+      counters_[charges[i].key] = before[i];
+      results[i].outcome = take(charges[i], 0);
+    }
+    return all_fit ? Verdict::kAllowed : Verdict::kDenied;
+  }
+  void reset(const KeyHash& key) { counters_.erase(key); }
+
+ private:
+  struct Counter {
+    ParamsId params = 0;
+    State state;
+    Log log;
+  };
+
+  Outcome take(const Charge& charge, std::int64_t cost) {
+    const LimitParams& params = params_[charge.params];
+    Counter& counter = counters_[charge.key];
+    const ParamsId old = std::exchange(counter.params, charge.params);
+    if (params.algorithm == Algorithm::kSlidingLog)
+      return step(params, counter.log, clock_.now_us(), cost, charge.on_denial);
+    if (old != 0) counter.state = migrate(params_[old], params, counter.state, clock_.now_us());
+    const Stepped stepped = step(params, counter.state, clock_.now_us(), cost, charge.on_denial);
+    counter.state = stepped.state;
+    return stepped.outcome;
+  }
+
+  const Clock& clock_;
+  const ParamsTable& params_;
+  std::map<KeyHash, Counter> counters_;
+};
+
+// SLUICE_SEED=n replays a failure.
+std::uint64_t seed() {
+  if (const char* given = std::getenv("SLUICE_SEED")) return std::strtoull(given, nullptr, 10);
+  return std::random_device()();
+}
+
+// Random checks on few counters, so that they meet often. Expiry runs all the time and must not be noticed.
+TEST(MemoryStoreDifferential, DecidesAsTheNaiveStoreDoes) {
+  const std::uint64_t seed_now = seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_now));
+  std::mt19937_64 random(seed_now);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+
+  ManualClock clock(1'800'000'000'000'000);
+  ParamsTable params;
+  MemoryStore store(clock, params, {.bytes_max = 8 << 20});
+  NaiveStore naive(clock, params);
+
+  constexpr int kAlgorithms = 6, kSizes = 3, kKeys = 60;
+  ParamsId limits[kAlgorithms][kSizes];
+  const std::int64_t counts[kSizes] = {7, 10, 30};
+  for (int a = 0; a < kAlgorithms; ++a)
+    for (int s = 0; s < kSizes; ++s)
+      limits[a][s] = params.intern(
+          make_limit_params(static_cast<Algorithm>(a), {counts[s], 1'000'000}, std::nullopt).value());
+  std::vector<KeyHash> keys(kKeys);
+  std::vector<std::uint64_t> size_of(kKeys, 0);
+  for (KeyHash& key : keys) key = {random(), random()};
+
+  for (int round = 0; round < 30'000; ++round) {
+    clock.advance(static_cast<std::int64_t>(below(100) == 0 ? below(3'000'000) : below(20'000)));
+    if (below(50) == 0) size_of[below(kKeys)] = below(kSizes);
+    if (below(20) == 0) store.tend();
+    std::vector<Charge> charges;
+    const std::uint64_t first = below(kKeys), stride = 1 + below(6);
+    for (std::uint64_t i = 0, n = 1 + below(5); i < n; ++i) {
+      const std::uint64_t k = (first + i * stride) % kKeys;
+      charges.push_back({keys[k], limits[k % kAlgorithms][size_of[k]], static_cast<std::int64_t>(below(10)),
+                         below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree});
+    }
+    if (below(200) == 0) {
+      store.reset({&charges[0].key, 1});
+      naive.reset(charges[0].key);
+    }
+    std::vector<ChargeResult> results(charges.size()), expected(charges.size());
+    std::int64_t now_us = 0;
+    ASSERT_EQ(store.apply(charges, results, now_us), naive.apply(charges, expected)) << "round " << round;
+    for (std::size_t i = 0; i < charges.size(); ++i)
+      ASSERT_EQ(results[i].outcome, expected[i].outcome) << "round " << round << ", charge " << i;
+  }
+  EXPECT_GT(store.stats().expired, 0u);
+}
+
+}  // namespace
+}  // namespace sluice
