@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policy/pattern.h"
+#include "policy/text_hash.h"
 
 namespace sluice {
 
@@ -71,9 +72,8 @@ class PatternTrie {
   };
   struct EdgeHash {
     using is_transparent = void;
-    std::size_t operator()(const EdgeView& edge) const {
-      return std::hash<std::string_view>{}(edge.text) + edge.node * 0x9E3779B97F4A7C15u;
-    }
+    using is_avalanching = void;
+    std::size_t operator()(const EdgeView& edge) const { return hash_text(edge.text, edge.node); }
     std::size_t operator()(const EdgeKey& edge) const { return (*this)(EdgeView{edge.node, edge.text}); }
   };
   struct EdgeEqual {
