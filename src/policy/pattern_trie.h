@@ -59,8 +59,8 @@ class PatternTrie {
     NodeId wildcard = kNone;  // child for any one segment
     Chain here;               // of the pattern that ends here
     bool has_texts = false;   // children for particular segments, in edges_
-    std::vector<std::uint32_t>
-        prefix_lengths;  // of last_prefix of patterns with a star after this node; longest first
+    // Of last_prefix of the patterns with a star after this node; longest first.
+    std::vector<std::uint32_t> prefix_lengths;
   };
   struct EdgeKey {
     NodeId node;
