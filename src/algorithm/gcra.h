@@ -36,8 +36,10 @@ inline Span full(const LimitParams& p) { return {p.full_us, p.full_remainder}; }
 
 // span + units × interval. REQUIRES: units <= capacity.
 inline Span plus_units(const LimitParams& p, Span span, std::int64_t units) {
+  const std::int64_t us = span.us + units * p.interval_us;
   const std::int64_t fraction = span.fraction + units * p.interval_remainder;
-  return {span.us + units * p.interval_us + fraction / p.denominator, fraction % p.denominator};
+  if (fraction < p.denominator) return {us, fraction};  // nearly always, and divisions are what costs here
+  return {us + fraction / p.denominator, fraction % p.denominator};
 }
 
 // a − b. REQUIRES: a >= b.
@@ -55,6 +57,7 @@ inline std::int64_t interval_numerator(const LimitParams& p) {
 
 // How many whole intervals the span holds.
 inline std::int64_t whole_units(const LimitParams& p, Span span) {
+  if (span < Span{p.interval_us, p.interval_remainder}) return 0;
   return mul_add_floor_div(span.us, p.denominator, span.fraction, interval_numerator(p));
 }
 

@@ -46,10 +46,11 @@ inline State to_state(const Windows& w) {
   return {w.index, w.current, w.previous};
 }
 
-// The units that count at `now_us`.
-inline std::int64_t estimate(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+// What still counts of the previous window.
+inline std::int64_t faded(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+  if (w.previous == 0) return 0;
   const std::int64_t elapsed_us = std::max<std::int64_t>(now_us - start_us(p, w), 0);
-  return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us) + w.current;
+  return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us);
 }
 
 // How far into its following window a count must be for at most `room` of it to weigh: the smallest e with
@@ -77,14 +78,20 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
                     OnDenial on_denial) {
   if (p.capacity == 0) return {state, {.retry_after_us = kNever}};
   Windows w = roll(p, state, now_us);
-  const bool allowed = cost == 0 || estimate(p, w, now_us) + cost <= p.capacity;
+  const std::int64_t before = faded(p, w, now_us);
+  const bool allowed = cost == 0 || before + w.current + cost <= p.capacity;
   if (allowed || on_denial == OnDenial::kCharge) w.current = std::min(w.current + cost, kWindowUnitsMax);
 
   Outcome outcome{.allowed = allowed,
-                  .remaining = std::max<std::int64_t>(p.capacity - estimate(p, w, now_us), 0),
+                  .remaining = std::max<std::int64_t>(p.capacity - before - w.current, 0),
                   .reset_after_us = reset_after_us(p, w, now_us)};
   if (!allowed) outcome.retry_after_us = cost <= p.capacity ? fits_at_us(p, w, cost) - now_us : kNever;
   return {to_state(w), outcome};
+}
+
+inline std::int64_t units_used(const LimitParams& p, const State& state, std::int64_t now_us) {
+  const Windows w = roll(p, state, now_us);
+  return faded(p, w, now_us) + w.current;
 }
 
 inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {

@@ -31,7 +31,7 @@ bool same_meter(const LimitParams& a, const LimitParams& b) {
 std::int64_t units_used(const LimitParams& p, const State& state, std::int64_t now_us) {
   if (p.is_bucket()) return gcra::units_used(p, state, now_us);
   if (p.algorithm == Algorithm::kFixedWindow) return fixed_window::current(p, state, now_us).count;
-  return sliding_window::estimate(p, sliding_window::roll(p, state, now_us), now_us);
+  return sliding_window::units_used(p, state, now_us);
 }
 
 State with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_us) {

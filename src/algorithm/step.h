@@ -12,14 +12,14 @@ namespace sluice {
 // What a counter remembers: three integers, whose meaning is the algorithm's. All zero is a fresh
 // counter, and what a step returns when there is nothing to remember (a leaky_bucket's denied cost aside).
 //
-//                         at (53 bits)             first (30 bits)              second
-//   gcra, token_bucket    when it is full again    fraction over denominator    –
-//   leaky_bucket          when it is empty         fraction over denominator    cost denied since the last
-//                                                                               admission (22 bits,
-//                                                                               saturates)
-//   fixed_window          index of the window      units in it                  –
-//   sliding_window        index of the window      units in it                  units in the one before (30
-//   bits)
+//                     at (53 bits)           first (30 bits)            second
+//   gcra              when it is full again  fraction over denominator  –
+//   token_bucket      when it is full again  fraction over denominator  –
+//   leaky_bucket      when it is empty       fraction over denominator  denied cost (22 bits, saturates)
+//   fixed_window      index of the window    units in it                –
+//   sliding_window    index of the window    units in it                units in the one before (30 bits)
+//
+// The denied cost is what a leaky_bucket has turned away since its last admission.
 struct State {
   std::int64_t at = 0;
   std::int64_t first = 0;

@@ -71,6 +71,8 @@ TEST(IsFresh, ALimitThatDeniesEverythingNeedsNoMemory) {
   EXPECT_TRUE(is_fresh(limit(kSlidingLog, 0, kSecond), {{5, 5}}, 0));
 }
 
+static_assert(sizeof(LogEntry) == 16);
+
 TEST(SlidingLog, HoldsAtMostOneEntryForEachUnitOfTheLimit) {
   const LimitParams most = limit(kSlidingLog, kSlidingLogMax, kSecond);
   Log log;

@@ -1,4 +1,4 @@
-// Runs every row of tests/vectors/*.vec, and as many random rows of tests/vectors/reference.py, against the
+// Runs every row of tests/vectors/*.vec, and random rows of tests/vectors/reference.py, against the
 // steps.
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(Vectors, RandomLivesOfACounterAgreeWithTheReference) {
   const std::string seed = std::to_string(seed_for_test());
   SCOPED_TRACE("SLUICE_SEED=" + seed);
   std::istringstream text(
-      output_of("/usr/bin/python3 " + (kFolder / "reference.py").string() + " random " + seed + " 200"));
+      output_of("/usr/bin/python3 " + (kFolder / "reference.py").string() + " random " + seed + " 100"));
   const std::vector<VectorRow> rows = read_vectors(text, "random");
   ASSERT_GT(rows.size(), 1000u);
   run(rows);
