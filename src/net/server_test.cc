@@ -257,16 +257,17 @@ TEST(Server, a_drain_lets_requests_under_way_finish) {
   });
   ASSERT_TRUE(server);
   const Client idle((*server)->port());
-  const Client busy((*server)->port());
-  busy.send(get("/later"));
+  auto busy = std::make_unique<Client>((*server)->port());
+  busy->send(get("/later"));
   asked.wait();
   (*server)->begin_drain();
   EXPECT_EQ(idle.read_to_end(), "") << "nothing is under way here";
   EXPECT_FALSE(Client((*server)->port()).connected()) << "nobody new gets in";
   open = true;
-  const std::string answer = busy.read_to_end();
+  const std::string answer = busy->read_to_end();
   EXPECT_THAT(answer, HasSubstr("connection: close"));
   EXPECT_THAT(answer, HasSubstr("after a while"));
+  busy.reset();
   (*server)->wait();
 }
 
