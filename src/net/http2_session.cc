@@ -92,7 +92,6 @@ Http2Stream* Http2Session::open_stream(std::int32_t id) {
 
 void Http2Session::close_stream(Http2Stream& stream, std::uint32_t error_code) {
   if (error_code != NGHTTP2_NO_ERROR) count_reset();
-  nghttp2_session_set_stream_user_data(session_, stream.id, nullptr);
   release(stream);
   idle_since_us_ = context_.now_us;
 }
