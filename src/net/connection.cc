@@ -174,7 +174,8 @@ bool Connection::after_write() {
 }
 
 bool Connection::linger() {
-  if (input_ended_) return close();
+  // Nothing was sent just now, so nothing can get lost.
+  if (input_ended_ || since_us_ != set_.context_.now_us) return close();
   shutdown(fd_, SHUT_WR);
   lingering_ = true;
   since_us_ = set_.context_.now_us;

@@ -28,6 +28,8 @@ class ConnectionSet {
 
   // Sends what deferred answers have become; after every batch of events.
   void flush();
+  // Some have still more to send: don't wait for events before the next flush().
+  bool has_ready() const { return !ready_.empty(); }
   void tick();
   void drain();
 

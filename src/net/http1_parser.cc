@@ -199,6 +199,9 @@ Http1ParseResult parse_http1_head(std::span<char> bytes, std::span<Header> heade
   std::span<char> rest = bytes;
   // An empty line before a request is forgiven, as RFC 9112 recommends: old clients send one after a body.
   if (rest.size() >= 2 && rest[0] == '\r' && rest[1] == '\n') rest = rest.subspan(2);
+  // What is no HTTP at all, TLS for example, need not be waited for.
+  if (!rest.empty() && rest[0] != '\r' && token_lower(rest[0]) == 0)
+    return bad(400, "This is not an HTTP request.");
   std::span<char> line;
   Http1ParseResult result = next_line(rest, line);
   if (result.kind == Kind::kComplete) result = parse_request_line({line.data(), line.size()}, head);

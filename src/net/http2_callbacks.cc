@@ -12,6 +12,17 @@ namespace {
 
 Http2Session& session_of(void* owner) { return *static_cast<Http2Session*>(owner); }
 
+BlockPool& pool_of(void* blocks) { return *static_cast<BlockPool*>(blocks); }
+
+nghttp2_mem memory_from(BlockPool& blocks) {
+  return {&blocks, [](std::size_t bytes, void* pool) { return pool_of(pool).allocate(bytes); },
+          [](void* block, void* pool) { pool_of(pool).release(block); },
+          [](std::size_t count, std::size_t bytes, void* pool) {
+            return pool_of(pool).allocate_zeroed(count, bytes);
+          },
+          [](void* block, std::size_t bytes, void* pool) { return pool_of(pool).resize(block, bytes); }};
+}
+
 // Settings that all sessions share, made once.
 class Http2Setup {
  public:
@@ -20,9 +31,10 @@ class Http2Setup {
     return setup;
   }
 
-  nghttp2_session* new_session(void* owner) const {
+  nghttp2_session* new_session(void* owner, BlockPool& blocks) const {
     nghttp2_session* session = nullptr;
-    if (nghttp2_session_server_new2(&session, callbacks_.get(), owner, options_.get()) != 0)
+    nghttp2_mem memory = memory_from(blocks);
+    if (nghttp2_session_server_new3(&session, callbacks_.get(), owner, options_.get(), &memory) != 0)
       throw std::bad_alloc();
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kConcurrentStreamsMax},
@@ -67,8 +79,8 @@ class Http2Setup {
 
 }  // namespace
 
-nghttp2_session* Http2Callbacks::new_session(void* owner) {
-  return Http2Setup::instance().new_session(owner);
+nghttp2_session* Http2Callbacks::new_session(void* owner, BlockPool& blocks) {
+  return Http2Setup::instance().new_session(owner, blocks);
 }
 
 nghttp2_data_provider Http2Callbacks::body_of(void* stream) {

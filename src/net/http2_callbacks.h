@@ -4,12 +4,14 @@
 
 #include <string_view>
 
+#include "net/block_pool.h"
+
 namespace sluice::net {
 
 // What nghttp2 calls, and how sessions are set up. Only for http2_*.cc.
 struct Http2Callbacks {
-  // A server session that reports to `owner`, an Http2Session.
-  static nghttp2_session* new_session(void* owner);
+  // A server session that reports to `owner`, an Http2Session, and takes its memory from `blocks`.
+  static nghttp2_session* new_session(void* owner, BlockPool& blocks);
   // Where nghttp2 fetches the body of a stream's answer. `stream` is an Http2Stream.
   static nghttp2_data_provider body_of(void* stream);
 

@@ -20,7 +20,7 @@ Http2Session::Http2Session(SessionContext& context, SessionHost& host, std::stri
     : context_(context),
       host_(host),
       peer_address_(peer_address),
-      session_(Http2Callbacks::new_session(this)),
+      session_(Http2Callbacks::new_session(this, context.blocks)),
       defer_http_([this] {
         assert(current_ && !current_->deferred);
         current_->deferred = context_.deferred.open(*current_, 0);
@@ -91,11 +91,7 @@ Http2Stream* Http2Session::open_stream(std::int32_t id) {
 }
 
 void Http2Session::close_stream(Http2Stream& stream, std::uint32_t error_code) {
-  if (error_code != NGHTTP2_NO_ERROR) {
-    guard_.count_reset(context_.now_us);
-    if (guard_.exceeded()) calm_down();
-  }
-  nghttp2_session_set_stream_user_data(session_, stream.id, nullptr);
+  if (error_code != NGHTTP2_NO_ERROR) count_reset();
   release(stream);
   idle_since_us_ = context_.now_us;
 }
@@ -155,7 +151,7 @@ void Http2Session::begin_request(Http2Stream& stream) {
   const bool is_grpc = type.starts_with("application/grpc");
   stream.kind = is_grpc ? Http2Stream::Kind::kUnary : Http2Stream::Kind::kHttp;
   if (stream.header_bytes > kHeaderBytesMax || stream.header_count > kHeaderCountMax) {
-    guard_.count_reset(context_.now_us);  // reading them was work, and the answer earns the peer nothing
+    count_reset();  // reading them was work
     if (is_grpc) return fail_grpc(stream, GrpcCode::kResourceExhausted, "the request headers are too large");
     return refuse(stream, 431, "The request headers are too large or too many.");
   }
@@ -255,6 +251,11 @@ void Http2Session::submitted(Http2Stream& stream) {
 
 void Http2Session::reset(Http2Stream& stream, std::uint32_t error_code) {
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, error_code);
+}
+
+void Http2Session::count_reset() {
+  guard_.count_reset(context_.now_us);
+  if (guard_.exceeded()) calm_down();
 }
 
 void Http2Session::calm_down() {

@@ -76,6 +76,7 @@ class Http2Session final : public Session {
   void submitted(Http2Stream& stream);
   void tick_stream(Http2Stream& stream);
   void reset(Http2Stream& stream, std::uint32_t error_code);
+  void count_reset();
   void calm_down();
   void flush(std::string& out);
 

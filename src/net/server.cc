@@ -46,7 +46,8 @@ class Server::Worker final : private EventLoop::Watcher {
  private:
   void run() {
     while (!server_.stopping_.load(std::memory_order_relaxed)) {
-      loop_.wait(static_cast<int>(std::max<std::int64_t>(wait_us() / 1'000, 1)));
+      loop_.wait(connections_.has_ready() ? 0
+                                          : static_cast<int>(std::max<std::int64_t>(wait_us() / 1'000, 1)));
       context_.refresh_time();
       loop_.dispatch();
       connections_.flush();

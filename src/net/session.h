@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "net/block_pool.h"
 #include "net/deferred.h"
 #include "net/gzip.h"
 #include "net/http_api.h"
@@ -40,6 +41,7 @@ struct SessionContext {
   std::string date;  // "Sun, 06 Nov 1994 08:49:37 GMT"
   DeferredAnswers deferred;
   Gzip gzip;
+  BlockPool blocks;                                   // for nghttp2
   std::array<Header, kHeaderCountMax> headers;        // of the request being handled right now
   std::vector<std::unique_ptr<Http2Stream>> streams;  // to be used again
 

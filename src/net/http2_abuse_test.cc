@@ -1,0 +1,176 @@
+// What a hostile peer may try on an HTTP/2 connection.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/http2_test_client.h"
+
+namespace sluice::net {
+namespace {
+
+using Headers = Http2TestClient::Headers;
+
+class Http2AbuseTest : public testing::Test {
+ protected:
+  void SetUp() override { client_.run(); }
+
+  void expect_calm_down() {
+    EXPECT_EQ(client_.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+    EXPECT_TRUE(client_.session.finished());
+  }
+  // Sends the same frames again and again; true if the session has ended.
+  bool flood(int times, const std::string& frames) {
+    for (int i = 0; i < times && !client_.session.finished(); ++i) client_.inject(frames);
+    return client_.session.finished();
+  }
+
+  ManualClock clock_{784'111'777'000'000};
+  TestApplication application_;
+  SessionContext context_{application_, clock_};
+  Http2TestClient client_{context_};
+};
+
+TEST_F(Http2AbuseTest, floods_of_control_frames_end_the_connection) {
+  const std::string ping = Http2TestClient::frame(NGHTTP2_PING, 0, 0, "12345678");
+  EXPECT_FALSE(flood(500, ping));
+  EXPECT_TRUE(flood(3'000, ping));
+  expect_calm_down();
+}
+
+TEST_F(Http2AbuseTest, every_kind_of_cheap_frame_counts) {
+  const std::string window(("\0\0\0\1"), 4);
+  const struct {
+    const char* why;
+    std::string frame;
+  } rows[] = {
+      {"SETTINGS", Http2TestClient::frame(NGHTTP2_SETTINGS, 0, 0, "")},
+      {"PRIORITY", Http2TestClient::frame(NGHTTP2_PRIORITY, 0, 101, std::string(5, '\0'))},
+      {"WINDOW_UPDATE", Http2TestClient::frame(NGHTTP2_WINDOW_UPDATE, 0, 0, window)},
+  };
+  for (const auto& row : rows) {
+    Http2TestClient client(context_);
+    client.run();
+    for (int i = 0; i < 5'000 && !client.session.finished(); ++i) client.inject(row.frame);
+    EXPECT_TRUE(client.session.finished()) << row.why;
+    EXPECT_EQ(client.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM) << row.why;
+  }
+}
+
+TEST_F(Http2AbuseTest, empty_data_frames_count_too) {
+  const std::int32_t id = client_.request(Http2TestClient::http_headers("POST", "/a"), "x", true);
+  client_.run();
+  EXPECT_TRUE(flood(5'000, Http2TestClient::frame(NGHTTP2_DATA, 0, static_cast<std::uint32_t>(id), "")));
+  expect_calm_down();
+}
+
+TEST_F(Http2AbuseTest, a_slow_stream_of_pings_is_fine) {
+  const std::string ping = Http2TestClient::frame(NGHTTP2_PING, 0, 0, "12345678");
+  for (int second = 0; second < 10; ++second) {
+    EXPECT_FALSE(flood(1'000, ping));
+    clock_.advance(1'000'000);
+    context_.refresh_time();
+  }
+}
+
+TEST_F(Http2AbuseTest, honest_calls_earn_their_window_updates) {
+  for (int i = 0; i < 3'000; ++i) {
+    client_.call("/test.Echo/Unary", "x");
+    nghttp2_submit_window_update(client_.client, NGHTTP2_FLAG_NONE, 0, 1);
+    nghttp2_submit_ping(client_.client, NGHTTP2_FLAG_NONE, nullptr);
+    client_.run();
+  }
+  EXPECT_FALSE(client_.session.finished());
+  EXPECT_EQ(client_.goaways, 0);
+}
+
+TEST_F(Http2AbuseTest, rapid_reset) {
+  int streams = 0;
+  for (; streams < 1'000 && !client_.session.finished(); ++streams) {
+    const std::int32_t id = client_.request(Http2TestClient::http_headers("GET", "/later"), "");
+    client_.run();
+    nghttp2_submit_rst_stream(client_.client, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    client_.run();
+  }
+  EXPECT_LE(streams, 300);
+  expect_calm_down();
+}
+
+TEST_F(Http2AbuseTest, resets_that_the_peer_provokes_count_the_same) {
+  const std::string too_much("\x7f\xff\xff\xff", 4);
+  int streams = 0;
+  for (; streams < 1'000 && !client_.session.finished(); ++streams) {
+    const std::int32_t id = client_.request(Http2TestClient::http_headers("GET", "/later"), "");
+    client_.run();
+    // A window beyond 2^31 makes the server reset the stream.
+    client_.inject(
+        Http2TestClient::frame(NGHTTP2_WINDOW_UPDATE, 0, static_cast<std::uint32_t>(id), too_much));
+    client_.run();
+  }
+  EXPECT_LE(streams, 300);
+  expect_calm_down();
+}
+
+TEST_F(Http2AbuseTest, header_bombs_count_as_resets) {
+  Headers bomb = Http2TestClient::http_headers("GET", "/a");
+  for (int i = 0; i < 100; ++i) bomb.emplace_back("x", std::string(1'000, 'y'));
+  int streams = 0;
+  for (; streams < 1'000 && !client_.session.finished(); ++streams) {
+    client_.request(bomb, "");
+    client_.run();
+  }
+  EXPECT_LE(streams, 300);
+  EXPECT_EQ(client_.answers[1].status(), 431);
+  EXPECT_TRUE(application_.requests.empty());
+}
+
+TEST_F(Http2AbuseTest, endless_continuation_frames_end_the_connection) {
+  // HEADERS without END_HEADERS, then CONTINUATION frames with one header each (a literal, not indexed: "a:
+  // b").
+  client_.inject(Http2TestClient::frame(NGHTTP2_HEADERS, 0, 1, "\x82\x86\x84"));
+  const std::string part = Http2TestClient::frame(NGHTTP2_CONTINUATION, 0, 1,
+                                                  std::string("\x00\x01"
+                                                              "a\x01"
+                                                              "b",
+                                                              5));
+  EXPECT_TRUE(flood(100, part));
+}
+
+TEST_F(Http2AbuseTest, too_many_half_sent_bodies_end_the_connection) {
+  for (int i = 0; i < 20; ++i)
+    client_.request(Http2TestClient::http_headers("POST", "/a"), std::string(1'000'000, 'x'), true);
+  client_.run();
+  expect_calm_down();
+}
+
+TEST_F(Http2AbuseTest, headers_that_never_end_are_not_waited_for) {
+  client_.inject(Http2TestClient::frame(NGHTTP2_HEADERS, 0, 1, "\x82\x86\x84"));
+  clock_.advance(context_.timeouts.request_us);
+  context_.refresh_time();
+  std::string out;
+  client_.session.tick(out);
+  EXPECT_TRUE(client_.session.finished());
+}
+
+TEST_F(Http2AbuseTest, garbage_ends_the_connection_and_nothing_else) {
+  const struct {
+    const char* why;
+    std::string bytes;
+  } rows[] = {
+      {"frame too large", Http2TestClient::frame(NGHTTP2_DATA, 0, 1, std::string(20'000, 'x'))},
+      {"DATA on stream 0", Http2TestClient::frame(NGHTTP2_DATA, 0, 0, "x")},
+      {"HEADERS on an even stream", Http2TestClient::frame(NGHTTP2_HEADERS, 5, 2, "\x82\x86\x84")},
+      {"broken header compression",
+       Http2TestClient::frame(NGHTTP2_HEADERS, 5, 1, "\xff\xff\xff\xff\xff\xff")},
+      {"PING of seven bytes", Http2TestClient::frame(NGHTTP2_PING, 0, 0, "1234567")},
+      {"push from a client", Http2TestClient::frame(NGHTTP2_PUSH_PROMISE, 4, 1, std::string(8, '\0'))},
+  };
+  for (const auto& row : rows) {
+    Http2TestClient client(context_);
+    client.run();
+    client.inject(row.bytes);
+    EXPECT_TRUE(client.session.finished()) << row.why;
+    EXPECT_EQ(client.goaways, 1) << row.why;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::net

@@ -1,0 +1,291 @@
+#include "net/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "net/test_application.h"
+
+namespace sluice::net {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const SystemClock kClock;
+
+// A blocking TCP client.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  ~Client() { close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool connected() const { return connected_; }
+  // False when the server has gone.
+  bool send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void half_close() const { shutdown(fd_, SHUT_WR); }
+  // Reads until so many bytes have come, or the server closes.
+  std::string read(std::size_t bytes) const {
+    std::string text(bytes, '\0');
+    std::size_t got = 0;
+    while (got < bytes) {
+      const auto n = recv(fd_, text.data() + got, bytes - got, 0);
+      if (n <= 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    text.resize(got);
+    return text;
+  }
+  std::string read_to_end() const { return read(64u << 20); }
+  // Reads up to and including that text.
+  std::string read_until(std::string_view end) const {
+    std::string text;
+    while (!text.ends_with(end)) {
+      const std::string one = read(1);
+      if (one.empty()) break;
+      text += one;
+    }
+    return text;
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+std::unique_ptr<Server> start(ServerOptions options = {}) {
+  auto server =
+      Server::start(std::move(options), kClock, [](int) { return std::make_unique<TestApplication>(); });
+  EXPECT_TRUE(server.has_value());
+  return std::move(*server);
+}
+
+std::string get(std::string_view path, std::string_view more = "") {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" + std::string(more) + "\r\n";
+}
+
+std::string post(std::string_view body) {
+  return "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body);
+}
+
+constexpr std::string_view kClose = "Connection: close\r\n";
+
+TEST(Server, answers_over_a_real_socket) {
+  const auto server = start();
+  const Client client(server->port());
+  client.send(post("hello") + get("/bye", kClose));
+  const std::string answers = client.read_to_end();
+  EXPECT_THAT(answers, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));
+  EXPECT_THAT(answers, HasSubstr("connection: close"));
+}
+
+TEST(Server, says_clearly_why_it_can_not_listen) {
+  const auto first = start();
+  ServerOptions options;
+  options.port = first->port();
+  const auto second = Server::start(options, kClock, [](int) { return std::make_unique<TestApplication>(); });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message,
+            "cannot listen on 127.0.0.1:" + std::to_string(first->port()) + ": address already in use");
+
+  options.host = "192.0.2.1";
+  const auto elsewhere =
+      Server::start(options, kClock, [](int) { return std::make_unique<TestApplication>(); });
+  ASSERT_FALSE(elsewhere);
+  EXPECT_THAT(elsewhere.error().message, HasSubstr("cannot assign requested address"));
+}
+
+TEST(Server, the_protocol_is_found_out_byte_by_byte) {
+  const auto server = start();
+  const Client http2(server->port());
+  const std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  for (const char c : preface) http2.send(std::string_view(&c, 1));
+  const std::string settings = http2.read(9);
+  ASSERT_EQ(settings.size(), 9u);
+  EXPECT_EQ(settings[3], 4) << "a SETTINGS frame";
+
+  const Client http1(server->port());
+  http1.send("PRI");
+  http1.send("VATE /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(http1.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST(Server, many_clients_on_several_threads) {
+  ServerOptions options;
+  options.threads = 3;
+  const auto server = start(options);
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      const Client client(server->port());
+      for (int i = 0; i < 200; ++i) {
+        const std::string body = "client " + std::to_string(t) + " request " + std::to_string(i);
+        client.send(post(body));
+        client.read_until("\r\n\r\n");
+        right += client.read(body.size()) == body;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 8 * 200);
+}
+
+TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
+  const auto server = start();
+  const Client client(server->port());
+  std::string requests;
+  for (int i = 0; i < 20; ++i) requests += get("/big");
+  client.send(requests + get("/bye", kClose));
+  // Twenty megabytes are more than all buffers between us: the server has to wait, and goes on when we read.
+  const std::string answers = client.read_to_end();
+  EXPECT_GT(answers.size(), 20 * TestApplication::kBigBytes);
+  EXPECT_THAT(answers.substr(answers.size() - 300), HasSubstr("connection: close"));
+
+  const Client upload(server->port());
+  const std::string body(1'000'000, 'u');
+  upload.send(post(body));
+  upload.read_until("\r\n\r\n");
+  EXPECT_EQ(upload.read(body.size()), body);
+}
+
+TEST(Server, the_last_answer_arrives_although_the_request_was_not_read_to_its_end) {
+  const auto server = start();
+  const Client client(server->port());
+  client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
+  for (int i = 0; i < 100; ++i) client.send(std::string(10'000, 'x'));
+  client.half_close();
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 413"));
+}
+
+TEST(Server, slow_writers_and_silent_connections_are_closed) {
+  ServerOptions options;
+  options.timeouts = {.idle_us = 1, .request_head_us = 1, .request_us = 1, .unread_answer_us = 1'000'000};
+  const auto server = start(options);
+  const Client silent(server->port());
+  const Client idle(server->port());
+  const Client slow(server->port());
+  idle.send(post("x"));
+  slow.send("GET / HT");
+  EXPECT_EQ(silent.read_to_end(), "");
+  EXPECT_THAT(slow.read_to_end(), StartsWith("HTTP/1.1 408"));
+  EXPECT_THAT(idle.read_to_end(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(Server, connections_beyond_the_limit_are_turned_away) {
+  ServerOptions options;
+  options.connections_max = 2;
+  const auto server = start(options);
+  const Client first(server->port());
+  const Client second(server->port());
+  for (const Client* client : {&first, &second}) {
+    client->send(post("x"));
+    client->read_until("\r\n\r\nx");
+  }
+  EXPECT_EQ(server->connection_count(), 2u);
+  const Client third(server->port());
+  third.send(post("x"));
+  EXPECT_EQ(third.read_to_end(), "");
+  first.send(post("y"));
+  EXPECT_THAT(first.read_until("\r\n\r\ny"), HasSubstr("200 OK"));
+}
+
+// Answers "/later" when the test says so, from the loop's tick.
+class Gate final : public Application {
+ public:
+  Gate(std::atomic<bool>& open, std::latch& asked) : open_(open), asked_(asked) {}
+  void handle_http(const HttpRequest&, HttpResponse&, const std::function<HttpLater()>& defer) override {
+    waiting_.push_back(defer());
+    asked_.count_down();
+  }
+  GrpcStatus handle_unary(const GrpcContext&, std::string_view, std::string&,
+                          const std::function<GrpcLater()>&) override {
+    return {};
+  }
+  MethodKind method_kind(std::string_view) const override { return MethodKind::kUnknown; }
+  std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
+  void tick() {
+    if (!open_) return;
+    for (const HttpLater& later : waiting_) {
+      HttpResponse response;
+      response.body = "after a while";
+      later(std::move(response));
+    }
+    waiting_.clear();
+  }
+
+ private:
+  std::atomic<bool>& open_;
+  std::latch& asked_;
+  std::vector<HttpLater> waiting_;
+};
+
+TEST(Server, a_drain_lets_requests_under_way_finish) {
+  std::atomic<bool> open = false;
+  std::latch asked(1);
+  Gate* gate = nullptr;
+  ServerOptions options;
+  options.on_tick = [&](int) { gate->tick(); };
+  options.tick_us = 1'000;
+  auto server = Server::start(options, kClock, [&](int) {
+    auto application = std::make_unique<Gate>(open, asked);
+    gate = application.get();
+    return application;
+  });
+  ASSERT_TRUE(server);
+  const Client idle((*server)->port());
+  auto busy = std::make_unique<Client>((*server)->port());
+  busy->send(get("/later"));
+  asked.wait();
+  (*server)->begin_drain();
+  EXPECT_EQ(idle.read_to_end(), "") << "nothing is under way here";
+  EXPECT_FALSE(Client((*server)->port()).connected()) << "nobody new gets in";
+  open = true;
+  const std::string answer = busy->read_to_end();
+  EXPECT_THAT(answer, HasSubstr("connection: close"));
+  EXPECT_THAT(answer, HasSubstr("after a while"));
+  busy.reset();
+  (*server)->wait();
+}
+
+TEST(Server, a_drain_does_not_wait_for_ever) {
+  std::atomic<bool> open = false;
+  std::latch asked(1);
+  ServerOptions options;
+  options.drain_us = 1'000;
+  auto server = Server::start(options, kClock, [&](int) { return std::make_unique<Gate>(open, asked); });
+  ASSERT_TRUE(server);
+  const Client busy((*server)->port());
+  busy.send(get("/later"));
+  asked.wait();
+  (*server)->begin_drain();
+  (*server)->wait();
+  server->reset();
+  EXPECT_EQ(busy.read_to_end(), "");
+}
+
+}  // namespace
+}  // namespace sluice::net

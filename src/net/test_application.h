@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/http_api.h"
+
+namespace sluice::net {
+
+// An application for tests: echoes, and remembers what it was asked. Not thread-safe.
+//
+// HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB.
+// gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
+// message twice).
+class TestApplication final : public Application {
+ public:
+  static constexpr std::size_t kBigBytes = 1'000'000;
+
+  void handle_http(const HttpRequest& request, HttpResponse& response,
+                   const std::function<HttpLater()>& defer) override {
+    std::string seen;
+    seen.append(request.method).append(" ").append(request.path);
+    if (!request.query.empty()) seen.append("?").append(request.query);
+    requests.push_back(seen);
+    last_headers.clear();
+    for (const Header& header : request.headers) last_headers.emplace_back(header.name, header.value);
+    if (request.path == "/later") {
+      http_later.push_back(defer());
+    } else if (request.path == "/big") {
+      response.body.assign(kBigBytes, 'b');
+    } else if (request.path == "/empty") {
+      response.status = 204;
+    } else {
+      response.headers.emplace_back("x-echo", "yes");
+      response.body = request.body;
+    }
+  }
+
+  GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
+                          const std::function<GrpcLater()>& defer) override {
+    requests.emplace_back(context.path);
+    last_headers.clear();
+    for (const Header& header : context.metadata) last_headers.emplace_back(header.name, header.value);
+    last_deadline_us = context.deadline_us;
+    if (context.path == "/test.Echo/Later") {
+      grpc_later.push_back(defer());
+      return {};
+    }
+    if (context.path == "/test.Echo/Fail") return {GrpcCode::kInvalidArgument, "50% wr\xc3\xb6ng", "details"};
+    reply.append(message);
+    return {};
+  }
+
+  MethodKind method_kind(std::string_view path) const override {
+    if (path == "/test.Echo/Stream") return MethodKind::kStreaming;
+    return path.starts_with("/test.Echo/") ? MethodKind::kUnary : MethodKind::kUnknown;
+  }
+
+  std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) override {
+    requests.emplace_back(context.path);
+    return std::make_unique<Twice>(*this, stream);
+  }
+
+  std::string header(std::string_view name) const {
+    const auto found = std::ranges::find(last_headers, name, &std::pair<std::string, std::string>::first);
+    return found == last_headers.end() ? "(none)" : found->second;
+  }
+
+  std::vector<std::string> requests;  // "POST /v1/x?a=b", or a gRPC path
+  std::vector<std::pair<std::string, std::string>> last_headers;
+  std::int64_t last_deadline_us = 0;
+  std::vector<HttpLater> http_later;
+  std::vector<GrpcLater> grpc_later;
+  int open_streams = 0;
+
+ private:
+  class Twice final : public GrpcStreamHandler {
+   public:
+    Twice(TestApplication& application, GrpcStream& stream) : application_(application), stream_(stream) {
+      ++application_.open_streams;
+    }
+    ~Twice() override { --application_.open_streams; }
+    void on_message(std::string_view message) override {
+      stream_.send(message);
+      stream_.send(message);
+    }
+    void on_half_close() override { stream_.finish({}); }
+
+   private:
+    TestApplication& application_;
+    GrpcStream& stream_;
+  };
+};
+
+}  // namespace sluice::net
