@@ -1,0 +1,131 @@
+#include "doors/app.h"
+
+#include <cassert>
+
+#include "doors/grpc_rate_limiter.h"
+#include "doors/grpc_reflection.h"
+#include "doors/http_authorize.h"
+#include "doors/http_check.h"
+#include "doors/ops.h"
+#include "doors/path_table.h"
+#include "doors/problem.h"
+
+namespace sluice::doors {
+namespace {
+
+enum class Route : std::uint8_t { kCheck, kCheckBatch, kAuthorize, kHealthz, kReadyz, kMetrics };
+
+constexpr PathTable<Route, 6> kRoutes({{{"/v1/ratelimit/check", Route::kCheck},
+                                        {"/v1/ratelimit/check-batch", Route::kCheckBatch},
+                                        {"/v1/authorize", Route::kAuthorize},
+                                        {"/healthz", Route::kHealthz},
+                                        {"/readyz", Route::kReadyz},
+                                        {"/metrics", Route::kMetrics}}});
+
+enum class Method : std::uint8_t {
+  kCheck,
+  kCheckBatch,
+  kGetUsage,
+  kResetKey,
+  kHealthCheck,
+  kHealthWatch,
+  kReflection
+};
+
+constexpr PathTable<Method, 8> kMethods(
+    {{{"/sluice.v1.RateLimiter/CheckAndIncrement", Method::kCheck},
+      {"/sluice.v1.RateLimiter/CheckBatch", Method::kCheckBatch},
+      {"/sluice.v1.RateLimiter/GetUsage", Method::kGetUsage},
+      {"/sluice.v1.RateLimiter/ResetKey", Method::kResetKey},
+      {"/grpc.health.v1.Health/Check", Method::kHealthCheck},
+      {"/grpc.health.v1.Health/Watch", Method::kHealthWatch},
+      {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::kReflection},
+      {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::kReflection}}});
+
+// What a route lets through; empty: anything.
+std::string_view allowed_methods(Route route) {
+  switch (route) {
+    case Route::kCheck:
+    case Route::kCheckBatch:
+      return "POST";
+    case Route::kAuthorize:
+      return "";
+    case Route::kHealthz:
+    case Route::kReadyz:
+    case Route::kMetrics:
+      break;
+  }
+  return "GET, HEAD";
+}
+
+bool is_allowed(std::string_view method, std::string_view allowed) {
+  return allowed.empty() || method == allowed ||
+         (allowed == "GET, HEAD" && (method == "GET" || method == "HEAD"));
+}
+
+}  // namespace
+
+App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed)
+    : context_(limiter, options, seed), health_(options) {}
+
+void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
+                      const std::function<HttpLater()>&) {
+  const Route* const route = kRoutes.find(request.path);
+  if (!route) return write_problem(404, "there is nothing at " + std::string(request.path), response);
+  if (const std::string_view allowed = allowed_methods(*route); !is_allowed(request.method, allowed)) {
+    response.headers.emplace_back("allow", allowed);
+    return write_problem(405, std::string(request.path) + " takes " + std::string(allowed), response);
+  }
+  switch (*route) {
+    case Route::kCheck:
+      return http_check(context_, request, response);
+    case Route::kCheckBatch:
+      return http_check_batch(context_, request, response);
+    case Route::kAuthorize:
+      return http_authorize(context_, request, response);
+    case Route::kHealthz:
+      return http_healthz(response);
+    case Route::kReadyz:
+      return http_readyz(context_.options, response);
+    case Route::kMetrics:
+      return http_metrics(context_.options, response);
+  }
+}
+
+net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_view message,
+                                  std::string& reply, const std::function<GrpcLater()>&) {
+  const Method* const method = kMethods.find(context.path);
+  if (method) {
+    switch (*method) {
+      case Method::kCheck:
+        return grpc_check(context_, message, reply);
+      case Method::kCheckBatch:
+        return grpc_check_batch(context_, message, reply);
+      case Method::kGetUsage:
+        return grpc_get_usage(context_, message, reply);
+      case Method::kResetKey:
+        return grpc_reset_key(context_, message, reply);
+      case Method::kHealthCheck:
+        return health_.check(message, reply);
+      case Method::kHealthWatch:
+      case Method::kReflection:
+        break;
+    }
+  }
+  return {net::GrpcCode::kUnimplemented, "there is no unary method " + std::string(context.path), {}};
+}
+
+App::MethodKind App::method_kind(std::string_view path) const {
+  const Method* const method = kMethods.find(path);
+  if (!method) return MethodKind::kUnknown;
+  return *method < Method::kHealthWatch ? MethodKind::kUnary : MethodKind::kStreaming;
+}
+
+std::unique_ptr<net::GrpcStreamHandler> App::open_stream(const net::GrpcContext& context,
+                                                         net::GrpcStream& stream) {
+  const Method* const method = kMethods.find(context.path);
+  assert(method);
+  return *method == Method::kHealthWatch ? health_.watch(stream) : open_reflection(stream);
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "doors/door_context.h"
+#include "doors/grpc_health.h"
+#include "net/http_api.h"
+
+namespace sluice::doors {
+
+// The program behind one loop thread: finds the door that a request knocks at. Decides nothing itself. Lives
+// on its loop's thread, like the Limiter it uses; both that and the options must outlive it.
+class App final : public net::Application {
+ public:
+  // `seed` feeds the jitter of Retry-After; give each thread its own.
+  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed);
+
+  void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
+                   const std::function<HttpLater()>& defer) override;
+  net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
+                               const std::function<GrpcLater()>& defer) override;
+  MethodKind method_kind(std::string_view path) const override;
+  std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
+                                                      net::GrpcStream& stream) override;
+
+  // Tells those who watch the health if it has changed. Call it on the loop's thread now and then, and
+  // whenever draining begins.
+  void publish_health() { health_.publish(); }
+
+ private:
+  DoorContext context_;
+  Health health_;
+};
+
+}  // namespace sluice::doors

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "doors/address_set.h"
+#include "doors/check_list.h"
+#include "doors/rate_limit_headers.h"
+#include "engine/limiter.h"
+
+namespace sluice::doors {
+
+// Whether the node wants traffic, and what an operator should know either way.
+struct Readiness {
+  bool ready = false;  // false before the first policies and while draining
+  bool draining = false;
+  std::vector<std::string> problems;  // sentences
+};
+
+// What the operator chose. One for all threads; must outlive the doors; its functions must be thread-safe.
+struct DoorOptions {
+  HeaderDialects dialects;
+  int deny_status = 429;                                // of /v1/authorize
+  AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* are believed
+  bool admin_allowed = false;                           // ResetKey; true only for listeners on loopback
+  std::function<Readiness()> readiness;
+  std::function<std::string()> metrics;  // Prometheus text
+};
+
+// What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
+struct DoorContext {
+  DoorContext(Limiter& engine, const DoorOptions& door_options, std::uint64_t seed)
+      : limiter(engine), options(door_options), headers(door_options.dialects, seed) {}
+
+  Limiter& limiter;
+  const DoorOptions& options;
+  RateLimitHeaders headers;
+  CheckList checks;
+  std::string scratch;  // unescaped or decoded text that the checks point into
+};
+
+}  // namespace sluice::doors

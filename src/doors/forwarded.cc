@@ -1,0 +1,50 @@
+#include "doors/forwarded.h"
+
+namespace sluice::doors {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// "192.0.2.1:4711", "[2001:db8::1]:4711" and "[2001:db8::1]" without their port and brackets.
+std::string_view without_port(std::string_view text) {
+  if (text.starts_with('[')) {
+    const std::size_t close = text.find(']');
+    return close == std::string_view::npos ? std::string_view() : text.substr(1, close - 1);
+  }
+  const std::size_t colon = text.find(':');
+  const bool one_colon =
+      colon != std::string_view::npos && text.find(':', colon + 1) == std::string_view::npos;
+  return one_colon ? text.substr(0, colon) : text;
+}
+
+}  // namespace
+
+std::optional<IpAddress> client_address(std::string_view x_forwarded_for, const AddressSet& trusted) {
+  std::optional<IpAddress> nearest;
+  std::string_view rest = x_forwarded_for;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.rfind(',');
+    more = comma != std::string_view::npos;
+    const auto address = IpAddress::parse(without_port(trimmed(more ? rest.substr(comma + 1) : rest)));
+    if (!address) return std::nullopt;
+    nearest = address;
+    if (!trusted.contains(*address)) return nearest;
+    rest = rest.substr(0, more ? comma : 0);
+  }
+  return nearest;
+}
+
+std::string_view path_of_uri(std::string_view uri) {
+  if (const std::size_t scheme = uri.find("://");
+      scheme != std::string_view::npos && scheme < uri.find('/')) {
+    const std::size_t slash = uri.find('/', scheme + 3);
+    uri = slash == std::string_view::npos ? std::string_view("/") : uri.substr(slash);
+  }
+  return uri.substr(0, uri.find_first_of("?#"));
+}
+
+}  // namespace sluice::doors

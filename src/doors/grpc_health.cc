@@ -1,0 +1,105 @@
+#include "doors/grpc_health.h"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+#include "net/protobuf_wire.h"
+
+namespace sluice::doors {
+namespace {
+
+// The service that a HealthCheckRequest names; nothing if it is malformed.
+std::optional<std::string_view> read_service(std::string_view message) {
+  std::string_view service;
+  net::WireReader reader(message);
+  while (reader.next())
+    if (reader.field() == 1) service = reader.string();
+  if (!reader.ok()) return std::nullopt;
+  return service;
+}
+
+bool is_known(std::string_view service) { return service.empty() || service == "sluice.v1.RateLimiter"; }
+
+net::GrpcStatus malformed() {
+  return {net::GrpcCode::kInvalidArgument, "the message is not a HealthCheckRequest", {}};
+}
+
+}  // namespace
+
+// One Watch call. After the first answer it speaks only when the status changes.
+class Health::Watcher final : public net::GrpcStreamHandler {
+ public:
+  Watcher(Health& health, net::GrpcStream& stream) : health_(health), stream_(stream) {
+    health_.watchers_.push_back(this);
+  }
+  ~Watcher() override { std::erase(health_.watchers_, this); }
+
+  void on_message(std::string_view message) override {
+    if (state_ != State::kAwaitsRequest) return;
+    const auto service = read_service(message);
+    if (!service) {
+      state_ = State::kFinished;
+      return stream_.finish(malformed());
+    }
+    state_ = is_known(*service) ? State::kWatching : State::kUnknownService;
+    send(state_ == State::kWatching ? health_.status() : Status::kServiceUnknown);
+  }
+  void on_half_close() override {
+    if (state_ != State::kAwaitsRequest) return;
+    state_ = State::kFinished;
+    stream_.finish(malformed());
+  }
+
+  void update(Status status) {
+    if (state_ == State::kWatching && status != sent_) send(status);
+  }
+
+ private:
+  enum class State : std::uint8_t { kAwaitsRequest, kWatching, kUnknownService, kFinished };
+
+  void send(Status status) {
+    sent_ = status;
+    std::string reply;
+    write(status, reply);
+    stream_.send(reply);
+  }
+
+  Health& health_;
+  net::GrpcStream& stream_;
+  State state_ = State::kAwaitsRequest;
+  Status sent_ = Status::kUnknown;
+};
+
+Health::~Health() { assert(watchers_.empty()); }
+
+Health::Status Health::status() const {
+  return options_.readiness().ready ? Status::kServing : Status::kNotServing;
+}
+
+void Health::write(Status status, std::string& out) {
+  net::WireWriter(out).uint64(1, static_cast<std::uint64_t>(status));
+}
+
+net::GrpcStatus Health::check(std::string_view message, std::string& reply) const {
+  const auto service = read_service(message);
+  if (!service) return malformed();
+  if (!is_known(*service))
+    return {net::GrpcCode::kNotFound, "there is no service \"" + std::string(*service) + "\"", {}};
+  write(status(), reply);
+  return {};
+}
+
+std::unique_ptr<net::GrpcStreamHandler> Health::watch(net::GrpcStream& stream) {
+  return std::make_unique<Watcher>(*this, stream);
+}
+
+void Health::publish() {
+  if (watchers_.empty()) return;
+  const Status now = status();
+  // Backwards, by index: a send may end watchers, and none of the others is skipped then.
+  for (std::size_t i = watchers_.size(); i-- > 0;)
+    if (i < watchers_.size()) watchers_[i]->update(now);
+}
+
+}  // namespace sluice::doors

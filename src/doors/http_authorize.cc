@@ -1,0 +1,193 @@
+#include "doors/http_authorize.h"
+
+#include <charconv>
+
+#include "base/limits.h"
+#include "doors/check_field.h"
+#include "doors/check_json.h"
+#include "doors/forwarded.h"
+#include "doors/problem.h"
+#include "doors/query_string.h"
+#include "net/protobuf_wire.h"
+
+namespace sluice::doors {
+namespace {
+
+constexpr std::string_view kHeaderPrefix = "x-sluice-";
+
+// Puts a check together from its sources. A field or dimension that is there already stays.
+class CheckBuilder {
+ public:
+  CheckBuilder(CheckList& list, std::string& scratch) : list_(list), check_(list.add()), scratch_(scratch) {}
+
+  // True if the name is taken by now.
+  bool has(std::string_view name) const {
+    const CheckField field = check_field(name);
+    return is_dimension(field) ? list_.find_dimension(name) != nullptr : (seen_ & bit(field)) != 0;
+  }
+
+  Result<void> put(std::string_view name, std::string_view value) {
+    const CheckField field = check_field(name);
+    if (is_dimension(field)) {
+      if (list_.dimension_count() == kDimensionsMax) return too_many_dimensions();
+      list_.put_dimension(name, value);
+      return {};
+    }
+    seen_ |= bit(field);
+    if (field == CheckField::kTokens) return put_tokens(value);
+    text_of(field) = value;
+    return {};
+  }
+
+  // Copies text that does not live as long as the check. The scratch string has room for it.
+  std::string_view keep(std::string_view text) {
+    const std::size_t start = scratch_.size();
+    scratch_.append(text);
+    return std::string_view(scratch_).substr(start);
+  }
+
+ private:
+  static bool is_dimension(CheckField field) {
+    return field == CheckField::kUnknown || field == CheckField::kDimensions;
+  }
+  static std::uint32_t bit(CheckField field) { return 1u << static_cast<unsigned>(field); }
+
+  std::string_view& text_of(CheckField field) {
+    switch (field) {
+      case CheckField::kPolicyId:
+        return check_.policy_id;
+      case CheckField::kTenantId:
+        return check_.tenant;
+      case CheckField::kResource:
+        return check_.resource;
+      case CheckField::kKey:
+        return check_.key;
+      default:
+        return check_.request_id;
+    }
+  }
+
+  Result<void> put_tokens(std::string_view digits) {
+    std::int64_t tokens = -1;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, tokens);
+    if (error != std::errc() || stop != end || tokens < 0 || tokens > kCostMax) return invalid_tokens();
+    check_.cost = tokens;
+    return {};
+  }
+
+  CheckList& list_;
+  CheckRequest& check_;
+  std::string& scratch_;
+  std::uint32_t seen_ = 0;
+};
+
+Result<void> read_query(std::string_view text, std::string& scratch, CheckBuilder& check) {
+  QueryReader query(text, scratch);
+  while (query.next()) {
+    if (query.name().empty()) return invalid("", "a query parameter has no name");
+    if (check.has(query.name())) return given_twice(std::string(query.name()));
+    if (auto put = check.put(query.name(), query.value()); !put) return put;
+  }
+  if (!query.ok()) return invalid("", "the query is not well percent-encoded UTF-8");
+  return {};
+}
+
+// "api-key" is the dimension api_key; the fields have shorter names here than in a query.
+std::string_view name_of_header(std::string_view suffix, std::string& scratch) {
+  if (suffix == "tenant") return "tenant_id";
+  if (suffix == "policy") return "policy_id";
+  if (suffix == "cost") return "tokens";
+  const std::size_t start = scratch.size();
+  for (const char c : suffix) scratch.push_back(c == '-' ? '_' : c);
+  return std::string_view(scratch).substr(start);
+}
+
+Result<void> read_headers(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
+  for (const net::Header& header : request.headers) {
+    const bool is_ours = header.name.starts_with(kHeaderPrefix) && header.name.size() > kHeaderPrefix.size();
+    const bool is_request_id = header.name == "x-idempotency-key";
+    if ((!is_ours && !is_request_id) || header.value.empty()) continue;
+    const std::string_view name =
+        is_ours ? name_of_header(header.name.substr(kHeaderPrefix.size()), scratch) : "request_id";
+    if (!net::is_utf8(header.value))
+      return invalid(std::string(header.name), std::string(header.name) + " is not UTF-8");
+    if (check.has(name)) continue;
+    if (auto put = check.put(name, header.value); !put) return put;
+  }
+  return {};
+}
+
+// All values of a header that may come in several lines, as one list.
+std::string joined(const net::HttpRequest& request, std::string_view name) {
+  std::string all;
+  for (const net::Header& header : request.headers) {
+    if (header.name != name) continue;
+    if (!all.empty()) all.append(", ");
+    all.append(header.value);
+  }
+  return all;
+}
+
+Result<void> put_unless_known(CheckBuilder& check, std::string_view name, std::string_view value) {
+  if (value.empty() || check.has(name)) return {};
+  return check.put(name, check.keep(value));
+}
+
+Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
+  std::string_view uri = request.header("x-forwarded-uri");
+  if (uri.empty()) uri = request.header("x-original-uri");
+  if (uri.empty() || check.has("resource")) return {};
+  // Decoded, or "/%73earch" would slip past the limits of "/search".
+  const std::size_t start = scratch.size();
+  if (!percent_decode(path_of_uri(uri), false, scratch))
+    return invalid("resource", "the forwarded URI is not well percent-encoded UTF-8");
+  return check.put("resource", std::string_view(scratch).substr(start));
+}
+
+Result<void> read_forwarded(const net::HttpRequest& request, const AddressSet& trusted, std::string& scratch,
+                            CheckBuilder& check) {
+  const auto peer = IpAddress::parse(request.peer_address);
+  if (!peer || !trusted.contains(*peer))
+    return put_unless_known(check, "ip", peer ? peer->to_string() : std::string());
+  if (const auto client = client_address(joined(request, "x-forwarded-for"), trusted))
+    if (auto put = put_unless_known(check, "ip", client->to_string()); !put) return put;
+  if (auto put = put_unless_known(check, "method", request.header("x-forwarded-method")); !put) return put;
+  return read_forwarded_uri(request, scratch, check);
+}
+
+// More bytes than everything that is kept of the request.
+std::size_t scratch_room(const net::HttpRequest& request) {
+  std::size_t room = request.query.size() + 64;
+  for (const net::Header& header : request.headers) room += header.name.size() + header.value.size();
+  return room;
+}
+
+Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
+  context.checks.clear();
+  context.scratch.clear();
+  context.scratch.reserve(scratch_room(request));
+  CheckBuilder check(context.checks, context.scratch);
+  if (auto read = read_query(request.query, context.scratch, check); !read) return read;
+  if (auto read = read_headers(request, context.scratch, check); !read) return read;
+  return read_forwarded(request, context.options.trusted_proxies, context.scratch, check);
+}
+
+}  // namespace
+
+void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response) {
+  if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
+  const auto decision = context.limiter.check(context.checks.finish().front());
+  if (!decision) return write_problem(decision.error(), response);
+  if (decision->allowed) {
+    append_answer(*decision, response.body);
+  } else if (decision->degraded) {
+    write_denial(503, *decision, response);
+    response.headers.emplace_back("retry-after", "1");
+  } else {
+    write_denial(context.options.deny_status, *decision, response);
+  }
+  context.headers.add(*decision, response);
+}
+
+}  // namespace sluice::doors

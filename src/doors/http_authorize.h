@@ -1,0 +1,26 @@
+#pragma once
+
+#include "doors/door_context.h"
+#include "net/http_api.h"
+
+// /v1/authorize, for proxies that ask before they pass a request on (nginx auth_request, Traefik ForwardAuth,
+// Caddy forward_auth): the answer is the status. Any method will do, since proxies forward the client's.
+//
+// Where the check comes from, the first source that has a field wins:
+//   1. the query, which the proxy's configuration writes: policy_id, tenant_id, resource, key, tokens,
+//   request_id;
+//      any other name is a dimension
+//   2. headers: X-Sluice-Tenant, -Resource, -Key, -Policy, -Tokens (or -Cost), -Request-Id; any other
+//   X-Sluice-Api-Key
+//      is the dimension api_key
+//   3. from a trusted proxy only: the dimension `ip` by X-Forwarded-For, `method` by X-Forwarded-Method, and
+//   the
+//      resource by the path of X-Forwarded-Uri or X-Original-URI. From anybody else, `ip` is the peer's
+//      address.
+namespace sluice::doors {
+
+// 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack
+// of the store: 503 with Retry-After.
+void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response);
+
+}  // namespace sluice::doors

@@ -1,0 +1,125 @@
+#include "doors/problem.h"
+
+#include <string>
+
+#include "doors/text.h"
+
+namespace sluice::doors {
+namespace {
+
+using net::GrpcCode;
+
+struct Codes {
+  int http;
+  GrpcCode grpc;
+  std::string_view name;
+};
+
+Codes codes_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return {400, GrpcCode::kInvalidArgument, "invalid_argument"};
+    case ErrorCode::kPolicyNotFound:
+      return {400, GrpcCode::kNotFound, "policy_not_found"};
+    case ErrorCode::kFailedPrecondition:
+      return {422, GrpcCode::kFailedPrecondition, "failed_precondition"};
+    case ErrorCode::kUnavailable:
+      return {503, GrpcCode::kUnavailable, "unavailable"};
+    case ErrorCode::kInternal:
+      break;
+  }
+  return {500, GrpcCode::kInternal, "internal"};
+}
+
+std::string_view title_of(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 413:
+      return "Content Too Large";
+    case 422:
+      return "Unprocessable Content";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return status >= 500 ? "Internal Server Error" : "Error";
+  }
+}
+
+// Opens the object; whoever adds members begins each with a comma, and closes it.
+void begin_problem(std::string_view type, std::string_view title, int status, std::string_view detail,
+                   net::HttpResponse& response) {
+  response.status = status;
+  response.content_type = "application/problem+json";
+  std::string& body = response.body;
+  body.assign("{\"type\":");
+  append_json_string(body, type);
+  body.append(",\"title\":");
+  append_json_string(body, title);
+  body.append(",\"status\":").append(std::to_string(status));
+  body.append(",\"detail\":");
+  append_json_string(body, detail);
+}
+
+void append_member(std::string& body, std::string_view name, std::string_view value) {
+  body.push_back(',');
+  append_json_string(body, name);
+  body.push_back(':');
+  append_json_string(body, value);
+}
+
+}  // namespace
+
+void write_problem(const Error& error, net::HttpResponse& response) {
+  const Codes codes = codes_of(error.code);
+  begin_problem("about:blank", title_of(codes.http), codes.http, error.message, response);
+  append_member(response.body, "code", codes.name);
+  if (!error.field.empty()) append_member(response.body, "field", error.field);
+  response.body.push_back('}');
+  if (codes.http == 503) response.headers.emplace_back("retry-after", "1");
+}
+
+void write_problem(int status, std::string_view detail, net::HttpResponse& response) {
+  begin_problem("about:blank", title_of(status), status, detail, response);
+  response.body.push_back('}');
+}
+
+void write_denial(int status, const Decision& decision, net::HttpResponse& response) {
+  if (decision.degraded) {
+    begin_problem("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+                  "Temporary Reduced Capacity", status, "the counters cannot be reached; try again",
+                  response);
+  } else {
+    begin_problem("https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota Exceeded", status,
+                  decision.reason == Reason::kTooLarge
+                      ? "this request is larger than the limit will ever allow"
+                      : "the limit is used up; try again later",
+                  response);
+  }
+  std::string& body = response.body;
+  body.append(",\"violated-policies\":[");
+  bool first = true;
+  for (const LimitStatus& status_of_limit : decision.limits) {
+    if (status_of_limit.result.outcome.allowed) continue;
+    if (!first) body.push_back(',');
+    first = false;
+    append_json_string(body, status_of_limit.limit->name);
+  }
+  body.push_back(']');
+  if (decision.policy) append_member(body, "policy_id", decision.policy->source.id);
+  append_member(body, "reason", to_string(decision.reason));
+  body.append(",\"retry_after_ms\":").append(std::to_string(decision.retry_after_ms()));
+  body.push_back('}');
+}
+
+net::GrpcStatus grpc_status(const Error& error) {
+  return {codes_of(error.code).grpc,
+          error.field.empty() ? error.message : error.field + ": " + error.message,
+          {}};
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/decision.h"
+#include "net/http_api.h"
+
+// Errors as the wire tells them: application/problem+json (RFC 9457) over HTTP, a status over gRPC.
+//
+//   {"type":"about:blank","title":"Bad Request","status":400,"detail":"tokens must be an integer
+//   …","code":"invalid_argument","field":"tokens"}
+namespace sluice::doors {
+
+// An error of the engine or of the request's translation. kUnavailable also gets a Retry-After.
+void write_problem(const Error& error, net::HttpResponse& response);
+
+// An error of HTTP itself: 404, 405, …
+void write_problem(int status, std::string_view detail, net::HttpResponse& response);
+
+// A denial, for doors that answer it as an error. Names the limits that had no room; a decision that was made
+// without the store is temporary-reduced-capacity, all others are quota-exceeded.
+void write_denial(int status, const Decision& decision, net::HttpResponse& response);
+
+net::GrpcStatus grpc_status(const Error& error);
+
+}  // namespace sluice::doors

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/decision.h"
+#include "net/http_api.h"
+
+namespace sluice::doors {
+
+// Which families of rate limit headers an answer carries. There is no standard yet, so clients differ:
+//
+//   ietf     RateLimit-Policy: "burst";q=100;w=60,"day";q=5000;w=86400      every limit that applied
+//            RateLimit: "burst";r=50;t=30                                   the tightest one
+//   triple   RateLimit-Limit: 100   RateLimit-Remaining: 50   RateLimit-Reset: 30      (an older draft;
+//   seconds to go) x-epoch  X-RateLimit-Limit, -Remaining, -Policy, -Scope, and -Reset as Unix time in
+//   seconds x-delta  the same with -Reset as seconds to go
+struct HeaderDialects {
+  bool ietf = true;
+  bool triple = false;
+  enum class X : std::uint8_t { kNone, kEpoch, kDelta } x = X::kEpoch;
+
+  // "ietf,x-epoch"; "none" for no headers at all. x-epoch and x-delta exclude each other.
+  static Result<HeaderDialects> parse(std::string_view text);
+  friend bool operator==(const HeaderDialects&, const HeaderDialects&) = default;
+};
+
+// Writes the headers that tell a client where it stands. Not thread-safe: one per thread.
+class RateLimitHeaders {
+ public:
+  // `seed` feeds the jitter of Retry-After.
+  RateLimitHeaders(HeaderDialects dialects, std::uint64_t seed) : dialects_(dialects), random_(seed) {}
+
+  // Also adds `Retry-After` if the check was denied and may succeed later, and `X-RateLimit-State` if the
+  // limit is nearly used up. Adds nothing when no limit applied.
+  void add(const Decision& decision, net::HttpResponse& response);
+
+ private:
+  void add_ietf(const Decision& decision, net::HttpResponse& response);
+  void add_triple(const Decision& decision, net::HttpResponse& response);
+  void add_x(const Decision& decision, net::HttpResponse& response);
+  std::uint64_t next_random();
+
+  HeaderDialects dialects_;
+  std::uint64_t random_;
+  std::string value_;  // the value being written
+};
+
+// How long to tell a denied client to wait, in whole seconds, at least 1: the exact wait plus a random share
+// of up to once more of it, so that those who were denied together don't come back together. Never earlier
+// than the exact wait. REQUIRES: retry_after_us >= 0.
+std::int64_t jittered_retry_after_s(std::int64_t retry_after_us, std::uint64_t random);
+
+}  // namespace sluice::doors
