@@ -203,9 +203,12 @@ TEST_F(GrpcProtocolTest, AfterGoAwayAnswersComeButNoCallGoes) {
   EXPECT_EQ(outcomes_, "A");
 }
 
-TEST_F(GrpcProtocolTest, RefusesAnotherProtocol) {
+TEST_F(GrpcProtocolTest, AnotherProtocolEndsTheConnection) {
+  start(1);
   std::vector<FinishedCall> finished;
-  EXPECT_FALSE(protocol_.read("HTTP/1.1 400 Bad Request\r\n\r\n", finished));
+  protocol_.read("HTTP/1.1 400 Bad Request\r\n\r\n", finished);
+  EXPECT_TRUE(finished.empty());
+  EXPECT_TRUE(protocol_.closing());
 }
 
 }  // namespace
