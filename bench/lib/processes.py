@@ -6,7 +6,6 @@ import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -49,15 +48,16 @@ def run_load(command):
 class Server:
     """A running server: its pid and port."""
 
-    def __init__(self, process, port):
-        self.process, self.pid, self.port = process, process.pid, port
+    def __init__(self, process, port, log):
+        self.process, self.pid, self.port, self.log = process, process.pid, port, log
         self.address = f"127.0.0.1:{port}"
 
     def wait_ready(self, name):
         give_up = time.monotonic() + READY_SECONDS
         while time.monotonic() < give_up:
             if self.process.poll() is not None:
-                raise BenchError(f"{name} ended with status {self.process.returncode} instead of serving")
+                self.log.seek(0)
+                raise BenchError(f"{name} ended with status {self.process.returncode} instead of serving:\n{self.log.read()}")
             with socket.socket() as s:
                 if s.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
@@ -82,14 +82,15 @@ def serving(name, make_command, cwd=None):
     command = make_command(port)
     if not pathlib.Path(command[0]).exists():
         raise BenchError(f"{command[0]} is missing; run `make bench`, which builds it")
-    # taskset replaces itself by the server, so the pid is the server's.
-    process = subprocess.Popen(pinned(SERVER_CORE, command), cwd=cwd, stdout=subprocess.DEVNULL, stderr=sys.stderr)
-    server = Server(process, port)
-    try:
-        server.wait_ready(name)
-        yield server
-    finally:
-        server.stop()
+    with tempfile.TemporaryFile("w+") as log:
+        # taskset replaces itself by the server, so the pid is the server's.
+        process = subprocess.Popen(pinned(SERVER_CORE, command), cwd=cwd, stdout=subprocess.DEVNULL, stderr=log)
+        server = Server(process, port, log)
+        try:
+            server.wait_ready(name)
+            yield server
+        finally:
+            server.stop()
 
 
 def sluice():

@@ -16,11 +16,9 @@ namespace {
 constexpr std::uint32_t kConnectionsMax = 10'000;
 constexpr std::uint32_t kStreamsMax = 10'000;
 constexpr std::uint32_t kThreadsMax = 256;
-constexpr std::int64_t kRateMax = 10'000'000;
+constexpr std::int64_t kCallsPerSecondMax = 10'000'000;
 constexpr double kSecondsMax = 86'400;
 constexpr std::size_t kMessageBytesMax = 16 * 1024;
-
-std::int64_t to_us(double seconds) { return std::llround(seconds * 1e6); }
 
 std::string from_hex(const std::string& hex) {
   const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
@@ -43,68 +41,74 @@ std::string bounded(std::string message) {
   return message;
 }
 
-void add_what(CLI::App& app, BenchOptions& options) {
+void add_call(CLI::App& app, BenchOptions& o) {
   using Mode = BenchOptions::Mode;
-  app.add_option("server", options.server, "HOST:PORT of the server")->capture_default_str();
-  auto* grpc = app.add_flag_callback("--grpc", [&] { options.mode = Mode::kGrpc; }, "gRPC (the default)");
-  auto* http = app.add_flag_callback("--http", [&] { options.mode = Mode::kHttp; }, "JSON over HTTP/1.1");
-  auto* direct = app.add_flag_callback(
-      "--direct", [&] { options.mode = Mode::kDirect; }, "in this process, without a server");
-  auto* policies = app.add_option("--policies", options.policies, "policy file of --direct");
-  grpc->excludes(http)->excludes(direct);
-  http->excludes(direct);
-  direct->needs(policies);
-  policies->needs(direct);
-  app.add_option("--tenant", options.shape.tenant, "tenant of every check")->capture_default_str();
-  app.add_option("--resource", options.shape.resource, "resource of every check")->capture_default_str();
-  app.add_option("--policy", options.shape.policy_id,
-                 "policy id of every check (default: by tenant and resource)");
-  app.add_option("--dimension", options.shape.dimension, "the dimension that varies")
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        return text.empty() || text.size() > kNameBytesMax ? "must be 1 to 128 bytes" : "";
-      });
-  auto* method =
-      app.add_option("--method", options.method, "another unary gRPC method, /package.Service/Method")
-          ->excludes(http);
-  app.add_option_function<std::string>(
-         "--payload-hex", [&](const std::string& hex) { options.message = bounded(from_hex(hex)); },
-         "its serialized request")
-      ->needs(method);
-  app.add_option_function<std::string>(
-         "--payload-file", [&](const std::string& name) { options.message = bounded(from_file(name)); },
-         "the same from a file")
-      ->needs(method);
+  app.add_option("server", o.server, "HOST:PORT (127.0.0.1:8080)");
+  auto* mode = app.add_option_group("mode");
+  mode->add_flag_callback("--grpc", [&o] { o.mode = Mode::kGrpc; }, "gRPC (the default)");
+  mode->add_flag_callback("--http", [&o] { o.mode = Mode::kHttp; }, "JSON over HTTP/1.1");
+  mode->add_flag_callback("--direct", [&o] { o.mode = Mode::kDirect; }, "in this process; needs --policies");
+  mode->require_option(0, 1);
+  app.add_option("--policies", o.policies, "policy file of --direct")->type_name("FILE");
+  app.add_option("--tenant", o.shape.tenant, "tenant of every check (bench)");
+  app.add_option("--resource", o.shape.resource, "resource of every check (/bench)");
+  app.add_option("--policy", o.shape.policy_id, "policy id of every check (by tenant and resource)");
+  app.add_option("--dimension", o.shape.dimension, "the dimension that varies (key)");
+  app.add_option("--method", o.method, "another unary gRPC method: /package.Service/Method");
+  const auto set_hex = [&o](const std::string& hex) { o.message = bounded(from_hex(hex)); };
+  const auto set_file = [&o](const std::string& name) { o.message = bounded(from_file(name)); };
+  app.add_option_function<std::string>("--payload-hex", set_hex, "its serialized request");
+  app.add_option_function<std::string>("--payload-file", set_file, "the same from a file");
 }
 
-void add_load(CLI::App& app, BenchOptions& options) {
-  app.add_option("--keys", options.keys, "number of distinct keys")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, Payload::kKeysMax));
-  app.add_option_function<std::string>(
-      "--distribution",
-      [&](const std::string& text) {
-        const auto parsed = Distribution::parse(text);
-        if (!parsed) throw CLI::ValidationError("--distribution", parsed.error());
-        options.distribution = *parsed;
-      },
-      "uniform (the default) or zipf:THETA");
-  app.add_option("--seed", options.seed, "same seed, same keys")->capture_default_str();
-  app.add_option("--connections", options.connections, "")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, kConnectionsMax));
-  app.add_option("--streams", options.streams, "calls under way per connection (HTTP/1.1: pipelined)")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, kStreamsMax));
-  app.add_option("--threads", options.threads, "")->capture_default_str()->check(CLI::Range(1u, kThreadsMax));
-  app.add_option("--rate", options.rate_per_second, "open loop: calls per second (default: closed loop)")
-      ->check(CLI::Range(std::int64_t{1}, kRateMax));
+// A number within bounds; the help stays one line.
+template <class T>
+void add_number(CLI::App& app, const char* name, T& value, T min, T max, const char* help) {
+  auto range = CLI::Range(min, max);
+  app.add_option(name, value, help)->type_name("N")->check(range.description(""));
+}
+
+void add_seconds(CLI::App& app, const char* name, std::int64_t& us, double min, const char* help) {
+  auto range = CLI::Range(min, kSecondsMax);
   app.add_option_function<double>(
-         "--duration", [&](double seconds) { options.duration_us = to_us(seconds); }, "seconds measured (10)")
-      ->check(CLI::Range(0.001, kSecondsMax));
-  app.add_option_function<double>(
-         "--warmup", [&](double seconds) { options.warmup_us = to_us(seconds); }, "seconds before that (1)")
-      ->check(CLI::Range(0.0, kSecondsMax));
+         name, [&us](double seconds) { us = std::llround(seconds * 1e6); }, help)
+      ->type_name("S")
+      ->check(range.description(""));
+}
+
+void add_load(CLI::App& app, BenchOptions& o) {
+  add_number(app, "--keys", o.keys, 1u, Payload::kKeysMax, "distinct keys (100000)");
+  const auto set_distribution = [&o](const std::string& text) {
+    const auto parsed = Distribution::parse(text);
+    if (!parsed) throw CLI::ValidationError("--distribution", parsed.error());
+    o.distribution = *parsed;
+  };
+  app.add_option_function<std::string>("--distribution", set_distribution,
+                                       "uniform (the default) or zipf:THETA");
+  app.add_option("--seed", o.seed, "same seed, same keys (1)")->type_name("N");
+  add_number(app, "--connections", o.connections, 1u, kConnectionsMax, "connections (8)");
+  add_number(app, "--streams", o.streams, 1u, kStreamsMax,
+             "calls under way on each (50); HTTP/1.1: pipelined");
+  add_number(app, "--threads", o.threads, 1u, kThreadsMax, "threads of load (1)");
+  add_number(app, "--rate", o.rate_per_second, std::int64_t{1}, kCallsPerSecondMax,
+             "open loop: calls per second (default: closed loop)");
+  add_seconds(app, "--duration", o.duration_us, 0.001, "seconds measured (10)");
+  add_seconds(app, "--warmup", o.warmup_us, 0, "seconds before that (1)");
+}
+
+// What no single option can see; empty: nothing.
+std::string contradiction_in(const BenchOptions& o) {
+  using Mode = BenchOptions::Mode;
+  if (o.mode == Mode::kDirect && o.policies.empty()) return "--direct needs --policies FILE.";
+  if (o.mode != Mode::kDirect && o.threads > o.connections)
+    return "--threads must not be more than --connections.";
+  if (o.mode != Mode::kGrpc && !o.method.empty()) return "--method is for gRPC only.";
+  if (o.mode == Mode::kDirect && o.rate_per_second != 0)
+    return "--rate needs a server; --direct goes as fast as it can.";
+  if (o.method.empty() && !o.message.empty()) return "--payload-hex and --payload-file need --method.";
+  if (o.shape.dimension.empty() || o.shape.dimension.size() > kNameBytesMax)
+    return "--dimension must be 1 to 128 bytes.";
+  return {};
 }
 
 int fail(const std::string& sentence) {
@@ -114,22 +118,19 @@ int fail(const std::string& sentence) {
 
 }  // namespace
 
-void add_bench_options(CLI::App& app, BenchOptions& options) {
-  add_what(app, options);
-  add_load(app, options);
-  app.add_option("--server-pid", options.server_pid, "also tell the CPU time of this process per check")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json_file, "write the result to this file, too");
-  app.footer(
-      "Example: sluice bench 127.0.0.1:8080 --connections 8 --streams 50 --keys 100000 --distribution "
-      "zipf:0.99");
+void add_bench_options(CLI::App& app, BenchOptions& o) {
+  add_call(app, o);
+  add_load(app, o);
+  app.add_option("--server-pid", o.server_pid, "tell the CPU time of this process per check")
+      ->type_name("PID");
+  app.add_option("--json", o.json_file, "write the result to this file, too")->type_name("FILE");
+  app.footer("Example: sluice bench 127.0.0.1:8080 --keys 1000000 --distribution zipf:0.99 --rate 50000");
 }
 
 int run_bench(const BenchOptions& options) {
-  const bool direct = options.mode == BenchOptions::Mode::kDirect;
-  if (!direct && options.threads > options.connections)
-    return fail("--threads must not be more than --connections.");
+  if (const std::string wrong = contradiction_in(options); !wrong.empty()) return fail(wrong);
   const SystemClock clock;
+  const bool direct = options.mode == BenchOptions::Mode::kDirect;
   const auto measured = direct ? run_direct(options, clock) : run_load(options, clock);
   if (!measured) return fail(measured.error());
   std::cout << to_table(options, *measured) << std::flush;

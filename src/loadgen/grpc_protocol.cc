@@ -76,11 +76,6 @@ struct GrpcProtocol::Callbacks {
     if (Slot* slot = slot_of(session, stream)) static_cast<GrpcProtocol*>(user)->finish(*slot, error);
     return 0;
   }
-
-  static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    if (frame->hd.type == NGHTTP2_GOAWAY) static_cast<GrpcProtocol*>(user)->closing_ = true;
-    return 0;
-  }
 };
 
 GrpcProtocol::GrpcProtocol(const GrpcTarget& target, const Payload& payload, std::size_t streams)
@@ -96,7 +91,6 @@ GrpcProtocol::GrpcProtocol(const GrpcTarget& target, const Payload& payload, std
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::on_header);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::on_data);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::on_stream_close);
-  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::on_frame);
   nghttp2_option_set_peer_max_concurrent_streams(option, 1u << 30);  // until the server says otherwise
   const int made = nghttp2_session_client_new2(&session_, callbacks, this, option);
   nghttp2_session_callbacks_del(callbacks);
@@ -152,7 +146,8 @@ std::expected<void, std::string> GrpcProtocol::read(std::string_view bytes,
   if (n < 0)
     return std::unexpected(
         "the server does not speak HTTP/2: " + std::string(nghttp2_strerror(static_cast<int>(n))) + ".");
-  if (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0) closing_ = true;
+  // After GOAWAY from either side; ours tells of a server that broke the rules of HTTP/2.
+  if (nghttp2_session_check_request_allowed(session_) == 0) closing_ = true;
   return {};
 }
 
