@@ -165,7 +165,7 @@ struct Engine {
     const auto decision = limiter.check({.tenant = "bench", .resource = "/bench", .key = key});
     if (!decision || !decision->allowed || decision->tightest == nullptr)
       throw std::runtime_error("a check was not allowed");
-    return static_cast<std::uint64_t>(decision->remaining);
+    return static_cast<std::uint64_t>(decision->remaining());
   }
   void fill(std::uint32_t keys) {
     Keys source(keys);

@@ -43,7 +43,7 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
                   .remaining = std::max<std::int64_t>(p.capacity - count, 0),
                   .reset_after_us = count > 0 ? end_in_us : 0};
   if (!allowed) outcome.retry_after_us = cost <= p.capacity ? end_in_us : kNever;
-  return {{index, count, 0}, outcome};
+  return {count > 0 ? State{index, count, 0} : State{}, outcome};
 }
 
 inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {

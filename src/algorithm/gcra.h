@@ -36,8 +36,10 @@ inline Span full(const LimitParams& p) { return {p.full_us, p.full_remainder}; }
 
 // span + units × interval. REQUIRES: units <= capacity.
 inline Span plus_units(const LimitParams& p, Span span, std::int64_t units) {
+  const std::int64_t us = span.us + units * p.interval_us;
   const std::int64_t fraction = span.fraction + units * p.interval_remainder;
-  return {span.us + units * p.interval_us + fraction / p.denominator, fraction % p.denominator};
+  if (fraction < p.denominator) return {us, fraction};  // nearly always, and divisions are what costs here
+  return {us + fraction / p.denominator, fraction % p.denominator};
 }
 
 // a − b. REQUIRES: a >= b.
@@ -55,6 +57,7 @@ inline std::int64_t interval_numerator(const LimitParams& p) {
 
 // How many whole intervals the span holds.
 inline std::int64_t whole_units(const LimitParams& p, Span span) {
+  if (span < Span{p.interval_us, p.interval_remainder}) return 0;
   return mul_add_floor_div(span.us, p.denominator, span.fraction, interval_numerator(p));
 }
 
@@ -66,10 +69,11 @@ inline Span used(const LimitParams& p, const State& state, std::int64_t now_us) 
   return std::min(used, full(p));
 }
 
-// The state with that much used. A state that was full already stays as it is.
-inline State with_used(const State& state, std::int64_t now_us, Span used) {
-  if (used == Span{}) return state;
-  return {now_us + used.us, used.fraction, state.second};
+// The state with that much used: all zero for a full bucket. `second` is the leaky bucket's and passes
+// through.
+inline State with_used(std::int64_t now_us, Span used, std::int64_t second) {
+  if (used == Span{}) return {0, 0, second};
+  return {now_us + used.us, used.fraction, second};
 }
 
 inline Outcome outcome(const LimitParams& p, Span used, std::int64_t retry_after_us) {
@@ -86,12 +90,12 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
   const bool fits_ever = cost <= p.capacity;  // if not, cost × interval may be too large to compute
   if (fits_ever) {
     const Span after = plus_units(p, level, cost);
-    if (after <= full(p)) return {with_used(state, now_us, after), outcome(p, after, 0)};
+    if (after <= full(p)) return {with_used(now_us, after, state.second), outcome(p, after, 0)};
   }
   if (on_denial == OnDenial::kCharge) level = full(p);
   // The cost fits as soon as the overflow has had the time to refill.
   const std::int64_t retry = fits_ever ? ceil_us(minus(p, plus_units(p, level, cost), full(p))) : kNever;
-  return {with_used(state, now_us, level), outcome(p, level, retry)};
+  return {with_used(now_us, level, state.second), outcome(p, level, retry)};
 }
 
 inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
@@ -106,7 +110,7 @@ inline std::int64_t units_used(const LimitParams& p, const State& state, std::in
 
 // REQUIRES: units <= capacity.
 inline State with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_us) {
-  return with_used({}, now_us, plus_units(p, {}, units));
+  return with_used(now_us, plus_units(p, {}, units), 0);
 }
 
 }  // namespace sluice::gcra

@@ -12,8 +12,8 @@
 //   ──▪───▪──▪──┼─▪▪────────▪───────────────▪▪▪─────┤ now
 //               ▲ a unit admitted at t stops counting at t + period
 //
-// The only algorithm without error, and the only one whose memory grows with N (16 bytes per admission, hence
-// kSlidingLogMax). It suits small, precious limits: 5 logins in 15 minutes.
+// The only window without error, and the only algorithm whose memory grows with N (16 bytes per admission,
+// hence kSlidingLogMax). It suits small, precious limits: 5 logins in 15 minutes.
 namespace sluice::sliding_log {
 
 inline std::int64_t total(const Log& log) {

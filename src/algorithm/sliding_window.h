@@ -15,9 +15,12 @@
 //
 //   estimate = ⌈80 × 60 %⌉ + 30 = 78
 //
-// It takes the previous window's units for evenly spread. Were they all at its end, up to N × elapsed ÷
-// period more than N may pass in one period, so never 2N, as the fixed window lets pass; were they all at its
-// start, it denies too early. The estimate rounds up, so it errs on the safe side by less than one unit.
+// It takes the previous window's units for evenly spread. Were they all at its end, it forgets them too
+// early: e µs after the edge, previous × e ÷ period units more than N may have passed in one period. So
+// around an edge it lets pass what a bucket of N would (N at once, then N per period), not 2N at once as the
+// fixed window does. Were they all at its start, it remembers them too long and denies too early. Within each
+// aligned window it never admits more than N. Rounding the estimate up errs by less than one unit, on the
+// safe side.
 namespace sluice::sliding_window {
 
 struct Windows {
@@ -37,10 +40,17 @@ inline Windows roll(const LimitParams& p, const State& state, std::int64_t now_u
 // When the window began; `now_us` may be before that after a clock has stepped back.
 inline std::int64_t start_us(const LimitParams& p, const Windows& w) { return w.index * p.rate.period_us; }
 
-// The units that count at `now_us`.
-inline std::int64_t estimate(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+// All zero when nothing counts.
+inline State to_state(const Windows& w) {
+  if (w.current == 0 && w.previous == 0) return {};
+  return {w.index, w.current, w.previous};
+}
+
+// What still counts of the previous window.
+inline std::int64_t faded(const LimitParams& p, const Windows& w, std::int64_t now_us) {
+  if (w.previous == 0) return 0;
   const std::int64_t elapsed_us = std::max<std::int64_t>(now_us - start_us(p, w), 0);
-  return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us) + w.current;
+  return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us);
 }
 
 // How far into its following window a count must be for at most `room` of it to weigh: the smallest e with
@@ -68,20 +78,25 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
                     OnDenial on_denial) {
   if (p.capacity == 0) return {state, {.retry_after_us = kNever}};
   Windows w = roll(p, state, now_us);
-  const bool allowed = cost == 0 || estimate(p, w, now_us) + cost <= p.capacity;
+  const std::int64_t before = faded(p, w, now_us);
+  const bool allowed = cost == 0 || before + w.current + cost <= p.capacity;
   if (allowed || on_denial == OnDenial::kCharge) w.current = std::min(w.current + cost, kWindowUnitsMax);
 
   Outcome outcome{.allowed = allowed,
-                  .remaining = std::max<std::int64_t>(p.capacity - estimate(p, w, now_us), 0),
+                  .remaining = std::max<std::int64_t>(p.capacity - before - w.current, 0),
                   .reset_after_us = reset_after_us(p, w, now_us)};
   if (!allowed) outcome.retry_after_us = cost <= p.capacity ? fits_at_us(p, w, cost) - now_us : kNever;
-  return {{w.index, w.current, w.previous}, outcome};
+  return {to_state(w), outcome};
+}
+
+inline std::int64_t units_used(const LimitParams& p, const State& state, std::int64_t now_us) {
+  const Windows w = roll(p, state, now_us);
+  return faded(p, w, now_us) + w.current;
 }
 
 inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
   if (p.capacity == 0) return true;
-  const Windows w = roll(p, state, now_us);
-  return w.current == 0 && w.previous == 0;
+  return to_state(roll(p, state, now_us)) == State{};
 }
 
 }  // namespace sluice::sliding_window

@@ -19,6 +19,7 @@ namespace {
   return now_us >= 0 && now_us < kExactMax / 2 && cost >= 0 && cost <= kCostMax;
 }
 
+// True when a state means the same under both limits, whatever their capacities.
 bool same_meter(const LimitParams& a, const LimitParams& b) {
   if (a.capacity == 0 || b.capacity == 0) return false;
   if (a.is_bucket() && b.is_bucket())
@@ -27,16 +28,10 @@ bool same_meter(const LimitParams& a, const LimitParams& b) {
   return a.algorithm == b.algorithm && a.rate.period_us == b.rate.period_us;
 }
 
-// The state of a limit whose rate (bucket) or period (window) is the same as before, at most full.
-State capped(const LimitParams& to, const State& state, std::int64_t now_us) {
-  if (to.is_bucket()) return gcra::with_used(state, now_us, gcra::used(to, state, now_us));
-  return {state.at, std::min(state.first, to.capacity), std::min(state.second, to.capacity)};
-}
-
 std::int64_t units_used(const LimitParams& p, const State& state, std::int64_t now_us) {
   if (p.is_bucket()) return gcra::units_used(p, state, now_us);
   if (p.algorithm == Algorithm::kFixedWindow) return fixed_window::current(p, state, now_us).count;
-  return sliding_window::estimate(p, sliding_window::roll(p, state, now_us), now_us);
+  return sliding_window::units_used(p, state, now_us);
 }
 
 State with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_us) {
@@ -89,13 +84,16 @@ State migrate(const LimitParams& from, const LimitParams& to, const State& state
   assert(from.algorithm != Algorithm::kSlidingLog && to.algorithm != Algorithm::kSlidingLog);
   assert(in_range(now_us, 0));
   if (from == to) return state;
-  State moved = same_meter(from, to)
-                    ? capped(to, state, now_us)
-                    : with_units_used(to, std::min(units_used(from, state, now_us), to.capacity), now_us);
-  // `second` means something else in each algorithm; only a leaky bucket's denied cost outlives the change.
-  if (to.is_bucket())
-    moved.second =
-        from.algorithm == to.algorithm && to.algorithm == Algorithm::kLeakyBucket ? state.second : 0;
+  // `second` means something else in each algorithm; a leaky bucket's denied cost outlives a change of
+  // numbers only.
+  const bool keep_second = from.algorithm == to.algorithm;
+  if (same_meter(from, to)) {
+    if (!to.is_bucket()) return state;
+    return gcra::with_used(now_us, gcra::used(to, state, now_us), keep_second ? state.second : 0);
+  }
+  const std::int64_t units = std::min(units_used(from, state, now_us), to.capacity);
+  State moved = with_units_used(to, units, now_us);
+  if (keep_second && to.is_bucket()) moved.second = state.second;
   return moved;
 }
 

@@ -9,16 +9,17 @@
 // and outcome out. No clock, no lock, no allocation (the sliding log's own buffer aside).
 namespace sluice {
 
-// What a counter remembers: three integers, whose meaning is the algorithm's. All zero is a fresh counter.
+// What a counter remembers: three integers, whose meaning is the algorithm's. All zero is a fresh
+// counter, and what a step returns when there is nothing to remember (a leaky_bucket's denied cost aside).
 //
-//                         at (53 bits)             first (30 bits)              second
-//   gcra, token_bucket    when it is full again    fraction over denominator    –
-//   leaky_bucket          when it is empty         fraction over denominator    cost denied since the last
-//                                                                               admission (22 bits,
-//                                                                               saturates)
-//   fixed_window          index of the window      units in it                  –
-//   sliding_window        index of the window      units in it                  units in the one before (30
-//   bits)
+//                     at (53 bits)           first (30 bits)            second
+//   gcra              when it is full again  fraction over denominator  –
+//   token_bucket      when it is full again  fraction over denominator  –
+//   leaky_bucket      when it is empty       fraction over denominator  denied cost (22 bits, saturates)
+//   fixed_window      index of the window    units in it                –
+//   sliding_window    index of the window    units in it                units in the one before (30 bits)
+//
+// The denied cost is what a leaky_bucket has turned away since its last admission.
 struct State {
   std::int64_t at = 0;
   std::int64_t first = 0;
@@ -81,10 +82,10 @@ bool is_fresh(const LimitParams& params, const State& state, std::int64_t now_us
 bool is_fresh(const LimitParams& params, const Log& log, std::int64_t now_us);
 
 // The numbers of a limit have changed: the state that means the same consumption under the new ones, in whole
-// units (rounded up) and never more than full. A raised limit helps at once; a lowered one denies until
-// consumption fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their level,
-// windows of the same algorithm and period their counts. Another family (bucket ↔ window): consumption
-// carries over all the same. REQUIRES: neither is a sliding log.
+// units (rounded up), at most full. A raised limit helps at once; a lowered one denies until consumption
+// fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their level, windows of
+// the same algorithm and period their counts. Another family (bucket ↔ window): consumption carries over all
+// the same. REQUIRES: neither is a sliding log (its entries mean the same under any limit; just go on).
 State migrate(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us);
 
 }  // namespace sluice

@@ -1,24 +1,25 @@
+// What the vector files can't show: states that are handed in, and the length of logs.
+
 #include "algorithm/step.h"
 
 #include <gtest/gtest.h>
 
+#include "algorithm/for_test.h"
 #include "base/limits.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
+using enum Algorithm;
 
 LimitParams limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us,
                   std::optional<std::int64_t> burst = {}) {
   return make_limit_params(algorithm, {count, period_us}, burst).value();
 }
 
-constexpr Algorithm kWithState[] = {Algorithm::kGcra, Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
-                                    Algorithm::kFixedWindow, Algorithm::kSlidingWindow};
-
 TEST(Step, TenPerSecondAdmitsTenAtOnceAndThenDenies) {
-  for (const Algorithm algorithm : kWithState) {
+  for (const Algorithm algorithm : {kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow}) {
     SCOPED_TRACE(to_string(algorithm));
     const LimitParams ten = limit(algorithm, 10, kSecond);
     State state;
@@ -28,11 +29,56 @@ TEST(Step, TenPerSecondAdmitsTenAtOnceAndThenDenies) {
       EXPECT_EQ(stepped.outcome.remaining, 10 - i);
       state = stepped.state;
     }
-    const Stepped denied = step(ten, state, 5 * kSecond, 1);
-    EXPECT_FALSE(denied.outcome.allowed);
-    EXPECT_FALSE(is_fresh(ten, denied.state, 5 * kSecond));
-    EXPECT_TRUE(step(ten, denied.state, 5 * kSecond + denied.outcome.retry_after_us, 1).outcome.allowed);
-    EXPECT_FALSE(step(ten, denied.state, 5 * kSecond + denied.outcome.retry_after_us - 1, 1).outcome.allowed);
+    EXPECT_FALSE(step(ten, state, 5 * kSecond, 1).outcome.allowed);
+  }
+}
+
+TEST(Step, AFractionOfAnotherDenominatorIsClampedNotWrapped) {
+  const LimitParams thirds = limit(kGcra, 30'000, kSecond);
+  const Stepped stepped = step(thirds, {.at = 1'000, .first = 999'999'999, .second = 0}, 1'000, 1);
+  EXPECT_EQ(stepped.state, (State{1'034, 0, 0}));  // ⅔ µs and 33⅓ µs
+  EXPECT_EQ(stepped.outcome.remaining, 29'998);
+}
+
+TEST(Step, WhatThereIsNothingToRememberOfIsAllZero) {
+  for (const Algorithm algorithm : {kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow}) {
+    SCOPED_TRACE(to_string(algorithm));
+    const LimitParams ten = limit(algorithm, 10, kSecond);
+    EXPECT_EQ(step(ten, {}, 5 * kSecond, 0).state, State{});
+    const State used = step(ten, {}, 5 * kSecond, 10).state;
+    EXPECT_NE(used, State{});
+    EXPECT_EQ(step(ten, used, 9 * kSecond, 0).state, State{});
+  }
+}
+
+TEST(IsFresh, ABucketIsFreshWhenTheLastFractionHasPassed) {
+  const LimitParams thirds = limit(kGcra, 30'000, kSecond);
+  const State used = step(thirds, {}, 1'000, 1).state;  // full again at 1033⅓
+  EXPECT_FALSE(is_fresh(thirds, used, 1'033));
+  EXPECT_TRUE(is_fresh(thirds, used, 1'034));
+}
+
+TEST(IsFresh, TheDeniedCostOfALeakyBucketKeepsNothingAlive) {
+  const LimitParams ten = limit(kLeakyBucket, 10, kSecond);
+  const State denied = step(ten, {}, 0, 11).state;
+  EXPECT_EQ(denied.second, 11);
+  EXPECT_TRUE(is_fresh(ten, denied, 0));
+}
+
+TEST(IsFresh, ALimitThatDeniesEverythingNeedsNoMemory) {
+  for (const Algorithm algorithm : {kGcra, kFixedWindow, kSlidingWindow})
+    EXPECT_TRUE(is_fresh(limit(algorithm, 0, kSecond), {1'000'000, 5, 5}, 0));
+  EXPECT_TRUE(is_fresh(limit(kSlidingLog, 0, kSecond), {{5, 5}}, 0));
+}
+
+static_assert(sizeof(LogEntry) == 16);
+
+TEST(SlidingLog, HoldsAtMostOneEntryForEachUnitOfTheLimit) {
+  const LimitParams most = limit(kSlidingLog, kSlidingLogMax, kSecond);
+  Log log;
+  for (std::int64_t now_us = 0; now_us < 2 * kSlidingLogMax; ++now_us) {
+    EXPECT_EQ(step(most, log, now_us, 1, OnDenial::kCharge).allowed, now_us < kSlidingLogMax);
+    ASSERT_LE(log.size(), static_cast<std::size_t>(kSlidingLogMax));
   }
 }
 

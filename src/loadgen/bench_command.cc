@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/limits.h"
+#include "loadgen/direct_run.h"
 #include "loadgen/load_run.h"
 
 namespace sluice::loadgen {
@@ -47,7 +48,13 @@ void add_what(CLI::App& app, BenchOptions& options) {
   app.add_option("server", options.server, "HOST:PORT of the server")->capture_default_str();
   auto* grpc = app.add_flag_callback("--grpc", [&] { options.mode = Mode::kGrpc; }, "gRPC (the default)");
   auto* http = app.add_flag_callback("--http", [&] { options.mode = Mode::kHttp; }, "JSON over HTTP/1.1");
-  grpc->excludes(http);
+  auto* direct = app.add_flag_callback(
+      "--direct", [&] { options.mode = Mode::kDirect; }, "in this process, without a server");
+  auto* policies = app.add_option("--policies", options.policies, "policy file of --direct");
+  grpc->excludes(http)->excludes(direct);
+  http->excludes(direct);
+  direct->needs(policies);
+  policies->needs(direct);
   app.add_option("--tenant", options.shape.tenant, "tenant of every check")->capture_default_str();
   app.add_option("--resource", options.shape.resource, "resource of every check")->capture_default_str();
   app.add_option("--policy", options.shape.policy_id,
@@ -119,9 +126,11 @@ void add_bench_options(CLI::App& app, BenchOptions& options) {
 }
 
 int run_bench(const BenchOptions& options) {
-  if (options.threads > options.connections) return fail("--threads must not be more than --connections.");
+  const bool direct = options.mode == BenchOptions::Mode::kDirect;
+  if (!direct && options.threads > options.connections)
+    return fail("--threads must not be more than --connections.");
   const SystemClock clock;
-  const auto measured = run_load(options, clock);
+  const auto measured = direct ? run_direct(options, clock) : run_load(options, clock);
   if (!measured) return fail(measured.error());
   std::cout << to_table(options, *measured) << std::flush;
   if (!options.json_file.empty()) {

@@ -6,7 +6,6 @@ namespace sluice::loadgen {
 namespace {
 
 constexpr std::string_view kKeyTemplate = "k#########";
-constexpr int kKeyDigits = 9;
 
 void append_varint(std::string& out, std::size_t n) {
   for (; n >= 0x80; n >>= 7) out.push_back(static_cast<char>(n | 0x80));
@@ -46,6 +45,10 @@ void append_member(std::string& json, std::string_view name, std::string_view te
 
 }  // namespace
 
+void write_key_digits(char* to, std::uint32_t key) {
+  for (int i = kKeyDigits - 1; i >= 0; --i, key /= 10) to[i] = static_cast<char>('0' + key % 10);
+}
+
 Payload::Payload(std::string bytes, bool varies) : bytes_(std::move(bytes)), varies_(varies) {
   if (!varies_) return;
   digits_at_ = bytes_.find(kKeyTemplate) + 1;
@@ -84,10 +87,7 @@ Payload Payload::grpc_constant(std::string_view message) { return Payload(with_g
 
 void Payload::set_key(char* copy, std::uint32_t key) const {
   assert(key < kKeysMax);
-  for (int i = kKeyDigits - 1; i >= 0; --i) {
-    copy[digits_at_ + static_cast<std::size_t>(i)] = static_cast<char>('0' + key % 10);
-    key /= 10;
-  }
+  write_key_digits(copy + digits_at_, key);
 }
 
 bool grpc_answer_allows(std::string_view answer) {

@@ -15,6 +15,10 @@ struct CheckShape {
   std::string dimension = "key";  // the dimension that varies
 };
 
+inline constexpr int kKeyDigits = 9;
+// Writes `key` with leading zeros, kKeyDigits characters.
+void write_key_digits(char* to, std::uint32_t key);
+
 // A request with a hole for the key. Keys are "k" and nine digits, so every request has the same length and
 // only the digits change: rendering one costs a few nanoseconds.
 class Payload {

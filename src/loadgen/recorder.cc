@@ -7,7 +7,7 @@ void Tally::merge(const Tally& other) {
   denied += other.denied;
   failed += other.failed;
   unanswered += other.unanswered;
-  latency_us.merge(other.latency_us);
+  latency.merge(other.latency);
   if (first_failure.empty()) first_failure = other.first_failure;
 }
 
@@ -30,14 +30,14 @@ void Recorder::finished(std::int64_t intended_us, std::int64_t now_us, CallOutco
         break;
     }
   }
-  if (open_loop_ ? within(intended_us) : counts) tally_.latency_us.record(now_us - intended_us);
+  if (open_loop_ ? within(intended_us) : counts) tally_.latency.record(now_us - intended_us);
 }
 
 void Recorder::given_up(std::int64_t intended_us, std::int64_t now_us) {
   if (intended_us >= window_.end_us.load(std::memory_order_relaxed)) return;
   if (open_loop_ && intended_us < window_.start_us) return;
   ++tally_.unanswered;
-  tally_.latency_us.record(now_us - intended_us);
+  tally_.latency.record(now_us - intended_us);
 }
 
 void Recorder::note_failure(const std::string& reason) {

@@ -23,8 +23,8 @@ struct Tally {
   std::uint64_t denied = 0;
   std::uint64_t failed = 0;
   std::uint64_t unanswered =
-      0;  // no answer until the run was over, or not even sent: the server was too slow
-  Histogram latency_us;
+      0;              // no answer until the run was over, or not even sent: the server was too slow
+  Histogram latency;  // in µs; of kDirect runs in ns
   std::string first_failure;
 
   std::uint64_t answered() const { return allowed + denied; }

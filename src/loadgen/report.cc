@@ -85,10 +85,10 @@ std::string to_table(const BenchOptions& options, const Measurement& measured) {
   out +=
       text("  allowed      %s   denied %s   errors %s   unanswered %s\n", grouped(tally.allowed).c_str(),
            grouped(tally.denied).c_str(), grouped(tally.failed).c_str(), grouped(tally.unanswered).c_str());
-  out += "  latency µs  ";
+  out += options.mode == BenchOptions::Mode::kDirect ? "  latency ns  " : "  latency µs  ";
   for (const auto& [name, q] : kQuantiles)
-    out += text(" %s %s  ", name, grouped(static_cast<std::uint64_t>(tally.latency_us.quantile(q))).c_str());
-  out += text(" max %s\n", grouped(static_cast<std::uint64_t>(tally.latency_us.max())).c_str());
+    out += text(" %s %s  ", name, grouped(static_cast<std::uint64_t>(tally.latency.quantile(q))).c_str());
+  out += text(" max %s\n", grouped(static_cast<std::uint64_t>(tally.latency.max())).c_str());
   if (measured.server_cpu_us)
     out += text("  server CPU   %.3f µs per check\n", measured.per_check(*measured.server_cpu_us));
   out += text("  own CPU      %.3f µs per check\n", measured.per_check(measured.client_cpu_us));
@@ -113,12 +113,12 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
       text("  \"allowed\": %llu, \"denied\": %llu, \"errors\": %llu, \"unanswered\": %llu,\n",
            static_cast<unsigned long long>(tally.allowed), static_cast<unsigned long long>(tally.denied),
            static_cast<unsigned long long>(tally.failed), static_cast<unsigned long long>(tally.unanswered));
-  out += "  \"latency_us\": {";
+  out += options.mode == BenchOptions::Mode::kDirect ? "  \"latency_ns\": {" : "  \"latency_us\": {";
   for (const auto& [name, q] : kQuantiles)
-    out += text("\"%s\": %lld, ", name, static_cast<long long>(tally.latency_us.quantile(q)));
-  out += text("\"max\": %lld, \"mean\": %.1f, \"count\": %llu},\n",
-              static_cast<long long>(tally.latency_us.max()), tally.latency_us.mean(),
-              static_cast<unsigned long long>(tally.latency_us.count()));
+    out += text("\"%s\": %lld, ", name, static_cast<long long>(tally.latency.quantile(q)));
+  out +=
+      text("\"max\": %lld, \"mean\": %.1f, \"count\": %llu},\n", static_cast<long long>(tally.latency.max()),
+           tally.latency.mean(), static_cast<unsigned long long>(tally.latency.count()));
   if (measured.server_cpu_us)
     out += text("  \"server_cpu_us_per_check\": %.4f,\n", measured.per_check(*measured.server_cpu_us));
   out += text("  \"client_cpu_us_per_check\": %.4f,\n", measured.per_check(measured.client_cpu_us));

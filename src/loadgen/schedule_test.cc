@@ -77,15 +77,15 @@ TEST(OpenLoop, AStallShowsInThePercentiles) {
   const Tally tally = drive_stalling_server(1000);
   // A tenth of the calls fell into the stall and waited half a second on average, and then for the queue.
   EXPECT_NEAR(static_cast<double>(tally.answered()), 10'000, 2);
-  EXPECT_GT(tally.latency_us.quantile(0.95), 400'000);
-  EXPECT_GT(tally.latency_us.quantile(0.99), 850'000);
-  EXPECT_EQ(tally.latency_us.quantile(0.5), 100);
+  EXPECT_GT(tally.latency.quantile(0.95), 400'000);
+  EXPECT_GT(tally.latency.quantile(0.99), 850'000);
+  EXPECT_EQ(tally.latency.quantile(0.5), 100);
 }
 
 TEST(ClosedLoop, TheSameStallIsOneCall) {
   const Tally tally = drive_stalling_server(0);
-  EXPECT_EQ(tally.latency_us.quantile(0.999), 100);
-  EXPECT_GE(tally.latency_us.max(), 1'000'000);
+  EXPECT_EQ(tally.latency.quantile(0.999), 100);
+  EXPECT_GE(tally.latency.max(), 1'000'000);
 }
 
 TEST(Recorder, CountsOnlyWhatFallsIntoTheWindow) {
@@ -101,7 +101,7 @@ TEST(Recorder, CountsOnlyWhatFallsIntoTheWindow) {
   EXPECT_EQ(closed.tally().allowed, 1u);
   EXPECT_EQ(closed.tally().denied, 1u);
   EXPECT_EQ(closed.tally().failed, 1u);
-  EXPECT_EQ(closed.tally().latency_us.count(), 3u);
+  EXPECT_EQ(closed.tally().latency.count(), 3u);
 }
 
 TEST(Recorder, OpenLoopKeepsLateAnswersInTheLatencies) {
@@ -112,8 +112,8 @@ TEST(Recorder, OpenLoopKeepsLateAnswersInTheLatencies) {
   open.finished(500, 1'500, CallOutcome::kAllowed);    // meant for the warm-up: throughput only
   open.finished(1'500, 9'500, CallOutcome::kAllowed);  // meant for the window: latency only
   EXPECT_EQ(open.tally().allowed, 1u);
-  EXPECT_EQ(open.tally().latency_us.count(), 1u);
-  EXPECT_EQ(open.tally().latency_us.max(), 8'000);
+  EXPECT_EQ(open.tally().latency.count(), 1u);
+  EXPECT_EQ(open.tally().latency.max(), 8'000);
 }
 
 TEST(Recorder, CallsGivenUpCountWithTheTimeTheyWaited) {
@@ -125,7 +125,7 @@ TEST(Recorder, CallsGivenUpCountWithTheTimeTheyWaited) {
   open.given_up(900, 3'000);    // meant for the warm-up
   open.given_up(2'500, 3'000);  // meant for after the end
   EXPECT_EQ(open.tally().unanswered, 1u);
-  EXPECT_EQ(open.tally().latency_us.max(), 1'600);
+  EXPECT_EQ(open.tally().latency.max(), 1'600);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                 const std::string& value) override {
     if (tag != "?" && tag != "!" && !tag.empty())
-      throw Refused{mark.line + 1, "a tag (" + quoted(tag) + "); policies need none"};
+      throw Refused{mark.line + 1, "a tag (" + shown(tag) + "); policies need none"};
     const bool in_quotes = tag == "!";
     const bool null = !in_quotes && (value.empty() || value == "~" || value == "null" || value == "Null" ||
                                      value == "NULL");
@@ -76,7 +76,7 @@ class TreeBuilder final : public YAML::EventHandler {
   };
 
   void open(DocumentNode::Kind kind, int line, const std::string& tag) {
-    if (tag != "?" && !tag.empty()) throw Refused{line, "a tag (" + quoted(tag) + "); policies need none"};
+    if (tag != "?" && !tag.empty()) throw Refused{line, "a tag (" + shown(tag) + "); policies need none"};
     if (open_.size() >= kDocumentDepthMax)
       throw Refused{line, "nesting deeper than " + std::to_string(kDocumentDepthMax) + " levels"};
     open_.push_back({place({.kind = kind, .line = line}), {}});
@@ -90,9 +90,9 @@ class TreeBuilder final : public YAML::EventHandler {
                         parent.node->keys.size() == parent.node->items.size();
     if (!is_key) return &parent.node->items.emplace_back(std::move(node));
     if (node.kind == DocumentNode::Kind::kMap || node.kind == DocumentNode::Kind::kList)
-      throw Refused{node.line, "a list or map where a field name belongs"};
+      throw Refused{node.line, "a list or map where a field name belongs; is a bracket not closed?"};
     if (!parent.seen.insert(node.text).second)
-      throw Refused{node.line, "the field " + quoted(node.text) + " is there twice"};
+      throw Refused{node.line, "the field " + shown(node.text) + " is there twice"};
     parent.node->keys.push_back({std::move(node.text), node.line});
     return nullptr;
   }

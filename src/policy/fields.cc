@@ -58,12 +58,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string unknown_field(std::string_view name, std::span<const std::string_view> names) {
-  std::string message = "unknown field " + quoted(name);
-  constexpr std::size_t kLongest = 40;  // no known name is longer; keeps the distance cheap
-  const auto nearest = std::ranges::min_element(
-      names, {}, [&](std::string_view known) { return distance(name.substr(0, kLongest), known); });
-  if (distance(name.substr(0, kLongest), *nearest) <= std::max<std::size_t>(1, nearest->size() / 3))
-    return message + "; did you mean " + quoted(*nearest) + "?";
+  std::string message = "unknown field " + shown(name);
+  const std::string_view start = name.substr(0, 40);  // no known name is longer; keeps the distance cheap
+  const auto nearest =
+      std::ranges::min_element(names, {}, [&](std::string_view known) { return distance(start, known); });
+  if (distance(start, *nearest) * 2 < std::max(start.size(), nearest->size()))
+    return message + "; did you mean " + shown(*nearest) + "?";
   message += "; known are ";
   for (const std::string_view known : names) message.append(known).append(known == names.back() ? "" : ", ");
   return message;
@@ -117,9 +117,9 @@ std::optional<std::int64_t> to_integer(const DocumentNode& node, const Place& pl
   }
   const auto value = parse_integer(node.text);
   if (value && *value >= least && *value <= most) return *value;
-  place.report(node.line,
-               value ? quoted(node.text) + " is out of range; it must be a whole number from " + range
-                     : value.error() + "; it must be one from " + range);
+  place.report(node.line, value
+                              ? shown(node.text) + " is out of range; it must be a whole number from " + range
+                              : value.error() + "; it must be one from " + range);
   return std::nullopt;
 }
 

@@ -94,8 +94,8 @@ std::optional<std::int64_t> instant_us(std::string_view text) {
 
 Literal<std::int64_t> parse_instant_us(std::string_view text) {
   const auto us = instant_us(text);
-  if (!us) return std::unexpected(quoted(text) + " is not an instant; write it as 2026-12-01T00:00:00Z");
-  if (*us < 0 || *us >= kExactMax) return std::unexpected(quoted(text) + " must be between 1970 and 2255");
+  if (!us) return std::unexpected(shown(text) + " is not an instant; write it as 2026-12-01T00:00:00Z");
+  if (*us < 0 || *us >= kExactMax) return std::unexpected(shown(text) + " must be between 1970 and 2255");
   return *us;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 Literal<Algorithm> parse_algorithm(std::string_view text) {
   if (const auto algorithm = algorithm_from_string(text)) return *algorithm;
-  return std::unexpected(quoted(text) +
+  return std::unexpected(shown(text) +
                          " is not an algorithm; known are gcra, token_bucket, leaky_bucket, fixed_window, "
                          "sliding_window and sliding_log");
 }
@@ -23,7 +23,7 @@ std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& 
     const auto name = parse_name(item.text);
     if (!name) return at.report(item.line, name.error());
     if (std::ranges::find(names, *name) != names.end())
-      return at.report(item.line, "the dimension " + quoted(*name) + " is there twice");
+      return at.report(item.line, "the dimension " + shown(*name) + " is there twice");
     names.push_back(*name);
   };
   if (node.kind == DocumentNode::Kind::kText) {
@@ -75,7 +75,7 @@ std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place
     const auto limit =
         std::ranges::find(limits, name, [](const WrittenLimit& w) -> const auto& { return w.limit.name; });
     if (limit == limits.end()) {
-      here.report(line, "the policy has no limit named " + quoted(name));
+      here.report(line, "the policy has no limit named " + shown(name));
       continue;
     }
     const Fields fields(node.items[i], here, kNames);

@@ -13,9 +13,10 @@ namespace sluice {
 namespace {
 
 std::unexpected<std::string> refuse(std::string_view text, std::string_view why) {
-  return std::unexpected(quoted(text) + ' ' + std::string(why));
+  return std::unexpected(shown(text) + ' ' + std::string(why));
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t digits_at_start(std::string_view text) {
@@ -50,15 +51,15 @@ std::optional<std::int64_t> duration_us(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 60;
-  std::string shown = "\"";
-  for (const char c : text.substr(0, kShown)) shown += c < ' ' || c == 127 ? '?' : c;
+  std::string result = "\"";
+  for (const char c : text.substr(0, kShown)) result += is_control(c) ? '?' : c;
   if (text.size() > kShown) {
-    while (shown.size() > 1 && (shown.back() & 0x80)) shown.pop_back();  // no half of a character
-    shown += "…";
+    while (result.size() > 1 && (result.back() & 0x80)) result.pop_back();  // no half of a character
+    result += "…";
   }
-  return shown + '"';
+  return result + '"';
 }
 
 Literal<std::int64_t> parse_integer(std::string_view text) {
@@ -148,8 +149,7 @@ Literal<std::string> parse_free_text(std::string_view text, std::size_t bytes_ma
   if (text.empty()) return std::unexpected("must not be empty");
   if (text.size() > bytes_max)
     return refuse(text, "is too long; at most " + std::to_string(bytes_max) + " bytes");
-  if (std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == 127; }))
-    return refuse(text, "has a control character in it");
+  if (std::ranges::any_of(text, is_control)) return refuse(text, "has a control character in it");
   return std::string(text);
 }
 

@@ -38,6 +38,6 @@ Literal<std::string> parse_name(std::string_view text);
 Literal<std::string> parse_free_text(std::string_view text, std::size_t bytes_max);
 
 // Text for a message: in quotes, shortened, control characters shown as ?.
-std::string quoted(std::string_view text);
+std::string shown(std::string_view text);
 
 }  // namespace sluice

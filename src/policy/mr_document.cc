@@ -30,7 +30,7 @@ void add_limit(const Fields& fields, std::string name, std::string_view flow_fie
   const auto capacity = fields.integer(capacity_field, 1, kRateMax);
   const bool taken =
       std::ranges::any_of(policy.limits, [&](const Limit& limit) { return limit.name == name; });
-  if (taken) fields.report("name", "another rate is named " + quoted(name) + ", too");
+  if (taken) fields.report("name", "another rate is named " + shown(name) + ", too");
   if (!flow || !capacity || taken) return;
   const auto params = make_limit_params(Algorithm::kLeakyBucket, *flow, *capacity);
   if (!params) return place.report(fields.line(), params.error());

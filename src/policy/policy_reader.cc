@@ -28,7 +28,7 @@ Literal<OnFailure> parse_on_failure(std::string_view text) {
   if (text == "open") return OnFailure::kOpen;
   if (text == "closed") return OnFailure::kClosed;
   if (text == "local") return OnFailure::kLocal;
-  return std::unexpected(quoted(text) + " is not a failure rule; write open, closed or local");
+  return std::unexpected(shown(text) + " is not a failure rule; write open, closed or local");
 }
 
 // A duration from 1 ms to `most_us`.
@@ -36,7 +36,7 @@ auto duration_up_to(std::int64_t most_us) {
   return [most_us](std::string_view text) -> Literal<std::int64_t> {
     auto us = parse_duration_us(text);
     if (!us || (*us >= 1'000 && *us <= most_us)) return us;
-    return std::unexpected(quoted(text) + " is out of range; it must be from 1ms to " +
+    return std::unexpected(shown(text) + " is out of range; it must be from 1ms to " +
                            std::to_string(most_us / 1'000'000) + "s");
   };
 }
@@ -57,7 +57,7 @@ std::vector<WrittenLimit> read_limits(const DocumentNode& node, const Place& pla
     limits.push_back(read_limit(node.items[i], here, i));
     if (!names.insert(limits.back().limit.name).second)
       here.field("name").report(node.items[i].line,
-                                "another limit is named " + quoted(limits.back().limit.name) + ", too");
+                                "another limit is named " + shown(limits.back().limit.name) + ", too");
     if (auto params = finish_params(limits.back(), node.items[i].line, here))
       limits.back().limit.params = *params;
   }

@@ -73,8 +73,24 @@ MemoryStore::MemoryStore(const Clock& clock, const ParamsTable& params, const Me
 Verdict MemoryStore::apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                            std::int64_t& now_us) {
   assert(charges.size() == results.size() && charges.size() <= kLimitsPerCheckMax);
-  if (charges.size() == 1) return apply_one(charges[0], results[0], now_us);
+  return charges.size() == 1 ? apply_one(charges[0], results[0], now_us)
+                             : apply_several(charges, results, now_us);
+}
 
+Verdict MemoryStore::apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us) {
+  Shard& shard = shard_of(charge.key);
+  shard.prefetch(charge.key);
+  now_us = clock_.now_us();  // the slot arrives meanwhile
+  const std::lock_guard lock(shard.lock);
+  PendingCharge pending;
+  const bool fits = pending.decide(shard, params_, charge, now_us, result);
+  if (pending.settle(fits, result)) pending.insert();
+  pending.shed_logs();
+  return fits ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+Verdict MemoryStore::apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
+                                   std::int64_t& now_us) {
   std::array<Shard*, kLimitsPerCheckMax> shards;
   std::array<PendingCharge, kLimitsPerCheckMax> pending;
   std::array<bool, kLimitsPerCheckMax> is_new;
@@ -93,18 +109,6 @@ Verdict MemoryStore::apply(std::span<const Charge> charges, std::span<ChargeResu
     if (is_new[i]) pending[i].insert();
   for (std::size_t i = 0; i < n; ++i) pending[i].shed_logs();
   return all_fit ? Verdict::kAllowed : Verdict::kDenied;
-}
-
-Verdict MemoryStore::apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us) {
-  Shard& shard = shard_of(charge.key);
-  shard.prefetch(charge.key);
-  now_us = clock_.now_us();  // the slot arrives meanwhile
-  const std::lock_guard lock(shard.lock);
-  PendingCharge pending;
-  const bool fits = pending.decide(shard, params_, charge, now_us, result);
-  if (pending.settle(fits, result)) pending.insert();
-  pending.shed_logs();
-  return fits ? Verdict::kAllowed : Verdict::kDenied;
 }
 
 int MemoryStore::reset(std::span<const KeyHash> keys) {

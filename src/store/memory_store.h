@@ -40,12 +40,15 @@ class MemoryStore final : public Store {
 
   Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                 std::int64_t& now_us) override;
+  void prefetch(const KeyHash& key) const override { shard_of(key).prefetch(key); }
   int reset(std::span<const KeyHash> keys) override;
   void tend() override;
   Stats stats() const override;
 
  private:
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
+  Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
+                        std::int64_t& now_us);
   Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
 
   const Clock& clock_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "store/params_table.h"
+#include "store/pressure.h"
 #include "store/shard.h"
 #include "store/store.h"
 
@@ -13,8 +14,7 @@ namespace sluice {
 // the time.
 //
 // Three steps rather than one, because charges of one check may share a shard: an insertion moves the slots
-// the others have found, so all insertions come last. Trivial to construct: a check makes room for many and
-// uses few.
+// the others have found, so all insertions come last.
 class PendingCharge {
  public:
   // Decides without writing. Returns whether the charge fits.
@@ -36,16 +36,63 @@ class PendingCharge {
   bool decide_log(ChargeResult& result);
   bool settle_log(bool charged, ChargeResult& result);
   bool note_pressure(ChargeResult& result) const;
+  State stored() const { return slot_ != nullptr ? slot_->state(params_->algorithm) : State{}; }
 
   Shard* shard_;
   const Charge* charge_;
   const LimitParams* params_;
   Slot* slot_;  // null: there is no such counter yet
   std::int64_t now_us_;
-  State before_;  // not for logs, which change in place
-  State after_;
+  State after_;  // not for logs, which change in place
   bool log_;
   bool warns_;
 };
+
+inline bool PendingCharge::decide(Shard& shard, const ParamsTable& params, const Charge& charge,
+                                  std::int64_t now_us, ChargeResult& result) {
+  shard_ = &shard;
+  charge_ = &charge;
+  params_ = &params[charge.params];
+  slot_ = shard.find(charge.key, charge.params, now_us);
+  now_us_ = now_us;
+  log_ = params_->algorithm == Algorithm::kSlidingLog;
+  if (log_) [[unlikely]]
+    return decide_log(result);
+  const Stepped stepped = step(*params_, stored(), now_us, charge.cost, charge.on_denial);
+  after_ = stepped.state;
+  result.outcome = stepped.outcome;
+  return stepped.outcome.allowed;
+}
+
+inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {
+  const bool charged = all_fit || charge_->on_denial == OnDenial::kCharge;
+  result.denied_cost = 0;
+  if (log_) [[unlikely]]
+    return settle_log(charged, result);
+  bool write = charge_->cost > 0;
+  if (!charged && result.outcome.allowed) {
+    // It had room, another had not: tell its level and leave it alone.
+    after_ = stored();
+    result.outcome = step(*params_, after_, now_us_, 0).outcome;
+    write = false;
+  }
+  warns_ = note_pressure(result);
+  if (params_->algorithm == Algorithm::kLeakyBucket) result.denied_cost = after_.second;
+  if (!write) return false;
+  if (slot_ != nullptr) {
+    // After a denial, too: a leaky bucket counts what it denied.
+    slot_->set_state(charge_->params, params_->algorithm, after_, warns_);
+    return false;
+  }
+  return charged && !is_fresh(*params_, after_, now_us_);
+}
+
+// Returns whether the counter warns from now on.
+inline bool PendingCharge::note_pressure(ChargeResult& result) const {
+  const bool warned_before = slot_ != nullptr && slot_->warned();
+  const bool now_warns = warns(*params_, result.outcome.remaining, warned_before);
+  result.pressure = pressure_of(result.outcome, now_warns);
+  return now_warns;
+}
 
 }  // namespace sluice

@@ -45,6 +45,10 @@ class Store {
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;
 
+  // A hint that apply() will soon be asked for this key. Whoever has several checks at hand calls it for all
+  // of them first: a counter's way into the cache takes longer than the decision on it.
+  virtual void prefetch(const KeyHash& /*key*/) const {}
+
   // Forgets these counters; returns how many existed, or a negative number for no answer.
   virtual int reset(std::span<const KeyHash> keys) = 0;
 

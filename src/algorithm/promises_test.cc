@@ -1,0 +1,193 @@
+// What each algorithm promises, compared with slow and obvious oracles that remember everything. A failure
+// prints a seed; SLUICE_SEED=… replays it.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "algorithm/for_test.h"
+#include "algorithm/lives_for_test.h"
+#include "algorithm/step.h"
+
+namespace sluice {
+namespace {
+
+__extension__ using Wide = __int128;
+using enum Algorithm;
+
+// What was admitted in a life, for the oracles below.
+struct Admission {
+  std::int64_t at_us;
+  std::int64_t cost;
+};
+
+// A life whose admissions are known. `check(history, now_us, cost, outcome)` sees every step.
+template <class Check>
+void live_with_history(Dice& dice, const LimitParams& limit, Check check) {
+  Counter counter{limit};
+  std::vector<Admission> history;
+  std::int64_t now_us = dice.between(0, 1LL << 51);
+  for (int i = 0; i < 60 && !testing::Test::HasFailure(); ++i) {
+    now_us += dice.pause_us(limit);
+    const std::int64_t cost = dice.cost(limit);
+    const Outcome outcome = counter.decide(now_us, cost);
+    check(history, now_us, cost, outcome);
+    if (outcome.allowed) history.push_back({now_us, cost});
+  }
+}
+
+template <class Check>
+void many_lives(Algorithm algorithm, Check check) {
+  const std::uint32_t seed = seed_for_test();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  Dice dice(seed);
+  for (int life = 0; life < 200 && !testing::Test::HasFailure(); ++life) {
+    const LimitParams limit = dice.limit(algorithm);
+    SCOPED_TRACE(std::to_string(limit.rate.count) + " per " + std::to_string(limit.rate.period_us) +
+                 "us, capacity " + std::to_string(limit.capacity));
+    check(dice, limit);
+  }
+}
+
+// The units of the history that were admitted after `after_us`.
+std::int64_t units_after(const std::vector<Admission>& history, std::int64_t after_us) {
+  std::int64_t sum = 0;
+  for (const Admission& a : history) sum += a.at_us > after_us ? a.cost : 0;
+  return sum;
+}
+
+// Tokens as an exact fraction over the period: refilled by count per microsecond, and never above the
+// capacity.
+TEST(BucketOracle, DecidesAsTokensInExactFractionsDo) {
+  many_lives(kGcra, [](Dice& dice, const LimitParams& limit) {
+    const Wide full = Wide{limit.capacity} * limit.rate.period_us;
+    Wide tokens = full;
+    std::int64_t last_us = 0;
+    live_with_history(
+        dice, limit, [&](const auto&, std::int64_t now_us, std::int64_t cost, const Outcome& outcome) {
+          tokens = std::min(full, tokens + Wide{now_us - last_us} * limit.rate.count);
+          last_us = now_us;
+          const Wide price = Wide{cost} * limit.rate.period_us;
+          ASSERT_EQ(outcome.allowed, tokens >= price);
+          if (outcome.allowed) tokens -= price;
+          ASSERT_EQ(outcome.remaining, static_cast<std::int64_t>(tokens / limit.rate.period_us));
+        });
+  });
+}
+
+TEST(BucketOracle, AdmitsInNoIntervalMoreThanTheCapacityAndWhatTheRateAdds) {
+  many_lives(kGcra, [](Dice& dice, const LimitParams& limit) {
+    live_with_history(dice, limit,
+                      [&](const auto& history, std::int64_t now_us, std::int64_t cost, const Outcome& o) {
+                        if (!o.allowed) return;
+                        Wide units = cost;
+                        for (auto first = history.rbegin(); first != history.rend(); ++first) {
+                          units += first->cost;
+                          ASSERT_LE((units - limit.capacity) * limit.rate.period_us,
+                                    Wide{now_us - first->at_us} * limit.rate.count);
+                        }
+                      });
+  });
+}
+
+TEST(BucketOracle, TheThreeBucketsAreOneMeter) {
+  many_lives(kGcra, [](Dice& dice, const LimitParams& limit) {
+    Counter gcra{limit}, token{limit}, leaky{limit};
+    token.limit.algorithm = kTokenBucket;
+    leaky.limit.algorithm = kLeakyBucket;
+    std::int64_t now_us = dice.between(0, 1LL << 51);
+    for (int i = 0; i < 40; ++i) {
+      now_us += dice.pause_us(limit);
+      const std::int64_t cost = dice.cost(limit);
+      const OnDenial on_denial = kBoth[dice.between(0, 1)];
+      const Outcome outcome = gcra.decide(now_us, cost, on_denial);
+      ASSERT_EQ(token.decide(now_us, cost, on_denial), outcome);
+      ASSERT_EQ(leaky.decide(now_us, cost, on_denial), outcome);
+    }
+  });
+}
+
+TEST(FixedWindowOracle, AdmitsExactlyWhatFitsIntoEachWindow) {
+  many_lives(kFixedWindow, [](Dice& dice, const LimitParams& limit) {
+    live_with_history(
+        dice, limit,
+        [&](const auto& history, std::int64_t now_us, std::int64_t cost, const Outcome& outcome) {
+          const std::int64_t edge_us = now_us - now_us % limit.rate.period_us;
+          const std::int64_t units = units_after(history, edge_us - 1);
+          ASSERT_EQ(outcome.allowed, cost == 0 || units + cost <= limit.capacity);
+        });
+  });
+}
+
+TEST(SlidingLogOracle, AdmitsExactlyWhatFitsIntoTheLastPeriod) {
+  many_lives(kSlidingLog, [](Dice& dice, const LimitParams& limit) {
+    live_with_history(
+        dice, limit,
+        [&](const auto& history, std::int64_t now_us, std::int64_t cost, const Outcome& outcome) {
+          const std::int64_t units = units_after(history, now_us - limit.rate.period_us);
+          ASSERT_EQ(outcome.allowed, cost == 0 || units + cost <= limit.capacity);
+        });
+  });
+}
+
+// e µs after an edge, the last period holds at most N + previous × e ÷ period: the documented error.
+TEST(SlidingWindowOracle, ExceedsTheExactLogByNoMoreThanDocumented) {
+  std::int64_t exceeded = 0;
+  many_lives(kSlidingWindow, [&](Dice& dice, const LimitParams& limit) {
+    const std::int64_t period_us = limit.rate.period_us;
+    live_with_history(dice, limit,
+                      [&](const auto& history, std::int64_t now_us, std::int64_t cost, const Outcome& o) {
+                        if (!o.allowed || cost == 0) return;
+                        const std::int64_t elapsed_us = now_us % period_us;
+                        const std::int64_t in_window = units_after(history, now_us - elapsed_us - 1) + cost;
+                        const std::int64_t previous =
+                            units_after(history, now_us - elapsed_us - period_us - 1) + cost - in_window;
+                        const std::int64_t exact = units_after(history, now_us - period_us) + cost;
+                        ASSERT_LE(in_window, limit.capacity);
+                        ASSERT_LE(Wide{exact - limit.capacity} * period_us, Wide{previous} * elapsed_us);
+                        ASSERT_LT(exact, 2 * limit.capacity);
+                        exceeded += exact > limit.capacity;
+                      });
+  });
+  EXPECT_GT(exceeded, 0) << "the error is real; the test must have met it";
+}
+
+TEST(SlidingWindowOracle, NeverDeniesWhatBothWindowsTogetherHaveRoomFor) {
+  many_lives(kSlidingWindow, [](Dice& dice, const LimitParams& limit) {
+    live_with_history(
+        dice, limit, [&](const auto& history, std::int64_t now_us, std::int64_t cost, const Outcome& o) {
+          const std::int64_t before_us = now_us - now_us % limit.rate.period_us - limit.rate.period_us;
+          if (units_after(history, before_us - 1) + cost <= limit.capacity) {
+            ASSERT_TRUE(o.allowed);
+          }
+        });
+  });
+}
+
+// Bucket or window, raised or lowered: units in use stay in use, as many as the new limit has.
+TEST(MigrateOracle, UnitsInUseCarryOver) {
+  const std::uint32_t seed = seed_for_test();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  Dice dice(seed);
+  for (int i = 0; i < 20'000 && !HasFailure(); ++i) {
+    Counter counter{dice.limit(static_cast<Algorithm>(dice.between(0, 4)))};
+    LimitParams to = dice.limit(static_cast<Algorithm>(dice.between(0, 4)));
+    if (i % 4 == 0)  // only the capacity changes
+      to = make_limit_params(counter.limit.algorithm, counter.limit.rate,
+                             counter.limit.is_bucket() ? std::optional(dice.between(1, 20)) : std::nullopt)
+               .value_or(to);
+    std::int64_t now_us = dice.between(0, 1LL << 51);
+    for (int steps = 0; steps < 5; ++steps) {
+      now_us += dice.pause_us(counter.limit);
+      counter.decide(now_us, dice.cost(counter.limit));
+    }
+    const std::int64_t used = counter.limit.capacity - counter.would(now_us, 0).remaining;
+    const Counter moved{to, migrate(counter.limit, to, counter.state, now_us)};
+    ASSERT_EQ(moved.would(now_us, 0).remaining, std::max<std::int64_t>(to.capacity - used, 0));
+    ASSERT_EQ(migrate(to, to, moved.state, now_us), moved.state);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

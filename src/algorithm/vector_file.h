@@ -1,0 +1,29 @@
+#pragma once
+
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "algorithm/step.h"
+
+// Reads tests/vectors/*.vec, for tests only. The format is described in tests/vectors/README.md.
+namespace sluice {
+
+// One row: decide `cost` at `now_us`; the rest is what must come of it.
+struct VectorRow {
+  std::string where;           // "gcra.vec:17"
+  bool fresh = false;          // this row starts a new counter
+  bool limit_changed = false;  // `limit` differs from the row before: migrate first
+  LimitParams limit;
+  OnDenial on_denial = OnDenial::kFree;
+  std::int64_t now_us = 0;
+  std::int64_t cost = 0;
+  Outcome outcome;
+  State state;  // of every algorithm but sliding_log
+  Log log;      // of sliding_log
+};
+
+// Throws std::runtime_error("gcra.vec:17: …") at the first line it can't read.
+std::vector<VectorRow> read_vectors(std::istream& in, const std::string& name);
+
+}  // namespace sluice

@@ -1,0 +1,103 @@
+// Runs every row of tests/vectors/*.vec, and random rows of tests/vectors/reference.py, against the
+// steps.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "algorithm/for_test.h"
+#include "algorithm/step.h"
+#include "algorithm/vector_file.h"
+
+namespace sluice {
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/vectors";
+
+// Decides row after row. Stops at the first difference: the rows after it would only repeat it.
+void run(const std::vector<VectorRow>& rows) {
+  LimitParams limit;
+  State state;
+  Log log;
+  for (const VectorRow& row : rows) {
+    SCOPED_TRACE(row.where);
+    const bool is_log = row.limit.algorithm == Algorithm::kSlidingLog;
+    if (row.fresh) {
+      state = {};
+      log.clear();
+    } else if (row.limit_changed && !is_log) {
+      state = migrate(limit, row.limit, state, row.now_us);
+    }
+    limit = row.limit;
+    if (is_log) {
+      ASSERT_EQ(step(limit, log, row.now_us, row.cost, row.on_denial), row.outcome);
+      ASSERT_EQ(log, row.log);
+    } else {
+      const Stepped stepped = step(limit, state, row.now_us, row.cost, row.on_denial);
+      ASSERT_EQ(stepped.outcome, row.outcome);
+      ASSERT_EQ(stepped.state, row.state);
+      state = stepped.state;
+    }
+  }
+}
+
+class VectorFile : public testing::TestWithParam<const char*> {};
+
+TEST_P(VectorFile, EveryRowComesOutAsWritten) {
+  const std::string name = std::string(GetParam()) + ".vec";
+  std::ifstream file(kFolder / name);
+  ASSERT_TRUE(file) << kFolder / name;
+  const std::vector<VectorRow> rows = read_vectors(file, name);
+  ASSERT_GT(rows.size(), 20u);
+  run(rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Vectors, VectorFile,
+                         testing::Values("gcra", "token_bucket", "leaky_bucket", "fixed_window",
+                                         "sliding_window", "sliding_log"),
+                         [](const auto& file) { return std::string(file.param); });
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string output;
+  char buffer[4096];
+  while (const std::size_t size = fread(buffer, 1, sizeof buffer, pipe.get())) output.append(buffer, size);
+  return output;
+}
+
+// The model in Python shares no code with the steps and knows no formula for retry, reset or remaining.
+TEST(Vectors, RandomLivesOfACounterAgreeWithTheReference) {
+  const std::string seed = std::to_string(seed_for_test());
+  SCOPED_TRACE("SLUICE_SEED=" + seed);
+  std::istringstream text(
+      output_of("/usr/bin/python3 " + (kFolder / "reference.py").string() + " random " + seed + " 100"));
+  const std::vector<VectorRow> rows = read_vectors(text, "random");
+  ASSERT_GT(rows.size(), 1000u);
+  run(rows);
+}
+
+TEST(Vectors, WhatCannotBeReadIsNamedByLine) {
+  const auto error = [](const std::string& text) -> std::string {
+    std::istringstream in(text);
+    try {
+      read_vectors(in, "x.vec");
+    } catch (const std::runtime_error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error("# fine\nfresh\nlimit gcra 1/1s\n0 1 | yes 0 0 1000000 | 1000000 0 0\n"), "no error");
+  EXPECT_EQ(error("fresh\nlimit grca 1/1s\n"), "x.vec:2: no such algorithm");
+  EXPECT_EQ(error("limit gcra 1/1parsec\n"), "x.vec:1: not a duration: 1parsec");
+  EXPECT_EQ(error("limit gcra 1/1s burst 0\n").substr(0, 29), "x.vec:1: burst must be at lea");
+  EXPECT_EQ(error("limit gcra 1/1s\n0 1 | maybe 0 0 0 | 0 0 0\n"), "x.vec:2: allowed must be yes or no");
+  EXPECT_EQ(error("limit gcra 1/1s\n0 1 | yes 0 0 0 | 0 0\n"), "x.vec:2: the line ends too early");
+  EXPECT_EQ(error("limit gcra 1/1s\n0 1 | yes 0 0 0 | 0 0 0 0\n"), "x.vec:2: unexpected 0");
+}
+
+}  // namespace
+}  // namespace sluice

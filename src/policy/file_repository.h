@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "policy/file_watcher.h"
+#include "policy/policy_files.h"
+#include "policy/repository.h"
+
+namespace sluice {
+
+// Policies from files and directories, read when made and whenever they change. Thread-safe.
+//
+// All files are one whole: either everything in them is good and becomes the new snapshot, or the last good
+// one stays in force and status() says why. A policy's version starts at 1 and grows by one each time its
+// content changes.
+//
+//   FileRepository policies({"policies.yaml"}, params, board, {.log = log_line});
+//   if (!policies.status().loaded) refuse_to_start(policies.status().problems);
+class FileRepository final : public PolicyRepository {
+ public:
+  struct Options {
+    // One sentence each; `is_problem` tells bad news from good. Called from the thread that loads.
+    std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
+    FileWatcher::Options watch;
+  };
+
+  // REQUIRES: params and board outlive it.
+  FileRepository(std::vector<std::string> paths, ParamsTable& params, PolicyBoard& board, Options options);
+
+  // Reads the files now, in the calling thread; that may take a while, so not from an event loop.
+  void reload() override;
+  RepositoryStatus status() const override;
+
+ private:
+  void load(bool although_unchanged);
+  void succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written);
+  void fail(const Problems& problems);
+
+  const std::vector<std::string> paths_;
+  ParamsTable& params_;
+  PolicyBoard& board_;
+  const Options options_;
+
+  std::mutex loading_;  // one load at a time; status() need not wait for it
+  KeyHash read_last_;   // what the latest load saw, good or bad; guarded by loading_
+  // Every policy that ever was in force, so that a version number never means two things; guarded by
+  // loading_.
+  std::unordered_map<std::string, Policy> known_;
+
+  mutable std::mutex status_mutex_;
+  RepositoryStatus status_;  // guarded by status_mutex_
+
+  std::unique_ptr<FileWatcher> watcher_;  // last: its thread must stop before the rest goes
+};
+
+}  // namespace sluice

@@ -1,0 +1,287 @@
+#include "policy/file_repository.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::string policy(const std::string& id, const std::string& rate) {
+  return "policies: [{id: " + id + ", tenant: " + id + ", limits: [{rate: " + rate + "}]}]\n";
+}
+
+class FileRepositoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "sluice_policies_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override {
+    repository_.reset();
+    fs::remove_all(directory_);
+  }
+
+  // All at once, so that nobody reads half a file.
+  void write(const std::string& name, const std::string& text) {
+    write_in_place(".being-written", text);
+    fs::rename(directory_ / ".being-written", directory_ / name);
+  }
+  void write_in_place(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ / name) << text;
+  }
+
+  // Watches as in production, but waits less.
+  void start(const std::string& name = "policies.yaml",
+             std::chrono::milliseconds look_every = std::chrono::hours(1)) {
+    repository_ = std::make_unique<FileRepository>(
+        std::vector<std::string>{directory_ / name}, params_, board_,
+        FileRepository::Options{
+            .log = [](bool, const std::string&) {},
+            .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every}});
+  }
+
+  // "a#2 b#1": the policies in force.
+  std::string in_force() {
+    std::string text;
+    const auto snapshot = board_.current();
+    for (const CompiledPolicy& each : snapshot->policies())
+      text += (text.empty() ? "" : " ") + each.version_text;
+    return text;
+  }
+
+  // Waits until the policies in force are these; the bound is only there to end a failing test.
+  void expect_soon(const std::string& expected) {
+    for (int i = 0; i < 3'000 && in_force() != expected; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(in_force(), expected);
+  }
+  void expect_failures_soon(std::uint64_t expected) {
+    for (int i = 0; i < 3'000 && repository_->status().failures < expected; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_GE(repository_->status().failures, expected);
+  }
+
+  fs::path directory_;
+  ParamsTable params_;
+  PolicyBoard board_;
+  std::unique_ptr<FileRepository> repository_;
+};
+
+TEST_F(FileRepositoryTest, LoadsWhenMade) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  EXPECT_EQ(in_force(), "a#1");
+  EXPECT_TRUE(repository_->status().loaded);
+  EXPECT_EQ(repository_->status().reloads, 1u);
+  EXPECT_TRUE(repository_->status().problems.empty());
+}
+
+TEST_F(FileRepositoryTest, ABadFileAtTheStartIsAProblemAndGetsBetter) {
+  start();  // there is no file at all
+  EXPECT_FALSE(repository_->status().loaded);
+  EXPECT_THAT(repository_->status().problems,
+              Contains(HasSubstr("policies.yaml: can't be read: No such file")));
+  write("policies.yaml", policy("a", "1/s"));
+  expect_soon("a#1");
+  EXPECT_TRUE(repository_->status().loaded);
+}
+
+TEST_F(FileRepositoryTest, NoticesWritesInPlace) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  write_in_place("policies.yaml", policy("a", "2/s"));
+  expect_soon("a#2");
+  write_in_place("policies.yaml", policy("a", "3/s"));
+  expect_soon("a#3");
+}
+
+TEST_F(FileRepositoryTest, NoticesReplacementByRename) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  for (int i = 2; i < 5; ++i) {
+    write("policies.yaml", policy("a", std::to_string(i) + "/s"));
+    expect_soon("a#" + std::to_string(i));
+  }
+}
+
+TEST_F(FileRepositoryTest, NoticesASwappedLink) {
+  write("one.txt", policy("a", "1/s"));
+  write("two.txt", policy("a", "2/s"));
+  fs::create_symlink("one.txt", directory_ / "policies.yaml");
+  start();
+  EXPECT_EQ(in_force(), "a#1");
+  fs::create_symlink("two.txt", directory_ / "next");
+  fs::rename(directory_ / "next", directory_ / "policies.yaml");
+  expect_soon("a#2");
+  write_in_place("two.txt", policy("a", "3/s"));  // what the link leads to is watched now
+  expect_soon("a#3");
+}
+
+// A mounted configuration: the file is a link through ..data, which is itself a link to a directory with a
+// date.
+TEST_F(FileRepositoryTest, NoticesASwappedDirectoryBehindALink) {
+  fs::create_directories(directory_ / "config" / "..one");
+  fs::create_directories(directory_ / "config" / "..two");
+  write("config/..one/policies.yaml", policy("a", "1/s"));
+  write("config/..two/policies.yaml", policy("a", "2/s"));
+  fs::create_directory_symlink("..one", directory_ / "config" / "..data");
+  fs::create_symlink("..data/policies.yaml", directory_ / "config" / "policies.yaml");
+  for (const char* path : {"config/policies.yaml", "config"}) {
+    start(path);
+    EXPECT_EQ(in_force(), "a#1");
+    fs::create_directory_symlink("..two", directory_ / "config" / "..data_tmp");
+    fs::rename(directory_ / "config" / "..data_tmp", directory_ / "config" / "..data");
+    expect_soon("a#2");
+    fs::create_directory_symlink("..one", directory_ / "config" / "..data_tmp");
+    fs::rename(directory_ / "config" / "..data_tmp", directory_ / "config" / "..data");
+    expect_soon("a#3");
+    repository_.reset();
+  }
+}
+
+TEST_F(FileRepositoryTest, ADeletedFileKeepsItsPoliciesInForceUntilItReturns) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  fs::remove(directory_ / "policies.yaml");
+  expect_failures_soon(1);
+  EXPECT_EQ(in_force(), "a#1");
+  EXPECT_FALSE(repository_->status().problems.empty());
+  write("policies.yaml", policy("a", "2/s"));
+  expect_soon("a#2");
+  EXPECT_TRUE(repository_->status().problems.empty());
+}
+
+TEST_F(FileRepositoryTest, ABadFileKeepsTheLastGoodPoliciesInForce) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  const std::uint64_t generation = board_.generation();
+  write("policies.yaml", policy("a", "fast"));
+  expect_failures_soon(1);
+  EXPECT_EQ(board_.generation(), generation);
+  EXPECT_TRUE(repository_->status().loaded);
+  EXPECT_THAT(repository_->status().problems,
+              Contains(HasSubstr("policies[0].limits[0].rate: \"fast\" is not a rate")));
+  write("policies.yaml", policy("a", "2/s"));
+  expect_soon("a#2");
+  EXPECT_TRUE(repository_->status().problems.empty());
+}
+
+TEST_F(FileRepositoryTest, ADirectoryIsOneWhole) {
+  fs::create_directory(directory_ / "d");
+  write("d/b.yaml", policy("b", "1/s"));
+  write("d/a.json", policy("a", "1/s"));
+  write("d/.hidden.yaml", "nonsense");
+  write("d/README.md", "nonsense");
+  start("d");
+  EXPECT_EQ(in_force(), "a#1 b#1");
+  write("d/c.yml", policy("c", "1/s"));
+  expect_soon("a#1 b#1 c#1");
+  write("d/b.yaml", policy("b", "2/s"));
+  expect_soon("a#1 b#2 c#1");
+  write("d/d.yaml", policy("a", "5/s"));  // an id that another file has: all or nothing
+  expect_failures_soon(1);
+  EXPECT_EQ(in_force(), "a#1 b#2 c#1");
+  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("the id \"a\" is taken")));
+  fs::remove(directory_ / "d" / "d.yaml");
+  fs::remove(directory_ / "d" / "c.yml");
+  expect_soon("a#1 b#2");
+}
+
+TEST_F(FileRepositoryTest, AnEmptiedDirectoryDoesNotDropThePolicies) {
+  fs::create_directory(directory_ / "d");
+  write("d/a.yaml", policy("a", "1/s"));
+  start("d");
+  fs::remove(directory_ / "d" / "a.yaml");
+  expect_failures_soon(1);
+  EXPECT_EQ(in_force(), "a#1");
+  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("has no policy files")));
+}
+
+TEST_F(FileRepositoryTest, AVersionNumberNeverMeansTwoThings) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  write("policies.yaml", "policies: []");
+  repository_->reload();
+  EXPECT_EQ(in_force(), "");
+  write("policies.yaml", policy("a", "1/s"));
+  repository_->reload();
+  EXPECT_EQ(in_force(), "a#1");
+  write("policies.yaml", "policies: []");
+  repository_->reload();
+  write("policies.yaml", policy("a", "7/s"));
+  repository_->reload();
+  EXPECT_EQ(in_force(), "a#2");
+}
+
+TEST_F(FileRepositoryTest, ReloadReadsNow) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  write("policies.yaml", policy("a", "2/s"));
+  repository_->reload();
+  EXPECT_EQ(in_force(), "a#2");
+  const auto before = repository_->status();
+  repository_->reload();  // unchanged: read all the same, same version
+  EXPECT_EQ(repository_->status().reloads, before.reloads + 1);
+  EXPECT_EQ(in_force(), "a#2");
+}
+
+// Where the kernel tells nothing, the look every few seconds does. A link to elsewhere is swapped behind the
+// watcher's back by watching nothing: the repository is given a path whose directory does not exist yet.
+TEST_F(FileRepositoryTest, LooksByItselfWhenNobodyTells) {
+  start("not/yet/policies.yaml", std::chrono::milliseconds(20));
+  EXPECT_FALSE(repository_->status().loaded);
+  fs::create_directories(directory_ / "not" / "yet");
+  write("not/yet/policies.yaml", policy("a", "1/s"));
+  expect_soon("a#1");
+}
+
+TEST_F(FileRepositoryTest, ReadersAndReloadsDoNotDisturbEachOther) {
+  write("policies.yaml", policy("a", "1/s"));
+  start();
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i)
+    readers.emplace_back([&] {
+      while (!stop) {
+        const auto snapshot = board_.current();
+        EXPECT_NE(snapshot->find("a"), nullptr);
+        EXPECT_LE(repository_->status().failures, 0u);
+      }
+    });
+  for (int i = 2; i < 30; ++i) {
+    write("policies.yaml", policy("a", std::to_string(i) + "/s"));
+    repository_->reload();
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(in_force(), "a#29");
+}
+
+TEST_F(FileRepositoryTest, ThingsThatAreNotFilesAreRefused) {
+  ASSERT_EQ(mkfifo((directory_ / "pipe.yaml").c_str(), 0600), 0);
+  start("pipe.yaml");
+  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("neither a regular file nor a directory")));
+}
+
+TEST_F(FileRepositoryTest, ACircleOfLinksEnds) {
+  fs::create_symlink("b", directory_ / "a");
+  fs::create_symlink("a", directory_ / "b");
+  start("a");
+  EXPECT_FALSE(repository_->status().loaded);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,114 @@
+#include "policy/policy_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_policy_file_name(const fs::path& name) {
+  constexpr std::array<std::string_view, 3> kEndings = {".yaml", ".yml", ".json"};
+  return !name.string().starts_with('.') &&
+         std::ranges::find(kEndings, name.extension().string()) != kEndings.end();
+}
+
+std::string why(int error) { return "can't be read: " + std::generic_category().message(error); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// The file's bytes; else what is wrong.
+std::expected<std::string, std::string> read_file(const std::string& path) {
+  // O_NONBLOCK: a pipe without a writer must not hold us up.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info;
+  if (file.get() < 0 || fstat(file.get(), &info) != 0) return std::unexpected(why(errno));
+  if (!S_ISREG(info.st_mode)) return std::unexpected("is neither a regular file nor a directory");
+  const auto too_large = [] {
+    return std::unexpected("the file has more than " + std::to_string(kPolicyFileBytesMax >> 20) + " MiB");
+  };
+  if (info.st_size > static_cast<off_t>(kPolicyFileBytesMax)) return too_large();
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  for (;;) {
+    const ssize_t got = read(file.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::unexpected(why(errno));
+    if (got == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+    if (text.size() > kPolicyFileBytesMax) return too_large();  // it grew while we read
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> list_policy_files(const std::string& path, Problems& problems) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    if (!is_policy_file_name(at->path().filename())) continue;
+    if (files.size() == kPolicyFilesMax) {
+      problems.add({path, 0, "", "has more than " + std::to_string(kPolicyFilesMax) + " policy files"});
+      break;
+    }
+    files.push_back(at->path().string());
+  }
+  if (error)
+    problems.add({path, 0, "", why(error.value())});
+  else if (files.empty())
+    problems.add({path, 0, "", "has no policy files (*.yaml, *.yml, *.json)"});
+  std::ranges::sort(files);
+  return files;
+}
+
+std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths, Problems& problems) {
+  std::vector<PolicyFile> files;
+  for (const std::string& path : paths) {
+    for (const std::string& file : list_policy_files(path, problems)) {
+      if (auto text = read_file(file))
+        files.push_back({file, std::move(*text)});
+      else
+        problems.add({file, 0, "", text.error()});
+    }
+  }
+  return files;
+}
+
+std::vector<WrittenPolicy> parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems) {
+  std::vector<WrittenPolicy> policies;
+  for (const PolicyFile& file : files) parse_policies(file.text, file.path, policies, problems);
+  check_together(policies, problems);
+  return policies;
+}
+
+Problems validate_policy_files(const std::vector<std::string>& paths) {
+  Problems problems;
+  parse_policy_files(read_policy_files(paths, problems), problems);
+  return problems;
+}
+
+}  // namespace sluice

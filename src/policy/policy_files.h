@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "policy/document.h"
+#include "policy/problems.h"
+
+namespace sluice {
+
+// A file that was read, or tried to be.
+struct PolicyFile {
+  std::string path;
+  std::string text;
+};
+
+// The policy files that `path` stands for: itself, or, of a directory, all *.yaml, *.yml and *.json in it
+// whose names don't start with a dot, sorted by name. A directory without any is a problem: it is more likely
+// a mistake than a wish.
+std::vector<std::string> list_policy_files(const std::string& path, Problems& problems);
+
+// Reads them all. What can't be read, is not a regular file or is too large is a problem.
+std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths, Problems& problems);
+
+// Parses them all and looks at the policies side by side. To be used only if there are no problems.
+std::vector<WrittenPolicy> parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
+
+// Everything that keeps these files and directories from being used together; nothing: they are good.
+Problems validate_policy_files(const std::vector<std::string>& paths);
+
+}  // namespace sluice
