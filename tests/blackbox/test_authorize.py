@@ -5,8 +5,10 @@ import pytest
 POLICIES = """
 policies:
   - id: web
+    resource: /web
     limits: [{ name: per-ip, per: [ip], rate: 2/h }]
   - id: api
+    resource: /api
     limits: [{ name: per-user, per: [user], rate: 2/h }]
   - id: search
     resource: /search
@@ -16,7 +18,7 @@ policies:
 
 @pytest.fixture
 def client(server, http):
-    return http(server(POLICIES))
+    return http(server(POLICIES, args=["--drain-notice-ms", "0"]))
 
 
 def statuses(client, count, path, headers=None, method="GET"):

@@ -10,6 +10,7 @@ policies:
   - id: p
     limits: [{ name: ten, per: [key], rate: 10/h }]
   - id: strict
+    resource: /strict
     limits: [{ name: needs-user, per: [user], rate: 10/h, required: true }]
 """
 GOOD = {"policy_id": "p", "key": "k"}
@@ -17,7 +18,7 @@ GOOD = {"policy_id": "p", "key": "k"}
 
 @pytest.fixture
 def running(server):
-    return server(POLICIES)
+    return server(POLICIES, args=["--drain-notice-ms", "0"])
 
 
 @pytest.fixture
