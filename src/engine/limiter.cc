@@ -86,7 +86,7 @@ Result<void> Limiter::plan_policy(const CheckRequest& request, const CompiledPol
                                   bool count_skipped) {
   const std::int64_t cost =
       request.cost ? *request.cost : policy.cost_of(dimension_value(request, "resource"));
-  Plan& plan = plan_[policy.source.shadow];
+  Plan& plan = plan_[policy.shadow];
   for (const CompiledLimit& limit : policy.limits_for_tier(dimension_value(request, "tier"))) {
     const auto key = counter_key(request, limit, parts_.hasher);
     if (!key && limit.required)

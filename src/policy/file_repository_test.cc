@@ -238,8 +238,8 @@ TEST_F(FileRepositoryTest, ReloadReadsNow) {
   EXPECT_EQ(in_force(), "a#2");
 }
 
-// Where the kernel tells nothing, the look every few seconds does. A link to elsewhere is swapped behind the
-// watcher's back by watching nothing: the repository is given a path whose directory does not exist yet.
+// Where the kernel tells nothing, the look every few seconds does. A directory that does not exist yet
+// can't be watched.
 TEST_F(FileRepositoryTest, LooksByItselfWhenNobodyTells) {
   start("not/yet/policies.yaml", std::chrono::milliseconds(20));
   EXPECT_FALSE(repository_->status().loaded);

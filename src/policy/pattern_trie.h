@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policy/pattern.h"
+#include "policy/text_hash.h"
 
 namespace sluice {
 
@@ -58,8 +59,8 @@ class PatternTrie {
     NodeId wildcard = kNone;  // child for any one segment
     Chain here;               // of the pattern that ends here
     bool has_texts = false;   // children for particular segments, in edges_
-    std::vector<std::uint32_t>
-        prefix_lengths;  // of last_prefix of patterns with a star after this node; longest first
+    // Of last_prefix of the patterns with a star after this node; longest first.
+    std::vector<std::uint32_t> prefix_lengths;
   };
   struct EdgeKey {
     NodeId node;
@@ -71,9 +72,8 @@ class PatternTrie {
   };
   struct EdgeHash {
     using is_transparent = void;
-    std::size_t operator()(const EdgeView& edge) const {
-      return std::hash<std::string_view>{}(edge.text) + edge.node * 0x9E3779B97F4A7C15u;
-    }
+    using is_avalanching = void;
+    std::size_t operator()(const EdgeView& edge) const { return hash_text(edge.text, edge.node); }
     std::size_t operator()(const EdgeKey& edge) const { return (*this)(EdgeView{edge.node, edge.text}); }
   };
   struct EdgeEqual {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "policy/pattern_trie.h"
+#include "policy/text_hash.h"
 
 namespace sluice {
 
@@ -59,10 +60,10 @@ class PolicyIndex {
   };
   struct NameHash {
     using is_transparent = void;
+    using is_avalanching = void;
     explicit NameHash(const std::vector<Name>& of) : names(&of) {}
     std::size_t operator()(const NameView& name) const {
-      const std::hash<std::string_view> hash;
-      return hash(name.tenant) * 0x9E3779B97F4A7C15u + hash(name.resource);
+      return hash_text(name.resource, hash_text(name.tenant));
     }
     std::size_t operator()(Position at) const {
       return (*this)({(*names)[at].tenant, (*names)[at].resource});
@@ -79,11 +80,6 @@ class PolicyIndex {
     bool operator()(Position a, Position b) const { return a == b; }
     const std::vector<Name>* names;
   };
-  struct TextHash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-
   template <class Take>
   bool take_exact(const NameView& name, Take& take) const {
     if (names_.empty()) return false;

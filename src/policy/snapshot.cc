@@ -6,6 +6,7 @@
 #include "policy/cost_table.h"
 #include "policy/pattern.h"
 #include "policy/policy_index.h"
+#include "policy/text_hash.h"
 
 namespace sluice {
 namespace {
@@ -68,11 +69,6 @@ Result<CompiledPolicy> compile_policy(Policy policy, std::size_t index, ParamsTa
   return compiled;
 }
 
-struct IdHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view id) const { return std::hash<std::string_view>{}(id); }
-};
-
 bool applies(const CompiledPolicy& policy, const RolloutFilter& filter) {
   return !policy.has_rollout || filter.applies(policy);
 }
@@ -90,7 +86,7 @@ std::int64_t CompiledPolicy::cost_of(std::string_view resource) const {
 }
 
 struct Snapshot::Indexes {
-  boost::unordered_flat_map<std::string_view, std::uint32_t, IdHash, std::equal_to<>> by_id;
+  boost::unordered_flat_map<std::string_view, std::uint32_t, TextHash, std::equal_to<>> by_id;
   PolicyIndex specific;
   PolicyIndex always;
 };

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "base/clock.h"
 #include "store/memory_store.h"
+#include "store/test_seed.h"
 
 namespace sluice {
 namespace {
@@ -60,17 +60,11 @@ class NaiveStore {
   std::map<KeyHash, Counter> counters_;
 };
 
-// SLUICE_SEED=n replays a failure.
-std::uint64_t seed() {
-  if (const char* given = std::getenv("SLUICE_SEED")) return std::strtoull(given, nullptr, 10);
-  return std::random_device()();
-}
-
 // Random checks on few counters, so that they meet often. Expiry runs all the time and must not be noticed.
 TEST(MemoryStoreDifferential, DecidesAsTheNaiveStoreDoes) {
-  const std::uint64_t seed_now = seed();
-  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_now));
-  std::mt19937_64 random(seed_now);
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
 
   ManualClock clock(1'800'000'000'000'000);

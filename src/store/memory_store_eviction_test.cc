@@ -69,16 +69,17 @@ TEST_F(EvictionTest, ADeniedKeySurvivesAlsoWhenNearlyAllAreDenied) {
 }
 
 TEST_F(EvictionTest, IdleKeysGoFirst) {
-  const ParamsId ten = limit(Algorithm::kGcra, 10, kHour), brief = limit(Algorithm::kGcra, 10, kSecond);
+  const ParamsId large = limit(Algorithm::kGcra, 100'000, kHour),
+                 brief = limit(Algorithm::kGcra, 10, kSecond);
   flood("idle ", 2 * kKeysThatFit, brief, 1);
   const std::uint64_t in_use_before = store_.stats().evicted_in_use;
   clock_.advance(10 * kSecond);
-  flood("new ", kKeysThatFit / 8, ten, 1);
+  flood("new ", kKeysThatFit / 8, large, 1);
   const Store::Stats stats = store_.stats();
   EXPECT_EQ(stats.evicted_in_use, in_use_before);
   EXPECT_GT(stats.expired + stats.evicted_idle, 0u);
   for (std::uint64_t n = 0; n < kKeysThatFit / 8; ++n) {
-    ASSERT_FALSE(charge(key("new ", n), ten, 10)) << "one is used, so ten do not fit: it is remembered";
+    ASSERT_FALSE(charge(key("new ", n), large, 100'000)) << "one is used, so not all fits: it is remembered";
   }
 }
 

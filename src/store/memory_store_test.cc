@@ -111,6 +111,17 @@ TEST_F(MemoryStoreTest, InsertionsAloneKeepIdleCountersFromPilingUp) {
   EXPECT_LT(store_.stats().keys, 50'000u);
 }
 
+TEST_F(MemoryStoreTest, AClockThatStepsBackMintsNothing) {
+  for (int a = 0; a < 6; ++a) {
+    SCOPED_TRACE(to_string(static_cast<Algorithm>(a)));
+    const ParamsId ten = limit(static_cast<Algorithm>(a), 10, 60 * kSecond);
+    const KeyHash user = key(static_cast<std::uint64_t>(a));
+    EXPECT_EQ(charge({user, ten, 10}), Verdict::kAllowed);
+    clock_.advance(-30 * kSecond);
+    EXPECT_EQ(charge({user, ten, 1}), Verdict::kDenied);
+  }
+}
+
 TEST_F(MemoryStoreTest, TheNumberOfShardsFollowsTheBudgetWithinBounds) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 20, std::uint64_t{1} << 33}) {
     MemoryStore store(clock_, params_, {.bytes_max = bytes});

@@ -65,8 +65,8 @@ class alignas(64) Shard {
   struct Level {
     bool fresh = false;
     bool over_limit = false;
-    std::int64_t used_permille = 0;
-    std::int64_t free_after_us = 0;  // over limit only: until one unit fits
+    std::int64_t used_permille = -1;  // -1: less than any
+    std::int64_t free_after_us = 0;   // over limit only: until one unit fits
   };
 
   void migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us);

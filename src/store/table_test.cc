@@ -2,19 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <vector>
 
+#include "store/test_seed.h"
+
 namespace sluice {
 namespace {
-
-// SLUICE_SEED=n replays a failure.
-std::uint64_t seed() {
-  if (const char* given = std::getenv("SLUICE_SEED")) return std::strtoull(given, nullptr, 10);
-  return std::random_device()();
-}
 
 // A table over its own pool, and a std::map that must agree with it.
 class TableTest : public testing::Test {
@@ -62,9 +57,9 @@ class TableTest : public testing::Test {
 };
 
 TEST_F(TableTest, AgreesWithAMapUnderRandomOperations) {
-  const std::uint64_t seed_now = seed();
-  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_now));
-  std::mt19937_64 random(seed_now);
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
   std::vector<KeyHash> present;
   for (int phase = 0; phase < 12; ++phase) {
     const std::uint64_t insertions_in_ten = phase % 3 == 0 ? 9 : phase % 3 == 1 ? 5 : 1;
