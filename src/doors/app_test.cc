@@ -1,0 +1,68 @@
+#include "doors/app.h"
+
+#include "doors/doors_fixture.h"
+
+namespace sluice::doors::testing {
+namespace {
+
+class AppTest : public DoorsFixture {};
+
+TEST_F(AppTest, SaysWhatIsNotThere) {
+  const auto response = get("/nothing");
+  EXPECT_EQ(response.status, 404);
+  EXPECT_EQ(response.content_type, "application/problem+json");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Not Found","status":404,"detail":"there is nothing at /nothing"})");
+}
+
+TEST_F(AppTest, SaysWhichMethodsAPathTakes) {
+  struct Row {
+    std::string_view method;
+    std::string_view path;
+    int status;
+    std::string_view allow;
+  };
+  for (const Row& row : {Row{"GET", "/v1/ratelimit/check", 405, "POST"},
+                         {"PUT", "/v1/ratelimit/check-batch", 405, "POST"},
+                         {"POST", "/healthz", 405, "GET, HEAD"},
+                         {"DELETE", "/metrics", 405, "GET, HEAD"},
+                         {"HEAD", "/readyz", 200, ""},
+                         {"GET", "/healthz", 200, ""},
+                         {"PURGE", "/v1/authorize", 200, ""}}) {
+    const auto response = send({.method = row.method, .path = row.path, .peer_address = "127.0.0.1"});
+    EXPECT_EQ(response.status, row.status) << row.method << " " << row.path;
+    EXPECT_EQ(header(response, "allow"), row.allow) << row.method << " " << row.path;
+  }
+}
+
+TEST_F(AppTest, HealthzStandsWhileReadyzFalls) {
+  EXPECT_EQ(get("/readyz").body, R"({"ready":true,"draining":false,"problems":[]})");
+  readiness = {
+      .ready = false, .draining = true, .problems = {"policies.yaml:3: \"rate\" is missing", "draining"}};
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_EQ(
+      get("/readyz").body,
+      R"({"ready":false,"draining":true,"problems":["policies.yaml:3: \"rate\" is missing","draining"]})");
+  EXPECT_EQ(get("/healthz").status, 200);
+}
+
+TEST_F(AppTest, MetricsAreText) {
+  const auto response = get("/metrics");
+  EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(response.body, "up 1\n");
+}
+
+TEST_F(AppTest, KnowsTheKindOfEachMethod) {
+  using Kind = net::Application::MethodKind;
+  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/CheckAndIncrement"), Kind::kUnary);
+  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Check"), Kind::kUnary);
+  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Watch"), Kind::kStreaming);
+  EXPECT_EQ(app.method_kind("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), Kind::kStreaming);
+  EXPECT_EQ(app.method_kind("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"),
+            Kind::kStreaming);
+  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/Nothing"), Kind::kUnknown);
+}
+
+}  // namespace
+}  // namespace sluice::doors::testing

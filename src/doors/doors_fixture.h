@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "doors/app.h"
+#include "engine/limiter_fixture.h"
+#include "net/protobuf_wire.h"
+
+namespace sluice::doors::testing {
+
+using sluice::testing::kNowUs;
+using sluice::testing::kSecondUs;
+using sluice::testing::LimitSpec;
+using sluice::testing::make_limit;
+using sluice::testing::make_policy;
+
+// A store that has gone silent.
+class SilentStore final : public Store {
+ public:
+  Verdict apply(std::span<const Charge>, std::span<ChargeResult>, std::int64_t&) override {
+    return Verdict::kNoAnswer;
+  }
+  int reset(std::span<const KeyHash>) override { return -1; }
+  Stats stats() const override { return {}; }
+};
+
+// What a streaming call got from the application.
+class RecordedStream final : public net::GrpcStream {
+ public:
+  void send(std::string_view message) override { sent.emplace_back(message); }
+  void finish(const net::GrpcStatus& status) override {
+    EXPECT_FALSE(finished) << "a call ends once";
+    finished = true;
+    code = status.code;
+  }
+
+  std::vector<std::string> sent;
+  bool finished = false;
+  net::GrpcCode code = net::GrpcCode::kOk;
+};
+
+// All doors over a whole engine, on a clock that the test moves; no network.
+//
+// The policy "api": 10/s with a burst of 10, per key.
+class DoorsFixture : public sluice::testing::LimiterFixture {
+ protected:
+  DoorsFixture() {
+    options.admin_allowed = true;
+    options.readiness = [this] { return readiness; };
+    options.metrics = [] { return std::string("up 1\n"); };
+  }
+  void SetUp() override { publish({make_policy("api", {make_limit({})})}); }
+
+  net::HttpResponse send(const net::HttpRequest& request) {
+    net::HttpResponse response;
+    app.handle_http(request, response, [] { return net::Application::HttpLater(); });
+    return response;
+  }
+  net::HttpResponse post(std::string_view path, std::string_view body) {
+    return send({.method = "POST", .path = path, .body = body, .peer_address = "127.0.0.1"});
+  }
+  net::HttpResponse get(std::string_view path, std::string_view query = "") {
+    return send({.method = "GET", .path = path, .query = query, .peer_address = "127.0.0.1"});
+  }
+
+  struct GrpcAnswer {
+    net::GrpcStatus status;
+    std::string message;
+  };
+  GrpcAnswer call(std::string_view method, std::string_view message) {
+    GrpcAnswer answer;
+    const std::string path = "/sluice.v1.RateLimiter/" + std::string(method);
+    EXPECT_EQ(app.method_kind(path), net::Application::MethodKind::kUnary);
+    answer.status = app.handle_unary({.path = path, .peer_address = "127.0.0.1"}, message, answer.message,
+                                     [] { return net::Application::GrpcLater(); });
+    return answer;
+  }
+
+  // What is left of the policy "api" for a key.
+  std::int64_t left(std::string_view key) {
+    return limiter.usage({.policy_id = "api", .key = key})->remaining();
+  }
+
+  Readiness readiness{.ready = true, .draining = false, .problems = {}};
+  DoorOptions options;
+  App app{limiter, options, 1};
+};
+
+inline std::string header(const net::HttpResponse& response, std::string_view name) {
+  std::string all;
+  for (const auto& [known, value] : response.headers)
+    if (known == name) all.append(all.empty() ? "" : " | ").append(value);
+  return all;
+}
+
+}  // namespace sluice::doors::testing

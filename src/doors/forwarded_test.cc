@@ -1,0 +1,45 @@
+#include "doors/forwarded.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::doors {
+namespace {
+
+TEST(Forwarded, TheClientIsTheRightmostAddressNobodyTrusts) {
+  const AddressSet trusted = *AddressSet::parse("10.0.0.0/8");
+  struct Row {
+    std::string_view header;
+    std::string_view client;  // empty: unknown
+    std::string_view why;
+  };
+  for (const Row& row : {
+           Row{"203.0.113.9", "203.0.113.9", "one hop"},
+           {"203.0.113.9, 10.0.0.2", "203.0.113.9", "a second proxy of ours"},
+           {"198.51.100.1, 203.0.113.9", "203.0.113.9", "what the client wrote itself stands on the left"},
+           {"unknown, 203.0.113.9", "203.0.113.9", "garbage on the left is never looked at"},
+           {" 203.0.113.9 ,10.0.0.2", "203.0.113.9", "spaces"},
+           {"203.0.113.9:4711", "203.0.113.9", "a port"},
+           {"[2001:db8::1]:4711", "2001:db8::1", "brackets and a port"},
+           {"2001:DB8::1", "2001:db8::1", "one form for each address"},
+           {"10.0.0.1, 10.0.0.2", "10.0.0.1", "all trusted: the leftmost"},
+           {"", "", "nothing there"},
+           {"unknown", "", "a proxy that hides its client"},
+           {"203.0.113.9, _hidden, 10.0.0.2", "", "nobody knows who sent that"},
+           {"203.0.113.9,", "", "an empty element"},
+       }) {
+    const auto client = client_address(row.header, trusted);
+    EXPECT_EQ(client ? client->to_string() : "", row.client) << row.why;
+  }
+}
+
+TEST(Forwarded, ThePathOfAUri) {
+  EXPECT_EQ(path_of_uri("/search?q=a"), "/search");
+  EXPECT_EQ(path_of_uri("/search#top"), "/search");
+  EXPECT_EQ(path_of_uri("https://example.com/a/b?c"), "/a/b");
+  EXPECT_EQ(path_of_uri("https://example.com"), "/");
+  EXPECT_EQ(path_of_uri("/go?to=http://example.com/x"), "/go");
+  EXPECT_EQ(path_of_uri(""), "");
+}
+
+}  // namespace
+}  // namespace sluice::doors

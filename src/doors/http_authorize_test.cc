@@ -1,0 +1,147 @@
+#include "doors/http_authorize.h"
+
+#include "doors/doors_fixture.h"
+
+namespace sluice::doors::testing {
+namespace {
+
+using Headers = std::vector<net::Header>;
+
+class HttpAuthorizeTest : public DoorsFixture {
+ protected:
+  net::HttpResponse authorize(std::string_view query, const Headers& headers = {},
+                              std::string_view peer = "127.0.0.1") {
+    return send(
+        {.method = "GET", .path = "/v1/authorize", .query = query, .headers = headers, .peer_address = peer});
+  }
+
+  // What one unit charged by this request left of a limit of 10 per these dimensions: 9 if the dimension
+  // arrived with that value.
+  std::int64_t left_of(std::vector<Dimension> dimensions) {
+    return limiter.usage({.policy_id = "p", .dimensions = dimensions})->remaining();
+  }
+  void limit_per(std::vector<std::string> per) {
+    auto policy = make_policy("p", {make_limit({.per = std::move(per)})});
+    publish({policy});
+  }
+};
+
+TEST_F(HttpAuthorizeTest, AllowsWithTheAnswerAndItsHeaders) {
+  const auto response = authorize("tenant_id=a&resource=/q&key=u%201&tokens=2");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "application/json");
+  EXPECT_EQ(header(response, "x-ratelimit-remaining"), "8");
+  EXPECT_EQ(left("u 1"), 8);
+}
+
+TEST_F(HttpAuthorizeTest, DeniesWithAProblem) {
+  authorize("policy_id=api&key=u1&tokens=10");
+  const auto response = authorize("policy_id=api&key=u1");
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.content_type, "application/problem+json");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota Exceeded",)"
+      R"("status":429,"detail":"the limit is used up; try again later","violated-policies":["burst"],)"
+      R"("policy_id":"api","reason":"limited","retry_after_ms":100})");
+  EXPECT_EQ(header(response, "retry-after"), "1");
+  EXPECT_EQ(header(response, "x-ratelimit-remaining"), "0");
+}
+
+TEST_F(HttpAuthorizeTest, NamesOnlyTheLimitsThatHadNoRoom) {
+  publish({make_policy("api", {make_limit({.name = "second", .rate = {1, kSecondUs}}),
+                               make_limit({.name = "minute", .rate = {100, 60 * kSecondUs}})})});
+  authorize("policy_id=api&key=u1");
+  EXPECT_NE(authorize("policy_id=api&key=u1").body.find(R"("violated-policies":["second"])"),
+            std::string::npos);
+}
+
+TEST_F(HttpAuthorizeTest, TheStatusOfADenialCanBeChosen) {
+  options.deny_status = 403;
+  authorize("policy_id=api&key=u1&tokens=10");
+  EXPECT_EQ(authorize("policy_id=api&key=u1").status, 403);
+}
+
+TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
+  SilentStore silent;
+  Limiter blind{{silent, board, hasher, clock, totals}};
+  App blind_app{blind, options, 1};
+  auto policy = make_policy("api", {make_limit({})});
+  policy.on_failure = OnFailure::kClosed;
+  publish({policy});
+  net::HttpResponse response;
+  blind_app.handle_http({.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1"}, response,
+                        nullptr);
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(header(response, "retry-after"), "1");
+  EXPECT_NE(response.body.find("#temporary-reduced-capacity"), std::string::npos);
+}
+
+TEST_F(HttpAuthorizeTest, HeadersBecomeFieldsAndDimensions) {
+  struct Row {
+    std::string_view header;
+    std::string dimension;
+  };
+  for (const Row& row : {Row{"x-sluice-user", "user"},
+                         {"x-sluice-api-key", "api_key"},
+                         {"x-sluice-tenant", "tenant"},
+                         {"x-sluice-resource", "resource"},
+                         {"x-sluice-key", "key"}}) {
+    limit_per({row.dimension});
+    authorize("policy_id=p", {{row.header, "v1"}});
+    EXPECT_EQ(left_of({{row.dimension, "v1"}}), 9) << row.header;
+  }
+  authorize("", {{"x-sluice-policy", "p"}, {"x-sluice-key", "v2"}, {"x-sluice-cost", "3"}});
+  authorize("", {{"x-sluice-policy", "p"}, {"x-sluice-key", "v2"}, {"x-sluice-tokens", "2"}});
+  EXPECT_EQ(left_of({{"key", "v2"}}), 5);
+}
+
+TEST_F(HttpAuthorizeTest, TheQueryIsTheProxysAndWinsOverHeaders) {
+  limit_per({"user"});
+  authorize("policy_id=p&user=real&tokens=1", {{"x-sluice-user", "spoofed"}, {"x-sluice-tokens", "0"}});
+  EXPECT_EQ(left_of({{"user", "real"}}), 9);
+  EXPECT_EQ(left_of({{"user", "spoofed"}}), 10);
+}
+
+TEST_F(HttpAuthorizeTest, ForwardedHeadersCountOnlyFromTrustedProxies) {
+  limit_per({"ip"});
+  const Headers headers = {{"x-forwarded-for", "198.51.100.1, 203.0.113.9"}};
+  authorize("policy_id=p", headers, "127.0.0.1");
+  EXPECT_EQ(left_of({{"ip", "203.0.113.9"}}), 9);
+  authorize("policy_id=p", headers, "192.0.2.50");
+  EXPECT_EQ(left_of({{"ip", "203.0.113.9"}}), 9);
+  EXPECT_EQ(left_of({{"ip", "192.0.2.50"}}), 9) << "an untrusted peer is the client";
+  authorize("policy_id=p&ip=10.1.1.1", headers, "127.0.0.1");
+  EXPECT_EQ(left_of({{"ip", "10.1.1.1"}}), 9) << "the query wins";
+}
+
+TEST_F(HttpAuthorizeTest, SeveralForwardedForLinesAreOneList) {
+  limit_per({"ip"});
+  authorize("policy_id=p", {{"x-forwarded-for", "203.0.113.9"}, {"x-forwarded-for", "127.0.0.2"}});
+  EXPECT_EQ(left_of({{"ip", "203.0.113.9"}}), 9);
+}
+
+TEST_F(HttpAuthorizeTest, TheForwardedUriIsTheResource) {
+  limit_per({"resource"});
+  authorize("policy_id=p", {{"x-forwarded-uri", "/a/%62?c=d"}});
+  authorize("policy_id=p", {{"x-original-uri", "/a/b"}});
+  EXPECT_EQ(left_of({{"resource", "/a/b"}}), 8);
+  authorize("policy_id=p&resource=/other", {{"x-forwarded-uri", "/a/b"}});
+  EXPECT_EQ(left_of({{"resource", "/a/b"}}), 8);
+  authorize("policy_id=p", {{"x-forwarded-uri", "/a/b"}}, "192.0.2.50");
+  EXPECT_EQ(left_of({{"resource", "/a/b"}}), 8);
+  EXPECT_EQ(authorize("policy_id=p", {{"x-forwarded-uri", "/a/%zz"}}).status, 400);
+}
+
+TEST_F(HttpAuthorizeTest, TheForwardedMethodIsADimension) {
+  limit_per({"method"});
+  authorize("policy_id=p", {{"x-forwarded-method", "PUT"}});
+  EXPECT_EQ(left_of({{"method", "PUT"}}), 9);
+}
+
+TEST_F(HttpAuthorizeTest, RefusesHeadersThatAreNotText) {
+  EXPECT_EQ(authorize("policy_id=api", {{"x-sluice-key", "\xff"}}).status, 400);
+}
+
+}  // namespace
+}  // namespace sluice::doors::testing

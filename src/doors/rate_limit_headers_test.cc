@@ -1,0 +1,131 @@
+#include "doors/rate_limit_headers.h"
+
+#include "doors/doors_fixture.h"
+
+namespace sluice::doors::testing {
+namespace {
+
+TEST(HeaderDialects, AreParsed) {
+  using X = HeaderDialects::X;
+  EXPECT_EQ(*HeaderDialects::parse("ietf,x-epoch"), HeaderDialects());
+  EXPECT_EQ(*HeaderDialects::parse("triple"), (HeaderDialects{.ietf = false, .triple = true, .x = X::kNone}));
+  EXPECT_EQ(*HeaderDialects::parse("x-delta,ietf,triple"),
+            (HeaderDialects{.ietf = true, .triple = true, .x = X::kDelta}));
+  EXPECT_EQ(*HeaderDialects::parse("none"), (HeaderDialects{.ietf = false, .triple = false, .x = X::kNone}));
+  for (const std::string_view text :
+       {"", "ietf,", "IETF", "ietf, x-epoch", "x", "none,ietf", "x-epoch,x-delta"})
+    EXPECT_FALSE(HeaderDialects::parse(text)) << text;
+}
+
+TEST(RetryAfter, IsRoundedUpAndSpreadUpwards) {
+  struct Row {
+    std::int64_t wait_us;
+    std::uint64_t random;
+    std::int64_t seconds;
+  };
+  for (const Row& row : {Row{0, 0, 1},
+                         {1, 0, 1},
+                         {10'000, 10'000, 1},
+                         {1'000'000, 0, 1},
+                         {1'000'001, 0, 2},
+                         {1'000'000, 1'000'000, 2},
+                         {60'000'000, 0, 60},
+                         {60'000'000, 60'000'000, 120},
+                         {60'000'000, 60'000'001, 60}})
+    EXPECT_EQ(jittered_retry_after_s(row.wait_us, row.random), row.seconds)
+        << row.wait_us << " " << row.random;
+}
+
+class RateLimitHeadersTest : public DoorsFixture {
+ protected:
+  // The headers of a check of `cost` units for user u of tenant t, one on each line.
+  std::string headers_of(std::vector<Limit> limits, std::int64_t cost, std::string_view dialects) {
+    publish({make_policy("api.read", std::move(limits))});
+    const std::array dimensions = {Dimension{"user", "u"}, Dimension{"tenant", "t"}, Dimension{"key", "k"}};
+    net::HttpResponse response;
+    RateLimitHeaders(*HeaderDialects::parse(dialects), 7)
+        .add(check({.policy_id = "api.read", .dimensions = dimensions, .cost = cost}), response);
+    std::string all;
+    for (const auto& [name, value] : response.headers)
+      all.append(name).append(": ").append(value).append("\n");
+    return all;
+  }
+};
+
+TEST_F(RateLimitHeadersTest, TellTheSameInEveryDialect) {
+  const auto limits = [] {
+    return std::vector{
+        make_limit({.name = "burst", .per = {"tenant", "user"}, .rate = {20, kSecondUs}}),
+        make_limit({.name = "hour", .per = {"tenant"}, .rate = {3600, 3600 * kSecondUs}, .burst = 100})};
+  };
+  EXPECT_EQ(headers_of(limits(), 5, "ietf"),
+            "ratelimit-policy: \"burst\";q=20;w=1,\"hour\";q=3600;w=3600\n"
+            "ratelimit: \"burst\";r=15;t=1\n");
+  clock.advance(3600 * kSecondUs);
+  EXPECT_EQ(headers_of(limits(), 5, "triple"),
+            "ratelimit-limit: 20\n"
+            "ratelimit-remaining: 15\n"
+            "ratelimit-reset: 1\n");
+  clock.advance(3600 * kSecondUs);
+  EXPECT_EQ(headers_of(limits(), 5, "x-epoch"),
+            "x-ratelimit-limit: 20\n"
+            "x-ratelimit-remaining: 15\n"
+            "x-ratelimit-reset: 1800007201\n"
+            "x-ratelimit-policy: api.read\n"
+            "x-ratelimit-scope: tenant,user\n");
+  clock.advance(3600 * kSecondUs);
+  EXPECT_EQ(headers_of(limits(), 5, "x-delta"),
+            "x-ratelimit-limit: 20\n"
+            "x-ratelimit-remaining: 15\n"
+            "x-ratelimit-reset: 1\n"
+            "x-ratelimit-policy: api.read\n"
+            "x-ratelimit-scope: tenant,user\n");
+  EXPECT_EQ(headers_of(limits(), 1, "none"), "");
+}
+
+TEST_F(RateLimitHeadersTest, WarnBeforeTheEndAndSayWhenToReturn) {
+  const auto limits = [] { return std::vector{make_limit({.per = {}, .rate = {10, 100 * kSecondUs}})}; };
+  EXPECT_EQ(headers_of(limits(), 9, "x-delta"),
+            "x-ratelimit-limit: 10\nx-ratelimit-remaining: 1\nx-ratelimit-reset: 90\n"
+            "x-ratelimit-policy: api.read\nx-ratelimit-scope: \nx-ratelimit-state: warning\n");
+  // Two units are there after 10 s: Retry-After is 10 to 20 s, never before `t`.
+  const std::string denied = headers_of(limits(), 2, "ietf");
+  EXPECT_TRUE(denied.starts_with(
+      "ratelimit-policy: \"burst\";q=10;w=100\nratelimit: \"burst\";r=1;t=10\nretry-after: "))
+      << denied;
+  const int retry_after = std::stoi(denied.substr(denied.rfind(' ')));
+  EXPECT_GE(retry_after, 10);
+  EXPECT_LE(retry_after, 20);
+}
+
+TEST_F(RateLimitHeadersTest, QuotaOverWindowIsTheRateWhateverTheBurst) {
+  struct Row {
+    LimitSpec limit;
+    std::string_view policy;
+  };
+  for (const Row& row :
+       {Row{{.rate = {10, kSecondUs}}, "q=10;w=1"},
+        {{.rate = {10, kSecondUs}, .burst = 100}, "q=100;w=10"},
+        {{.rate = {100, kSecondUs}, .burst = 20}, "q=100;w=1"},
+        {{.rate = {5, 1000}}, "q=5000;w=1"},
+        {{.rate = {10, 90 * kSecondUs}}, "q=10;w=90"},
+        {{.rate = {10, 1'500'000}}, "q=10;w=2"},
+        {{.rate = {50, 60 * kSecondUs}, .algorithm = Algorithm::kFixedWindow}, "q=50;w=60"}}) {
+    const std::string headers = headers_of({make_limit(row.limit)}, 0, "ietf");
+    EXPECT_NE(headers.find("\"burst\";" + std::string(row.policy) + "\n"), std::string::npos)
+        << headers << row.policy;
+  }
+}
+
+TEST_F(RateLimitHeadersTest, NamesAreStructuredStrings) {
+  const std::string headers = headers_of({make_limit({.name = "a\"b\\é"})}, 0, "ietf");
+  EXPECT_TRUE(headers.starts_with(R"(ratelimit-policy: "a\"b\\%C3%A9";q=10)")) << headers;
+}
+
+TEST_F(RateLimitHeadersTest, AFullLimitHasNothingToWaitFor) {
+  EXPECT_EQ(headers_of({make_limit({})}, 0, "ietf"),
+            "ratelimit-policy: \"burst\";q=10;w=1\nratelimit: \"burst\";r=10\n");
+}
+
+}  // namespace
+}  // namespace sluice::doors::testing
