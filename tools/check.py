@@ -197,7 +197,7 @@ def vectors_are_used(repo):
 def requirements_have_tests(repo):
     path = "docs/requirements.md"
     for number, line in repo.lines(path) if path in repo.files else ():
-        if not re.match(r"\|\s*\**[A-Z]\d+", line):
+        if not re.match(r"\|\s*\**[A-Z]\d+", line) or line.rstrip().endswith("| not yet |"):
             continue
         named = re.findall(r"\b(?:src|tests|bench|tools)/[\w./-]*\w", line)
         for name in named:

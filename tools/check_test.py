@@ -18,7 +18,7 @@ GOOD = {
     "src/store/shard.cc": '#include "store/shard.h"\n#include "base/clock.h"\n// not steady_clock::now()\n',
     "src/store/shard_test.cc": '#include "store/shard.h"\n#include "algorithm/gcra.h"\nrun("gcra.vec");\n',
     "tests/vectors/gcra.vec": "1 2 3\n",
-    "docs/requirements.md": "# All of it\n| id | proof |\n|---|---|\n| A1 | `src/store/shard_test.cc` |\n",
+    "docs/requirements.md": "# All of it\n| id | proof |\n|---|---|\n| A1 | `src/store/shard_test.cc` |\n| A2 | not yet |\n",
     "README.md": "[all](docs/requirements.md#all-of-it) [docs](docs) [web](https://a.org)\n```\n[no](link)\n```\n",
 }
 
