@@ -21,7 +21,9 @@ std::string address_text(const sockaddr_storage& address) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text, sizeof(text));
   else if (address.ss_family == AF_INET6)
     inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text, sizeof(text));
-  return text;
+  // An IPv4 client of a socket that listens on both.
+  const std::string_view mapped = "::ffff:";
+  return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
 
 }  // namespace
@@ -153,8 +155,8 @@ bool Connection::write(std::string& out) {
     }
     sent = 0;
   }
-  if (sent > 0) since_us_ = set_.context_.now_us;
   const auto bytes = static_cast<std::size_t>(sent);
+  if (bytes > 0 || unsent_.empty()) since_us_ = set_.context_.now_us;
   if (&out == &unsent_) {
     unsent_.erase(0, bytes);
     if (unsent_.empty()) std::string().swap(unsent_);

@@ -172,8 +172,6 @@ void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
     return fail_grpc(stream, GrpcCode::kDeadlineExceeded, "the deadline has passed");
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
-  stream.output.assign(kGrpcPrefixBytes,
-                       '\0');  // the reply is written behind its prefix, where it is sent from
   current_ = &stream;
   const GrpcStatus status = context_.application.handle_unary(context, message, stream.output, defer_grpc_);
   current_ = nullptr;
@@ -183,8 +181,7 @@ void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
 }
 
 void Http2Session::finish_unary(Http2Stream& stream, const GrpcStatus& status, std::string_view message) {
-  stream.output.assign(kGrpcPrefixBytes, '\0');
-  stream.output.append(message);
+  stream.output.assign(message);
   send_unary(stream, status);
 }
 
@@ -195,9 +192,9 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
     return submit_grpc_end(stream, status);
   }
   if (stream.request_gzip) pack_output(stream);
-  write_grpc_prefix(
-      stream.output.data(),
-      {stream.answer_gzip, static_cast<std::uint32_t>(stream.output.size() - kGrpcPrefixBytes)});
+  const auto length = static_cast<std::uint32_t>(stream.output.size());
+  stream.output.insert(0, kGrpcPrefixBytes, '\0');
+  write_grpc_prefix(stream.output.data(), {stream.answer_gzip, length});
   stream.ended = true;
   stream.status_number = status_number(GrpcCode::kOk);
   submit_grpc_head(stream);
@@ -206,8 +203,8 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
 // A client that compresses its requests and accepts compressed answers gets them.
 void Http2Session::pack_output(Http2Stream& stream) {
   if (!list_contains(stream.headers.value(stream.grpc_accept_encoding), "gzip")) return;
-  unpacked_.assign(kGrpcPrefixBytes, '\0');
-  context_.gzip.pack(std::string_view(stream.output).substr(kGrpcPrefixBytes), unpacked_);
+  unpacked_.clear();
+  context_.gzip.pack(stream.output, unpacked_);
   stream.output.swap(unpacked_);
   stream.answer_gzip = true;
 }

@@ -74,7 +74,14 @@ struct GrpcContext {
   std::string_view path;             // "/sluice.v1.RateLimiter/CheckAndIncrement"
   std::span<const Header> metadata;  // `-bin` values are decoded already
   std::string_view peer_address;
-  std::int64_t deadline_us = 0;  // on the loop's monotonic clock; 0: none
+  std::int64_t deadline_us = 0;  // on the server's clock; 0: none
+
+  // The first value of that name, or an empty view. REQUIRES: name is lower case.
+  std::string_view header(std::string_view name) const {
+    for (const Header& h : metadata)
+      if (h.name == name) return h.value;
+    return {};
+  }
 };
 
 // A streaming call, from the application's side. Lives on one loop thread; all calls are made there.
@@ -95,6 +102,7 @@ class GrpcStreamHandler {
 
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs
 // no locks. It answers at once, or keeps the `Later` of an exchange and answers from the same thread later.
+// Its functions must not throw: they are called from C code that could not pass an exception on.
 class Application {
  public:
   virtual ~Application() = default;
@@ -108,8 +116,8 @@ class Application {
   virtual void handle_http(const HttpRequest& request, HttpResponse& response,
                            const std::function<HttpLater()>& defer) = 0;
 
-  // A unary call: appends the answer's bytes to `reply` and returns the status. To answer later: `defer()` as
-  // above.
+  // A unary call: writes the answer's bytes to `reply`, which is empty, and returns the status. To answer
+  // later: `defer()` as above.
   virtual GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
                                   const std::function<GrpcLater()>& defer) = 0;
 

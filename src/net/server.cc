@@ -28,8 +28,8 @@ class Server::Worker final : private EventLoop::Watcher {
       : server_(server),
         index_(index),
         listen_fd_(listen_fd),
+        context_(*application, server.clock_),
         application_(std::move(application)),
-        context_(*application_, server.clock_),
         connections_(loop_, context_) {
     context_.timeouts = server_.options_.timeouts;
     loop_.add(listen_fd_, EPOLLIN, *this);
@@ -134,8 +134,8 @@ class Server::Worker final : private EventLoop::Watcher {
   const int index_;
   int listen_fd_;
   EventLoop loop_;
+  SessionContext context_;  // outlives the application, which may hold deferred answers
   std::unique_ptr<Application> application_;
-  SessionContext context_;
   ConnectionSet connections_;
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
