@@ -192,9 +192,9 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
     return submit_grpc_end(stream, status);
   }
   if (stream.request_gzip) pack_output(stream);
-  write_grpc_prefix(
-      stream.output.data(),
-      {stream.answer_gzip, static_cast<std::uint32_t>(stream.output.size() - kGrpcPrefixBytes)});
+  const auto length = static_cast<std::uint32_t>(stream.output.size());
+  stream.output.insert(0, kGrpcPrefixBytes, '\0');
+  write_grpc_prefix(stream.output.data(), {stream.answer_gzip, length});
   stream.ended = true;
   stream.status_number = status_number(GrpcCode::kOk);
   submit_grpc_head(stream);
