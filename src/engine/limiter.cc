@@ -48,13 +48,13 @@ Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) {
     plan.limits.reserve(kLimitsPerCheckMax);
   }
   results_.resize(kLimitsPerCheckMax);
+  load_snapshot();
 }
 
-void Limiter::refresh_snapshot() {
-  const std::uint64_t generation = parts_.policies.generation();
-  if (snapshot_ && generation == generation_) return;
+void Limiter::load_snapshot() {
+  generation_ =
+      parts_.policies.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = parts_.policies.current();
-  generation_ = generation;
   std::vector<DecisionCounters::PolicyNames> names;
   for (const CompiledPolicy& policy : snapshot_->policies()) {
     names.push_back({policy.source.id, {}});
@@ -63,36 +63,34 @@ void Limiter::refresh_snapshot() {
   counters_.rebind(std::move(names));
 }
 
-Result<void> Limiter::match(const CheckRequest& request) {
-  matches_.policies.clear();
-  const KeyRollout rollout(request, parts_.clock);
-  const std::string_view tenant = dimension_value(request, "tenant");
-  const std::string_view resource = dimension_value(request, "resource");
+Result<void> Limiter::match(const CheckRequest& request, const Dimensions& dimensions) {
+  const KeyRollout rollout(dimensions, parts_.clock);
   if (request.policy_id.empty()) {
-    snapshot_->match(tenant, resource, rollout, matches_);
+    snapshot_->match(dimensions.tenant(), dimensions.resource(), rollout, matches_);
     return {};
   }
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
                                  fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  snapshot_->match_always(tenant, resource, rollout, matches_);
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), rollout, matches_);
   std::erase(matches_.policies, named);
   matches_.policies.insert(matches_.policies.begin(), named);
   return {};
 }
 
-Result<void> Limiter::plan_policy(const CheckRequest& request, const CompiledPolicy& policy,
-                                  bool count_skipped) {
-  const std::int64_t cost =
-      request.cost ? *request.cost : policy.cost_of(dimension_value(request, "resource"));
+Result<void> Limiter::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                                  const CompiledPolicy& policy, bool count_skipped) {
+  const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
   Plan& plan = plan_[policy.shadow];
-  for (const CompiledLimit& limit : policy.limits_for_tier(dimension_value(request, "tier"))) {
-    const auto key = counter_key(request, limit, parts_.hasher);
-    if (!key && limit.required)
-      return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
-                                               limit.name, policy.source.id, fmt::join(limit.per, ", ")));
-    if (!key) {
+  const std::span<const CompiledLimit> limits =
+      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(dimensions.tier());
+  for (const CompiledLimit& limit : limits) {
+    const auto key = counter_key(dimensions, limit, parts_.hasher);
+    if (!key) [[unlikely]] {
+      if (limit.required)
+        return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
+                                                 limit.name, policy.source.id, fmt::join(limit.per, ", ")));
       if (count_skipped) counters_.add_dimension_missing(policy.index, limit.index);
       continue;
     }
@@ -111,9 +109,10 @@ Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
   plan_[kEnforced].clear();
   plan_[kShadow].clear();
   if (auto valid = sluice::validate(request); !valid) return valid;
-  if (auto matched = match(request); !matched) return matched;
+  const Dimensions dimensions(request);
+  if (auto matched = match(request, dimensions); !matched) return matched;
   for (const CompiledPolicy* policy : matches_.policies)
-    if (auto planned = plan_policy(request, *policy, count_skipped); !planned) return planned;
+    if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
   return {};
 }
 

@@ -52,9 +52,14 @@ class Limiter {
  private:
   // Fills plan_ with every limit that applies. Counts what it skips only if `count_skipped`.
   Result<void> plan(const CheckRequest& request, bool count_skipped);
-  Result<void> match(const CheckRequest& request);
-  Result<void> plan_policy(const CheckRequest& request, const CompiledPolicy& policy, bool count_skipped);
-  void refresh_snapshot();
+  Result<void> match(const CheckRequest& request, const Dimensions& dimensions);
+  Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                           const CompiledPolicy& policy, bool count_skipped);
+  void refresh_snapshot() {
+    if (parts_.policies.generation() != generation_) [[unlikely]]
+      load_snapshot();
+  }
+  void load_snapshot();
 
   // Charges the enforced limits or the shadow ones of the plan.
   struct Applied {
@@ -69,7 +74,7 @@ class Limiter {
   Parts parts_;
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_;
 
   // Scratch, reused by every call.
   struct Plan {
