@@ -55,6 +55,7 @@ void Limiter::load_snapshot() {
   generation_ =
       parts_.policies.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = parts_.policies.current();
+  memo_.valid = false;
   std::vector<DecisionCounters::PolicyNames> names;
   for (const CompiledPolicy& policy : snapshot_->policies()) {
     names.push_back({policy.source.id, {}});
@@ -63,17 +64,25 @@ void Limiter::load_snapshot() {
   counters_.rebind(std::move(names));
 }
 
-Result<void> Limiter::match(const CheckRequest& request, const Dimensions& dimensions) {
-  const KeyRollout rollout(dimensions, parts_.clock);
-  if (request.policy_id.empty()) {
-    snapshot_->match(dimensions.tenant(), dimensions.resource(), rollout, matches_);
-    return {};
+void Limiter::match_route(const Dimensions& dimensions) {
+  if (memo_.valid && dimensions.tenant() == memo_.tenant && dimensions.resource() == memo_.resource) return;
+  snapshot_->match(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
+                   matches_);
+  memo_.valid = !snapshot_->has_rollout();
+  if (memo_.valid) {
+    memo_.tenant = dimensions.tenant();
+    memo_.resource = dimensions.resource();
   }
+}
+
+Result<void> Limiter::match_named(const CheckRequest& request, const Dimensions& dimensions) {
+  memo_.valid = false;
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
                                  fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), rollout, matches_);
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
+                          matches_);
   std::erase(matches_.policies, named);
   matches_.policies.insert(matches_.policies.begin(), named);
   return {};
@@ -110,7 +119,10 @@ Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
   plan_[kShadow].clear();
   if (auto valid = sluice::validate(request); !valid) return valid;
   const Dimensions dimensions(request);
-  if (auto matched = match(request, dimensions); !matched) return matched;
+  if (request.policy_id.empty())
+    match_route(dimensions);
+  else if (auto matched = match_named(request, dimensions); !matched)
+    return matched;
   for (const CompiledPolicy* policy : matches_.policies)
     if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
   return {};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -52,7 +53,8 @@ class Limiter {
  private:
   // Fills plan_ with every limit that applies. Counts what it skips only if `count_skipped`.
   Result<void> plan(const CheckRequest& request, bool count_skipped);
-  Result<void> match(const CheckRequest& request, const Dimensions& dimensions);
+  void match_route(const Dimensions& dimensions);
+  Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, bool count_skipped);
   void refresh_snapshot() {
@@ -83,6 +85,14 @@ class Limiter {
     void clear() { charges.clear(), limits.clear(); }
   };
   Matches matches_;
+  // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
+  // while `tenant` and `resource` stay the same, so does matches_.
+  struct Memo {
+    bool valid = false;
+    std::string tenant;
+    std::string resource;
+  };
+  Memo memo_;
   Plan plan_[2];  // enforced, shadow
   std::vector<ChargeResult> results_;
 };

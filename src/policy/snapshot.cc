@@ -130,6 +130,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
     if (!compiled) return in_policy(std::move(compiled.error()));
 
     const CompiledPolicy& added = snapshot->policies_.emplace_back(std::move(*compiled));
+    snapshot->has_rollout_ |= added.has_rollout;
     snapshot->indexes_->by_id.emplace(added.source.id, added.index);
     PolicyIndex& index = added.always ? snapshot->indexes_->always : snapshot->indexes_->specific;
     index.insert(added.source.tenant, added.source.resource, *pattern, added.index);

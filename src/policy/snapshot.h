@@ -106,6 +106,9 @@ class Snapshot {
 
   std::span<const CompiledPolicy> policies() const { return policies_; }
 
+  // Whether some policy is under rollout, so that what applies depends on more than tenant and resource.
+  bool has_rollout() const { return has_rollout_; }
+
  private:
   struct Indexes;
   Snapshot();
@@ -114,6 +117,7 @@ class Snapshot {
 
   std::vector<CompiledPolicy> policies_;
   std::unique_ptr<Indexes> indexes_;
+  bool has_rollout_ = false;
 };
 
 }  // namespace sluice
