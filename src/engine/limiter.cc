@@ -42,14 +42,7 @@ bool allowed_without_store(std::span<const LimitStatus> limits) {
 
 }  // namespace
 
-Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) {
-  for (Plan& plan : plan_) {
-    plan.charges.reserve(kLimitsPerCheckMax);
-    plan.limits.reserve(kLimitsPerCheckMax);
-  }
-  results_.resize(kLimitsPerCheckMax);
-  load_snapshot();
-}
+Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) { load_snapshot(); }
 
 void Limiter::load_snapshot() {
   generation_ =
@@ -103,20 +96,24 @@ Result<void> Limiter::plan_policy(const CheckRequest& request, const Dimensions&
       if (count_skipped) counters_.add_dimension_missing(policy.index, limit.index);
       continue;
     }
-    if (plan.charges.size() == kLimitsPerCheckMax)
+    if (plan.size == kLimitsPerCheckMax)
       return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
                                      kLimitsPerCheckMax));
-    plan.charges.push_back(
-        {*key, limit.params, cost, limit.count_denied ? OnDenial::kCharge : OnDenial::kFree});
-    plan.limits.push_back({&policy, &limit, {}});
+    Charge& charge = plan.charges[plan.size];
+    charge.key = *key;
+    charge.params = limit.params;
+    charge.cost = cost;
+    charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
+    plan.limits[plan.size].policy = &policy;
+    plan.limits[plan.size].limit = &limit;
+    ++plan.size;
   }
   return {};
 }
 
 Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
   refresh_snapshot();
-  plan_[kEnforced].clear();
-  plan_[kShadow].clear();
+  plan_[kEnforced].size = plan_[kShadow].size = 0;
   if (auto valid = sluice::validate(request); !valid) return valid;
   const Dimensions dimensions(request);
   if (request.policy_id.empty())
@@ -130,12 +127,12 @@ Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
 
 Limiter::Applied Limiter::apply(bool shadow, std::int64_t& now_us) {
   Plan& plan = plan_[shadow];
-  if (plan.charges.empty()) return {};
-  const std::span<ChargeResult> results(results_.data(), plan.charges.size());
-  const Verdict verdict = parts_.store.apply(plan.charges, results, now_us);
+  if (plan.size == 0) return {};
+  const Verdict verdict =
+      parts_.store.apply({plan.charges.data(), plan.size}, {plan.results.data(), plan.size}, now_us);
   if (verdict != Verdict::kNoAnswer)
-    for (std::size_t i = 0; i < results.size(); ++i) plan.limits[i].result = results[i];
-  return {verdict, plan.limits};
+    for (std::size_t i = 0; i < plan.size; ++i) plan.limits[i].result = plan.results[i];
+  return {verdict, {plan.limits.data(), plan.size}};
 }
 
 Decision Limiter::decide(const Applied& enforced, std::int64_t now_us) const {
@@ -232,7 +229,7 @@ Result<int> Limiter::reset(const CheckRequest& request) {
   if (auto planned = plan(request, false); !planned) return std::unexpected(std::move(planned.error()));
   std::vector<KeyHash> keys;
   for (const Plan& plan : plan_)
-    for (const Charge& charge : plan.charges) keys.push_back(charge.key);
+    for (std::size_t i = 0; i < plan.size; ++i) keys.push_back(plan.charges[i].key);
   const int existed = parts_.store.reset(keys);
   if (existed < 0)
     return std::unexpected(Error{ErrorCode::kUnavailable, "the store does not answer; try again", ""});

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
 #include "policy/repository.h"
@@ -78,11 +79,13 @@ class Limiter {
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_;
 
-  // Scratch, reused by every call.
+  // Scratch, reused by every call. Arrays, whose elements are filled in where they stand: that is measurably
+  // cheaper than a vector, into which they would be copied.
   struct Plan {
-    std::vector<Charge> charges;
-    std::vector<LimitStatus> limits;  // parallel to charges
-    void clear() { charges.clear(), limits.clear(); }
+    std::size_t size = 0;
+    std::array<Charge, kLimitsPerCheckMax> charges;
+    std::array<ChargeResult, kLimitsPerCheckMax> results;
+    std::array<LimitStatus, kLimitsPerCheckMax> limits;  // parallel to charges
   };
   Matches matches_;
   // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
@@ -94,7 +97,6 @@ class Limiter {
   };
   Memo memo_;
   Plan plan_[2];  // enforced, shadow
-  std::vector<ChargeResult> results_;
 };
 
 }  // namespace sluice
