@@ -46,8 +46,6 @@ class Http2Session final : public Session {
   void add_data(Http2Stream& stream, std::string_view bytes);
   void end_request(Http2Stream& stream);
   void drop_body(Http2Stream& stream);
-  // The headers without those that HTTP/2 invented, until the next request is handled.
-  std::span<const Header> plain_headers(const Http2Stream& stream);
 
   // Plain HTTP.
   void handle_http(Http2Stream& stream);
@@ -94,7 +92,7 @@ class Http2Session final : public Session {
   std::size_t buffered_bytes_ = 0;
   std::string* out_ = nullptr;  // only while flushing
   std::string unpacked_;
-  std::string binary_metadata_;
+  HeaderList decoded_metadata_;
   Http2Guard guard_;
   std::int64_t idle_since_us_;
   std::int64_t goaway_at_us_ = 0;
