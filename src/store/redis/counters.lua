@@ -115,6 +115,7 @@ local function warns(limit, warned_before, at, first, second)
 end
 
 local function log_warns(limit, warned_before, log)
+  if limit.capacity == 0 then return warned_before end
   local units = math.min(log_units_used(limit, log), limit.capacity)
   return units > (warned_before and limit.calm_at_most or limit.warns_above)
 end
