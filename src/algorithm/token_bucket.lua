@@ -1,4 +1,3 @@
 -- Token bucket: the meter of gcra.lua in other words; token_bucket.h says why.
 
-local token_bucket_charge = gcra_charge
-local token_bucket_explain = gcra_explain
+local token_bucket_steps = gcra_steps

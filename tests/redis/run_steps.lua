@@ -6,6 +6,7 @@
 --   row NOW_US COST COUNT_DENIED   →   ALLOWED REMAINING RETRY_AFTER_US RESET_AFTER_US STATE…
 
 local limit, former
+local migrate = migration()
 local at, first, second, log = 0, 0, 0, {}
 
 local function numbers_of(line)
@@ -21,14 +22,14 @@ end
 
 local function row(now_us, cost, count_denied)
   local allowed
-  local state = log
+  local steps = limit.steps
   if limit.algorithm == SLIDING_LOG then
-    allowed = sliding_log_charge(limit, log, now_us, cost, count_denied)
-    local remaining, retry, reset = sliding_log_explain(limit, log, now_us, cost, allowed)
+    allowed = steps.charge(limit, log, now_us, cost, count_denied)
+    local remaining, retry, reset = steps.explain(limit, log, now_us, cost, allowed)
     return print_numbers({allowed and 1 or 0, remaining, retry, reset, unpack(log)})
   end
-  allowed, at, first, second = charges[limit.algorithm + 1](limit, at, first, second, now_us, cost, count_denied)
-  local remaining, retry, reset = explains[limit.algorithm + 1](limit, at, first, second, now_us, cost, allowed)
+  allowed, at, first, second = steps.charge(limit, at, first, second, now_us, cost, count_denied)
+  local remaining, retry, reset = steps.explain(limit, at, first, second, now_us, cost, allowed)
   print_numbers({allowed and 1 or 0, remaining, retry, reset, at, first, second})
 end
 
@@ -39,7 +40,7 @@ for line in io.lines() do
   elseif string.find(line, 'limit') then
     former = limit
     limit = {algorithm = n[1], capacity = n[2], denominator = n[3], interval_us = n[4], interval_remainder = n[5],
-      full_us = n[6], full_remainder = n[7], period_us = n[8]}
+      full_us = n[6], full_remainder = n[7], period_us = n[8], steps = algorithms[n[1] + 1]()}
   elseif string.find(line, 'migrate') then
     at, first, second = migrate(former, limit, at, first, second, n[1])
   else
