@@ -41,12 +41,25 @@ local function gcra_steps()
     return us + carry, fraction - carry * denominator
   end
 
+  -- With used() and plus_units() spelled out: a call costs as much as the arithmetic.
   local function charge(limit, at, first, second, now_us, cost, count_denied)
-    if limit.capacity == 0 then return false, at, first, second end
-    local us, fraction = used(limit, at, first, now_us)
-    local full_us, full_fraction = limit.full_us, limit.full_remainder
-    if cost <= limit.capacity then  -- if not, cost × interval may be too large to compute
-      local after_us, after_fraction = plus_units(limit, us, fraction, cost)
+    local capacity = limit.capacity
+    if capacity == 0 then return false, at, first, second end
+    local full_us, full_fraction, denominator = limit.full_us, limit.full_remainder, limit.denominator
+    local us, fraction = at - now_us, first
+    if us < 0 then
+      us, fraction = 0, 0
+    else
+      if fraction >= denominator then fraction = denominator - 1 end
+      if us > full_us or (us == full_us and fraction > full_fraction) then us, fraction = full_us, full_fraction end
+    end
+    if cost <= capacity then  -- if not, cost × interval may be too large to compute
+      local after_us = us + cost * limit.interval_us
+      local after_fraction = fraction + cost * limit.interval_remainder
+      if after_fraction >= denominator then
+        local carry = floor(after_fraction / denominator)
+        after_us, after_fraction = after_us + carry, after_fraction - carry * denominator
+      end
       if after_us < full_us or (after_us == full_us and after_fraction <= full_fraction) then
         if after_us == 0 and after_fraction == 0 then return true, 0, 0, second end
         return true, now_us + after_us, after_fraction, second

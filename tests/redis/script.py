@@ -95,14 +95,15 @@ class Record:
 class Answer:
     now_us: int
     verdicts: list
-    values: list  # what the counters held before the call
+    values: list  # what the counters held before the call; comes before the verdicts
     records: list  # of the checks that have one
 
     @staticmethod
     def unpack(reply, checks, counter_keys):
-        end = 1 + len(checks)
-        records = [text and Record.unpack(text) for text in reply[end + counter_keys:]]
-        return Answer(reply[0], reply[1:end], reply[end:end + counter_keys], records)
+        values_end = 1 + counter_keys
+        verdicts_end = values_end + len(checks)
+        records = [text and Record.unpack(text) for text in reply[verdicts_end:]]
+        return Answer(reply[0], reply[values_end:verdicts_end], reply[1:values_end], records)
 
 
 def unpack_state(value):

@@ -42,7 +42,7 @@ def run(rows, script, client):
         got = record.outcomes[0]
         assert (got.allowed, got.remaining, got.retry_after_us, got.reset_after_us) == row.outcome, row.where
         assert got.denied_cost == (row.state[2] if row.limit.algorithm == LEAKY_BUCKET else 0), row.where
-        assert (reply[:3], record.allowed) == ([row.now_us, allowed, stored], allowed), row.where
+        assert (reply[:3], record.allowed) == ([row.now_us, stored, allowed], allowed), row.where
         assert record.now_us == row.now_us
         if row.cost == 0:
             assert value == stored, f"{row.where}: a look has written"
