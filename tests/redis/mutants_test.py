@@ -43,7 +43,7 @@ IN_SCRIPT = [
     ("if from.is_log then return at, warned, from ~= limit end", "if from.is_log then return {}, warned, true end"),
     ("elseif from ~= limit then", "elseif false then"),
     ("if entry.cost > 0 then values[entry.key] =", "if true then values[entry.key] ="),
-    ("ms = ceil(ms / grain) * grain", "ms = math.floor(ms / grain) * grain"),
+    ("moment = ceil(moment / grain) * grain", "moment = math.floor(moment / grain) * grain"),
     ("struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us + 1", "struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us"),
     ("redis.call, struct.pack", "redis.call, function(f, ...) return struct.pack(f, ...) .. 'x' end"),
 ]
