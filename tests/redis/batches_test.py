@@ -28,7 +28,7 @@ def random_check(rng, limit_of_key):
     keys = rng.sample(range(len(KEYS)), rng.choice([1, 1, 1, 2, 3]))
     entries = tuple(Entry(key + 1, limit_of_key[key], rng.choice([0, 1, 1, 1, 2, 5, 30]), rng.random() < 0.15)
                     for key in keys)
-    return Check(entries, repeats=rng.choice([1, 1, 1, 2, 9]))
+    return Check(entries, repeats=rng.choice([1, 1, 1, 2, 9, 40]))
 
 
 def test_a_batch_decides_as_its_checks_would_one_by_one(script, client):

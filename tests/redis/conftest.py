@@ -61,7 +61,9 @@ def cluster_node(tmp_path):
     with running_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as client:
         client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         for _ in range(400):
-            if b"cluster_state:ok" in client.execute_command("CLUSTER INFO", NEVER_DECODE=True):
+            if client.execute_command("CLUSTER INFO")["cluster_state"] == "ok":
                 break
             time.sleep(0.05)
+        else:
+            raise AssertionError("the cluster is not ready")
         yield client

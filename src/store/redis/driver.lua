@@ -6,6 +6,7 @@
 -- functions is what costs. The rest is made when it is needed.
 
 local call, pack, unpack_bytes, byte = redis.call, struct.pack, struct.unpack, string.byte
+local floor = math.floor
 local KEYS_MAX = 4000  -- of one command; Lua passes at most some 8000 arguments
 
 -- The store's clock decides. Tests may pass another time; keys then expire as if it were now.
@@ -64,16 +65,21 @@ while header do
     end
 
     local charge, this_key, this_limit, touched = limit.charge, key, limit_index, false
+    -- Within a call a counter only fills up. So several charges that are admitted are as one of their sum, except
+    -- that the first may end a warning.
+    local may_calm = warned
     repeat
-      -- The same cost `repeats` times. It is admitted the first so many times: nothing is given back within a call.
+      -- The same cost `repeats` times. It is admitted the first so many times: as many as possible are tried at once.
       local admitted = 0
       if cost == 0 then
         if limit.capacity > 0 then admitted = repeats end
-      else
-        touched = true
-        for _ = 1, repeats do
-          local allowed, new_at, new_first, new_second =
-            charge(limit, at, first, second, now_us, cost, count_denied == 1)
+        repeats = 0
+      end
+      local step = may_calm and 1 or repeats
+      while repeats > 0 do
+        local allowed, new_at, new_first, new_second =
+          charge(limit, at, first, second, now_us, cost * step, count_denied == 1)
+        if allowed or step == 1 then
           local same = new_at == at and new_first == first and new_second == second
           at, first, second = new_at, new_first, new_second
           -- A full bucket is forgotten, and a leaky bucket's denied cost with it.
@@ -83,11 +89,17 @@ while header do
           else
             warned = limit.warns(limit, warned, at, first, second, now_us)
           end
+          touched = true
+          repeats = repeats - step
           if allowed then
-            admitted = admitted + 1
+            admitted = admitted + step
           elseif same then
             break  -- the rest will be denied as well, and leave no trace either
           end
+          if may_calm or step > repeats then step = repeats end
+          may_calm = false
+        else
+          step = floor(step / 2)
         end
       end
       size = size + 1
