@@ -31,9 +31,10 @@ def random_check(rng, limit_of_key):
     return Check(entries, repeats=rng.choice([1, 1, 1, 2, 9, 40]))
 
 
-def test_a_batch_decides_as_its_checks_would_one_by_one(script, client):
-    rng = random.Random(vectors.seed_for_test())
-    for _ in range(15):
+def compare(script, client, seed, lives):
+    """Random batches, decided together and, from the same start, one by one."""
+    rng = random.Random(seed)
+    for _ in range(lives):
         client.flushall()
         limits = random_limits(rng)
         limit_of_key = [rng.randrange(5) + 1 for _ in KEYS]
@@ -48,6 +49,10 @@ def test_a_batch_decides_as_its_checks_would_one_by_one(script, client):
             assert list(one_by_one(script, limits, checks, now_us)) == batched.verdicts, (limits, checks)
             assert client.mget(KEYS) == after, (limits, checks)
             now_us += rng.choice([0, 1, 1_000_000, 300_000_000, 4_000_000_000])
+
+
+def test_a_batch_decides_as_its_checks_would_one_by_one(script, client):
+    compare(script, client, vectors.seed_for_test(), 15)
 
 
 def restore(client, values):
