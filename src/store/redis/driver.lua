@@ -1,0 +1,174 @@
+-- The one script that touches keys: reads the counters of many checks, decides the checks in order, writes each
+-- counter once, and answers. README.md describes the call.
+--
+-- Nothing is written before everything is decided, so a call that fails leaves no half of itself behind. What every call
+-- does stands here in one row, without functions: in Redis the script starts from nothing every time, and making
+-- functions is what costs. The rest is made when it is needed.
+
+local call, pack, unpack_bytes, byte = redis.call, struct.pack, struct.unpack, string.byte
+local floor = math.floor
+local KEYS_MAX = 4000  -- of one command; Lua passes at most some 8000 arguments
+
+-- The store's clock decides. Tests may pass another time; keys then expire as if it were now.
+local time = call('TIME')
+local real_now_us = time[1] * 1000000 + time[2]
+local now_us = ARGV[3] and tonumber(ARGV[3]) or real_now_us
+
+-- What the keys hold, as of the check at hand; false for an absent key, and for one of another type.
+local values
+if #KEYS <= KEYS_MAX then
+  values = call('MGET', unpack(KEYS))
+else
+  values = {}
+  for start = 1, #KEYS, KEYS_MAX do
+    local part = call('MGET', unpack(KEYS, start, math.min(start + KEYS_MAX - 1, #KEYS)))
+    for i = 1, #part do values[start + i - 1] = part[i] end
+  end
+end
+
+-- By the index of the key: when a value that has changed is as good as none.
+local fresh_us = {}
+
+local checks = ARGV[2]
+local counter_keys, position = unpack_bytes('>I2', checks)
+local reply, size, records = {now_us}, 1 + counter_keys, {}
+for index = 1, counter_keys do reply[index + 1] = values[index] end
+
+local limits, limit_at = {}, limit_reader(ARGV[1])
+local general  -- for all but the usual; made when first needed
+
+local checks_end = #checks
+local header, repeats, key, limit_index, count_denied, cost, after
+if position <= checks_end then
+  header, repeats, key, limit_index, count_denied, cost, after = unpack_bytes('>BI2I2I2BI4', checks, position)
+end
+while header do
+  local limit = limits[limit_index]
+  if not limit then
+    limit = limit_at(limit_index)
+    limits[limit_index] = limit
+  end
+
+  if header == 1 and not limit.is_log then
+    -- One entry on a bucket or window. Checks on the same counter follow each other if the client has
+    -- put them so, and it is unpacked and packed once for all of them.
+    local at, first, second, warned = 0, 0, 0, false
+    local value = values[key]
+    if value then
+      if #value == 12 and byte(value) % 128 == limit.tag then
+        warned, at, first = unpack_bytes('>BI7I4', value)
+        warned = warned >= 128
+      else
+        general = general or general_checks(now_us, values, fresh_us, limit_at)
+        at, first, second, warned = general.load(key, limit)
+      end
+    end
+
+    local charge, this_key, this_limit, touched = limit.charge, key, limit_index, false
+    -- Within a call a counter only fills up. So several charges that are admitted are as one of their sum, except
+    -- that the first may end a warning.
+    local may_calm = warned
+    repeat
+      -- The same cost `repeats` times. It is admitted the first so many times: as many as possible are tried at once.
+      local admitted = 0
+      if cost == 0 then
+        if limit.capacity > 0 then admitted = repeats end
+        repeats = 0
+      end
+      local step = may_calm and 1 or repeats
+      while repeats > 0 do
+        local allowed, new_at, new_first, new_second =
+          charge(limit, at, first, second, now_us, cost * step, count_denied == 1)
+        if allowed or step == 1 then
+          local same = new_at == at and new_first == first and new_second == second
+          at, first, second = new_at, new_first, new_second
+          -- A full bucket is forgotten, and a leaky bucket's denied cost with it.
+          if at == 0 and first == 0 then second = 0 end
+          if at - now_us < limit.calm_us then
+            warned = false
+          else
+            warned = limit.warns(limit, warned, at, first, second, now_us)
+          end
+          touched = true
+          repeats = repeats - step
+          if allowed then
+            admitted = admitted + step
+          elseif same then
+            break  -- the rest will be denied as well, and leave no trace either
+          end
+          if may_calm or step > repeats then step = repeats end
+          may_calm = false
+        else
+          step = floor(step / 2)
+        end
+      end
+      size = size + 1
+      reply[size] = admitted
+      position = after
+      if position > checks_end then
+        header = nil
+        break
+      end
+      header, repeats, key, limit_index, count_denied, cost, after = unpack_bytes('>BI2I2I2BI4', checks, position)
+    until key ~= this_key or header ~= 1 or limit_index ~= this_limit
+
+    if touched then
+      local tag = limit.tag
+      if warned then tag = tag + 128 end
+      if second > 0 then
+        values[this_key] = pack('>BI7I4I4', tag, at, first, second)
+      elseif at > 0 or first > 0 then
+        values[this_key] = pack('>BI7I4', tag, at, first)
+      else
+        values[this_key] = false
+      end
+      fresh_us[this_key] = limit.fresh_at_us(limit, at, first)
+    end
+  else
+    general = general or general_checks(now_us, values, fresh_us, limit_at)
+    local verdict, record, next_position = general.decide(position, header, repeats)
+    size = size + 1
+    reply[size] = verdict
+    if record ~= nil then records[#records + 1] = record end
+    position, header = next_position, nil
+    if position <= checks_end then
+      header, repeats, key, limit_index, count_denied, cost, after = unpack_bytes('>BI2I2I2BI4', checks, position)
+    end
+  end
+end
+for i = 1, #records do reply[size + i] = records[i] end
+
+-- Write what has changed. Redis keeps the arguments of a script's commands and uses them again by position; the first SET
+-- would store its value in the memory of MGET's second key, twice as large as need be. So it is done twice.
+local once_more = #KEYS > 1
+local texts, to_real_us, real_now_ms = {}, real_now_us - now_us, real_now_us / 1000
+local ceil, frexp = math.ceil, math.frexp
+for index = 1, counter_keys do
+  local value = values[index]
+  if value ~= reply[index + 1] then
+    if not value then
+      call('DEL', KEYS[index])
+    else
+      -- Rounded up by an eighth of the way at most, so that the keys of a batch share few texts, which are
+      -- expensive to make. Being late is harmless: the state itself says that it is as good as new.
+      local moment = ceil((fresh_us[index] + to_real_us) / 1000)
+      local _, exponent = frexp(moment - real_now_ms)
+      if exponent > 4 then
+        local grain = 2 ^ (exponent - 4)
+        moment = ceil(moment / grain) * grain
+      end
+      local text = texts[moment]
+      if not text then
+        text = string.format('%.0f', moment)
+        texts[moment] = text
+      end
+      if once_more then
+        call('SET', KEYS[index], value)
+        once_more = false
+      end
+      call('SET', KEYS[index], value, 'PXAT', text)
+    end
+  end
+end
+if general then general.write_records() end
+return reply

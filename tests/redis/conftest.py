@@ -1,0 +1,69 @@
+"""Real Redis servers for the tests: each its own process, directory and port, stopped by its process id."""
+
+import contextlib
+import socket
+import subprocess
+import time
+
+import pytest
+import redis
+from script import Script
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running_server(folder, *options):
+    port = free_port()
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                                    "--appendonly", "no", "--dir", folder, *options], stdout=log, stderr=log)
+    try:
+        client = redis.Redis(port=port)
+        for _ in range(400):
+            try:
+                client.ping()
+                break
+            except redis.ConnectionError:
+                assert process.poll() is None, (folder / "log").read_text()
+                time.sleep(0.05)
+        yield client
+        client.close()
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    with running_server(tmp_path_factory.mktemp("redis")) as client:
+        yield client
+
+
+@pytest.fixture
+def client(server):
+    server.flushall()
+    return server
+
+
+@pytest.fixture
+def script(client):
+    return Script(client)
+
+
+@pytest.fixture
+def cluster_node(tmp_path):
+    """The only node of a cluster: it insists on declared keys and on one slot per call."""
+    with running_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as client:
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        for _ in range(400):
+            if client.execute_command("CLUSTER INFO")["cluster_state"] == "ok":
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("the cluster is not ready")
+        yield client
