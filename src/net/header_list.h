@@ -27,12 +27,10 @@ class HeaderList {
     const std::size_t bytes = name.size() + value.size() + 2 * kMarkBytes;
     text_.resize_and_overwrite(at + bytes, [&](char* text, std::size_t) {
       char* end = text + at;
-      std::memcpy(end, name.data(), name.size());
-      end += name.size();
+      end += name.copy(end, name.size());
       std::memcpy(end, ": ", kMarkBytes);
       end += kMarkBytes;
-      std::memcpy(end, value.data(), value.size());
-      end += value.size();
+      end += value.copy(end, value.size());
       std::memcpy(end, "\r\n", kMarkBytes);
       return at + bytes;
     });

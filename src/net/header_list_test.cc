@@ -15,7 +15,7 @@ Pairs pairs_of(const HeaderList& headers) {
   return pairs;
 }
 
-TEST(HeaderList, KeepsHeadersInTheirOrderAndEqualNamesApart) {
+TEST(HeaderList, keeps_headers_in_their_order_and_equal_names_apart) {
   HeaderList headers;
   headers.emplace_back("allow", "GET, HEAD");
   headers.emplace_back("x-empty", "");
@@ -26,15 +26,15 @@ TEST(HeaderList, KeepsHeadersInTheirOrderAndEqualNamesApart) {
   EXPECT_EQ(headers[2].value, "POST");
 }
 
-TEST(HeaderList, IsWrittenAsHttp1Lines) {
+TEST(HeaderList, is_written_as_http1_lines) {
   HeaderList headers;
   EXPECT_EQ(headers.http1_lines(), "");
   headers.emplace_back("retry-after", "1");
-  headers.emplace_back("x-empty", "");
+  headers.emplace_back("x-empty", {});
   EXPECT_EQ(headers.http1_lines(), "retry-after: 1\r\nx-empty: \r\n");
 }
 
-TEST(HeaderList, IsEmptyAfterClear) {
+TEST(HeaderList, is_empty_after_clear) {
   HeaderList headers;
   EXPECT_TRUE(headers.empty());
   headers.emplace_back("retry-after", "1");
@@ -46,7 +46,7 @@ TEST(HeaderList, IsEmptyAfterClear) {
   EXPECT_EQ(pairs_of(headers), (Pairs{{"allow", "GET"}}));
 }
 
-TEST(HeaderList, SurvivesGrowthAndMoves) {
+TEST(HeaderList, survives_growth_and_moves) {
   HeaderList headers;
   Pairs expected;
   for (int i = 0; i < 100; ++i) {

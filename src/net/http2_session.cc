@@ -72,8 +72,8 @@ void Http2Session::flush(std::string& out) {
 }
 
 Http2Stream* Http2Session::find_stream(std::int32_t id) {
-  if (receiving_ && receiving_->id == id) return receiving_;
-  return receiving_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
+  if (recent_ && recent_->id == id) return recent_;
+  return recent_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
 }
 
 Http2Stream* Http2Session::open_stream(std::int32_t id) {
@@ -92,7 +92,7 @@ Http2Stream* Http2Session::open_stream(std::int32_t id) {
   if (streams_) streams_->previous = stream;
   streams_ = stream;
   ++open_streams_;
-  receiving_ = stream;
+  recent_ = stream;
   nghttp2_session_set_stream_user_data(session_, id, stream);
   return stream;
 }
@@ -108,7 +108,7 @@ void Http2Session::release(Http2Stream& stream) {
   stream.deferred = nullptr;
   (stream.previous ? stream.previous->next : streams_) = stream.next;
   if (stream.next) stream.next->previous = stream.previous;
-  if (receiving_ == &stream) receiving_ = nullptr;
+  if (recent_ == &stream) recent_ = nullptr;
   if (in_headers_ == &stream) in_headers_ = nullptr;
   --open_streams_;
   drop_body(stream);

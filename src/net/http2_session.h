@@ -84,8 +84,8 @@ class Http2Session final : public Session {
   nghttp2_session* session_ = nullptr;
   const std::function<Application::HttpLater()> defer_http_;
   const std::function<Application::GrpcLater()> defer_grpc_;
-  Http2Stream* current_ = nullptr;    // being handled by the application
-  Http2Stream* receiving_ = nullptr;  // whose frames came last
+  Http2Stream* current_ = nullptr;  // being handled by the application
+  Http2Stream* recent_ = nullptr;   // whose frames came or went last
   Http2Stream* in_headers_ = nullptr;
   Http2Stream* streams_ = nullptr;  // all open ones
   std::size_t open_streams_ = 0;
