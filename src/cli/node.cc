@@ -47,11 +47,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   repository.log = [](bool is_problem, const std::string& sentence) {
     log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
   };
-  auto policies = std::make_unique<FileRepository>(paths, params_, board_, repository);
-  if (!policies->status().loaded)
-    throw CommandError(fmt::format("the policies are not valid, so there is nothing to enforce yet:\n  {}",
-                                   fmt::join(policies->status().problems, "\n  ")));
-  return policies;
+  return std::make_unique<FileRepository>(paths, params_, board_, repository);
 }
 
 doors::DoorOptions Node::door_options(const ServeOptions& options) {
@@ -68,9 +64,8 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
 }
 
 doors::Readiness Node::readiness() const {
-  doors::Readiness readiness{.ready = !draining_, .draining = draining_};
-  if (policies_) readiness.problems = policies_->status().problems;
-  return readiness;
+  const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
+  return {.ready = policies.loaded && !draining_, .draining = draining_, .problems = policies.problems};
 }
 
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
@@ -103,10 +98,9 @@ std::string Node::address() const {
   return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", host_, is_v6 ? "]" : "", server_->port());
 }
 
-void Node::drain() {
+void Node::begin_drain() {
   announce_drain();
   server_->begin_drain();
-  server_->wait();
 }
 
 }  // namespace sluice::cli

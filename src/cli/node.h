@@ -22,7 +22,8 @@ namespace sluice::cli {
 // they stand, each from those above it. Its functions are thread-safe.
 class Node {
  public:
-  // Throws CommandError if it cannot start: a policy document that is not valid, an address that is taken.
+  // Throws CommandError if it cannot start, for example because the address is taken. Policies that are not
+  // valid are no such reason: it serves, says "not ready", and takes them when they are mended.
   explicit Node(const ServeOptions& options);
 
   std::string address() const;  // HOST:PORT it really listens on
@@ -32,8 +33,9 @@ class Node {
 
   // Says "not ready" to load balancers and goes on serving.
   void announce_drain() { draining_ = true; }
-  // Accepts nothing more, lets requests in flight finish, returns when all is done.
-  void drain();
+  // Accepts nothing more and lets requests in flight finish; those that take too long are cut off.
+  void begin_drain();
+  bool is_idle() const { return server_->connection_count() == 0; }
 
  private:
   // What one loop thread owns.

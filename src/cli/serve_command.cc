@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,18 +25,22 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     running.log_level = fresh.log_level;
     if (fresh != running)
       log(LogLevel::kWarning, "some changed settings need a restart; only --log-level is taken over at once");
-  } catch (const CommandError& e) {
+  } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }
 }
 
-// Load balancers get time to see "not ready" before connections are refused; a second signal cuts that short.
+// Load balancers get time to see "not ready" before connections are refused. A second signal cuts either wait
+// short.
 void stop(Node& node, Signals& signals, const ServeOptions& options) {
+  constexpr int kLookEveryMs = 20;
   log(LogLevel::kInfo, "stopping: not ready from now on, requests in flight finish");
   node.announce_drain();
   signals.wait_ms(static_cast<int>(options.drain_notice_ms));
-  node.drain();
-  log(LogLevel::kInfo, "stopped");
+  node.begin_drain();
+  while (!node.is_idle() && !signals.wait_ms(kLookEveryMs)) {
+  }
+  log(LogLevel::kInfo, node.is_idle() ? "stopped" : "stopped, with requests in flight");
 }
 
 int run(const std::vector<std::string>& arguments) {

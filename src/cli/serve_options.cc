@@ -18,6 +18,7 @@ std::string environment_name(std::string flag) {
 
 void apply_entry(CLI::App& command, const std::string& file, const YAML::Node& key, const YAML::Node& value) {
   const std::string where = fmt::format("{}:{}", file, key.Mark().line + 1);
+  if (!key.IsScalar()) throw CommandError(fmt::format("{}: write one `setting: value` per line", where));
   const std::string name = key.as<std::string>();
   CLI::Option* option =
       name == "config" || name == "help" ? nullptr : command.get_option_no_throw("--" + name);

@@ -44,6 +44,7 @@ TEST_F(ServeOptionsTest, WhatIsWrongInTheFileIsNamedWithItsLine) {
                          {"threads: [1]\n", ":1: threads must be a single value"},
                          {"store: floppy\n", "floppy"},
                          {"- a\n", "setting: value"},
+                         {"? [a]\n: b\n", ":1: write one `setting: value` per line"},
                          {"a: [\n", ":2: "}}) {
     try {
       read_serve_options({"--config", config(row.text)});

@@ -177,13 +177,14 @@ GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std:
   context.checks.clear();
   if (auto read = read_batch(WireReader(message), context.checks); !read) return grpc_status(read.error());
   const std::span<const CheckRequest> checks = context.checks.finish();
+  const Limiter::Hold hold(context.limiter);
   for (std::size_t i = 0; i < checks.size(); ++i)
     if (auto valid = context.limiter.validate(checks[i]); !valid)
       return grpc_status(in_batch(i, std::move(valid.error())));
 
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const auto decision = context.limiter.check(checks[i]);
-    // Only a policy that vanished since the validation gets here.
+    // It was valid a moment ago, under the same policies: only a defect of ours gets here.
     if (!decision) return grpc_status(in_batch(i, decision.error()));
     append_wire(reply, WireCursor::kFieldRoom + answer_room(*decision), [&](WireCursor& cursor) {
       char* const result = cursor.begin_message(1);

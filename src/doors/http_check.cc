@@ -24,6 +24,7 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   if (auto read = read_check_batch(request.body, context.scratch, context.checks); !read)
     return write_problem(read.error(), response);
   const std::span<const CheckRequest> checks = context.checks.finish();
+  const Limiter::Hold hold(context.limiter);
   for (std::size_t i = 0; i < checks.size(); ++i)
     if (auto valid = context.limiter.validate(checks[i]); !valid)
       return write_problem(in_batch(i, std::move(valid.error())), response);
@@ -31,7 +32,7 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   response.body.append("{\"results\":[");
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const auto decision = context.limiter.check(checks[i]);
-    // Only a policy that vanished since the validation gets here.
+    // It was valid a moment ago, under the same policies: only a defect of ours gets here.
     if (!decision) return write_problem(in_batch(i, decision.error()), response);
     if (i != 0) response.body.push_back(',');
     append_answer(*decision, response.body);

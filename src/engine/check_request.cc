@@ -77,11 +77,10 @@ std::string_view Dimensions::value_of(const CompiledDimension& dimension) const 
     case DimensionKind::kResource:
       return resource_;
     case DimensionKind::kKey:
-      if (!request_.key.empty()) return request_.key;
-      break;
+      return key();
     case DimensionKind::kUser:
       if (const std::string_view user = in_map("user"); !user.empty()) return user;
-      return request_.key;
+      return key();
     case DimensionKind::kOther:
       break;
   }

@@ -53,6 +53,7 @@ class Dimensions {
       if (dimension.name == name) return dimension.value;
     return {};
   }
+  std::string_view key() const { return request_.key.empty() ? in_map("key") : request_.key; }
   std::string_view resource_in_map() const;
 
   const CheckRequest& request_;

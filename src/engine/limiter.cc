@@ -49,12 +49,7 @@ void Limiter::load_snapshot() {
       parts_.policies.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = parts_.policies.current();
   memo_.valid = false;
-  std::vector<DecisionCounters::PolicyNames> names;
-  for (const CompiledPolicy& policy : snapshot_->policies()) {
-    names.push_back({policy.source.id, {}});
-    for (const CompiledLimit& limit : policy.limits) names.back().limits.push_back(limit.name);
-  }
-  counters_.rebind(std::move(names));
+  counters_.rebind(snapshot_);
 }
 
 void Limiter::match_route(const Dimensions& dimensions) {
@@ -93,7 +88,7 @@ Result<void> Limiter::plan_policy(const CheckRequest& request, const Dimensions&
       if (limit.required)
         return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
                                                  limit.name, policy.source.id, fmt::join(limit.per, ", ")));
-      if (count_skipped) counters_.add_dimension_missing(policy.index, limit.index);
+      if (count_skipped) counters_.add_dimension_missing(policy, limit);
       continue;
     }
     if (plan.size == kLimitsPerCheckMax)
@@ -182,16 +177,16 @@ void Limiter::count(const Applied& enforced, const Decision& decision) {
     const CompiledPolicy* policy = enforced.limits[i].policy;
     if (policy == last) continue;  // the limits of a policy stand side by side
     last = policy;
-    if (decision.degraded) counters_.add(policy->index, DecisionCounters::kFailed);
+    if (decision.degraded) counters_.add(*policy, DecisionCounters::kFailed);
     if (decision.allowed) {
-      counters_.add(policy->index, DecisionCounters::kAllowed);
+      counters_.add(*policy, DecisionCounters::kAllowed);
       if (!decision.degraded)
-        counters_.add(policy->index, DecisionCounters::kUnitsConsumed,
+        counters_.add(*policy, DecisionCounters::kUnitsConsumed,
                       static_cast<std::uint64_t>(plan_[kEnforced].charges[i].cost));
     }
   }
-  if (!decision.allowed) counters_.add(decision.policy->index, DecisionCounters::kDenied);
-  if (enforced.limits.empty()) counters_.add(decision.policy->index, DecisionCounters::kAllowed);
+  if (!decision.allowed) counters_.add(*decision.policy, DecisionCounters::kDenied);
+  if (enforced.limits.empty()) counters_.add(*decision.policy, DecisionCounters::kAllowed);
 }
 
 Result<Decision> Limiter::check(const CheckRequest& request) {
@@ -201,7 +196,7 @@ Result<Decision> Limiter::check(const CheckRequest& request) {
   Decision decision = decide(enforced, now_us);
   const Applied shadow = apply(kShadow, now_us);
   if (shadow.verdict == Verdict::kDenied)
-    counters_.add(tightest_of(shadow.limits, true)->policy->index, DecisionCounters::kShadowDenied);
+    counters_.add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   if (decision.now_us == 0) decision.now_us = now_us;
   add_shadow(shadow, decision);
   count(enforced, decision);
@@ -229,7 +224,9 @@ Result<int> Limiter::reset(const CheckRequest& request) {
   if (auto planned = plan(request, false); !planned) return std::unexpected(std::move(planned.error()));
   std::vector<KeyHash> keys;
   for (const Plan& plan : plan_)
-    for (std::size_t i = 0; i < plan.size; ++i) keys.push_back(plan.charges[i].key);
+    for (std::size_t i = 0; i < plan.size; ++i)
+      if (request.policy_id.empty() || plan.limits[i].policy->source.id == request.policy_id)
+        keys.push_back(plan.charges[i].key);
   const int existed = parts_.store.reset(keys);
   if (existed < 0)
     return std::unexpected(Error{ErrorCode::kUnavailable, "the store does not answer; try again", ""});

@@ -45,10 +45,27 @@ class Limiter {
   // whole.
   Result<void> validate(const CheckRequest& request);
 
+  // While it lives, the Limiter stays with the policies it has: a batch that was found valid is decided by
+  // the same.
+  class Hold {
+   public:
+    explicit Hold(Limiter& limiter) : limiter_(limiter) {
+      limiter_.refresh_snapshot();
+      limiter_.held_ = true;
+    }
+    ~Hold() { limiter_.held_ = false; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Limiter& limiter_;
+  };
+
   // Looks without charging. A request without any limit gets an answer without limits.
   Result<Decision> usage(const CheckRequest& request);
 
-  // Forgets the counters that a check of this request would charge; returns how many there were.
+  // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
+  // only those of that policy. Returns how many there were.
   Result<int> reset(const CheckRequest& request);
 
  private:
@@ -59,7 +76,7 @@ class Limiter {
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, bool count_skipped);
   void refresh_snapshot() {
-    if (parts_.policies.generation() != generation_) [[unlikely]]
+    if (parts_.policies.generation() != generation_ && !held_) [[unlikely]]
       load_snapshot();
   }
   void load_snapshot();
@@ -78,6 +95,7 @@ class Limiter {
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_;
+  bool held_ = false;
 
   // Scratch, reused by every call. Arrays, whose elements are filled in where they stand: that is measurably
   // cheaper than a vector, into which they would be copied.

@@ -235,6 +235,28 @@ TEST_F(LimiterTest, UsageLooksAndResetForgets) {
   EXPECT_EQ(limiter.usage({.key = "u"})->current(), 0);
 }
 
+TEST_F(LimiterTest, ResetOfANamedPolicyLeavesTheCapsAlone) {
+  Policy cap = make_policy("cap", {make_limit({.per = {"tenant"}, .rate = {10, kSecondUs}})});
+  cap.always = true;
+  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})}), cap});
+  check({.tenant = "t", .key = "u", .cost = 5});
+  EXPECT_EQ(limiter.reset({.policy_id = "p", .tenant = "t", .key = "u"}).value(), 1);
+  const auto usage = limiter.usage({.tenant = "t", .key = "u"});
+  EXPECT_EQ(usage->limits[0].current(), 0);
+  EXPECT_EQ(usage->limits[1].current(), 5);
+  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}).value(), 1) << "the cap is left";
+}
+
+TEST_F(LimiterTest, WhileHeldThePoliciesStayTheSame) {
+  publish({make_policy("p", {make_limit({})})});
+  {
+    const Limiter::Hold hold(limiter);
+    publish({});
+    EXPECT_EQ(check({.key = "u"}).reason, Reason::kOk);
+  }
+  EXPECT_EQ(check({.key = "u"}).reason, Reason::kNoPolicy);
+}
+
 TEST_F(LimiterTest, DecisionsAreCountedByPolicy) {
   publish({make_policy("p", {make_limit({.rate = {2, kSecondUs}})})});
   check({.key = "u", .cost = 2});

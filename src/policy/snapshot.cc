@@ -119,6 +119,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
 
   const std::shared_ptr<Snapshot> snapshot(new Snapshot);
   snapshot->policies_.reserve(policies.size());  // by_id looks into the elements
+  std::uint32_t limits_before = 0;
   for (std::size_t i = 0; i < policies.size(); ++i) {
     const auto in_policy = [&](Error error) {
       error.field.insert(0, "policies[" + std::to_string(i) + "].");
@@ -129,6 +130,8 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
     auto compiled = compile_policy(std::move(policies[i]), i, params);
     if (!compiled) return in_policy(std::move(compiled.error()));
 
+    compiled->first_limit = limits_before;
+    limits_before += static_cast<std::uint32_t>(compiled->limits.size());
     const CompiledPolicy& added = snapshot->policies_.emplace_back(std::move(*compiled));
     snapshot->has_rollout_ |= added.has_rollout;
     snapshot->indexes_->by_id.emplace(added.source.id, added.index);

@@ -50,6 +50,7 @@ struct CompiledPolicy {
   std::vector<CompiledTier> tiers;         // sorted by name
   std::shared_ptr<const CostTable> costs;  // null: everything costs 1
   std::uint32_t index = 0;                 // position in the snapshot, for counters
+  std::uint32_t first_limit = 0;           // number of limits of the policies before it, for counters
   bool has_rollout = false;                // source.rollout is not the default
   bool shadow = false;                     // as in source
   bool always = false;                     // as in source

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "policy/snapshot.h"
+
 namespace sluice {
 
 class DecisionTotals;
@@ -18,28 +20,22 @@ class DecisionCounters {
  public:
   enum Field : std::uint8_t { kAllowed, kDenied, kShadowDenied, kFailed, kUnitsConsumed, kFields };
 
-  // A policy of the snapshot in force, as it is called in the metrics.
-  struct PolicyNames {
-    std::string id;
-    std::vector<std::string> limits;
-  };
-
   explicit DecisionCounters(DecisionTotals& totals);  // `totals` must outlive this
   ~DecisionCounters();
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
-  // A new snapshot is in force: from now on `add(i, …)` means policies[i].
-  void rebind(std::vector<PolicyNames> policies);
+  // A new snapshot is in force: from now on its policies are counted. Called between two checks, so it only
+  // sets aside what was counted so far; DecisionTotals adds it up later.
+  void rebind(std::shared_ptr<const Snapshot> snapshot);
 
-  // REQUIRES: policy < policies.size() of the latest rebind().
-  void add(std::uint32_t policy, Field field, std::uint64_t n = 1) {
-    bump(cells_[offsets_[policy] + field], n);
+  // REQUIRES: the policy is of the snapshot of the latest rebind().
+  void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
+    bump(now_.policies[policy.index * kFields + field], n);
   }
-  // A request lacked a dimension, so that limit was skipped. REQUIRES: limit <
-  // policies[policy].limits.size().
-  void add_dimension_missing(std::uint32_t policy, std::uint32_t limit) {
-    bump(cells_[offsets_[policy] + kFields + limit], 1);
+  // A request lacked a dimension, so that limit was skipped.
+  void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {
+    bump(now_.limits[policy.first_limit + limit.index], 1);
   }
   void add_no_policy() { bump(no_policy_, 1); }
 
@@ -51,11 +47,15 @@ class DecisionCounters {
     cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 
+  // What was counted under one snapshot.
+  struct Cells {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::unique_ptr<Cell[]> policies;  // kFields for each policy
+    std::unique_ptr<Cell[]> limits;    // one for each limit
+  };
+
   DecisionTotals& totals_;
-  // These three change only with totals_.mutex_ held. A policy's cells: its fields, then one per limit.
-  std::vector<PolicyNames> policies_;
-  std::vector<std::size_t> offsets_;
-  std::unique_ptr<Cell[]> cells_;
+  Cells now_;  // exchanged only with totals_.mutex_ held
   Cell no_policy_{0};
 };
 
@@ -65,20 +65,23 @@ class DecisionTotals {
   struct PolicySum {
     std::uint64_t fields[DecisionCounters::kFields] = {};
     std::map<std::string, std::uint64_t> dimension_missing;  // by limit; only those above 0
+    OnFailure on_failure = OnFailure::kOpen;                 // of its latest version
   };
   struct Sum {
     std::map<std::string, PolicySum> by_policy;
     std::uint64_t no_policy = 0;
   };
-  Sum sum() const;
+  Sum sum();
 
  private:
   friend class DecisionCounters;
-  static void collect(const DecisionCounters& counters, Sum& into);
+  static void collect(const DecisionCounters::Cells& cells, Sum& into);
+  void collect_retired();  // REQUIRES: mutex_ is held
 
-  mutable std::mutex mutex_;
-  std::vector<const DecisionCounters*> live_;  // guarded by mutex_
-  Sum retired_;                                // guarded by mutex_: threads that ended, snapshots that passed
+  std::mutex mutex_;
+  std::vector<const DecisionCounters*> live_;     // guarded by mutex_
+  std::vector<DecisionCounters::Cells> retired_;  // guarded by mutex_: not yet in past_
+  Sum past_;  // guarded by mutex_: threads that ended, snapshots that passed
 };
 
 }  // namespace sluice

@@ -9,10 +9,16 @@ namespace {
 using PolicySum = DecisionTotals::PolicySum;
 using PolicySums = std::map<std::string, PolicySum>;
 
+std::string_view to_string(OnFailure mode) {
+  constexpr std::string_view kNames[] = {"open", "closed", "local"};
+  return kNames[static_cast<std::size_t>(mode)];
+}
+
 PolicySums bounded(const PolicySums& all) {
   PolicySums out;
   for (const auto& [id, sum] : all) {
     PolicySum& into = out.size() < kMetricPoliciesMax ? out[id] : out["other"];
+    into.on_failure = sum.on_failure;
     for (int field = 0; field < DecisionCounters::kFields; ++field) into.fields[field] += sum.fields[field];
     for (const auto& [limit, n] : sum.dimension_missing) into.dimension_missing[limit] += n;
   }
@@ -36,6 +42,10 @@ void write_policies(PrometheusText& text, const PolicySums& policies) {
     text.family(family.name, "counter", family.help);
     for (const auto& [id, sum] : policies) text.sample({{"policy", id}}, sum.fields[family.field]);
   }
+  text.family("rate_limiter_failed_total", "counter",
+              "Checks decided by the failure rule, without the store.");
+  for (const auto& [id, sum] : policies)
+    text.sample({{"policy", id}, {"mode", to_string(sum.on_failure)}}, sum.fields[DecisionCounters::kFailed]);
   text.family("rate_limiter_dimension_missing_total", "counter",
               "Limits skipped because the request lacked a dimension.");
   for (const auto& [id, sum] : policies)

@@ -21,6 +21,7 @@ TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_denied_total{policy=\"api.read\"} 3\n"));
   EXPECT_THAT(page,
               HasSubstr("rate_limiter_dimension_missing_total{policy=\"api.read\",limit=\"hour\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_failed_total{policy=\"api.read\",mode=\"open\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_no_policy_total 4\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_store_keys 9\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_store_evicted_total{kind=\"idle\"} 1\n"));
