@@ -1,32 +1,53 @@
-// Who goes when a shard is full and there is no memory to be had. Three rules, in this order:
+// Who goes when there is no memory left: for a new counter, when its shard is full, and for a log that grows,
+// in all shards in turn. Three rules, in this order:
 //
 //  1. An idle counter (one that decides as a fresh one would) costs nothing to forget.
 //  2. Of the others, the one that has used the least of its limit: forgetting it gives away the least.
-//  3. A counter that is over its limit goes only when all of the shard are: else a flood of new keys would
-//  set a
-//     denied one free. Then those go that would be free the soonest.
+//  3. A counter that is over its limit goes only when all of the shard are, and then the newest goes: the key
+//     that was new last makes way for the one that is new now. So a flood of keys that are over their limits
+//     at once evicts only itself, whatever its limits are, and those denied before it stay denied.
 //
 // To be cheap, 1 and 2 look at a few counters and move on around the table; only when all of those are over
-// their limits, more of the shard is read, up to the whole.
-#include <algorithm>
-#include <vector>
-
+// their limits, more of the shard is read, up to the whole. When that was in vain, it is not done again for a
+// while.
+//
+// A counter's own memory is a slot, which is of use to a log only once a whole page of them is free. Hence a
+// shard gives a page at a time, and one that is down to its last page gives logs only.
 #include "store/shard.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::uint32_t kWindow = 16;
-// Rule 3 has read the whole shard to know that it may apply. It then frees this part at once, or every
-// insertion would have to read it all again.
-constexpr std::uint32_t kOverLimitPart = 64;
+// After a search of the whole shard in vain, so many times fewer evictions than it has counters go without.
+constexpr std::uint32_t kSearchPart = 64;
 
 }  // namespace
 
-// REQUIRES: some counter is in scope.
-void Shard::evict(Scope scope, std::int64_t now_us) {
-  if (evict_from_window(scope, now_us) || evict_newest(scope, now_us)) return;
-  evict_from_all(scope, now_us);
+// REQUIRES: the shard is not empty.
+void Shard::evict(std::int64_t now_us) {
+  if (evict_within_limit(Scope::kAll, now_us)) return;
+  const bool kept = table_.find(newest_) != nullptr;
+  const std::uint32_t index = kept ? table_.index_of(newest_) : longest_waiting(now_us);
+  evict_at(index, level_of(table_.at(index), now_us));
+}
+
+bool Shard::release_memory(std::int64_t now_us) {
+  const Scope scope = table_.pages() > 1 ? Scope::kAll : Scope::kLogsOnly;
+  const std::uint64_t log_bytes_before = log_bytes_;
+  while (!table_.release_page() && log_bytes_before - log_bytes_ < PagePool::kPageBytes) {
+    if (scope == Scope::kLogsOnly && logs_ <= 1) return log_bytes_ < log_bytes_before;
+    if (!evict_within_limit(scope, now_us)) return log_bytes_ < log_bytes_before;
+  }
+  return true;
+}
+
+void Shard::shed_log(std::int64_t now_us) {
+  for (const KeyHash& key : {grown_before_, grown_last_}) {
+    if (logs_ <= 1 || !budget_->exceeded()) return;
+    const Slot* slot = table_.find(key);
+    if (slot != nullptr && is_log(*slot)) evict_at(table_.index_of(key), level_of(*slot, now_us));
+  }
 }
 
 std::uint32_t Shard::next_index() {
@@ -37,6 +58,12 @@ std::uint32_t Shard::next_index() {
 void Shard::evict_at(std::uint32_t index, const Level& level) {
   ++(level.fresh ? evicted_idle_ : level.over_limit ? evicted_over_limit_ : evicted_in_use_);
   erase_at(index);
+}
+
+// Rules 1 and 2; false when none may go by them.
+bool Shard::evict_within_limit(Scope scope, std::int64_t now_us) {
+  return evict_from_window(scope, now_us) || evict_newest_within_limit(scope, now_us) ||
+         evict_from_all(scope, now_us);
 }
 
 // Rules 1 and 2 among the next few counters; false when none of them may go.
@@ -63,37 +90,49 @@ bool Shard::evict_from_window(Scope scope, std::int64_t now_us) {
 
 // In a shard full of denied keys, the last comer is the likeliest that may go, and it takes no search to
 // find.
-bool Shard::evict_newest(Scope scope, std::int64_t now_us) {
+bool Shard::evict_newest_within_limit(Scope scope, std::int64_t now_us) {
   const Slot* slot = table_.find(newest_);
-  if (slot == nullptr || scope == Scope::kLogsOnly)
-    return false;  // the newest log is the one that wants the memory
+  if (slot == nullptr || !in_scope(scope, *slot)) return false;
   const Level level = level_of(*slot, now_us);
   if (level.over_limit) return false;
   evict_at(table_.index_of(newest_), level);
   return true;
 }
 
-// The first that may go by rules 1 and 2, or else, by rule 3, the part that is free again the soonest.
-void Shard::evict_from_all(Scope scope, std::int64_t now_us) {
-  struct Denied {
-    std::int64_t free_after_us;
-    KeyHash key;
-  };
-  std::vector<Denied> denied;
-  denied.reserve(scope == Scope::kAll ? table_.count() : logs_);
+// The first that may go by rules 1 and 2.
+bool Shard::evict_from_all(Scope scope, std::int64_t now_us) {
+  if (searches_to_skip_ > 0) {
+    --searches_to_skip_;
+    return false;
+  }
   for (std::uint32_t visited = 0; visited < table_.slots(); ++visited) {
     const std::uint32_t index = next_index();
     const Slot& slot = table_.at(index);
     if (slot.empty() || !in_scope(scope, slot)) continue;
     const Level level = level_of(slot, now_us);
-    if (!level.over_limit) return evict_at(index, level);
-    denied.push_back({level.free_after_us, slot.key()});
+    if (level.over_limit) continue;
+    evict_at(index, level);
+    return true;
   }
-  const std::size_t leaving = scope == Scope::kAll ? denied.size() / kOverLimitPart + 1 : 1;
-  const auto last = denied.begin() + static_cast<std::ptrdiff_t>(leaving) - 1;
-  std::ranges::nth_element(denied, last, {}, &Denied::free_after_us);
-  for (std::size_t i = 0; i < leaving; ++i) erase(denied[i].key);
-  evicted_over_limit_ += leaving;
+  searches_to_skip_ = table_.count() / kSearchPart;
+  return false;
+}
+
+// Rule 3 when the newest is gone already: among the next few, the one that is denied for longest, which is
+// the newest of those with equal limits.
+std::uint32_t Shard::longest_waiting(std::int64_t now_us) {
+  std::uint32_t longest = 0;
+  std::int64_t longest_us = -1;
+  for (std::uint32_t seen = 0; seen < kWindow && seen < table_.count();) {
+    const std::uint32_t index = next_index();
+    if (table_.at(index).empty()) continue;
+    ++seen;
+    const std::int64_t free_after_us = level_of(table_.at(index), now_us).free_after_us;
+    if (free_after_us <= longest_us) continue;
+    longest = index;
+    longest_us = free_after_us;
+  }
+  return longest;
 }
 
 Shard::Level Shard::level_of(const Slot& slot, std::int64_t now_us) const {

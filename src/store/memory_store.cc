@@ -18,6 +18,9 @@ constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
 // tend() looks at this many slots, and lets go of the lock between steps.
 constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
 
+// When this many shards had nothing to give, the memory is taken to be full of counters over their limits.
+constexpr int kReliefFailuresMax = 4;
+
 std::uint64_t bytes_max_of(const MemoryStoreOptions& options) {
   return std::max(options.bytes_max, MemoryStoreOptions::kBytesMin);
 }
@@ -81,11 +84,16 @@ Verdict MemoryStore::apply_one(const Charge& charge, ChargeResult& result, std::
   Shard& shard = shard_of(charge.key);
   shard.prefetch(charge.key);
   now_us = clock_.now_us();  // the slot arrives meanwhile
-  const std::lock_guard lock(shard.lock);
-  PendingCharge pending;
-  const bool fits = pending.decide(shard, params_, charge, now_us, result);
-  if (pending.settle(fits, result)) pending.insert();
-  pending.shed_logs();
+  bool fits = false, log_grew = false;
+  {
+    const std::lock_guard lock(shard.lock);
+    PendingCharge pending;
+    fits = pending.decide(shard, params_, charge, now_us, result);
+    if (pending.settle(fits, result)) pending.insert();
+    log_grew = pending.log_grew();
+  }
+  if (log_grew) [[unlikely]]
+    relieve(shard, now_us);
   return fits ? Verdict::kAllowed : Verdict::kDenied;
 }
 
@@ -93,22 +101,40 @@ Verdict MemoryStore::apply_several(std::span<const Charge> charges, std::span<Ch
                                    std::int64_t& now_us) {
   std::array<Shard*, kLimitsPerCheckMax> shards;
   std::array<PendingCharge, kLimitsPerCheckMax> pending;
-  std::array<bool, kLimitsPerCheckMax> is_new;
+  std::array<bool, kLimitsPerCheckMax> is_new, log_grew;
   const std::size_t n = charges.size();
   for (std::size_t i = 0; i < n; ++i) {
     shards[i] = &shard_of(charges[i].key);
     shards[i]->prefetch(charges[i].key);
   }
   now_us = clock_.now_us();
-  const ShardLocks locks({shards.data(), n});
   bool all_fit = true;
+  {
+    const ShardLocks locks({shards.data(), n});
+    for (std::size_t i = 0; i < n; ++i)
+      all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
+    for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
+    for (std::size_t i = 0; i < n; ++i)
+      if (is_new[i]) pending[i].insert();
+    for (std::size_t i = 0; i < n; ++i) log_grew[i] = pending[i].log_grew();
+  }
   for (std::size_t i = 0; i < n; ++i)
-    all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
-  for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
-  for (std::size_t i = 0; i < n; ++i)
-    if (is_new[i]) pending[i].insert();
-  for (std::size_t i = 0; i < n; ++i) pending[i].shed_logs();
+    if (log_grew[i]) relieve(shard_of(charges[i].key), now_us);
   return all_fit ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+// Brings the memory back into the budget after a log of a shard grew. Shards give in turn, each a page's
+// worth, so that most growth finds memory free and a large log does not empty its own shard. REQUIRES: no
+// shard's lock is held.
+void MemoryStore::relieve(Shard& grown, std::int64_t now_us) {
+  for (int failed = 0; failed < kReliefFailuresMax && budget_.exceeded();) {
+    Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
+    const std::lock_guard lock(shard.lock);
+    failed += !shard.release_memory(now_us);
+  }
+  if (!budget_.exceeded()) return;
+  const std::lock_guard lock(grown.lock);
+  grown.shed_log(now_us);
 }
 
 int MemoryStore::reset(std::span<const KeyHash> keys) {

@@ -31,8 +31,9 @@ struct MemoryStoreOptions {
 // order, and so is one step.
 //
 // Memory grows with use up to `bytes_max` and never by much at a time. When it is used up, counters are
-// evicted (see eviction.cc); a counter over its limit is the last to go. Only sliding logs may exceed the
-// budget: each shard keeps at least one of them.
+// evicted (see eviction.cc); a counter over its limit is the last to go. Sliding logs are paid for in the
+// same way, right after the check that made one grow, with memory of all shards in turn. Beyond the budget
+// there is never more than one log per shard, and that only while all else is over its limit.
 class MemoryStore final : public Store {
  public:
   // REQUIRES: clock and params outlive the store. Throws std::bad_alloc.
@@ -49,6 +50,7 @@ class MemoryStore final : public Store {
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
   Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us);
+  void relieve(Shard& grown, std::int64_t now_us);
   Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
 
   const Clock& clock_;
@@ -59,6 +61,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<std::atomic<std::uint32_t>[]> directories_;
   std::unique_ptr<Shard[]> shards_;
   std::atomic<std::uint32_t> tended_ = 0;
+  std::atomic<std::uint32_t> relieved_ = 0;
 };
 
 }  // namespace sluice

@@ -23,11 +23,14 @@ class EvictionTest : public testing::Test {
   KeyHash key(std::string_view kind, std::uint64_t n) const {
     return hash_(std::string(kind) + std::to_string(n));
   }
-  bool charge(const KeyHash& key, ParamsId params, std::int64_t cost) {
+  static bool charge(MemoryStore& store, const KeyHash& key, ParamsId params, std::int64_t cost) {
     const Charge charge{key, params, cost};
     ChargeResult result;
     std::int64_t now_us = 0;
-    return store_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+    return store.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+  }
+  bool charge(const KeyHash& key, ParamsId params, std::int64_t cost) {
+    return charge(store_, key, params, cost);
   }
   void flood(std::string_view kind, std::uint64_t keys, ParamsId params, std::int64_t cost) {
     for (std::uint64_t n = 0; n < keys; ++n) charge(key(kind, n), params, cost);
@@ -92,15 +95,48 @@ TEST_F(EvictionTest, OfKeysInUseThoseThatUsedLittleGo) {
   EXPECT_GT(heavy_left, kKeysThatFit / 8 * 99 / 100);
 }
 
-TEST_F(EvictionTest, OverLimitKeysGoOnlyWhenAllAreAndTheSoonestFreeFirst) {
-  const ParamsId hour = limit(Algorithm::kGcra, 1, kHour), day = limit(Algorithm::kGcra, 1, 24 * kHour);
-  flood("day ", kKeysThatFit / 4, day, 1);
-  EXPECT_EQ(store_.stats().evicted_over_limit, 0u);
-  flood("hour ", 4 * kKeysThatFit, hour, 1);
-  EXPECT_GT(store_.stats().evicted_over_limit, 0u);
-  EXPECT_EQ(store_.stats().evicted_in_use, 0u);
-  for (std::uint64_t n = 0; n < kKeysThatFit / 4; ++n) ASSERT_FALSE(charge(key("day ", n), day, 1)) << n;
-  EXPECT_LE(store_.stats().bytes, kBytesMax);
+TEST_F(EvictionTest, AFloodOfKeysThatExhaustTheirLimitsAtOnceEvictsItself) {
+  struct Row {
+    const char* what;
+    Algorithm denied, flood;
+    std::int64_t denied_period_us, flood_period_us;
+  };
+  const Row rows[] = {
+      {"equal limits", Algorithm::kGcra, Algorithm::kGcra, 24 * kHour, 24 * kHour},
+      {"a flood that is free sooner", Algorithm::kGcra, Algorithm::kGcra, 24 * kHour, kHour},
+      {"a flood that is free later", Algorithm::kGcra, Algorithm::kGcra, kHour, 24 * kHour},
+      {"a flood of logs", Algorithm::kGcra, Algorithm::kSlidingLog, 24 * kHour, 24 * kHour},
+      {"logs are denied", Algorithm::kSlidingLog, Algorithm::kGcra, 24 * kHour, 24 * kHour},
+      {"logs are denied in a flood of logs", Algorithm::kSlidingLog, Algorithm::kSlidingLog, 24 * kHour,
+       24 * kHour},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    MemoryStore store(clock_, params_, {.bytes_max = kBytesMax});
+    const ParamsId denied = limit(row.denied, 5, row.denied_period_us);
+    const ParamsId exhausted = limit(row.flood, 5, row.flood_period_us);
+    for (std::uint64_t n = 0; n < 200; ++n) charge(store, key("denied ", n), denied, 5);
+    for (std::uint64_t n = 0; n < 50'000; ++n) {
+      clock_.advance(1'000);
+      ASSERT_TRUE(charge(store, key("flood ", n), exhausted, 5));
+    }
+    EXPECT_GT(store.stats().evicted_over_limit, 10'000u);
+    EXPECT_LE(store.stats().bytes, kBytesMax);
+    for (std::uint64_t n = 0; n < 200; ++n) EXPECT_FALSE(charge(store, key("denied ", n), denied, 5)) << n;
+  }
+}
+
+TEST_F(EvictionTest, TheNewestKeyIsLimitedAlsoWhenAllOthersAreOverTheirLimits) {
+  for (const Algorithm algorithm : {Algorithm::kGcra, Algorithm::kSlidingLog}) {
+    SCOPED_TRACE(to_string(algorithm));
+    const ParamsId one = limit(algorithm, 1, kHour);
+    flood("full ", 2 * kKeysThatFit, one, 1);
+    for (std::uint64_t n = 0; n < 1'000; ++n) {
+      ASSERT_TRUE(charge(key("new ", n), one, 1)) << n;
+      ASSERT_FALSE(charge(key("new ", n), one, 1)) << n;
+    }
+    clock_.advance(2 * kHour);
+  }
 }
 
 TEST_F(EvictionTest, LogsCountAgainstTheBudget) {
@@ -115,6 +151,37 @@ TEST_F(EvictionTest, LogsCountAgainstTheBudget) {
   }
   EXPECT_LE(bytes_most, kBytesMax);
   EXPECT_GT(store_.stats().evicted_in_use, 1'000u);
+}
+
+TEST_F(EvictionTest, LogsTakeTheMemoryOfCountersThatUsedLess) {
+  const ParamsId thousand = limit(Algorithm::kGcra, 1'000, 24 * kHour);
+  const ParamsId login = limit(Algorithm::kSlidingLog, 5, 24 * kHour);
+  flood("hardly used ", kKeysThatFit, thousand, 1);
+  for (int round = 0; round < 5; ++round) {
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+      clock_.advance(1);
+      ASSERT_TRUE(charge(key("login ", n), login, 1)) << n;
+    }
+    EXPECT_LE(store_.stats().bytes, kBytesMax);
+  }
+  for (std::uint64_t n = 0; n < 2'000; ++n) EXPECT_FALSE(charge(key("login ", n), login, 1)) << n;
+  EXPECT_GT(store_.stats().keys, kKeysThatFit / 4) << "no more go than need be";
+}
+
+TEST_F(EvictionTest, ALargeLogTakesItsMemoryFromAllShards) {
+  const ParamsId thousand = limit(Algorithm::kGcra, 1'000, 24 * kHour),
+                 one = limit(Algorithm::kGcra, 1, kHour);
+  const ParamsId large = limit(Algorithm::kSlidingLog, 4'096, 24 * kHour);
+  flood("denied ", 1'000, one, 1);
+  flood("hardly used ", kKeysThatFit, thousand, 1);
+  for (int i = 0; i < 4'096; ++i) {
+    clock_.advance(1);
+    for (std::uint64_t n = 0; n < 4; ++n) ASSERT_TRUE(charge(key("large ", n), large, 1));
+  }
+  for (std::uint64_t n = 0; n < 4; ++n) EXPECT_FALSE(charge(key("large ", n), large, 1));
+  EXPECT_LE(store_.stats().bytes, kBytesMax);
+  EXPECT_EQ(store_.stats().evicted_over_limit, 0u);
+  for (std::uint64_t n = 0; n < 1'000; ++n) EXPECT_FALSE(charge(key("denied ", n), one, 1)) << n;
 }
 
 TEST_F(EvictionTest, ALogIsKeptAlsoWhenOtherCountersHaveTakenAllMemory) {

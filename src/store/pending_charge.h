@@ -27,10 +27,8 @@ class PendingCharge {
 
   void insert();
 
-  // Afterwards: logs may have grown beyond the budget.
-  void shed_logs() {
-    if (log_) shard_->shed_logs(now_us_);
-  }
+  // Afterwards: a log may have grown beyond the budget.
+  bool log_grew() const { return log_ && shard_->take_log_grew(); }
 
  private:
   bool decide_log(ChargeResult& result);

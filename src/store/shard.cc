@@ -47,12 +47,14 @@ Slot& Shard::insert_slot(const KeyHash& key, std::int64_t now_us) {
 
 void Shard::make_room(std::int64_t now_us) {
   if (table_.grow()) return;
-  while (!table_.has_room()) evict(Scope::kAll, now_us);
+  while (!table_.has_room()) evict(now_us);
 }
 
 void Shard::own_log(Slot& slot, ParamsId params, Log log, bool warned) {
   auto owned = std::make_unique<Log>(std::move(log));
   budget_->take(bytes_of(*owned));
+  log_bytes_ += bytes_of(*owned);
+  note_log_growth(slot.key());
   ++logs_;
   slot.set_log(params, owned.release(), warned);
 }
@@ -60,6 +62,7 @@ void Shard::own_log(Slot& slot, ParamsId params, Log log, bool warned) {
 void Shard::drop_log(Slot& slot) {
   const std::unique_ptr<Log> owned(slot.log());
   budget_->give_back(bytes_of(*owned));
+  log_bytes_ -= bytes_of(*owned);
   --logs_;
 }
 
@@ -67,13 +70,20 @@ Outcome Shard::step_log(Slot& slot, std::int64_t now_us, std::int64_t cost, OnDe
   Log& log = *slot.log();
   const std::uint64_t bytes_before = bytes_of(log);
   const Outcome outcome = step((*params_)[slot.params_id()], log, now_us, cost, on_denial);
-  budget_->take(bytes_of(log));
-  budget_->give_back(bytes_before);
+  const std::uint64_t bytes_after = bytes_of(log);
+  if (bytes_after != bytes_before) {
+    budget_->take(bytes_after);
+    budget_->give_back(bytes_before);
+    log_bytes_ += bytes_after - bytes_before;
+    note_log_growth(slot.key());
+  }
   return outcome;
 }
 
-void Shard::shed_logs(std::int64_t now_us) {
-  while (logs_ > 1 && budget_->exceeded()) evict(Scope::kLogsOnly, now_us);
+void Shard::note_log_growth(const KeyHash& key) {
+  log_grew_ = true;
+  if (key == grown_last_) return;
+  grown_before_ = std::exchange(grown_last_, key);
 }
 
 // A sliding log and the others do not understand each other's state; what they share is the number of units

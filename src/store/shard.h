@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "store/byte_budget.h"
 #include "store/params_table.h"
@@ -45,9 +46,15 @@ class alignas(64) Shard {
 
   // Steps the log of a slot and accounts for its memory.
   Outcome step_log(Slot& slot, std::int64_t now_us, std::int64_t cost, OnDenial on_denial);
-  // Evicts logs while the budget is exceeded, all but one: logs grow in place, so they can only be stopped
-  // afterwards.
-  void shed_logs(std::int64_t now_us);
+
+  // Logs grow in place, so they can only be stopped afterwards, by these three.
+  // Whether a log has taken memory since the last call.
+  bool take_log_grew() { return std::exchange(log_grew_, false); }
+  // Evicts counters within their limits until a page's worth of memory is free; false when too few may go.
+  bool release_memory(std::int64_t now_us);
+  // For when nothing else may go. While the budget is exceeded, evicts the log that grew before the last one,
+  // then that; never the shard's only log.
+  void shed_log(std::int64_t now_us);
 
   bool erase(const KeyHash& key);
 
@@ -72,6 +79,7 @@ class alignas(64) Shard {
   void migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us);
   void make_room(std::int64_t now_us);
   Slot& insert_slot(const KeyHash& key, std::int64_t now_us);
+  void note_log_growth(const KeyHash& key);
   void own_log(Slot& slot, ParamsId params, Log log, bool warned);
   void drop_log(Slot& slot);
   void erase_at(std::uint32_t index);
@@ -81,10 +89,12 @@ class alignas(64) Shard {
   bool is_fresh_slot(const Slot& slot, std::int64_t now_us) const;
 
   // eviction.cc
-  void evict(Scope scope, std::int64_t now_us);
+  void evict(std::int64_t now_us);
+  bool evict_within_limit(Scope scope, std::int64_t now_us);
   bool evict_from_window(Scope scope, std::int64_t now_us);
-  bool evict_newest(Scope scope, std::int64_t now_us);
-  void evict_from_all(Scope scope, std::int64_t now_us);
+  bool evict_newest_within_limit(Scope scope, std::int64_t now_us);
+  bool evict_from_all(Scope scope, std::int64_t now_us);
+  std::uint32_t longest_waiting(std::int64_t now_us);
   void evict_at(std::uint32_t index, const Level& level);
   bool in_scope(Scope scope, const Slot& slot) const { return scope == Scope::kAll || is_log(slot); }
   Level level_of(const Slot& slot, std::int64_t now_us) const;
@@ -93,9 +103,13 @@ class alignas(64) Shard {
   Table table_;
   const ParamsTable* params_ = nullptr;
   ByteBudget* budget_ = nullptr;
-  std::uint32_t cursor_ = 0;  // where expiry and eviction look next
+  std::uint32_t cursor_ = 0;            // where expiry and eviction look next
+  std::uint32_t searches_to_skip_ = 0;  // of the whole shard, since the last one was in vain
   std::uint32_t logs_ = 0;
+  bool log_grew_ = false;
+  std::uint64_t log_bytes_ = 0;
   KeyHash newest_;
+  KeyHash grown_last_, grown_before_;  // logs
   std::uint64_t expired_ = 0;
   std::uint64_t evicted_idle_ = 0;
   std::uint64_t evicted_in_use_ = 0;

@@ -15,7 +15,7 @@ void Table::open(PagePool& pool, std::atomic<std::uint32_t>* directory, std::uin
   directory_[0] = *page;
   pages_ = 1;
   pages_max_ = pages_max;
-  homes_ = slots() - kTailSlots;
+  homes_ = homes_of(1);
 }
 
 Slot* Table::insert(const KeyHash& key) {
@@ -62,20 +62,28 @@ bool Table::grow() {
     directory_[pages].store(*page, std::memory_order_relaxed);
   }
   if (pages == pages_) return false;
-  rebuild(pages, (pages << PagePool::kSlotsPerPageBits) - kTailSlots);
+  rebuild(pages, homes_of(pages));
   return true;
 }
 
 bool Table::shrink() {
   // Only to a load of one half and only from below a third, so that it does not have to grow again at once.
   if (pages_ == 1 || std::uint64_t{count_} * 3 >= slots()) return false;
-  const std::uint32_t pages =
-      std::max((count_ * 2 + PagePool::kSlotsPerPage - 1) >> PagePool::kSlotsPerPageBits, 1u);
+  shrink_to(std::max((count_ * 2 + PagePool::kSlotsPerPage - 1) >> PagePool::kSlotsPerPageBits, 1u));
+  return true;
+}
+
+bool Table::release_page() {
+  if (pages_ == 1 || count_ >= room_of(pages_ - 1)) return false;
+  shrink_to(pages_ - 1);
+  return true;
+}
+
+void Table::shrink_to(std::uint32_t pages) {
   const std::uint32_t pages_before = pages_;
-  rebuild(pages, (pages << PagePool::kSlotsPerPageBits) - kTailSlots);
+  rebuild(pages, homes_of(pages));
   for (std::uint32_t i = pages; i < pages_before; ++i)
     pool_->release(directory_[i].load(std::memory_order_relaxed));
-  return true;
 }
 
 // Lays all slots out anew over `pages` pages and about `homes` homes. The way to do so in place is to push

@@ -45,9 +45,7 @@ class Table {
   }
 
   // False when another key would make searches long: grow() first, or erase.
-  bool has_room() const {
-    return std::uint64_t{count_} * kLoadDenominator < std::uint64_t{homes()} * kLoadNumerator;
-  }
+  bool has_room() const { return count_ < room_of(pages_); }
 
   // Makes a slot for the key; the caller fills it in before anything else is called.
   // REQUIRES: has_room(), the key is not there.
@@ -61,6 +59,8 @@ class Table {
   bool grow();
   // Gives back pages that are not needed any more; true when it did.
   bool shrink();
+  // Gives back a single page as soon as the others have room; true when it did.
+  bool release_page();
 
   // For sweeps: every key is at some index below slots().
   // REQUIRES: index < slots().
@@ -70,6 +70,7 @@ class Table {
   }  // REQUIRES: the key is there
   std::uint32_t slots() const { return pages_ << PagePool::kSlotsPerPageBits; }
   std::uint32_t count() const { return count_; }
+  std::uint32_t pages() const { return pages_; }
 
  private:
   static constexpr std::uint32_t kLoadNumerator = 17, kLoadDenominator = 20;  // 0.85
@@ -80,6 +81,14 @@ class Table {
     Slot* slot;
   };
 
+  // How many homes so many pages have, unless their tail overflowed, and how many keys there is room for. The
+  // room is the same after an overflow: one insertion never costs more than one key its place.
+  static std::uint32_t homes_of(std::uint32_t pages) {
+    return (pages << PagePool::kSlotsPerPageBits) - kTailSlots;
+  }
+  static std::uint32_t room_of(std::uint32_t pages) {
+    return static_cast<std::uint32_t>(std::uint64_t{homes_of(pages)} * kLoadNumerator / kLoadDenominator);
+  }
   std::uint32_t homes() const { return homes_.load(std::memory_order_relaxed); }
   static std::uint32_t home_of(std::uint64_t key_high, std::uint32_t homes) {
     __extension__ using Wide = unsigned __int128;
@@ -107,6 +116,7 @@ class Table {
     return p;
   }
   void rebuild(std::uint32_t pages, std::uint32_t homes);
+  void shrink_to(std::uint32_t pages);
   std::uint32_t pack_at_end(std::uint32_t end);
   std::uint32_t last_index(std::uint32_t first, std::uint32_t end, std::uint32_t homes) const;
 
