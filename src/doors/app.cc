@@ -104,7 +104,7 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
       case Method::kGetUsage:
         return grpc_get_usage(context_, message, reply);
       case Method::kResetKey:
-        return grpc_reset_key(context_, message, reply);
+        return grpc_reset_key(context_, context.peer_address, message, reply);
       case Method::kHealthCheck:
         return health_.check(message, reply);
       case Method::kHealthWatch:

@@ -16,6 +16,20 @@ TEST_F(AppTest, SaysWhatIsNotThere) {
       R"({"type":"about:blank","title":"Not Found","status":404,"detail":"there is nothing at /nothing"})");
 }
 
+TEST_F(AppTest, QuotesAPathAsValidJsonWhateverItsBytes) {
+  struct Row {
+    std::string_view path;
+    std::string_view quoted;
+  };
+  for (const Row& row : {Row{"/a\xff/b", "/a\uFFFD/b"},
+                         {"/caf\u00e9", "/caf\u00e9"},
+                         {"/\xc3", "/\uFFFD"},
+                         {"/\xed\xa0\x80", "/\uFFFD\uFFFD\uFFFD"},
+                         {"/\"\\", "/\\\"\\\\"}})
+    EXPECT_NE(get(row.path).body.find("nothing at " + std::string(row.quoted) + "\"}"), std::string::npos)
+        << get(row.path).body;
+}
+
 TEST_F(AppTest, SaysWhichMethodsAPathTakes) {
   struct Row {
     std::string_view method;

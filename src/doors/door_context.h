@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "doors/address_set.h"
@@ -23,10 +24,13 @@ struct Readiness {
 struct DoorOptions {
   HeaderDialects dialects;
   int deny_status = 429;                                // of /v1/authorize
-  AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* are believed
+  AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
   bool admin_allowed = false;                           // ResetKey; true only for listeners on loopback
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
+  // Takes a sentence about what an operator did, for the record: who, what and why, never a raw key. May be
+  // empty.
+  std::function<void(std::string_view sentence)> audit;
 };
 
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.

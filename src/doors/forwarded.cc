@@ -23,15 +23,15 @@ std::string_view without_port(std::string_view text) {
 
 }  // namespace
 
-std::optional<IpAddress> client_address(std::string_view x_forwarded_for, const AddressSet& trusted) {
-  std::optional<IpAddress> nearest;
+IpAddress client_address(std::string_view x_forwarded_for, const IpAddress& peer, const AddressSet& trusted) {
+  IpAddress nearest = peer;
   std::string_view rest = x_forwarded_for;
   for (bool more = true; more;) {
     const std::size_t comma = rest.rfind(',');
     more = comma != std::string_view::npos;
     const auto address = IpAddress::parse(without_port(trimmed(more ? rest.substr(comma + 1) : rest)));
-    if (!address) return std::nullopt;
-    nearest = address;
+    if (!address) return nearest;
+    nearest = *address;
     if (!trusted.contains(*address)) return nearest;
     rest = rest.substr(0, more ? comma : 0);
   }

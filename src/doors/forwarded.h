@@ -1,16 +1,18 @@
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "doors/address_set.h"
 
 namespace sluice::doors {
 
-// The client's address by an X-Forwarded-For header that came from a trusted proxy: the rightmost address
-// that is not itself a trusted proxy, or the leftmost one if all are. What stands further left could be the
-// client's invention. Ports and brackets are stripped. Nothing if there is no usable address there.
-std::optional<IpAddress> client_address(std::string_view x_forwarded_for, const AddressSet& trusted);
+// The client's address by an X-Forwarded-For header that came from `peer`, a trusted proxy: the rightmost
+// address that is not itself a trusted proxy, or the leftmost one if all are. What stands further left could
+// be the client's invention. Ports and brackets are stripped.
+//
+// At something that is no address, the hop that reported it counts as the client, at worst the peer: if there
+// were no answer, whoever gets garbage into the header would escape every limit per address.
+IpAddress client_address(std::string_view x_forwarded_for, const IpAddress& peer, const AddressSet& trusted);
 
 // "/search" of "/search?q=a#b" or "https://host/search"; still percent-encoded.
 std::string_view path_of_uri(std::string_view uri);

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "doors/check_field.h"
 #include "doors/problem.h"
+#include "doors/text.h"
 #include "net/protobuf_wire.h"
 
 namespace sluice::doors {
@@ -75,7 +76,7 @@ Result<void> read_check_request(WireReader reader, CheckList& out) {
 }
 
 // GetUsageRequest, and ResetKeyRequest with its reason.
-Result<void> read_key_request(WireReader reader, CheckList& out) {
+Result<void> read_key_request(WireReader reader, CheckList& out, std::string_view& reason) {
   CheckRequest& check = out.add();
   while (reader.next()) {
     switch (reader.field()) {
@@ -91,11 +92,16 @@ Result<void> read_key_request(WireReader reader, CheckList& out) {
       case 4:
         check.resource = reader.string();
         break;
+      case 5:
+        reason = reader.string();
+        break;
       default:
         break;
     }
   }
   if (!reader.ok()) return std::unexpected(malformed());
+  if (reason.size() > kKeyBytesMax)
+    return invalid("reason", "reason must have at most " + std::to_string(kKeyBytesMax) + " bytes");
   return {};
 }
 
@@ -161,6 +167,35 @@ void write_usage(const Decision& decision, const LimitStatus& status, WireCursor
   cursor.end_message(usage);
 }
 
+// A field or, if that is empty, the dimension that stands for it.
+std::string_view value_of(const CheckRequest& request, std::string_view field, std::string_view dimension) {
+  const auto found = std::ranges::find(request.dimensions, dimension, &Dimension::name);
+  return field.empty() && found != request.dimensions.end() ? found->value : field;
+}
+
+// `127.0.0.1 reset 2 counters of policy "api.read" because "wrong deploy"`. Leaves out the dimensions, which
+// hold keys.
+std::string reset_sentence(std::string_view peer_address, const CheckRequest& request, int counters,
+                           std::string_view reason) {
+  std::string sentence(peer_address);
+  sentence.append(" reset ")
+      .append(std::to_string(counters))
+      .append(counters == 1 ? " counter" : " counters");
+  if (!request.policy_id.empty()) {
+    sentence.append(" of policy ");
+    append_json_string(sentence, request.policy_id);
+  } else {
+    sentence.append(" of tenant ");
+    append_json_string(sentence, value_of(request, request.tenant, "tenant"));
+    sentence.append(" and resource ");
+    append_json_string(sentence, value_of(request, request.resource, "resource"));
+  }
+  if (reason.empty()) return sentence.append(" without a reason");
+  sentence.append(" because ");
+  append_json_string(sentence, reason);
+  return sentence;
+}
+
 }  // namespace
 
 GrpcStatus grpc_check(DoorContext& context, std::string_view message, std::string& reply) {
@@ -197,7 +232,8 @@ GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std:
 
 GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::string& reply) {
   context.checks.clear();
-  if (auto read = read_key_request(WireReader(message), context.checks); !read)
+  std::string_view unused_reason;
+  if (auto read = read_key_request(WireReader(message), context.checks, unused_reason); !read)
     return grpc_status(read.error());
   const auto usage = context.limiter.usage(context.checks.finish().front());
   if (!usage) return grpc_status(usage.error());
@@ -207,16 +243,20 @@ GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::s
   return {};
 }
 
-GrpcStatus grpc_reset_key(DoorContext& context, std::string_view message, std::string& reply) {
+GrpcStatus grpc_reset_key(DoorContext& context, std::string_view peer_address, std::string_view message,
+                          std::string& reply) {
   if (!context.options.admin_allowed)
     return {net::GrpcCode::kPermissionDenied,
             "ResetKey is for operators; call it on a listener at a loopback address",
             {}};
   context.checks.clear();
-  if (auto read = read_key_request(WireReader(message), context.checks); !read)
+  std::string_view reason;
+  if (auto read = read_key_request(WireReader(message), context.checks, reason); !read)
     return grpc_status(read.error());
-  const auto existed = context.limiter.reset(context.checks.finish().front());
+  const CheckRequest& request = context.checks.finish().front();
+  const auto existed = context.limiter.reset(request);
   if (!existed) return grpc_status(existed.error());
+  if (context.options.audit) context.options.audit(reset_sentence(peer_address, request, *existed, reason));
   net::WireWriter(reply).int32(1, *existed);
   return {};
 }

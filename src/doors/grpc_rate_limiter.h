@@ -13,6 +13,8 @@ namespace sluice::doors {
 net::GrpcStatus grpc_check(DoorContext& context, std::string_view message, std::string& reply);
 net::GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std::string& reply);
 net::GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::string& reply);
-net::GrpcStatus grpc_reset_key(DoorContext& context, std::string_view message, std::string& reply);
+// Tells the audit who reset what and why.
+net::GrpcStatus grpc_reset_key(DoorContext& context, std::string_view peer_address, std::string_view message,
+                               std::string& reply);
 
 }  // namespace sluice::doors

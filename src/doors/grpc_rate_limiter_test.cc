@@ -212,6 +212,26 @@ TEST_F(GrpcRateLimiterTest, ResetForgetsAKey) {
   EXPECT_EQ(fields_of(call("ResetKey", Request{}.encoded(3)).message), "") << "nothing there any more";
 }
 
+TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
+  std::vector<std::string> trace;
+  options.audit = [&](std::string_view sentence) { trace.emplace_back(sentence); };
+  const auto reset = [&](const Request& request, std::string_view reason) {
+    std::string message = request.encoded(3);
+    WireWriter(message).string(5, reason);
+    return call("ResetKey", message).status.code;
+  };
+  call("CheckAndIncrement", Request{}.encoded());
+  reset({}, "wrong deploy\n");
+  reset({.policy_id = "", .tenant_id = "t", .resource = "/r"}, "");
+  reset({.policy_id = "", .dimensions = {{"tenant", "t"}, {"resource", "/r"}, {"key", "secret"}}}, "x");
+  EXPECT_EQ(reset({.policy_id = "nobody"}, ""), GrpcCode::kNotFound);
+  EXPECT_EQ(reset({}, std::string(257, 'r')), GrpcCode::kInvalidArgument);
+  EXPECT_EQ(trace, (std::vector<std::string>{
+                       R"(127.0.0.1 reset 1 counter of policy "api" because "wrong deploy\u000a")",
+                       R"(127.0.0.1 reset 0 counters of tenant "t" and resource "/r" without a reason)",
+                       R"(127.0.0.1 reset 0 counters of tenant "t" and resource "/r" because "x")"}));
+}
+
 TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {
   options.admin_allowed = false;
   call("CheckAndIncrement", Request{.cost = 10}.encoded());

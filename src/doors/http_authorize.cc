@@ -1,6 +1,8 @@
 #include "doors/http_authorize.h"
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include "base/limits.h"
 #include "doors/check_field.h"
@@ -104,15 +106,15 @@ std::string_view name_of_header(std::string_view suffix, std::string& scratch) {
 }
 
 Result<void> read_headers(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
+  std::vector<std::string_view> names;  // that a header stands for, even one which is empty
   for (const net::Header& header : request.headers) {
-    const bool is_ours = header.name.starts_with(kHeaderPrefix) && header.name.size() > kHeaderPrefix.size();
-    const bool is_request_id = header.name == "x-idempotency-key";
-    if ((!is_ours && !is_request_id) || header.value.empty()) continue;
-    const std::string_view name =
-        is_ours ? name_of_header(header.name.substr(kHeaderPrefix.size()), scratch) : "request_id";
+    if (!header.name.starts_with(kHeaderPrefix) || header.name.size() == kHeaderPrefix.size()) continue;
+    const std::string_view name = name_of_header(header.name.substr(kHeaderPrefix.size()), scratch);
+    if (std::ranges::find(names, name) != names.end()) return given_twice(std::string(header.name));
+    names.push_back(name);
     if (!net::is_utf8(header.value))
       return invalid(std::string(header.name), std::string(header.name) + " is not UTF-8");
-    if (check.has(name)) continue;
+    if (header.value.empty() || check.has(name)) continue;
     if (auto put = check.put(name, header.value); !put) return put;
   }
   return {};
@@ -135,9 +137,17 @@ Result<void> put_unless_known(CheckBuilder& check, std::string_view name, std::s
 }
 
 Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
-  std::string_view uri = request.header("x-forwarded-uri");
-  if (uri.empty()) uri = request.header("x-original-uri");
-  if (uri.empty() || check.has("resource")) return {};
+  if (check.has("resource")) return {};
+  std::string_view uri;
+  for (const net::Header& header : request.headers) {
+    if (header.name != "x-forwarded-uri" && header.name != "x-original-uri") continue;
+    if (!uri.empty() && !header.value.empty() && header.value != uri)
+      return invalid("resource",
+                     "X-Forwarded-Uri and X-Original-URI are given more than once and differ; let the proxy "
+                     "clear what it does not set");
+    if (!header.value.empty()) uri = header.value;
+  }
+  if (uri.empty()) return {};
   // Decoded, or "/%73earch" would slip past the limits of "/search".
   const std::size_t start = scratch.size();
   if (!percent_decode(path_of_uri(uri), false, scratch))
@@ -145,13 +155,7 @@ Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& sc
   return check.put("resource", std::string_view(scratch).substr(start));
 }
 
-Result<void> read_forwarded(const net::HttpRequest& request, const AddressSet& trusted, std::string& scratch,
-                            CheckBuilder& check) {
-  const auto peer = IpAddress::parse(request.peer_address);
-  if (!peer || !trusted.contains(*peer))
-    return put_unless_known(check, "ip", peer ? peer->to_string() : std::string());
-  if (const auto client = client_address(joined(request, "x-forwarded-for"), trusted))
-    if (auto put = put_unless_known(check, "ip", client->to_string()); !put) return put;
+Result<void> read_forwarded(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
   if (auto put = put_unless_known(check, "method", request.header("x-forwarded-method")); !put) return put;
   return read_forwarded_uri(request, scratch, check);
 }
@@ -169,8 +173,14 @@ Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
   context.scratch.reserve(scratch_room(request));
   CheckBuilder check(context.checks, context.scratch);
   if (auto read = read_query(request.query, context.scratch, check); !read) return read;
-  if (auto read = read_headers(request, context.scratch, check); !read) return read;
-  return read_forwarded(request, context.options.trusted_proxies, context.scratch, check);
+  const AddressSet& trusted = context.options.trusted_proxies;
+  auto client = IpAddress::parse(request.peer_address);
+  if (client && trusted.contains(*client)) {
+    if (auto read = read_headers(request, context.scratch, check); !read) return read;
+    if (auto read = read_forwarded(request, context.scratch, check); !read) return read;
+    client = client_address(joined(request, "x-forwarded-for"), *client, trusted);
+  }
+  return put_unless_known(check, "ip", client ? client->to_string() : std::string());
 }
 
 }  // namespace

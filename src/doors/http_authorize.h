@@ -8,15 +8,16 @@
 //
 // Where the check comes from, the first source that has a field wins:
 //   1. the query, which the proxy's configuration writes: policy_id, tenant_id, resource, key, tokens,
-//   request_id;
-//      any other name is a dimension
-//   2. headers: X-Sluice-Tenant, -Resource, -Key, -Policy, -Tokens (or -Cost), -Request-Id; any other
-//   X-Sluice-Api-Key
-//      is the dimension api_key
-//   3. from a trusted proxy only: the dimension `ip` by X-Forwarded-For, `method` by X-Forwarded-Method, and
-//   the
-//      resource by the path of X-Forwarded-Uri or X-Original-URI. From anybody else, `ip` is the peer's
-//      address.
+//      request_id; any other name is a dimension
+//   2. from a trusted proxy only, X-Sluice-Tenant, -Resource, -Key, -Policy, -Tokens (or -Cost), -Request-Id;
+//      any other, like X-Sluice-Api-Key, is a dimension: api_key
+//   3. from a trusted proxy only, the dimension `ip` by X-Forwarded-For, `method` by X-Forwarded-Method, and
+//      the resource by the path of X-Forwarded-Uri or X-Original-URI
+//   4. the dimension `ip` by the peer's address
+//
+// Most proxies pass on what headers their client sent. Two headers that mean the same field are therefore
+// refused: one of them may be the client's, and nobody can tell which. X-Idempotency-Key is not read here at
+// all, since it is always the client's.
 namespace sluice::doors {
 
 // 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack

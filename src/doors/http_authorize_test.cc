@@ -115,6 +115,68 @@ TEST_F(HttpAuthorizeTest, ForwardedHeadersCountOnlyFromTrustedProxies) {
   EXPECT_EQ(left_of({{"ip", "10.1.1.1"}}), 9) << "the query wins";
 }
 
+TEST_F(HttpAuthorizeTest, GarbageInTheForwardedHeadersIsNoWayAroundALimitPerAddress) {
+  limit_per({"ip"});
+  authorize("policy_id=p", {{"x-forwarded-for", "unknown"}});
+  authorize("policy_id=p", {{"x-forwarded-for", "203.0.113.9, nonsense"}});
+  authorize("policy_id=p");
+  EXPECT_EQ(left_of({{"ip", "127.0.0.1"}}), 7) << "the proxy stands for the client it does not name";
+}
+
+TEST_F(HttpAuthorizeTest, OurHeadersCountOnlyFromTrustedProxies) {
+  limit_per({"user"});
+  const Headers headers = {{"x-sluice-user", "u1"}, {"x-sluice-cost", "3"}};
+  authorize("policy_id=p", headers, "192.0.2.50");
+  EXPECT_EQ(left_of({{"user", "u1"}}), 10);
+  authorize("policy_id=p&user=u1", headers, "192.0.2.50");
+  EXPECT_EQ(left_of({{"user", "u1"}}), 9) << "at the cost of the policy";
+  authorize("policy_id=p", headers, "127.0.0.1");
+  EXPECT_EQ(left_of({{"user", "u1"}}), 6);
+}
+
+TEST_F(HttpAuthorizeTest, RefusesTwoHeadersForOneField) {
+  struct Row {
+    std::string_view first;
+    std::string_view second;
+  };
+  for (const Row& row : {Row{"x-sluice-key", "x-sluice-key"},
+                         {"x-sluice-user", "x-sluice-user"},
+                         {"x-sluice-tokens", "x-sluice-cost"},
+                         {"x-sluice-tenant", "x-sluice-tenant-id"},
+                         {"x-sluice-api-key", "x-sluice-api_key"}}) {
+    for (const std::string_view first_value : {"1", ""}) {
+      const auto response = authorize("policy_id=api&key=u1", {{row.first, first_value}, {row.second, "2"}});
+      EXPECT_EQ(response.status, 400) << row.second;
+      EXPECT_NE(response.body.find("\"field\":\"" + std::string(row.second) + "\""), std::string::npos)
+          << response.body;
+    }
+  }
+  EXPECT_EQ(left("u1"), 10);
+}
+
+TEST_F(HttpAuthorizeTest, RefusesTwoForwardedUrisThatDiffer) {
+  limit_per({"resource"});
+  const Headers headers = {{"x-forwarded-uri", "/free"}, {"x-original-uri", "/a"}};
+  EXPECT_EQ(authorize("policy_id=p", headers).status, 400);
+  EXPECT_EQ(authorize("policy_id=p", {{"x-forwarded-uri", "/free"}, {"x-forwarded-uri", "/a"}}).status, 400);
+  EXPECT_EQ(authorize("policy_id=p", {{"x-forwarded-uri", "/a"}, {"x-original-uri", "/a"}}).status, 200);
+  EXPECT_EQ(authorize("policy_id=p&resource=/a", headers).status, 200) << "the query wins";
+  EXPECT_EQ(left_of({{"resource", "/a"}}), 8);
+}
+
+TEST_F(HttpAuthorizeTest, TheClientsIdempotencyKeyIsNotRead) {
+  const std::string too_long(kRequestIdBytesMax + 1, 'x');
+  EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-idempotency-key", too_long}}).status, 200);
+  EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-sluice-request-id", too_long}}).status, 400);
+}
+
+TEST_F(HttpAuthorizeTest, SaysWhyWhatIsDeniedForeverIs) {
+  EXPECT_NE(authorize("policy_id=api&key=u1&tokens=11").body.find("larger than the limit will ever allow"),
+            std::string::npos);
+  publish({make_policy("api", {make_limit({.rate = {0, kSecondUs}})})});
+  EXPECT_NE(authorize("policy_id=api&key=u1").body.find("this limit allows nothing"), std::string::npos);
+}
+
 TEST_F(HttpAuthorizeTest, SeveralForwardedForLinesAreOneList) {
   limit_per({"ip"});
   authorize("policy_id=p", {{"x-forwarded-for", "203.0.113.9"}, {"x-forwarded-for", "127.0.0.2"}});

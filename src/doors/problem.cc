@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "doors/rate_limit_headers.h"
 #include "doors/text.h"
+#include "net/protobuf_wire.h"
 
 namespace sluice::doors {
 namespace {
@@ -72,6 +74,24 @@ void append_member(std::string& body, std::string_view name, std::string_view va
   append_json_string(body, value);
 }
 
+std::string_view why_denied(const Decision& decision) {
+  if (decision.reason != Reason::kTooLarge) return "the limit is used up; try again later";
+  return decision.limit() == 0 ? "this limit allows nothing"
+                               : "this request is larger than the limit will ever allow";
+}
+
+// The text, with U+FFFD for each byte that belongs to no UTF-8 character: JSON has no other bytes.
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t size = 1;
+    while (size <= 4 && !net::is_utf8(text.substr(at, size))) ++size;
+    out.append(size <= 4 ? text.substr(at, size) : "\xef\xbf\xbd");
+    at += size <= 4 ? size : 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 void write_problem(const Error& error, net::HttpResponse& response) {
@@ -84,7 +104,7 @@ void write_problem(const Error& error, net::HttpResponse& response) {
 }
 
 void write_problem(int status, std::string_view detail, net::HttpResponse& response) {
-  begin_problem("about:blank", title_of(status), status, detail, response);
+  begin_problem("about:blank", title_of(status), status, as_utf8(detail), response);
   response.body.push_back('}');
 }
 
@@ -95,10 +115,7 @@ void write_denial(int status, const Decision& decision, net::HttpResponse& respo
                   response);
   } else {
     begin_problem("https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota Exceeded", status,
-                  decision.reason == Reason::kTooLarge
-                      ? "this request is larger than the limit will ever allow"
-                      : "the limit is used up; try again later",
-                  response);
+                  why_denied(decision), response);
   }
   std::string& body = response.body;
   body.append(",\"violated-policies\":[");
@@ -107,7 +124,9 @@ void write_denial(int status, const Decision& decision, net::HttpResponse& respo
     if (status_of_limit.result.outcome.allowed) continue;
     if (!first) body.push_back(',');
     first = false;
-    append_json_string(body, status_of_limit.limit->name);
+    std::string name(qualifier(decision, status_of_limit));
+    if (!name.empty()) name.push_back('.');
+    append_json_string(body, name.append(status_of_limit.limit->name));
   }
   body.push_back(']');
   if (decision.policy) append_member(body, "policy_id", decision.policy->source.id);

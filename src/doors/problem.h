@@ -17,7 +17,7 @@ namespace sluice::doors {
 // An error of the engine or of the request's translation. kUnavailable also gets a Retry-After.
 void write_problem(const Error& error, net::HttpResponse& response);
 
-// An error of HTTP itself: 404, 405, …
+// An error of HTTP itself: 404, 405, … The detail may quote any bytes of the request.
 void write_problem(int status, std::string_view detail, net::HttpResponse& response);
 
 // A denial, for doors that answer it as an error. Names the limits that had no room; a decision that was made

@@ -27,9 +27,8 @@ void add_number(net::HttpResponse& response, std::string_view name, std::int64_t
 }
 
 // Bytes that a structured string can't hold are percent-encoded; names are ASCII nearly always.
-void structured_string(TextCursor& out, std::string_view text) {
+void structured_characters(TextCursor& out, std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
-  out.character('"');
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte > 0x7e) {
@@ -41,9 +40,19 @@ void structured_string(TextCursor& out, std::string_view text) {
     if (c == '"' || c == '\\') out.character('\\');
     out.character(c);
   }
+}
+
+// "burst" or "api.read.burst", with its quotes.
+void structured_name(TextCursor& out, std::string_view policy, std::string_view limit) {
+  out.character('"');
+  structured_characters(out, policy);
+  if (!policy.empty()) out.character('.');
+  structured_characters(out, limit);
   out.character('"');
 }
-constexpr std::size_t structured_string_room(std::string_view text) { return 3 * text.size() + 2; }
+constexpr std::size_t structured_name_room(std::string_view policy, std::string_view limit) {
+  return 3 * (policy.size() + limit.size()) + 3;
+}
 
 void structured_integer(TextCursor& out, std::int64_t value) {
   out.number(std::clamp<std::int64_t>(value, 0, kStructuredIntegerMax));
@@ -73,18 +82,20 @@ std::int64_t more_quota_after_s(const Decision& decision) {
     return outcome.retry_after_us == kNever ? -1
                                             : std::max<std::int64_t>(seconds_up(outcome.retry_after_us), 1);
   if (outcome.remaining >= numbers.capacity) return -1;
-  const std::int64_t wait_us = numbers.is_bucket() ? std::min(outcome.reset_after_us, numbers.interval_us + 1)
-                                                   : outcome.reset_after_us;
+  const std::int64_t interval_up_us = numbers.interval_us + (numbers.interval_remainder != 0 ? 1 : 0);
+  const std::int64_t wait_us =
+      numbers.is_bucket() ? std::min(outcome.reset_after_us, interval_up_us) : outcome.reset_after_us;
   return std::max<std::int64_t>(seconds_up(wait_us), 1);
 }
 
 void append_policies(const Decision& decision, std::string& out) {
   for (const LimitStatus& status : decision.limits) {
+    const std::string_view policy = qualifier(decision, status);
     const std::string_view name = status.limit->name;
-    append_text(out, structured_string_room(name) + kNumbersRoom, [&](TextCursor& text) {
+    append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
       if (&status != decision.limits.data()) text.character(',');
       const QuotaWindow numbers = quota_window(status.limit->numbers);
-      structured_string(text, name);
+      structured_name(text, policy, name);
       text.literal(";q=");
       structured_integer(text, numbers.quota);
       text.literal(";w=");
@@ -94,9 +105,10 @@ void append_policies(const Decision& decision, std::string& out) {
 }
 
 void append_remaining(const Decision& decision, std::string& out) {
+  const std::string_view policy = qualifier(decision, *decision.tightest);
   const std::string_view name = decision.tightest->limit->name;
-  append_text(out, structured_string_room(name) + kNumbersRoom, [&](TextCursor& text) {
-    structured_string(text, name);
+  append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
+    structured_name(text, policy, name);
     text.literal(";r=");
     structured_integer(text, decision.remaining());
     if (const std::int64_t after_s = more_quota_after_s(decision); after_s >= 0) {
@@ -113,7 +125,7 @@ std::int64_t reset_after_s(const Decision& decision) {
 }  // namespace
 
 Result<HeaderDialects> HeaderDialects::parse(std::string_view text) {
-  HeaderDialects dialects{.ietf = false, .triple = false, .x = X::kNone};
+  HeaderDialects dialects = none();
   if (text == "none") return dialects;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -134,9 +146,17 @@ Result<HeaderDialects> HeaderDialects::parse(std::string_view text) {
   return dialects;
 }
 
+std::string_view qualifier(const Decision& decision, const LimitStatus& status) {
+  const auto is_namesake = [&](const LimitStatus& other) {
+    return other.policy != status.policy && other.limit->name == status.limit->name;
+  };
+  if (std::ranges::none_of(decision.limits, is_namesake)) return {};
+  return status.policy->source.id;
+}
+
 std::int64_t jittered_retry_after_s(std::int64_t retry_after_us, std::uint64_t random) {
   assert(retry_after_us >= 0);
-  const auto span = static_cast<std::uint64_t>(retry_after_us) + 1;
+  const auto span = static_cast<std::uint64_t>(std::min(retry_after_us, kRetryJitterUsMax)) + 1;
   const auto extra_us = static_cast<std::int64_t>(random % span);
   return std::max<std::int64_t>(seconds_up(retry_after_us + extra_us), 1);
 }
@@ -177,8 +197,6 @@ void RateLimitHeaders::add_x(const Decision& decision, net::HttpResponse& respon
     value_.append(dimension);
   }
   response.headers.emplace_back("x-ratelimit-scope", value_);
-  if (decision.pressure() != Pressure::kNormal)
-    response.headers.emplace_back("x-ratelimit-state", to_string(decision.pressure()));
 }
 
 void RateLimitHeaders::add(const Decision& decision, net::HttpResponse& response) {
@@ -186,6 +204,8 @@ void RateLimitHeaders::add(const Decision& decision, net::HttpResponse& response
   if (dialects_.x != HeaderDialects::X::kNone) add_x(decision, response);
   if (dialects_.ietf) add_ietf(decision, response);
   if (dialects_.triple) add_triple(decision, response);
+  if (decision.pressure() != Pressure::kNormal && dialects_ != HeaderDialects::none())
+    response.headers.emplace_back("x-ratelimit-state", to_string(decision.pressure()));
   if (const std::int64_t wait_us = decision.tightest->result.outcome.retry_after_us;
       !decision.allowed && wait_us != kNever)
     add_number(response, "retry-after", jittered_retry_after_s(wait_us, next_random()));

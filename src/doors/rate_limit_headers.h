@@ -22,7 +22,9 @@ struct HeaderDialects {
   bool triple = false;
   enum class X : std::uint8_t { kNone, kEpoch, kDelta } x = X::kEpoch;
 
-  // "ietf,x-epoch"; "none" for no headers at all. x-epoch and x-delta exclude each other.
+  static constexpr HeaderDialects none() { return {.ietf = false, .triple = false, .x = X::kNone}; }
+
+  // "ietf,x-epoch"; "none" for none of them. x-epoch and x-delta exclude each other.
   static Result<HeaderDialects> parse(std::string_view text);
   friend bool operator==(const HeaderDialects&, const HeaderDialects&) = default;
 };
@@ -33,8 +35,9 @@ class RateLimitHeaders {
   // `seed` feeds the jitter of Retry-After.
   RateLimitHeaders(HeaderDialects dialects, std::uint64_t seed) : dialects_(dialects), random_(seed) {}
 
-  // Also adds `Retry-After` if the check was denied and may succeed later, and `X-RateLimit-State` if the
-  // limit is nearly used up. Adds nothing when no limit applied.
+  // Also adds `X-RateLimit-State` if the limit is nearly used up and any dialect is chosen, and
+  // `Retry-After`, which belongs to no dialect, if the check was denied and may succeed later. Adds nothing
+  // when no limit applied.
   void add(const Decision& decision, net::HttpResponse& response);
 
  private:
@@ -48,9 +51,16 @@ class RateLimitHeaders {
   std::string value_;  // the value being written
 };
 
-// How long to tell a denied client to wait, in whole seconds, at least 1: the exact wait plus a random share
-// of up to once more of it, so that those who were denied together don't come back together. Never earlier
-// than the exact wait. REQUIRES: retry_after_us >= 0.
+// What tells a limit from its namesakes: headers and problems call it "burst" or, if a limit of another
+// policy that applied has that name too, "api.read.burst". Returns "api.read", or nothing if it has no
+// namesake.
+std::string_view qualifier(const Decision& decision, const LimitStatus& status);
+
+// How long to tell a denied client to wait, in whole seconds, at least 1: the exact wait plus a random time,
+// so that those who were denied together don't come back together. It is at most once more the wait and at
+// most kRetryJitterUsMax, which spreads a crowd well enough. Never earlier than the exact wait.
+// REQUIRES: retry_after_us >= 0.
+inline constexpr std::int64_t kRetryJitterUsMax = 10'000'000;
 std::int64_t jittered_retry_after_s(std::int64_t retry_after_us, std::uint64_t random);
 
 }  // namespace sluice::doors

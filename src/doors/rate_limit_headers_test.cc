@@ -30,8 +30,11 @@ TEST(RetryAfter, IsRoundedUpAndSpreadUpwards) {
                          {1'000'001, 0, 2},
                          {1'000'000, 1'000'000, 2},
                          {60'000'000, 0, 60},
-                         {60'000'000, 60'000'000, 120},
-                         {60'000'000, 60'000'001, 60}})
+                         {5'000'000, 5'000'000, 10},
+                         {5'000'000, 5'000'001, 5},
+                         {60'000'000, 10'000'000, 70},
+                         {60'000'000, 10'000'001, 60},
+                         {43'200'000'000, 10'000'000, 43'210}})
     EXPECT_EQ(jittered_retry_after_s(row.wait_us, row.random), row.seconds)
         << row.wait_us << " " << row.random;
 }
@@ -90,8 +93,9 @@ TEST_F(RateLimitHeadersTest, WarnBeforeTheEndAndSayWhenToReturn) {
             "x-ratelimit-policy: api.read\nx-ratelimit-scope: \nx-ratelimit-state: warning\n");
   // Two units are there after 10 s: Retry-After is 10 to 20 s, never before `t`.
   const std::string denied = headers_of(limits(), 2, "ietf");
-  EXPECT_TRUE(denied.starts_with(
-      "ratelimit-policy: \"burst\";q=10;w=100\nratelimit: \"burst\";r=1;t=10\nretry-after: "))
+  EXPECT_TRUE(
+      denied.starts_with("ratelimit-policy: \"burst\";q=10;w=100\nratelimit: \"burst\";r=1;t=10\n"
+                         "x-ratelimit-state: throttled\nretry-after: "))
       << denied;
   const int retry_after = std::stoi(denied.substr(denied.rfind(' ')));
   EXPECT_GE(retry_after, 10);
@@ -115,6 +119,35 @@ TEST_F(RateLimitHeadersTest, QuotaOverWindowIsTheRateWhateverTheBurst) {
     EXPECT_NE(headers.find("\"burst\";" + std::string(row.policy) + "\n"), std::string::npos)
         << headers << row.policy;
   }
+}
+
+TEST_F(RateLimitHeadersTest, TheWarningComesInEveryDialectAndRetryAfterEvenWithoutAny) {
+  const auto limits = [] { return std::vector{make_limit({.per = {}})}; };
+  for (const std::string_view dialect : {"ietf", "triple", "x-epoch", "x-delta"}) {
+    clock.advance(kSecondUs);
+    EXPECT_NE(headers_of(limits(), 9, dialect).find("x-ratelimit-state: warning\n"), std::string::npos)
+        << dialect;
+  }
+  EXPECT_EQ(headers_of(limits(), 0, "none"), "") << "not even a warning";
+  EXPECT_EQ(headers_of(limits(), 5, "none"), "retry-after: 1\n");
+}
+
+TEST_F(RateLimitHeadersTest, TheNextUnitOfAWholeIntervalIsThatFarAway) {
+  const std::string headers = headers_of({make_limit({.rate = {2, 86'400 * kSecondUs}})}, 1, "ietf");
+  EXPECT_NE(headers.find("ratelimit: \"burst\";r=1;t=43200\n"), std::string::npos) << headers;
+}
+
+TEST_F(RateLimitHeadersTest, NamesakesAreToldApartByTheirPolicies) {
+  auto cap = make_policy("cap", {make_limit({.per = {}, .rate = {50, kSecondUs}}),
+                                 make_limit({.name = "day", .per = {}, .rate = {60, kSecondUs}})});
+  cap.always = true;
+  publish({make_policy("api.read", {make_limit({})}), cap});
+  const auto response = get("/v1/authorize", "policy_id=api.read&key=u1&tokens=10");
+  EXPECT_EQ(header(response, "ratelimit-policy"),
+            R"("api.read.burst";q=10;w=1,"cap.burst";q=50;w=1,"day";q=60;w=1)");
+  EXPECT_EQ(header(response, "ratelimit"), R"("api.read.burst";r=0;t=1)");
+  const auto denied = get("/v1/authorize", "policy_id=api.read&key=u1&tokens=10");
+  EXPECT_NE(denied.body.find(R"("violated-policies":["api.read.burst"])"), std::string::npos) << denied.body;
 }
 
 TEST_F(RateLimitHeadersTest, NamesAreStructuredStrings) {

@@ -71,6 +71,33 @@ def test_nobody_else_may_forward(server, http):
     assert answers == [200, 200, 429], "the peer itself is the client"
 
 
+def test_our_headers_count_only_from_a_trusted_proxy(server, http):
+    client = http(server(POLICIES, args=["--trusted-proxies", "192.0.2.0/24"]))
+    answers = [client.get("/v1/authorize?policy_id=api&user=u", {"X-Sluice-Cost": "0"}).status for _ in range(3)]
+    assert answers == [200, 200, 429], "a client cannot choose its cost"
+    stranger = client.get("/v1/authorize?policy_id=api", {"X-Sluice-User": "u"})
+    assert stranger.json["reason"] == "no_limit", "nor whose limit it uses up"
+
+
+@pytest.mark.parametrize("first, second", [("X-Sluice-User", "x-sluice-user"), ("X-Sluice-Api-Key", "X-Sluice-Api_Key"),
+                                           ("X-Sluice-Tokens", "X-Sluice-Cost")])
+def test_a_header_beside_the_proxys_own_is_refused(client, first, second):
+    answer = client.get("/v1/authorize?policy_id=api&user=u", {first: "1", second: "2"})
+    assert answer.status == 400
+    assert answer.json["field"] == second.lower()
+
+
+@pytest.mark.parametrize("forwarded_for", ["unknown", "203.0.113.9, nonsense", "203.0.113.9,"])
+def test_garbage_does_not_escape_a_limit_per_address(client, forwarded_for):
+    path = "/v1/authorize?policy_id=web"
+    assert statuses(client, 3, path, {"X-Forwarded-For": forwarded_for}) == [200, 200, 429]
+
+
+def test_two_forwarded_paths_that_differ_are_refused(client):
+    answer = client.get("/v1/authorize", {"X-Forwarded-Uri": "/other", "X-Original-URI": "/search"})
+    assert (answer.status, answer.json["field"]) == (400, "resource")
+
+
 @pytest.mark.parametrize("header", ["X-Forwarded-Uri", "X-Original-URI"])
 def test_the_forwarded_path_is_the_resource(client, header):
     assert statuses(client, 2, "/v1/authorize", {header: "/search?q=a"}) == [200, 200]

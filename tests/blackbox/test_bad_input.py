@@ -104,6 +104,13 @@ def test_a_body_over_one_mebibyte(client, running, http):
     assert left(client) == 10
 
 
+@pytest.mark.parametrize("path", [b"/a\xff", b"/caf\xc3", b'/"\\'])
+def test_a_path_of_any_bytes_is_answered_in_json(running, client, raw, path):
+    status, _, body = raw(running).send(b"GET " + path + b" HTTP/1.1\r\nHost: a\r\n\r\n").read_answer()
+    assert status == 404
+    assert json.loads(body.decode())["detail"].startswith("there is nothing at /")
+
+
 BAD_CALLS = {
     "cost negative": (dict(policy_id="p", dimensions={"key": "k"}, cost=-1), "INVALID_ARGUMENT", "cost"),
     "cost too large": (dict(policy_id="p", dimensions={"key": "k"}, cost=10**9 + 1), "INVALID_ARGUMENT", "cost"),
@@ -114,6 +121,13 @@ BAD_CALLS = {
     "unknown policy": (dict(policy_id="nobody"), "NOT_FOUND", "policy_id"),
     "required": (dict(policy_id="strict"), "INVALID_ARGUMENT", "dimensions"),
 }
+
+
+def test_the_reason_of_a_reset_is_bounded(running, grpc_stub):
+    with pytest.raises(grpc.RpcError) as error:
+        grpc_stub(running).ResetKey(policy_id="p", dimensions={"key": "k"}, reason="r" * 257)
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert error.value.details().startswith("reason: ")
 
 
 @pytest.mark.parametrize("name", BAD_CALLS)
