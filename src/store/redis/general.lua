@@ -1,0 +1,178 @@
+-- Checks that are more than a cost on one bucket or window: several entries, a log, a request id, an explanation.
+-- All entries are decided first, then, when it is known whether all had room, settled.
+
+local REQUEST_ID, EXPLAIN = 64, 128  -- flags of a check
+local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
+
+-- Returns load(key, limit)                     see counters.lua
+--         decide(position, header, repeats)    →  verdict, record or nil (false: a conflict has none), where it ends
+--         write_records()                      the decisions to be repeated for their request ids
+local function general_checks(now_us, values, fresh_us, limit_at)
+  local checks = ARGV[2]
+  local LEAKY_BUCKET, RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 2, 16, 22
+  local load, load_log = counter_reader(now_us, values, limit_at)
+  local log_codec
+  local new_records = {}
+
+  -- The entries of the check at hand.
+  local entries = {}
+
+  local function read_entries(position, count)
+    for i = 1, count do
+      local key, limit_index, count_denied, cost
+      key, limit_index, count_denied, cost, position = struct.unpack('>I2I2BI4', checks, position)
+      local limit = limit_at(limit_index)
+      local entry = {key = key, limit = limit, cost = cost, count_denied = count_denied == 1}
+      if limit.is_log then
+        entry.log, entry.warned, entry.changed = load_log(key, limit)
+        entry.second, entry.new_second = 0, 0
+      else
+        entry.at, entry.first, entry.second, entry.warned = load(key, limit)
+      end
+      entries[i] = entry
+    end
+    return position
+  end
+
+  local function decide_entry(entry)
+    local limit = entry.limit
+    entry.warned_before = entry.warned
+    if entry.log then
+      local changed
+      entry.fits, changed = limit.steps.fits(limit, entry.log, now_us, entry.cost)
+      entry.changed = entry.changed or changed
+    else
+      entry.fits, entry.new_at, entry.new_first, entry.new_second =
+        limit.charge(limit, entry.at, entry.first, entry.second, now_us, entry.cost, entry.count_denied)
+    end
+    return entry.fits
+  end
+
+  local function settle_log(entry, charged)
+    local limit, log = entry.limit, entry.log
+    if charged then
+      limit.charge(limit, log, now_us, entry.cost, entry.count_denied)
+      entry.changed = true
+    end
+    if limit.capacity == 0 then return end
+    local above = entry.warned and limit.calm_at_most or limit.warns_above
+    local warned = limit.steps.units_used(limit, log, now_us) > above
+    entry.changed = entry.changed or warned ~= entry.warned
+    entry.warned = warned
+  end
+
+  local function settle_entry(entry, all_fit)
+    if entry.cost == 0 then return end
+    local charged = all_fit or entry.count_denied
+    if entry.log then return settle_log(entry, charged) end
+    if entry.fits and not charged then return end  -- it had room, another had not
+    entry.at, entry.first, entry.second = entry.new_at, entry.new_first, entry.new_second
+    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- as in driver.lua
+    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+  end
+
+  local function keep_log(entry, tag)
+    local log = entry.log
+    if not entry.changed then return values[entry.key] end
+    if #log == 0 then return false end
+    log_codec = log_codec or log_values()
+    fresh_us[entry.key] = log[#log - 1] + entry.limit.period_us
+    return log_codec.pack(tag, log)
+  end
+
+  local function keep_counter(entry, tag)
+    local at, first, second = entry.at, entry.first, entry.second
+    if at == 0 and first == 0 and second == 0 then return false end
+    fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first)
+    if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
+    return struct.pack('>BI7I4', tag, at, first)
+  end
+
+  -- Returns how often all entries had room: the first so many times.
+  local function charge_entries(count, repeats)
+    local admitted, leaves_trace = 0, false
+    for i = 1, count do
+      leaves_trace = leaves_trace or entries[i].count_denied or entries[i].limit.algorithm == LEAKY_BUCKET
+    end
+    for _ = 1, repeats do
+      local all_fit = true
+      for i = 1, count do
+        if not decide_entry(entries[i]) then all_fit = false end
+      end
+      for i = 1, count do settle_entry(entries[i], all_fit) end
+      if all_fit then
+        admitted = admitted + 1
+      elseif not leaves_trace then
+        break
+      end
+    end
+    for i = 1, count do
+      local entry = entries[i]
+      local tag = entry.limit.tag + (entry.warned and 128 or 0)
+      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
+    end
+    return admitted
+  end
+
+  -- What became of an entry, in 22 bytes.
+  local function explain_entry(entry, all_fit)
+    local limit, cost, allowed, denied_cost = entry.limit, entry.cost, entry.fits, entry.new_second
+    if allowed and not (all_fit or entry.count_denied) then  -- another had no room: its unchanged level
+      cost, denied_cost = 0, entry.second
+    end
+    if limit.algorithm ~= LEAKY_BUCKET then denied_cost = 0 end
+    local remaining, retry_after_us, reset_after_us
+    if entry.log then
+      remaining, retry_after_us, reset_after_us = limit.steps.explain(limit, entry.log, now_us, cost, allowed)
+    else
+      remaining, retry_after_us, reset_after_us =
+        limit.steps.explain(limit, entry.at, entry.first, entry.second, now_us, cost, allowed)
+    end
+    local flags = allowed and 1 or 0
+    if not allowed or remaining == 0 then
+      flags = flags + 4
+    elseif limit.capacity - remaining > (entry.warned_before and limit.calm_at_most or limit.warns_above) then
+      flags = flags + 2
+    end
+    return struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us + 1, reset_after_us, denied_cost)
+  end
+
+  local function explain_check(count, fingerprint, all_fit)
+    local record = {fingerprint, struct.pack('>I7B', now_us, all_fit and 1 or 0)}
+    for i = 1, count do record[i + 2] = explain_entry(entries[i], all_fit) end
+    return table.concat(record)
+  end
+
+  -- With a request id: the first decision stands.
+  local function decide_once(position, count)
+    local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
+    local known = values[key]
+    if known and #known >= RECORD_HEADER_BYTES and (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0 then
+      if string.sub(known, 1, 8) ~= fingerprint then return CONFLICT, false, after end
+      return REPLAYED, known, after
+    end
+    local admitted = charge_entries(count, 1)
+    local record = explain_check(count, fingerprint, admitted == 1)
+    values[key] = record
+    new_records[#new_records + 1] = {KEYS[key], record, ttl_ms}
+    return admitted, record, after
+  end
+
+  local function decide(position, header, repeats)
+    local count = header % REQUEST_ID
+    local after = read_entries(position + 3, count)
+    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count) end
+    if header < EXPLAIN then return charge_entries(count, repeats), nil, after end
+    local admitted = charge_entries(count, 1)
+    return admitted, explain_check(count, '\0\0\0\0\0\0\0\0', admitted == 1), after
+  end
+
+  local function write_records()
+    for i = 1, #new_records do
+      local key, record, ttl_ms = unpack(new_records[i])
+      redis.call('SET', key, record, 'PX', string.format('%.0f', ttl_ms))
+    end
+  end
+
+  return {load = load, decide = decide, write_records = write_records}
+end

@@ -1,0 +1,77 @@
+"""The vectors are only worth what they notice: each of these small mistakes in the Lua must make at least one row fail."""
+
+import pytest
+import steps
+import vectors
+from script import Script
+from script_vectors_test import run
+
+# file, what stands there, the mistake
+IN_STEPS = [
+    ("gcra.lua", "after_fraction <= full_fraction) then", "after_fraction < full_fraction) then"),
+    ("gcra.lua", "if after_us < full_us or", "if after_us <= full_us or"),
+    ("gcra.lua", "if cost <= capacity then", "if cost < capacity then"),
+    ("gcra.lua", "after_us + carry, after_fraction - carry", "after_us, after_fraction - carry"),
+    ("gcra.lua", "if us < 0 then", "if us < -1000 then"),
+    ("gcra.lua", "if us > full_us or (us == full_us and fraction > full_fraction) then us, fraction = full_us",
+     "if us < 0 then us, fraction = full_us"),
+    ("gcra.lua", "if count_denied then us, fraction = full_us", "if false then us, fraction = full_us"),
+    ("gcra.lua", "retry_after_us = retry_after_us + 1", "retry_after_us = retry_after_us + 0"),
+    ("gcra.lua", "if fraction > 0 then reset_after_us = us + 1", "if fraction > 1 then reset_after_us = us + 1"),
+    ("gcra.lua", "return limit.capacity - remaining_units(", "return limit.capacity + 1 - remaining_units("),
+    ("leaky_bucket.lua", "second = second + cost", "second = second + 1"),
+    ("leaky_bucket.lua", "elseif cost > 0 then", "else"),
+    ("fixed_window.lua", "count + cost <= limit.capacity", "count + cost < limit.capacity"),
+    ("fixed_window.lua", "if first == 0 or at < index", "if first == 0 or at ~= index"),
+    ("fixed_window.lua", "if at > index + 1 then", "if at > index + 2 then"),
+    ("sliding_window.lua", "if rest > period_us then return units + 2 end\n    return units + 1", "return units"),
+    ("sliding_window.lua", "if at == index - 1 then return index, 0, first", "if at == index - 1 then return index, first, 0"),
+    ("sliding_window.lua", "if elapsed_us <= 0 then return previous end", "if elapsed_us <= 0 then return 0 end"),
+    ("sliding_window.lua", "return limit.period_us - weighs_us", "return limit.period_us - weighs_us + 1"),
+    ("sliding_window.lua", "if room >= 0 then", "if room > 0 then"),
+    ("sliding_log.lua", "log[dead + 1] <= oldest_us", "log[dead + 1] < oldest_us"),
+    ("sliding_log.lua", "if not allowed then drop_surplus", "if false then drop_surplus"),
+    ("sliding_log.lua", "pull_back(log, now_us + limit.period_us)", "pull_back(log, now_us + 2 * limit.period_us)"),
+    ("sliding_log.lua", "while excess > 0 do", "while excess >= 0 do"),
+    ("step.lua", "a.interval_us == b.interval_us", "a.capacity == b.capacity"),
+    ("step.lua", "from.algorithm == to.algorithm then denied_cost", "from == to then denied_cost"),
+    ("step.lua", "now_us), to.capacity)", "now_us), from.capacity)"),
+]
+
+IN_SCRIPT = [
+    ("'>BI7I4', tag, at, first)", "'>BI7I4', tag, at, 0)"),
+    ("if from.is_log then return at, warned, from ~= limit end", "if from.is_log then return {}, warned, true end"),
+    ("elseif from ~= limit then", "elseif false then"),
+    ("if entry.cost > 0 then values[entry.key] =", "if true then values[entry.key] ="),
+    ("ms = ceil(ms / grain) * grain", "ms = math.floor(ms / grain) * grain"),
+    ("struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us + 1", "struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us"),
+    ("redis.call, struct.pack", "redis.call, function(f, ...) return struct.pack(f, ...) .. 'x' end"),
+]
+
+# Exact arithmetic is only put to the test by numbers that need it.
+ROWS = [row for name in vectors.ALGORITHMS for row in vectors.from_file(name)]
+SEED_FOR_MUTANTS = 7
+
+
+def mutate(text, old, new):
+    assert text.count(old) >= 1, f"no longer there, choose another mistake: {old}"
+    return text.replace(old, new)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return ROWS + vectors.at_random(SEED_FOR_MUTANTS, 100)
+
+
+@pytest.mark.parametrize("file, old, new", IN_STEPS)
+def test_a_mistake_in_a_step_is_noticed(file, old, new, rows, tmp_path):
+    parts = steps.source()
+    parts[file] = mutate(parts[file], old, new)
+    assert steps.differences(rows, parts, tmp_path)
+
+
+@pytest.mark.parametrize("old, new", IN_SCRIPT)
+def test_a_mistake_in_the_script_is_noticed(old, new, rows, client):
+    mutant = Script(client, mutate(steps.redis_script.build(), old, new))
+    with pytest.raises(AssertionError):
+        run(rows, mutant, client)

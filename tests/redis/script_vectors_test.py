@@ -1,0 +1,88 @@
+"""Every row of tests/vectors, and random ones, through the whole script on a real server."""
+
+import pytest
+import vectors
+from script import Check, Entry, Numbers, Record, pack_state, unpack_state
+from vectors import ALGORITHMS
+
+KEY = "rl:{abcd}0123456789012345678901"
+LEAKY_BUCKET = ALGORITHMS.index("leaky_bucket")
+
+
+def calls(rows):
+    """For each row: the value that the row before has left, if any, and the limits of the call.
+
+    Each row starts from what the vectors say, not from what the last call has stored: looks store nothing, and a key
+    may expire while the clock of the vectors stands still.
+    """
+    tag, before = 1, None
+    for row in rows:
+        limits = [Numbers(row.limit, tag)]
+        if row.limit_changed:
+            tag = tag % 127 + 1
+            limits = [Numbers(row.limit, tag, 2), Numbers(before.limit, limits[0].tag)]
+        value = None if row.fresh or not any(before.state) else pack_state(limits[-1].tag, before.limit, before.state)
+        yield value, limits
+        before = row
+
+
+def in_ms(time):
+    return time[0] * 1000 + time[1] / 1000
+
+
+def run(rows, script, client):
+    """Each row twice: explained, and as most checks are, which takes another way through the script."""
+    for row, (stored, limits) in zip(rows, calls(rows)):
+        entry = Entry(1, 1, row.cost, row.count_denied)
+        for check in (Check((entry,), explain=True), Check((entry,))):
+            pipe = client.pipeline(transaction=True)
+            pipe.set(KEY, stored) if stored else pipe.delete(KEY)
+            pipe.time().evalsha(*script.arguments([KEY], limits, [check], now_us=row.now_us))
+            pipe.get(KEY).pexpiretime(KEY).time()
+            _, before, reply, value, expires_ms, after = pipe.execute()
+            assert reply[:3] == [row.now_us, stored, row.outcome[0]], row.where
+            if check.explain:
+                check_record(row, Record.unpack(reply[3]))
+            check_value(row, stored, value, expires_ms, in_ms(before), in_ms(after))
+
+
+def check_record(row, record):
+    got = record.outcomes[0]
+    assert (got.allowed, got.remaining, got.retry_after_us, got.reset_after_us) == row.outcome, row.where
+    assert got.denied_cost == (row.state[2] if row.limit.algorithm == LEAKY_BUCKET else 0), row.where
+    assert (record.allowed, record.now_us) == (row.outcome[0], row.now_us), row.where
+
+
+def check_value(row, stored, value, expires_ms, before_ms, after_ms):
+    if row.cost == 0:
+        assert value == stored, f"{row.where}: a look has written"
+        return
+    left_ms = row.outcome[3] / 1000
+    if value is None and before_ms + left_ms <= after_ms:
+        return  # already expired
+    assert value_is(row, value), f"{row.where}: {value}"
+    if value not in (None, stored) and row.limit.capacity:
+        # The key outlives what it remembers, by an eighth at most.
+        assert before_ms + left_ms <= expires_ms <= after_ms + left_ms * 1.125 + 2, row.where
+
+
+def value_is(row, value):
+    """Whether the value is the row's state. What decides as a counter that was never used need not be stored."""
+    if value is not None:
+        return unpack_state(value)[2] == row.state
+    if row.limit.capacity == 0 or not row.state:
+        return True
+    return row.state[:2] == (0, 0) and (row.limit.algorithm == LEAKY_BUCKET or row.state[2] == 0)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_row_comes_out_as_written(algorithm, script, client):
+    rows = vectors.from_file(algorithm)
+    assert len(rows) > 20
+    run(rows, script, client)
+
+
+def test_random_lives_of_a_counter_agree_with_the_reference(script, client):
+    rows = vectors.at_random(vectors.seed_for_test(), 150)
+    assert len(rows) > 1000
+    run(rows, script, client)

@@ -1,0 +1,103 @@
+"""The vectors of tests/vectors as rows: what is asked, and what must come of it."""
+
+import dataclasses
+import os
+import pathlib
+import random
+import subprocess
+import sys
+from math import gcd
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / "tests/vectors"
+sys.path.insert(0, str(FOLDER))
+
+import reference  # noqa: E402
+
+ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
+BUCKETS = ALGORITHMS[:3]
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """The numbers of a limit as the steps want them; src/algorithm/limit_params.h says what they mean."""
+
+    algorithm: int
+    capacity: int
+    denominator: int
+    interval_us: int
+    interval_remainder: int
+    full_us: int
+    full_remainder: int
+    period_us: int
+
+    @staticmethod
+    def parse(text):
+        """Limit.parse("gcra 10/1s burst 5")"""
+        limit = reference.parse_limit(["limit"] + text.split())
+        algorithm = ALGORITHMS.index(limit.algorithm)
+        if limit.algorithm not in BUCKETS or not limit.capacity:
+            return Limit(algorithm, limit.capacity, 1, 0, 0, 0, 0, limit.period)
+        divisor = gcd(limit.count, limit.period)
+        denominator, period = limit.count // divisor, limit.period // divisor
+        full = limit.capacity * period
+        return Limit(algorithm, limit.capacity, denominator, period // denominator, period % denominator,
+                     full // denominator, full % denominator, limit.period)
+
+    @property
+    def name(self):
+        return ALGORITHMS[self.algorithm]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    where: str
+    fresh: bool
+    limit: Limit
+    limit_changed: bool
+    count_denied: bool
+    now_us: int
+    cost: int
+    outcome: tuple  # allowed, remaining, retry_after_us, reset_after_us
+    state: tuple  # three numbers; of a log: time, cost, time, cost, …
+
+
+def read(lines, name):
+    rows = []
+    fresh, changed, limit, count_denied = True, False, None, False
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0] == "fresh":
+            fresh, changed, count_denied = True, False, False
+        elif words[0] == "limit":
+            limit, changed = Limit.parse(" ".join(words[1:])), not fresh
+        elif words[0] == "count_denied":
+            count_denied = words[1] == "on"
+        else:
+            asked, answer, state = line.split("|")
+            now_us, cost = map(int, asked.split())
+            allowed, *numbers = answer.split()
+            state = tuple(int(n) for word in state.split() for n in word.split(":"))
+            rows.append(Row(f"{name}:{number}", fresh, limit, changed, count_denied, now_us, cost,
+                            (allowed == "yes", *map(int, numbers)), state))
+            fresh = changed = False
+    return rows
+
+
+def from_file(algorithm):
+    return read((FOLDER / f"{algorithm}.vec").read_text(encoding="utf-8").splitlines(), f"{algorithm}.vec")
+
+
+def seed_for_test():
+    """SLUICE_SEED, or a new one. Printed, so that a failure can be repeated."""
+    seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(2**31))
+    print(f"SLUICE_SEED={seed}")
+    return seed
+
+
+def at_random(seed, groups):
+    command = [sys.executable, FOLDER / "reference.py", "random", str(seed), str(groups)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return read(text.splitlines(), f"random {seed}")
