@@ -146,7 +146,7 @@ TEST(RespParser, BoundsTheNumberOfValuesOfAllArraysTogether) {
 TEST(RespCommand, IsAnArrayOfBulkStrings) {
   std::string out;
   append_command(out, {{"SET", "k", std::string_view("a\0b", 3)}});
-  EXPECT_EQ(out, std::string("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na\0b\r\n", 31));
+  EXPECT_EQ(out, std::string("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na\0b\r\n", 29));
 }
 
 }  // namespace

@@ -13,52 +13,56 @@ namespace {
 constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
-constexpr std::size_t kIndexSize = 4096;  // a power of two
-static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kIndexSize / 2);
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 
 using Type = redis::RespValue::Type;
 
 }  // namespace
 
-Batch::Batch() : index_(kIndexSize, 0) {}
-
 void Batch::clear() {
-  for (const Counter& counter : counters_) index_[counter.place] = 0;
   calls_.clear();
   next_call_.clear();
   checks_.clear();
+  order_.clear();
   entries_.clear();
+  counter_keys_.clear();
   counters_.clear();
+  id_keys_.clear();
+  id_slot_tags_.clear();
   request_ids_.clear();
   limit_bytes_.clear();
   records_ = 0;
   contradictions_ = 0;
 }
 
-std::uint32_t Batch::find(const KeyHash& key) const {
-  std::uint32_t place = static_cast<std::uint32_t>(key.low) & (kIndexSize - 1);
-  while (index_[place] != 0 && counters_[index_[place] - 1].key != key)
-    place = (place + 1) & (kIndexSize - 1);
-  return place;
-}
-
 bool Batch::fits(const StoreCall& call) const {
   if (calls_.empty()) return true;
   if (calls_.size() >= kRedisBatchChecksMax || entries_.size() + call.charges.size() > kRedisBatchEntriesMax)
     return false;
-  for (const Charge& charge : call.charges) {
-    const std::uint32_t taken = index_[find(charge.key)];
-    if (taken != 0 && counters_[taken - 1].params != charge.params) return false;
-  }
+  return std::ranges::all_of(call.charges, [&](const Charge& charge) {
+    const std::uint32_t counter = counter_keys_.find(charge.key);
+    return counter == kNone || counters_[counter].params == charge.params;
+  });
+}
+
+bool Batch::add(StoreCall& call, LimitRecords& limits) {
+  assert(!call.charges.empty() && call.charges.size() <= kLimitsPerCheckMax);
+  if (!fits(call)) return false;
+  if (calls_.empty()) limits.begin();
+  calls_.push_back(&call);
+  next_call_.push_back(kNone);
+  const bool single = call.charges.size() == 1 && !call.dedupe &&
+                      limits.params(call.charges[0].params).algorithm != Algorithm::kSlidingLog;
+  if (!single || !join(static_cast<std::uint32_t>(calls_.size() - 1), call.charges[0]))
+    add_check(call, single, limits);
   return true;
 }
 
-// A call on one key may join the last check on that key alone, if it asks for the same.
+// A call on one counter may join the last check on that counter alone, if it asks for the same.
 bool Batch::join(std::uint32_t call, const Charge& charge) {
-  const std::uint32_t taken = index_[find(charge.key)];
-  if (taken == 0 || counters_[taken - 1].repeatable == kNone) return false;
-  Check& check = checks_[counters_[taken - 1].repeatable];
+  const std::uint32_t counter = counter_keys_.find(charge.key);
+  if (counter == kNone || counters_[counter].last_single == kNone) return false;
+  Check& check = checks_[counters_[counter].last_single];
   const Charge& other = entries_[check.first_entry].charge;
   if (other.cost != charge.cost || other.on_denial != charge.on_denial) return false;
   ++check.repeats;
@@ -68,28 +72,17 @@ bool Batch::join(std::uint32_t call, const Charge& charge) {
 }
 
 std::uint32_t Batch::counter_of(const Charge& charge, std::uint32_t slot_tag) {
-  const std::uint32_t place = find(charge.key);
-  if (index_[place] == 0) {
-    counters_.push_back({charge.key, slot_tag, charge.params, place});
-    index_[place] = static_cast<std::uint32_t>(counters_.size());
-  }
-  return index_[place] - 1;
+  const std::uint32_t counter = counter_keys_.number_of(charge.key);
+  if (counter == counters_.size()) counters_.push_back({slot_tag, charge.params});
+  return counter;
 }
 
-bool Batch::add(StoreCall& call, LimitRecords& limits) {
-  assert(!call.charges.empty() && call.charges.size() <= kLimitsPerCheckMax);
-  if (!fits(call)) return false;
-  if (calls_.empty()) limits.begin();
-  const auto number = static_cast<std::uint32_t>(calls_.size());
-  calls_.push_back(&call);
-  next_call_.push_back(kNone);
-  const bool alone = call.charges.size() == 1 && !call.dedupe;
-  if (alone && join(number, call.charges[0])) return true;
-
+void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) {
+  const auto number = static_cast<std::uint32_t>(checks_.size());
   Check check{.first_entry = static_cast<std::uint32_t>(entries_.size()),
               .entries = static_cast<std::uint8_t>(call.charges.size()),
-              .first_call = number,
-              .last_call = number};
+              .single = single};
+  check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
   for (const Charge& charge : call.charges) {
     check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
     entries_.push_back(
@@ -97,20 +90,38 @@ bool Batch::add(StoreCall& call, LimitRecords& limits) {
   }
   if (call.dedupe) {
     check.request_id = static_cast<std::uint32_t>(request_ids_.size());
-    request_ids_.push_back({*call.dedupe, call.slot_tag});
+    const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
+    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.slot_tag);
+    request_ids_.push_back({*call.dedupe, key});
   }
-  if (check.explain || call.dedupe) ++records_;
-  if (alone && !check.explain)
-    counters_[entries_.back().counter].repeatable = static_cast<std::uint32_t>(checks_.size());
+  if (check.has_record()) ++records_;
+  if (single) {
+    Counter& counter = counters_[entries_.back().counter];
+    (counter.first_single == kNone ? counter.first_single : checks_[counter.last_single].next_single) =
+        number;
+    counter.last_single = number;
+  }
   checks_.push_back(check);
-  return true;
+}
+
+// As they came, except that those on one counter alone follow the first of them.
+void Batch::arrange() {
+  order_.clear();
+  for (std::uint32_t i = 0; i < checks_.size(); ++i) {
+    if (!checks_[i].single) {
+      order_.push_back(i);
+    } else if (counters_[entries_[checks_[i].first_entry].counter].first_single == i) {
+      for (std::uint32_t each = i; each != kNone; each = checks_[each].next_single) order_.push_back(each);
+    }
+  }
 }
 
 std::string Batch::encoded_checks() const {
   std::string out;
   out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14);
   append_number(out, counters_.size(), 2);
-  for (const Check& check : checks_) {
+  for (const std::uint32_t number : order_) {
+    const Check& check = checks_[number];
     const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
     append_number(out, check.entries | flags, 1);
     append_number(out, check.repeats, 2);
@@ -122,8 +133,8 @@ std::string Batch::encoded_checks() const {
       append_number(out, static_cast<std::uint64_t>(entry.charge.cost), 4);
     }
     if (check.request_id == kNone) continue;
-    const Dedupe& dedupe = request_ids_[check.request_id].dedupe;
-    append_number(out, counters_.size() + check.request_id + 1, 2);
+    const auto& [dedupe, key] = request_ids_[check.request_id];
+    append_number(out, counters_.size() + key + 1, 2);
     append_number(out, dedupe.fingerprint, 8);
     append_number(
         out, static_cast<std::uint64_t>(std::clamp(dedupe.ttl_us / 1000, std::int64_t{1}, kTtlMsMax)), 4);
@@ -132,7 +143,8 @@ std::string Batch::encoded_checks() const {
 }
 
 void Batch::append_command(std::string& out, std::string_view command, std::string_view script,
-                           std::string_view prefix, std::int64_t decide_at_us) const {
+                           std::string_view prefix, std::int64_t decide_at_us) {
+  arrange();
   redis::append_array(out, 5 + keys() + (decide_at_us != 0 ? 1 : 0));
   redis::append_bulk(out, command);
   redis::append_bulk(out, script);
@@ -143,45 +155,49 @@ void Batch::append_command(std::string& out, std::string_view command, std::stri
     append_key(key, prefix, slot_tag, hash);
     redis::append_bulk(out, key);
   };
-  for (const Counter& counter : counters_) append_name(counter.key, counter.slot_tag);
-  for (const RequestId& id : request_ids_) append_name(id.dedupe.id, id.slot_tag);
+  for (std::size_t i = 0; i < counters_.size(); ++i)
+    append_name(counter_keys_.keys()[i], counters_[i].slot_tag);
+  for (std::size_t i = 0; i < id_keys_.size(); ++i) append_name(id_keys_.keys()[i], id_slot_tags_[i]);
   redis::append_bulk(out, limit_bytes_);
   redis::append_bulk(out, encoded_checks());
   if (decide_at_us != 0) redis::append_bulk(out, std::to_string(decide_at_us));
 }
 
-// now, a verdict per check, the value of each counter before, and the records.
+// The time, the value of each counter before, a verdict per check, and the records.
 bool Batch::is_reply(std::span<const redis::RespValue> reply) const {
-  if (reply.size() != 2 + checks_.size() + counters_.size() + records_) return false;
+  if (reply.size() != 2 + counters_.size() + checks_.size() + records_) return false;
   if (reply[0].type != Type::kArray || reply[0].integer + 1 != static_cast<std::int64_t>(reply.size()))
     return false;
-  for (std::size_t i = 1; i < reply.size(); ++i) {
-    const bool number = i < 2 + checks_.size();
-    if (number ? reply[i].type != Type::kInteger
-               : reply[i].type != Type::kBytes && reply[i].type != Type::kNothing)
-      return false;
-  }
-  if (reply[1].integer < 0 || reply[1].integer >= kExactMax / 2) return false;
-  for (const redis::RespValue& record : reply.last(records_))
-    if (record.type == Type::kBytes && !ExplainRecord::is_one(record.bytes)) return false;
-  return true;
+  if (reply[1].type != Type::kInteger || reply[1].integer < 0 || reply[1].integer >= kExactMax / 2)
+    return false;
+  const auto is_value = [](const redis::RespValue& value) {
+    return value.type == Type::kBytes || value.type == Type::kNothing;
+  };
+  const auto is_record = [](const redis::RespValue& value) {
+    return value.type == Type::kNothing || (value.type == Type::kBytes && ExplainRecord::is_one(value.bytes));
+  };
+  return std::ranges::all_of(reply.subspan(2, counters_.size()), is_value) &&
+         std::ranges::all_of(reply.subspan(2 + counters_.size(), checks_.size()),
+                             [](const redis::RespValue& value) { return value.type == Type::kInteger; }) &&
+         std::ranges::all_of(reply.last(records_), is_record);
 }
 
 bool Batch::read_reply(std::span<const redis::RespValue> reply, const LimitRecords& limits) {
   if (!is_reply(reply)) return false;
   const std::int64_t now_us = reply[1].integer;
-  const auto verdicts = reply.subspan(2, checks_.size());
-  const auto values = reply.subspan(2 + checks_.size(), counters_.size());
+  const auto values = reply.subspan(2, counters_.size());
+  const auto verdicts = reply.subspan(2 + counters_.size(), checks_.size());
   auto records = reply.last(records_);
   views_.resize(counters_.size());
   for (std::size_t i = 0; i < values.size(); ++i) views_[i].read(values[i].bytes);
-  for (std::size_t i = 0; i < checks_.size(); ++i) {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const Check& check = checks_[order_[i]];
     std::string_view record;
-    if (checks_[i].explain || checks_[i].request_id != kNone) {
+    if (check.has_record()) {
       record = records.front().bytes;
       records = records.subspan(1);
     }
-    read_check(checks_[i], verdicts[i].integer, record, now_us, limits);
+    read_check(check, verdicts[i].integer, record, now_us, limits);
   }
   return true;
 }
@@ -191,7 +207,7 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
   if (verdict == kConflict || verdict == kReplayed) {
     StoreCall* call = calls_[check.first_call];
     if (call == nullptr) return;
-    if (verdict == kConflict || !ExplainRecord(record).read(*call)) {
+    if (verdict == kConflict || record.empty() || !ExplainRecord(record).read(*call)) {
       call->verdict = Verdict::kDenied;
       call->conflict = true;
     }

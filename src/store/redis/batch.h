@@ -9,6 +9,7 @@
 #include "redis/resp.h"
 #include "store/async_store.h"
 #include "store/redis/counter_view.h"
+#include "store/redis/key_index.h"
 #include "store/redis/limit_records.h"
 
 namespace sluice {
@@ -27,8 +28,6 @@ namespace sluice {
 // The batch copies what it needs of the calls: a call may be answered, and gone, before the reply is there.
 class Batch {
  public:
-  Batch();
-
   // Takes a call in. False when it does not fit: too much, or one of its keys is here under other numbers. An
   // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls.
   bool add(StoreCall& call, LimitRecords& limits);
@@ -38,12 +37,12 @@ class Batch {
 
   bool empty() const { return calls_.empty(); }
   std::size_t size() const { return calls_.size(); }
-  std::size_t keys() const { return counters_.size() + request_ids_.size(); }
+  std::size_t keys() const { return counter_keys_.size() + id_keys_.size(); }
 
   // Appends the command: `EVALSHA sha …` or `EVAL script …`. `decide_at_us`: instead of the server's clock;
   // 0: don't.
   void append_command(std::string& out, std::string_view command, std::string_view script,
-                      std::string_view prefix, std::int64_t decide_at_us) const;
+                      std::string_view prefix, std::int64_t decide_at_us);
 
   // Fills the calls in from the reply. False when the reply is not one to this batch: then the calls are as
   // they were. REQUIRES: reply.size() >= 1
@@ -57,18 +56,17 @@ class Batch {
   std::uint64_t contradictions() const { return contradictions_; }
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kNone = KeyIndex::kNone;
 
   struct Counter {
-    KeyHash key;
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
-    std::uint32_t place = 0;           // in index_
-    std::uint32_t repeatable = kNone;  // the check that a call on this key alone may join
+    std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
+    std::uint32_t last_single = kNone;
   };
   struct RequestId {
     Dedupe dedupe;
-    std::uint32_t slot_tag = 0;
+    std::uint32_t key = 0;  // in id_keys_
   };
   struct Entry {
     std::uint32_t counter = 0;
@@ -80,16 +78,21 @@ class Batch {
     std::uint32_t first_entry = 0;
     std::uint8_t entries = 0;
     bool explain = false;
+    bool single = false;
     std::uint16_t repeats = 1;
-    std::uint32_t request_id = kNone;  // in request_ids_
+    std::uint32_t request_id = kNone;   // in request_ids_
+    std::uint32_t next_single = kNone;  // the next on the same counter alone
     std::uint32_t first_call = 0;
     std::uint32_t last_call = 0;
+
+    bool has_record() const { return explain || request_id != kNone; }
   };
 
   bool fits(const StoreCall& call) const;
   bool join(std::uint32_t call, const Charge& charge);
-  std::uint32_t find(const KeyHash& key) const;  // place in index_, taken or free
   std::uint32_t counter_of(const Charge& charge, std::uint32_t slot_tag);
+  void add_check(const StoreCall& call, bool single, LimitRecords& limits);
+  void arrange();
   std::string encoded_checks() const;
   bool is_reply(std::span<const redis::RespValue> reply) const;
   void read_check(const Check& check, std::int64_t verdict, std::string_view record, std::int64_t now_us,
@@ -100,13 +103,16 @@ class Batch {
   std::vector<StoreCall*> calls_;
   std::vector<std::uint32_t> next_call_;  // of the same check; kNone: the last
   std::vector<Check> checks_;
+  std::vector<std::uint32_t> order_;  // in which checks_ are sent
   std::vector<Entry> entries_;
-  std::vector<Counter> counters_;
+  KeyIndex counter_keys_;
+  std::vector<Counter> counters_;  // of counter_keys_
+  KeyIndex id_keys_;
+  std::vector<std::uint32_t> id_slot_tags_;  // of id_keys_
   std::vector<RequestId> request_ids_;
   std::size_t records_ = 0;  // that the reply will have
   std::string limit_bytes_;
-  std::vector<std::uint32_t> index_;  // hash table: 1 + number of the counter, 0 for none
-  std::vector<CounterView> views_;    // of counters_, while a reply is read
+  std::vector<CounterView> views_;  // of counters_, while a reply is read
   std::uint64_t contradictions_ = 0;
 };
 

@@ -13,7 +13,7 @@ void append_key(std::string& out, std::string_view prefix, std::uint32_t slot_ta
   char text[kKeyBytesAfterPrefix];
   char* at = text;
   *at++ = '{';
-  for (int shift = 18; shift >= 0; shift -= 6) *at++ = letter(slot_tag >> shift);
+  for (int shift = 12; shift >= 0; shift -= 6) *at++ = letter(slot_tag >> shift);
   *at++ = '}';
   for (int shift = 58; shift >= -2; shift -= 6)
     *at++ = letter(shift >= 0 ? hash.high >> shift : hash.high << 2);

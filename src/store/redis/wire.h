@@ -22,12 +22,12 @@ inline std::int64_t number_at(std::string_view bytes, std::size_t at, std::size_
   return static_cast<std::int64_t>(number);
 }
 
-// The name of a key: prefix, {slot tag}, and the 128 bits of its hash as 22 letters. With the usual prefix of
-// three letters that is 31 bytes, the most that Redis allocates 32 for. Keys with one tag live on one node of
-// a cluster.
+// The name of a key: prefix, {slot tag} in 3 letters (18 bits), and the 128 bits of its hash in 22. With the
+// usual prefix of three letters that is 30 bytes: Redis puts such a key into 32 bytes of memory, and one more
+// byte would make it 48. Keys with one tag live on one node of a cluster.
 void append_key(std::string& out, std::string_view prefix, std::uint32_t slot_tag, const KeyHash& hash);
 
 // How long the names are that append_key makes, without the prefix.
-inline constexpr std::size_t kKeyBytesAfterPrefix = 28;
+inline constexpr std::size_t kKeyBytesAfterPrefix = 27;
 
 }  // namespace sluice
