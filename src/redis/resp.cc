@@ -46,7 +46,8 @@ void RespParser::feed(std::string_view bytes) {
     buffer_.erase(0, start_);
     at_ -= start_;
     scanned_ = scanned_ > start_ ? scanned_ - start_ : 0;
-    for (Located& place : places_) place.offset -= start_;
+    for (Located& place : places_)
+      if (place.size > 0) place.offset -= start_;
     start_ = 0;
   }
   buffer_.append(bytes);
@@ -58,7 +59,7 @@ RespParser::Status RespParser::next() {
   if (status != Status::kReply) return status;
   complete_ = true;
   for (std::size_t i = 0; i < values_.size(); ++i)
-    values_[i].bytes = std::string_view(buffer_).substr(places_[i].offset, places_[i].size);
+    if (places_[i].size > 0) values_[i].bytes = {buffer_.data() + places_[i].offset, places_[i].size};
   return status;
 }
 

@@ -65,10 +65,13 @@ class RedisDifferentialTest : public RedisStoreFixture {
         std::int64_t now_us = 0;
         ASSERT_EQ(call->verdict, memory.apply(call->charges, expected, now_us)) << "round " << round;
         ASSERT_EQ(call->now_us, now_us);
-        for (std::size_t i = 0; i < expected.size(); ++i)
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          // Of an empty leaky bucket Redis keeps nothing; memory forgets it a little later.
+          ASSERT_LE(call->results[i].denied_cost, expected[i].denied_cost) << "round " << round;
           ASSERT_EQ(shown(call->results[i]), shown(expected[i]))
               << "round " << round << ", charge " << i << " of " << expected.size() << ", "
               << to_string(params_[call->charges[i].params].algorithm) << " cost " << call->charges[i].cost;
+        }
       }
     }
     EXPECT_EQ(store_->counters().contradictions, 0u);
