@@ -116,6 +116,12 @@ void Batch::arrange() {
   }
 }
 
+void Batch::append_waiting(std::vector<StoreCall*>& out) const {
+  for (const std::uint32_t number : order_)
+    for (std::uint32_t call = checks_[number].first_call; call != kNone; call = next_call_[call])
+      if (calls_[call] != nullptr) out.push_back(calls_[call]);
+}
+
 std::string Batch::encoded_checks() const {
   std::string out;
   out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14);

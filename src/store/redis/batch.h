@@ -48,8 +48,11 @@ class Batch {
   // they were. REQUIRES: reply.size() >= 1
   bool read_reply(std::span<const redis::RespValue> reply, const LimitRecords& limits);
 
-  // Those that still wait. Whoever answers one sets its place to null.
+  // All, as they came. Whoever answers one sets its place to null.
   std::span<StoreCall*> calls() { return calls_; }
+
+  // Those that still wait, in the order in which the script decides. REQUIRES: append_command() was called.
+  void append_waiting(std::vector<StoreCall*>& out) const;
 
   // How often the script admitted a charge for which we see no room, or the other way round. Never, unless
   // one of the two computes wrongly; the script's word counts.

@@ -195,8 +195,7 @@ void RedisStore::on_lost(std::string_view why) {
   std::vector<StoreCall*> lost;
   for (InFlight& command : commands) {
     if (!command.batch) continue;
-    for (StoreCall* call : command.batch->calls())
-      if (call != nullptr) lost.push_back(call);
+    command.batch->append_waiting(lost);
     checks += command.batch->size();
     spares_.push_back(std::move(command.batch));
   }
