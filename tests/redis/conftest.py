@@ -1,5 +1,6 @@
-"""A real Redis for the tests: its own process, directory and port, stopped by its process id."""
+"""Real Redis servers for the tests: each its own process, directory and port, stopped by its process id."""
 
+import contextlib
 import socket
 import subprocess
 import time
@@ -15,15 +16,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    folder, port = tmp_path_factory.mktemp("redis"), free_port()
-    log = (folder / "log").open("w")
-    process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                                "--appendonly", "no", "--dir", folder], stdout=log, stderr=log)
+@contextlib.contextmanager
+def running_server(folder, *options):
+    port = free_port()
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                                    "--appendonly", "no", "--dir", folder, *options], stdout=log, stderr=log)
     try:
         client = redis.Redis(port=port)
-        for _ in range(200):
+        for _ in range(400):
             try:
                 client.ping()
                 break
@@ -31,10 +32,16 @@ def server(tmp_path_factory):
                 assert process.poll() is None, (folder / "log").read_text()
                 time.sleep(0.05)
         yield client
+        client.close()
     finally:
         process.terminate()
         process.wait(30)
-        log.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    with running_server(tmp_path_factory.mktemp("redis")) as client:
+        yield client
 
 
 @pytest.fixture
@@ -46,3 +53,17 @@ def client(server):
 @pytest.fixture
 def script(client):
     return Script(client)
+
+
+@pytest.fixture
+def cluster_node(tmp_path):
+    """The only node of a cluster: it insists on declared keys and on one slot per call."""
+    with running_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as client:
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        for _ in range(400):
+            if client.execute_command("CLUSTER INFO")["cluster_state"] == "ok":
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("the cluster is not ready")
+        yield client

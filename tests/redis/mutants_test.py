@@ -4,6 +4,7 @@ import pytest
 import steps
 import vectors
 from script import Script
+from batches_test import compare
 from script_vectors_test import run
 
 # file, what stands there, the mistake
@@ -43,9 +44,17 @@ IN_SCRIPT = [
     ("if from.is_log then return at, warned, from ~= limit end", "if from.is_log then return {}, warned, true end"),
     ("elseif from ~= limit then", "elseif false then"),
     ("if entry.cost > 0 then values[entry.key] =", "if true then values[entry.key] ="),
-    ("ms = ceil(ms / grain) * grain", "ms = math.floor(ms / grain) * grain"),
+    ("moment = ceil(moment / grain) * grain", "moment = math.floor(moment / grain) * grain"),
     ("struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us + 1", "struct.pack('>BI4I7I7I3', flags, remaining, retry_after_us"),
     ("redis.call, struct.pack", "redis.call, function(f, ...) return struct.pack(f, ...) .. 'x' end"),
+]
+
+IN_BATCHES = [
+    ("local step = may_calm and 1 or repeats", "local step = repeats"),
+    ("admitted = admitted + step", "admitted = admitted + 1"),
+    ("until key ~= this_key or header ~= 1", "until header ~= 1"),
+    ("elseif not leaves_trace then", "else"),
+    ("leaves_trace = leaves_trace or entries[i].count_denied or", "leaves_trace = leaves_trace or"),
 ]
 
 # Exact arithmetic is only put to the test by numbers that need it.
@@ -75,3 +84,10 @@ def test_a_mistake_in_the_script_is_noticed(old, new, rows, client):
     mutant = Script(client, mutate(steps.redis_script.build(), old, new))
     with pytest.raises(AssertionError):
         run(rows, mutant, client)
+
+
+@pytest.mark.parametrize("old, new", IN_BATCHES)
+def test_a_mistake_in_the_merging_is_noticed(old, new, client):
+    mutant = Script(client, mutate(steps.redis_script.build(), old, new))
+    with pytest.raises(AssertionError):
+        compare(mutant, client, SEED_FOR_MUTANTS, 60)

@@ -5,7 +5,7 @@ import vectors
 from script import Check, Entry, Numbers, Record, pack_state, unpack_state
 from vectors import ALGORITHMS
 
-KEY = "rl:{abcd}0123456789012345678901"
+KEY = "rl:{abc}0123456789012345678901"
 LEAKY_BUCKET = ALGORITHMS.index("leaky_bucket")
 
 

@@ -6,7 +6,8 @@
 -- functions is what costs. The rest is made when it is needed.
 
 local call, pack, unpack_bytes, byte = redis.call, struct.pack, struct.unpack, string.byte
-local KEYS_PER_COMMAND = 1000  -- Lua passes at most some 8000 arguments
+local floor = math.floor
+local KEYS_MAX = 4000  -- of one command; Lua passes at most some 8000 arguments
 
 -- The store's clock decides. Tests may pass another time; keys then expire as if it were now.
 local time = call('TIME')
@@ -15,12 +16,12 @@ local now_us = ARGV[3] and tonumber(ARGV[3]) or real_now_us
 
 -- What the keys hold, as of the check at hand; false for an absent key, and for one of another type.
 local values
-if #KEYS <= KEYS_PER_COMMAND then
+if #KEYS <= KEYS_MAX then
   values = call('MGET', unpack(KEYS))
 else
   values = {}
-  for start = 1, #KEYS, KEYS_PER_COMMAND do
-    local part = call('MGET', unpack(KEYS, start, math.min(start + KEYS_PER_COMMAND - 1, #KEYS)))
+  for start = 1, #KEYS, KEYS_MAX do
+    local part = call('MGET', unpack(KEYS, start, math.min(start + KEYS_MAX - 1, #KEYS)))
     for i = 1, #part do values[start + i - 1] = part[i] end
   end
 end
@@ -31,7 +32,7 @@ local fresh_us = {}
 local checks = ARGV[2]
 local counter_keys, position = unpack_bytes('>I2', checks)
 local reply, size, records = {now_us}, 1 + counter_keys, {}
-for key = 1, counter_keys do reply[key + 1] = values[key] end
+for index = 1, counter_keys do reply[index + 1] = values[index] end
 
 local limits, limit_at = {}, limit_reader(ARGV[1])
 local general  -- for all but the usual; made when first needed
@@ -64,16 +65,21 @@ while header do
     end
 
     local charge, this_key, this_limit, touched = limit.charge, key, limit_index, false
+    -- Within a call a counter only fills up. So several charges that are admitted are as one of their sum, except
+    -- that the first may end a warning.
+    local may_calm = warned
     repeat
-      -- The same cost `repeats` times. It is admitted the first so many times: nothing is given back within a call.
+      -- The same cost `repeats` times. It is admitted the first so many times: as many as possible are tried at once.
       local admitted = 0
       if cost == 0 then
         if limit.capacity > 0 then admitted = repeats end
-      else
-        touched = true
-        for _ = 1, repeats do
-          local allowed, new_at, new_first, new_second =
-            charge(limit, at, first, second, now_us, cost, count_denied == 1)
+        repeats = 0
+      end
+      local step = may_calm and 1 or repeats
+      while repeats > 0 do
+        local allowed, new_at, new_first, new_second =
+          charge(limit, at, first, second, now_us, cost * step, count_denied == 1)
+        if allowed or step == 1 then
           local same = new_at == at and new_first == first and new_second == second
           at, first, second = new_at, new_first, new_second
           -- A full bucket is forgotten, and a leaky bucket's denied cost with it.
@@ -83,11 +89,17 @@ while header do
           else
             warned = limit.warns(limit, warned, at, first, second, now_us)
           end
+          touched = true
+          repeats = repeats - step
           if allowed then
-            admitted = admitted + 1
+            admitted = admitted + step
           elseif same then
             break  -- the rest will be denied as well, and leave no trace either
           end
+          if may_calm or step > repeats then step = repeats end
+          may_calm = false
+        else
+          step = floor(step / 2)
         end
       end
       size = size + 1
@@ -126,41 +138,37 @@ while header do
 end
 for i = 1, #records do reply[size + i] = records[i] end
 
--- What has changed. One MSET and the expiries come cheaper than as many SETs with PXAT.
-local set, moments, deleted, count = {}, {}, {}, 0
-local expiries, to_real_us, real_now_ms = {}, real_now_us - now_us, real_now_us / 1000
+-- Write what has changed. Redis keeps the arguments of a script's commands and uses them again by position; the first SET
+-- would store its value in the memory of MGET's second key, twice as large as need be. So it is done twice.
+local once_more = #KEYS > 1
+local texts, to_real_us, real_now_ms = {}, real_now_us - now_us, real_now_us / 1000
 local ceil, frexp = math.ceil, math.frexp
-for key = 1, counter_keys do
-  local value = values[key]
-  if value ~= reply[key + 1] then
+for index = 1, counter_keys do
+  local value = values[index]
+  if value ~= reply[index + 1] then
     if not value then
-      deleted[#deleted + 1] = KEYS[key]
+      call('DEL', KEYS[index])
     else
       -- Rounded up by an eighth of the way at most, so that the keys of a batch share few texts, which are
       -- expensive to make. Being late is harmless: the state itself says that it is as good as new.
-      local ms = ceil((fresh_us[key] + to_real_us) / 1000)
-      local _, exponent = frexp(ms - real_now_ms)
+      local moment = ceil((fresh_us[index] + to_real_us) / 1000)
+      local _, exponent = frexp(moment - real_now_ms)
       if exponent > 4 then
         local grain = 2 ^ (exponent - 4)
-        ms = ceil(ms / grain) * grain
+        moment = ceil(moment / grain) * grain
       end
-      local text = expiries[ms]
+      local text = texts[moment]
       if not text then
-        text = string.format('%.0f', ms)
-        expiries[ms] = text
+        text = string.format('%.0f', moment)
+        texts[moment] = text
       end
-      count = count + 1
-      set[2 * count - 1], set[2 * count], moments[count] = KEYS[key], value, text
+      if once_more then
+        call('SET', KEYS[index], value)
+        once_more = false
+      end
+      call('SET', KEYS[index], value, 'PXAT', text)
     end
   end
 end
-
-for start = 1, #deleted, KEYS_PER_COMMAND do
-  call('DEL', unpack(deleted, start, math.min(start + KEYS_PER_COMMAND - 1, #deleted)))
-end
-for start = 1, 2 * count, 2 * KEYS_PER_COMMAND do
-  call('MSET', unpack(set, start, math.min(start + 2 * KEYS_PER_COMMAND - 1, 2 * count)))
-end
-for i = 1, count do call('PEXPIREAT', set[2 * i - 1], moments[i]) end
 if general then general.write_records() end
 return reply

@@ -147,7 +147,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local function decide_once(position, count)
     local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
     local known = values[key]
-    if known and #known >= RECORD_HEADER_BYTES and (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0 then
+    if type(known) == 'string' and #known >= RECORD_HEADER_BYTES and (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0 then
       if string.sub(known, 1, 8) ~= fingerprint then return CONFLICT, false, after end
       return REPLAYED, known, after
     end

@@ -1,0 +1,264 @@
+"""What a caller can rely on, one promise at a time."""
+
+import pytest
+import redis
+from script import CONFLICT, REPLAYED, Check, Entry, Numbers, RequestId, Script, pack_state, unpack_state
+from vectors import Limit
+
+NOW = 1_790_000_000_000_000
+SECOND, HOUR = 1_000_000, 3_600_000_000
+KEYS = [f"rl:{{abc}}{i:022d}" for i in range(4)]
+TEN_PER_HOUR = [Numbers(Limit.parse("gcra 10/1h"))]
+
+
+def explain(*entries, **more):
+    return Check(entries, explain=True, **more)
+
+
+def only(answer):
+    """The outcome of the only entry of the only check."""
+    (outcome,) = answer.records[0].outcomes
+    return outcome
+
+
+# All or nothing
+
+def test_if_one_limit_denies_none_is_charged(script, client):
+    limits = [*TEN_PER_HOUR, Numbers(Limit.parse("fixed_window 1/1h"))]
+    both = explain(Entry(1, 1), Entry(2, 2))
+    assert script(KEYS[:2], limits, [both], now_us=NOW).verdicts == [1]
+    before = client.mget(KEYS[:2])
+    answer = script(KEYS[:2], limits, [both], now_us=NOW)
+    assert answer.verdicts == [0]
+    assert client.mget(KEYS[:2]) == before
+    had_room, denied = answer.records[0].outcomes
+    assert (had_room.allowed, had_room.remaining, had_room.retry_after_us) == (True, 9, 0)
+    assert (denied.allowed, denied.remaining) == (False, 0)
+
+
+def test_a_limit_that_counts_denied_is_charged_all_the_same(script):
+    limits = [*TEN_PER_HOUR, Numbers(Limit.parse("fixed_window 0/1h"))]
+    check = explain(Entry(1, 1, 3, count_denied=True), Entry(2, 2))
+    assert script(KEYS[:2], limits, [check], now_us=NOW).verdicts == [0]
+    assert only(script(KEYS[:1], limits, [explain(Entry(1, 1, 0))], now_us=NOW)).remaining == 7
+
+
+@pytest.mark.parametrize("algorithm", ["token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log"])
+def test_every_algorithm_takes_part_in_all_or_nothing(algorithm, script):
+    limits = [Numbers(Limit.parse(f"{algorithm} 10/1h")), Numbers(Limit.parse("gcra 1/1h"))]
+    check = Check((Entry(1, 1, 4), Entry(2, 2)))
+    assert script(KEYS[:2], limits, [check, check, check], now_us=NOW).verdicts == [1, 0, 0]
+    assert only(script(KEYS[:1], limits, [explain(Entry(1, 1, 0))], now_us=NOW)).remaining == 6
+
+
+# Pressure
+
+def test_above_80_percent_it_warns_until_below_70(script):
+    def step(cost, now_us):
+        return only(script(KEYS[:1], TEN_PER_HOUR, [explain(Entry(1, 1, cost))], now_us=now_us)).pressure
+
+    unit = HOUR // 10
+    assert [step(8, NOW), step(1, NOW), step(1, NOW)] == ["normal", "warning", "throttled"]
+    # Three units are back, four are taken: 7 of 10 after 4 intervals; it still warns, for it has warned before.
+    assert [step(1, NOW + 4 * unit), step(0, NOW + 4 * unit)] == ["warning", "warning"]
+    assert step(1, NOW + 6 * unit) == "normal"
+    assert step(2, NOW + 6 * unit) == "normal"  # at 80 %, and it had stopped
+
+
+def test_the_plain_way_keeps_the_same_warning_as_the_explained_one(script, client):
+    unit = HOUR // 10
+    for algorithm in ("gcra", "leaky_bucket", "fixed_window", "sliding_window"):
+        limits = [Numbers(Limit.parse(f"{algorithm} 10/1h"))]
+        for cost, later in [(7, 0), (1, 0), (1, 0), (1, 0), (1, 0), (1, 4 * unit), (1, 6 * unit), (3, 9 * unit)]:
+            for key, check in ((KEYS[0], Check((Entry(1, 1, cost),))), (KEYS[1], explain(Entry(1, 1, cost)))):
+                script([key], limits, [check], now_us=NOW + later)
+            plain, explained = client.mget(KEYS[:2])
+            assert plain == explained
+        client.delete(*KEYS)
+
+
+# Changed numbers
+
+def test_a_raised_limit_helps_at_once_and_keeps_what_was_used(script):
+    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW)
+    raised = [Numbers(Limit.parse("gcra 100/1h"), 2, 2), TEN_PER_HOUR[0]]
+    assert only(script(KEYS[:1], raised, [explain(Entry(1, 1, 0))], now_us=NOW)).remaining == 90
+
+
+def test_numbers_from_before_the_last_change_are_found_too(script):
+    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW)
+    chain = [Numbers(Limit.parse("gcra 100/1h"), 3, 2), Numbers(Limit.parse("gcra 50/1h"), 2, 3), TEN_PER_HOUR[0]]
+    assert only(script(KEYS[:1], chain, [explain(Entry(1, 1, 0))], now_us=NOW)).remaining == 90
+
+
+def test_numbers_that_nobody_remembers_keep_the_state_at_most_full(script):
+    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW)
+    unknown = [Numbers(Limit.parse("gcra 100/1m"), 9)]
+    outcome = only(script(KEYS[:1], unknown, [explain(Entry(1, 1, 0))], now_us=NOW))
+    assert (outcome.remaining, outcome.reset_after_us) == (0, 60 * SECOND)
+
+
+@pytest.mark.parametrize("old, new", [("gcra", "sliding_log"), ("sliding_log", "gcra"), ("sliding_log", "fixed_window"),
+                                      ("sliding_window", "sliding_log"), ("sliding_log", "sliding_log")])
+def test_consumption_carries_over_between_logs_and_others(old, new, script):
+    before = Numbers(Limit.parse(f"{old} 10/1h"), 1)
+    script(KEYS[:1], [before], [Check((Entry(1, 1, 6),))], now_us=NOW)
+    limits = [Numbers(Limit.parse(f"{new} 8/1h"), 2, 2), before]
+    assert only(script(KEYS[:1], limits, [explain(Entry(1, 1),)], now_us=NOW)).remaining == 1
+    assert script(KEYS[:1], limits, [Check((Entry(1, 1),), repeats=3)], now_us=NOW).verdicts == [1]
+
+
+def test_the_numbers_may_change_within_a_call(script):
+    limits = [Numbers(Limit.parse("gcra 20/1h"), 2, 2), TEN_PER_HOUR[0]]
+    checks = [Check((Entry(1, 2, 10),)), Check((Entry(1, 2),)), Check((Entry(1, 1, 10),)), Check((Entry(1, 1),))]
+    assert script(KEYS[:1], limits, checks, now_us=NOW).verdicts == [1, 0, 1, 0]
+
+
+# Request ids
+
+ID_KEY = "rl:{abc}request-id-0123456789"
+
+
+def with_id(fingerprint=b"payload1", *, cost=4, ttl_ms=600_000):
+    return Check((Entry(1, 1, cost),), request_id=RequestId(2, fingerprint, ttl_ms))
+
+
+def ask(script, *checks, limits=TEN_PER_HOUR, now_us=NOW):
+    return script([KEYS[0], ID_KEY], limits, list(checks), counter_keys=1, now_us=now_us)
+
+
+def test_the_first_decision_is_repeated_and_charges_nothing(script, client):
+    first = ask(script, with_id())
+    charged = client.get(KEYS[0])
+    again = ask(script, with_id(), now_us=NOW + HOUR)
+    assert (first.verdicts, again.verdicts) == ([1], [REPLAYED])
+    assert first.records == again.records and first.records[0].outcomes[0].remaining == 6
+    assert client.get(KEYS[0]) == charged
+
+
+def test_a_denial_is_repeated_too(script):
+    ask(script, Check((Entry(1, 1, 10),)))
+    first = ask(script, with_id())
+    later = ask(script, with_id(), now_us=NOW + 10 * HOUR)
+    assert (first.verdicts, later.verdicts) == ([0], [REPLAYED])
+    assert later.records[0] == first.records[0] and not later.records[0].allowed
+
+
+def test_the_decision_outlives_a_change_of_the_numbers(script):
+    first = ask(script, with_id())
+    changed = [Numbers(Limit.parse("fixed_window 3/1m"), 2, 2), TEN_PER_HOUR[0]]
+    assert ask(script, with_id(), limits=changed).records == first.records
+
+
+def test_the_same_id_with_another_payload_is_a_conflict(script, client):
+    ask(script, with_id())
+    before = client.mget(KEYS[0], ID_KEY)
+    answer = ask(script, with_id(b"payload2"), Check((Entry(1, 1, 0),)))
+    assert (answer.verdicts, answer.records) == ([CONFLICT, 1], [None])
+    assert client.mget(KEYS[0], ID_KEY) == before
+
+
+def test_twins_in_one_call_charge_once(script):
+    answer = ask(script, with_id(), with_id(), with_id(b"payload2"), with_id())
+    assert answer.verdicts == [1, REPLAYED, CONFLICT, REPLAYED]
+    assert answer.records[0] == answer.records[1] == answer.records[3]
+    assert only(ask(script, explain(Entry(1, 1, 0)))).remaining == 6
+
+
+def test_an_id_is_remembered_for_its_time_in_few_bytes(script, client):
+    ask(script, with_id(ttl_ms=600_000))
+    assert 590_000 < client.pttl(ID_KEY) <= 600_000
+    assert client.strlen(ID_KEY) == 8 + 7 + 1 + 22
+
+
+# What may go wrong
+
+def test_keys_of_another_type_and_values_of_no_sense_start_anew_and_harm_nobody(script, client):
+    client.lpush(KEYS[0], "a list")
+    client.set(KEYS[1], "thirteen byte")
+    client.set(KEYS[2], "")
+    checks = [Check((Entry(key, 1, 10),)) for key in (1, 2, 3, 4)]
+    assert script(KEYS, TEN_PER_HOUR, checks, now_us=NOW).verdicts == [1, 1, 1, 1]
+    assert {unpack_state(value)[2] for value in client.mget(KEYS)} == {(NOW + HOUR, 0, 0)}
+    assert min(client.pttl(key) for key in KEYS) > 0
+
+
+@pytest.mark.parametrize("value", [b"x", b"\x01L", b"\x01Lx", b"\xff" * 12, b"\xff" * 16, b"\x01" + b"\xff" * 11,
+                                   b"\x01L" + b"\xff" * 11, b"\x01L" + b"\xff" * 22, b"\x01" * 10_000])
+@pytest.mark.parametrize("algorithm", ["gcra", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log"])
+def test_no_value_breaks_the_script(algorithm, value, script, client):
+    limit = Limit.parse(f"{algorithm} 10/1h")
+    client.set(KEYS[0], value)
+    outcome = only(script(KEYS[:1], [Numbers(limit)], [explain(Entry(1, 1))], now_us=NOW))
+    # Whatever it was read as: nobody waits for more than a window ahead of the clock and the two it counts in.
+    assert 0 <= outcome.remaining < 10 and outcome.retry_after_us <= 3 * HOUR
+
+
+def test_a_record_of_no_sense_is_replaced(script, client):
+    client.lpush(ID_KEY, "a list")
+    assert ask(script, with_id()).verdicts == [1]
+    assert ask(script, with_id()).verdicts == [REPLAYED]
+    client.set(ID_KEY, "short")
+    assert ask(script, with_id()).verdicts == [1]
+
+
+def test_a_call_that_cannot_be_read_changes_nothing(script, client):
+    good = script.arguments(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1),)), Check((Entry(1, 1),))], now_us=NOW)
+    cut = [*good[:4], good[4][:-1], good[5]]
+    no_such_limit = script.arguments(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1),)), Check((Entry(1, 7),))], now_us=NOW)
+    for arguments in (cut, no_such_limit):
+        with pytest.raises(redis.ResponseError):
+            client.evalsha(*arguments)
+        assert client.dbsize() == 0
+
+
+def test_when_memory_is_full_nothing_is_half_charged_and_denials_still_come(script, client):
+    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW)
+    client.config_set("maxmemory", 1)
+    try:
+        assert script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1),))], now_us=NOW).verdicts == [0]
+        with pytest.raises(redis.ResponseError, match="OOM"):
+            script(KEYS[:3], TEN_PER_HOUR, [Check((Entry(2, 1),)), Check((Entry(3, 1),))], now_us=NOW)
+    finally:
+        client.config_set("maxmemory", 0)
+    assert client.dbsize() == 1
+
+
+# The server
+
+def test_the_clock_is_the_servers(script, client):
+    micros = lambda time: time[0] * SECOND + time[1]
+    before = micros(client.time())
+    answer = script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1),))])
+    assert before <= answer.now_us <= micros(client.time())
+    assert unpack_state(client.get(KEYS[0]))[2] == (answer.now_us + HOUR // 10, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["gcra 30000/1h", "token_bucket 10/1h", "leaky_bucket 10/1h", "fixed_window 10/1h",
+                                  "sliding_window 10/1h"])
+def test_a_counter_takes_at_most_100_bytes_in_batches_large_and_small(text, script, client):
+    limits = [Numbers(Limit.parse(text))]
+    keys = [f"rl:{{abc}}{i:022d}" for i in range(200)]
+    for size in (1, 1, 2, 5, 40, 64, 1, 30):
+        batch, keys = keys[:size], keys[size:]
+        script(batch, limits, [Check((Entry(i + 1, 1, 3),)) for i in range(size)], now_us=NOW)
+        script(batch, limits, [Check((Entry(i + 1, 1, 1),)) for i in range(size)], now_us=NOW)
+        for key in batch:
+            assert len(key) == 30 and client.strlen(key) == 12
+            assert client.memory_usage(key) <= 100
+
+
+def test_it_runs_on_a_node_of_a_cluster(cluster_node):
+    script = Script(cluster_node)
+    checks = [Check((Entry(1, 1), Entry(2, 1))), Check((Entry(3, 1),), repeats=11), with_id_at(4)]
+    assert script(KEYS, TEN_PER_HOUR, checks, counter_keys=3).verdicts == [1, 10, 1]
+
+
+def with_id_at(key):
+    return Check((Entry(1, 1),), request_id=RequestId(key, b"payload1"))
+
+
+def test_a_counter_that_is_as_good_as_new_is_deleted(script, client):
+    client.set(KEYS[0], pack_state(1, TEN_PER_HOUR[0].limit, (NOW - 1, 0, 0)))
+    assert script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 11),))], now_us=NOW).verdicts == [0]
+    assert client.exists(KEYS[0]) == 0
