@@ -30,6 +30,9 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
 
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
+  // Redis expires keys by its own clock. Where time steps back, that must not happen within the test.
+  std::int64_t slower() const { return GetParam() == Trace::kWithStepsBack ? 1000 : 1; }
+
   void connect(std::uint64_t seed) {
     random_.seed(seed);
     server_.start();
@@ -39,14 +42,15 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     make_connected_store(with);
     for (std::uint64_t k = 0; k < kKeys; ++k) {
       const auto count = static_cast<std::int64_t>(1 + below(30));
-      limits_.push_back(limit(static_cast<Algorithm>(k % kAlgorithms), count, (below(2) ? 1 : 7) * kSecond));
+      limits_.push_back(
+          limit(static_cast<Algorithm>(k % kAlgorithms), count, (below(2) ? 1 : 7) * kSecond * slower()));
     }
   }
 
   void pass_time() {
-    time_.advance(static_cast<std::int64_t>(below(100) == 0 ? below(30'000'000) : below(50'000)));
+    time_.advance(static_cast<std::int64_t>(below(100) == 0 ? below(30'000'000) : below(50'000)) * slower());
     if (GetParam() == Trace::kWithStepsBack && below(200) == 0)
-      time_.advance(-static_cast<std::int64_t>(below(2'000'000)));
+      time_.advance(-static_cast<std::int64_t>(below(2'000'000)) * slower());
   }
 
   std::unique_ptr<TestCall> random_call() {
@@ -78,7 +82,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   void expect_same_in_memory(const TestCall& call) {
     std::vector<ChargeResult> expected(call.charges.size());
     std::int64_t now_us = 0;
-    ASSERT_EQ(call.verdict, memory_.apply(call.charges, expected, now_us));
+    const Verdict verdict = memory_.apply(call.charges, expected, now_us);
     ASSERT_EQ(call.now_us, now_us);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const Charge& charge = call.charges[i];
@@ -96,6 +100,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
           << to_string(params.algorithm) << " of " << params.capacity << " per " << params.rate.period_us
           << " us; in memory:" << past;
     }
+    ASSERT_EQ(call.verdict, verdict);
   }
 
   TestRedisServer server_;
@@ -109,7 +114,7 @@ TEST_P(RedisDifferentialTest, DecidesAsMemoryDoes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   connect(seed);
-  for (int round = 0; round < 1500 && !HasFatalFailure(); ++round) {
+  for (int round = 0; round < 1500; ++round) {
     pass_time();
     for (const auto& call : decide_some()) {
       expect_same_in_memory(*call);

@@ -180,8 +180,7 @@ void RedisStore::finish(InFlight& command, bool answered) {
   counters_.contradictions += command.batch->contradictions();
   if (!command.late) breaker_.record(answered, command.batch->size(), clock_.now_us());
   std::vector<StoreCall*> done;
-  std::ranges::copy_if(command.batch->calls(), std::back_inserter(done),
-                       [](StoreCall* call) { return call; });
+  command.batch->append_waiting(done);
   if (!breaker_.closed()) fail_queue(done);
   spares_.push_back(std::move(command.batch));
   complete(done);
