@@ -29,10 +29,7 @@ local function sliding_window_steps()
     local left_us = period_us - elapsed_us
     local units = floor(previous * left_us / period_us)  -- off by one at most
     local rest = product_difference(previous, left_us, units, period_us)
-    if rest <= 0 then
-      if rest <= -period_us then return units - 1 end
-      return units
-    end
+    if rest <= 0 then return units end
     if rest > period_us then return units + 2 end
     return units + 1
   end

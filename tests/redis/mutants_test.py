@@ -1,10 +1,13 @@
 """The vectors are only worth what they notice: each of these small mistakes in the Lua must make at least one row fail."""
 
+import random
+
+import near_misses
 import pytest
 import steps
 import vectors
-from script import Script
 from batches_test import compare
+from script import Script
 from script_vectors_test import run
 
 # file, what stands there, the mistake
@@ -20,12 +23,19 @@ IN_STEPS = [
     ("gcra.lua", "retry_after_us = retry_after_us + 1", "retry_after_us = retry_after_us + 0"),
     ("gcra.lua", "if fraction > 0 then reset_after_us = us + 1", "if fraction > 1 then reset_after_us = us + 1"),
     ("gcra.lua", "return limit.capacity - remaining_units(", "return limit.capacity + 1 - remaining_units("),
+    ("gcra.lua", "units_fraction > fraction) then return units - 1", "units_fraction > fraction) then return units"),
+    ("gcra.lua", "units_fraction <= fraction) then return units + 1", "units_fraction <= fraction) then return units"),
     ("leaky_bucket.lua", "second = second + cost", "second = second + 1"),
     ("leaky_bucket.lua", "elseif cost > 0 then", "else"),
     ("fixed_window.lua", "count + cost <= limit.capacity", "count + cost < limit.capacity"),
     ("fixed_window.lua", "if first == 0 or at < index", "if first == 0 or at ~= index"),
     ("fixed_window.lua", "if at > index + 1 then", "if at > index + 2 then"),
     ("sliding_window.lua", "if rest > period_us then return units + 2 end\n    return units + 1", "return units"),
+    ("sliding_window.lua", "if rest > period_us then return units + 2 end", ""),
+    ("sliding_window.lua", "product_difference(previous, left_us, units, period_us)",
+     "previous * left_us - units * period_us"),
+    ("sliding_window.lua", "weighs_us = weighs_us - 1", "weighs_us = weighs_us"),
+    ("sliding_window.lua", "weighs_us = weighs_us + 1", "weighs_us = weighs_us"),
     ("sliding_window.lua", "if at == index - 1 then return index, 0, first", "if at == index - 1 then return index, first, 0"),
     ("sliding_window.lua", "if elapsed_us <= 0 then return previous end", "if elapsed_us <= 0 then return 0 end"),
     ("sliding_window.lua", "return limit.period_us - weighs_us", "return limit.period_us - weighs_us + 1"),
@@ -57,7 +67,6 @@ IN_BATCHES = [
     ("leaves_trace = leaves_trace or entries[i].count_denied or", "leaves_trace = leaves_trace or"),
 ]
 
-# Exact arithmetic is only put to the test by numbers that need it.
 ROWS = [row for name in vectors.ALGORITHMS for row in vectors.from_file(name)]
 SEED_FOR_MUTANTS = 7
 
@@ -69,7 +78,7 @@ def mutate(text, old, new):
 
 @pytest.fixture(scope="module")
 def rows():
-    return ROWS + vectors.at_random(SEED_FOR_MUTANTS, 100)
+    return ROWS + vectors.at_random(SEED_FOR_MUTANTS, 100) + near_misses.rows(random.Random(SEED_FOR_MUTANTS), 300)
 
 
 @pytest.mark.parametrize("file, old, new", IN_STEPS)

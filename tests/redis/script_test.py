@@ -98,6 +98,11 @@ def test_numbers_that_nobody_remembers_keep_the_state_at_most_full(script):
     assert (outcome.remaining, outcome.reset_after_us) == (0, 60 * SECOND)
 
 
+def test_a_fraction_over_another_denominator_is_less_than_a_microsecond(script, client):
+    client.set(KEYS[0], pack_state(9, TEN_PER_HOUR[0].limit, (NOW + 5, 999_999_999, 0)))
+    assert only(script(KEYS[:1], TEN_PER_HOUR, [explain(Entry(1, 1, 0))], now_us=NOW)).reset_after_us == 5
+
+
 @pytest.mark.parametrize("old, new", [("gcra", "sliding_log"), ("sliding_log", "gcra"), ("sliding_log", "fixed_window"),
                                       ("sliding_window", "sliding_log"), ("sliding_log", "sliding_log")])
 def test_consumption_carries_over_between_logs_and_others(old, new, script):

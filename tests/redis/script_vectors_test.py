@@ -1,5 +1,8 @@
 """Every row of tests/vectors, and random ones, through the whole script on a real server."""
 
+import random
+
+import near_misses
 import pytest
 import vectors
 from script import Check, Entry, Numbers, Record, pack_state, unpack_state
@@ -86,3 +89,7 @@ def test_random_lives_of_a_counter_agree_with_the_reference(script, client):
     rows = vectors.at_random(vectors.seed_for_test(), 150)
     assert len(rows) > 1000
     run(rows, script, client)
+
+
+def test_divisions_that_nearly_come_out_even_are_exact(script, client):
+    run(near_misses.rows(random.Random(vectors.seed_for_test()), 50), script, client)
