@@ -140,6 +140,7 @@ void RedisStore::reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, st
 
 void RedisStore::on_ready() {
   ++counters_.connections_made;
+  connected_ = true;
   breaker_.hurry(clock_.now_us());
   if (breaker_.closed()) problem_.clear();
   send_queue();
@@ -200,7 +201,9 @@ void RedisStore::on_lost(std::string_view why) {
   }
   batches_in_flight_ = 0;
   counters_.lost += lost.size();
-  breaker_.record(false, checks, clock_.now_us());
+  // A server that closes an idle connection has failed nobody.
+  const bool was_connected = std::exchange(connected_, false);
+  if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
   if (!breaker_.closed()) fail_queue(lost);
   for (InFlight& command : commands)
     if (command.reset_done) command.reset_done(-1);

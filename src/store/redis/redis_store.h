@@ -119,6 +119,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::size_t batches_in_flight_ = 0;
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
+  bool connected_ = false;
   std::string command_;            // being written
   std::int64_t next_deadline_us_;  // no call's is earlier
   int completing_ = 0;             // calls are being answered: send nothing yet

@@ -13,36 +13,10 @@
 #include "net/tcp_transport.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/script.h"
+#include "store/redis/test_call.h"
 #include "store/redis/test_redis_server.h"
 
 namespace sluice {
-
-// A call that remembers how it ended. Stays where it is until then.
-class TestCall final : public StoreCall {
- public:
-  explicit TestCall(std::vector<Charge> wanted, std::int64_t deadline = 0)
-      : wanted_(std::move(wanted)), given_(wanted_.size()) {
-    charges = wanted_;
-    results = given_;
-    deadline_us = deadline;
-  }
-  TestCall(const TestCall&) = delete;
-  TestCall& operator=(const TestCall&) = delete;
-
-  void on_done() override {
-    ++times_done;
-    if (when_done) when_done();
-  }
-  bool allowed() const { return verdict == Verdict::kAllowed; }
-  std::int64_t remaining(std::size_t i = 0) const { return given_[i].outcome.remaining; }
-
-  int times_done = 0;
-  std::function<void()> when_done;
-
- private:
-  std::vector<Charge> wanted_;
-  std::vector<ChargeResult> given_;
-};
 
 // A RedisStore on a real server and a real loop, driven by the test. Not thread-safe.
 class RedisStoreFixture : public testing::Test {
@@ -50,7 +24,7 @@ class RedisStoreFixture : public testing::Test {
   static constexpr std::int64_t kSecond = 1'000'000;
 
   void SetUp() override {
-    if (access(TestRedisServer::kProgram, X_OK) != 0) GTEST_SKIP() << "needs Debian's redis-server";
+    ASSERT_EQ(access(TestRedisServer::kProgram, X_OK), 0) << "install Debian's redis-server";
   }
 
   RedisStoreOptions options(const TestRedisServer& server) const {

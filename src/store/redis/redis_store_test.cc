@@ -13,7 +13,7 @@ class RedisStoreTest : public RedisStoreFixture {
  protected:
   void SetUp() override {
     RedisStoreFixture::SetUp();
-    if (IsSkipped()) return;
+    if (HasFatalFailure()) return;
     server_.start();
     make_connected_store(options(server_));
   }
