@@ -21,9 +21,10 @@ class RedisFaultsTest : public RedisStoreFixture {
   }
   Charge charge() { return {key("counted"), limit(Algorithm::kFixedWindow, kLimit, 366 * 86'400 * kSecond)}; }
 
-  // Starts one more call, and sweeps those that are done.
+  // Starts one more call.
   void ask(std::int64_t patience_us) {
     auto call = std::make_unique<TestCall>(std::vector{charge()}, in_us(patience_us));
+    if (with_request_ids_) call->dedupe = Dedupe{{7, ++last_id_}, 1, 600 * kSecond};
     if (store_->start(*call)) {
       note(*call);
     } else {
@@ -70,6 +71,8 @@ class RedisFaultsTest : public RedisStoreFixture {
   TestRedisServer server_;
   std::vector<std::unique_ptr<TestCall>> calls_;
   std::int64_t allowed_ = 0, unanswered_ = 0;
+  bool with_request_ids_ = false;
+  std::uint64_t last_id_ = 0;
 };
 
 TEST_F(RedisFaultsTest, FlushedScriptsAreNotNoticed) {
@@ -194,6 +197,24 @@ TEST_F(RedisFaultsTest, AReplicaIsNotWrittenTo) {
   server_.ask({"REPLICAOF", "NO", "ONE"});
   EXPECT_TRUE(load_until_allowed(5 * kSecond));
   settle();
+}
+
+TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
+  server_.start();
+  RedisStoreOptions patient = options(server_);
+  patient.breaker.failures_per_mille = 1000;
+  make_connected_store(patient);
+  with_request_ids_ = true;
+  for (int i = 0; i < 30; ++i) {
+    load_for(10'000, 20 * kSecond);
+    server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  }
+  settle();
+  EXPECT_GT(store_->counters().connections_made, 5u);
+  EXPECT_GT(store_->counters().sent_again, 0u);
+  EXPECT_EQ(unanswered_, 0);
+  EXPECT_EQ(allowed_, static_cast<std::int64_t>(last_id_));
+  EXPECT_EQ(charged(), allowed_);
 }
 
 TEST_F(RedisFaultsTest, EmptiedCountersStartAgain) {

@@ -239,6 +239,23 @@ TEST_F(RedisRepliesTest, ACutConnectionAnswersAllThatWereInFlight) {
   EXPECT_TRUE(queued->allowed());
 }
 
+TEST_F(RedisRepliesTest, ACallWithARequestIdIsSentAgain) {
+  connect();
+  const auto sent = call();
+  sent->dedupe = Dedupe{{5, 5}, 7, kSecond};
+  store_->start(*sent);
+  const std::string first = server_.take_sent();
+  pass(0);
+  server_.cut("Connection reset by peer");
+  EXPECT_EQ(sent->times_done, 0);
+  pass(0);
+  server_.accept();
+  server_.take_sent();
+  server_.say("+OK\r\n$4\r\n5ba1\r\n");
+  EXPECT_EQ(server_.take_sent(), first);
+  EXPECT_EQ(store_->counters().sent_again, 1u);
+}
+
 TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
   connect();
   for (int i = 0; i < 10; ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <utility>
 
 #include "store/redis/wire.h"
@@ -10,7 +9,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSilenceUsMax = 2'000'000;  // however patient the callers are
 constexpr std::size_t kResetsInFlightMax = 64;
 
@@ -192,15 +190,21 @@ void RedisStore::on_lost(std::string_view why) {
   note_problem("there is no connection", why);
   std::deque<InFlight> commands = std::exchange(in_flight_, {});
   std::uint64_t checks = 1;
-  std::vector<StoreCall*> lost;
+  std::vector<StoreCall*> waiting, lost;
   for (InFlight& command : commands) {
     if (!command.batch) continue;
-    command.batch->append_waiting(lost);
+    command.batch->append_waiting(waiting);
     checks += command.batch->size();
     spares_.push_back(std::move(command.batch));
   }
   batches_in_flight_ = 0;
+  // With a request id a second try cannot charge twice; the others do not know whether they were charged.
+  const auto repeatable =
+      std::ranges::stable_partition(waiting, [](StoreCall* call) { return !call->dedupe; });
+  lost.assign(waiting.begin(), repeatable.begin());
+  queue_.insert(queue_.begin(), repeatable.begin(), repeatable.end());
   counters_.lost += lost.size();
+  counters_.sent_again += repeatable.size();
   // A server that closes an idle connection has failed nobody.
   const bool was_connected = std::exchange(connected_, false);
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
@@ -216,63 +220,6 @@ void RedisStore::tick(std::int64_t now_us) {
   expire_commands(now_us);
   if (connection_.ready() && breaker_.take_probe(now_us)) send_probe(now_us);
   send_queue();
-}
-
-void RedisStore::expire_calls(std::int64_t now_us) {
-  if (now_us < next_deadline_us_) return;
-  std::vector<StoreCall*> expired;
-  collect_expired(now_us, expired);
-  counters_.timeouts += expired.size();
-  complete(expired);
-}
-
-void RedisStore::collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired) {
-  next_deadline_us_ = kNoDeadline;
-  const auto look_at = [&](StoreCall*& call) {
-    if (call == nullptr || call->deadline_us == 0) return;
-    if (call->deadline_us > now_us) {
-      next_deadline_us_ = std::min(next_deadline_us_, call->deadline_us);
-      return;
-    }
-    expired.push_back(std::exchange(call, nullptr));
-  };
-  for (InFlight& command : in_flight_)
-    if (command.batch) std::ranges::for_each(command.batch->calls(), look_at);
-  std::ranges::for_each(queue_, look_at);
-  while (!queue_.empty() && queue_.front() == nullptr) queue_.pop_front();
-}
-
-// A late reply will still come in its turn. A server that has said nothing at all for that long may have
-// gone, though.
-void RedisStore::expire_commands(std::int64_t now_us) {
-  std::uint64_t late_checks = 0;
-  for (InFlight& command : in_flight_) {
-    if (command.late || now_us < command.late_at_us) continue;
-    command.late = true;
-    if (command.reset_done) std::exchange(command.reset_done, {})(-1);
-    if (!command.batch) continue;
-    ++counters_.late_batches;
-    late_checks += command.batch->size();
-  }
-  if (late_checks > 0) {
-    note_problem("the server does not answer in time", "no reply");
-    breaker_.record(false, late_checks, now_us);
-  }
-  const bool silent = now_us - connection_.heard_at_us() >= options_.operation_timeout_us;
-  if (!in_flight_.empty() && in_flight_.front().late && silent) connection_.drop("the server is silent");
-  if (breaker_.closed() || queue_.empty()) return;
-  std::vector<StoreCall*> failed;
-  fail_queue(failed);
-  complete(failed);
-}
-
-// The breaker is open: nobody in the queue will be asked for.
-void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
-  for (StoreCall* call : std::exchange(queue_, {})) {
-    if (call == nullptr) continue;
-    ++counters_.turned_away;
-    failed.push_back(call);
-  }
 }
 
 // Whoever hears of an answer may ask the next question: it waits until all have heard, so that they share a

@@ -39,6 +39,7 @@ struct RedisStoreCounters {
   std::uint64_t keys = 0;         // in them
   std::uint64_t timeouts = 0;     // checks that got no answer by their deadline
   std::uint64_t lost = 0;         // checks in flight when the connection went
+  std::uint64_t sent_again = 0;   // those of them with a request id
   std::uint64_t turned_away = 0;  // by the breaker
   std::uint64_t queue_full = 0;
   std::uint64_t late_batches = 0;      // no reply within the operation timeout
@@ -81,6 +82,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::Breaker::State breaker_state() const { return breaker_.state(); }
 
  private:
+  static constexpr std::int64_t kNoDeadline = INT64_MAX;
   class Probe;
   // A command without a reply yet: a batch, or a reset.
   struct InFlight {
