@@ -1,6 +1,5 @@
 #include "net/tcp_transport.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -17,41 +16,15 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64u << 10;
 
-struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-};
-
-// Looks the host up and takes one of its addresses, another one each time: "localhost" is often ::1 and
-// 127.0.0.1, and the server on one of them only. False: `why` says so.
-bool resolve(const redis::Address& address, std::uint32_t attempt, SocketAddress& found, std::string& why) {
-  if (!address.unix_path.empty()) {
-    sockaddr_un path{};
-    path.sun_family = AF_UNIX;
-    assert(address.unix_path.size() < sizeof(path.sun_path));
-    std::memcpy(path.sun_path, address.unix_path.data(), address.unix_path.size());
-    std::memcpy(&found.bytes, &path, sizeof(path));
-    found.size = sizeof(path);
-    return true;
-  }
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
-  if (error != 0) {
-    why = gai_strerror(error);
-    return false;
-  }
-  std::uint32_t count = 0;
-  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) ++count;
-  const addrinfo* chosen = list;
-  for (std::uint32_t i = attempt % count; i > 0; --i) chosen = chosen->ai_next;
-  found.size = chosen->ai_addrlen;
-  std::memcpy(&found.bytes, chosen->ai_addr, chosen->ai_addrlen);
-  freeaddrinfo(list);
-  return true;
+// REQUIRES: the path is short enough for a socket, as parse_redis_url() makes sure.
+SocketAddress unix_address(const std::string& path) {
+  sockaddr_un socket{};
+  socket.sun_family = AF_UNIX;
+  assert(path.size() < sizeof(socket.sun_path));
+  std::memcpy(socket.sun_path, path.data(), path.size());
+  SocketAddress address{.size = sizeof(socket)};
+  std::memcpy(&address.bytes, &socket, sizeof(socket));
+  return address;
 }
 
 // A socket on its way, or -1 with errno.
@@ -152,7 +125,11 @@ class TcpChannel final : public redis::Channel, private EventLoop::Watcher {
 std::unique_ptr<redis::Channel> TcpTransport::connect(const redis::Address& address,
                                                       redis::ChannelEvents& events, std::string& why) {
   SocketAddress to;
-  if (!resolve(address, attempts_++, to, why)) return nullptr;
+  if (!address.unix_path.empty()) {
+    to = unix_address(address.unix_path);
+  } else if (!hosts_.find(address.host, address.port, to, why)) {
+    return nullptr;
+  }
   const int fd = begin_to_connect(to);
   if (fd >= 0) return std::make_unique<TcpChannel>(loop_, fd, events);
   why = std::strerror(errno);

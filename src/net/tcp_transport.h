@@ -1,17 +1,16 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "net/event_loop.h"
+#include "net/host_lookup.h"
 #include "redis/transport.h"
 
 namespace sluice::net {
 
 // Channels over TCP (with TCP_NODELAY) and unix sockets, on an event loop. Belongs to the loop's thread.
-// Nothing blocks, except that the name of a host is looked up when a connection begins: give addresses where
-// that matters.
+// Nothing blocks.
 class TcpTransport final : public redis::Transport {
  public:
   // REQUIRES: the loop outlives the transport and its channels.
@@ -22,7 +21,7 @@ class TcpTransport final : public redis::Transport {
 
  private:
   EventLoop& loop_;
-  std::uint32_t attempts_ = 0;
+  HostLookup hosts_;
 };
 
 }  // namespace sluice::net

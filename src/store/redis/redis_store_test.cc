@@ -173,5 +173,13 @@ TEST_F(RedisStoreTest, WorksOverAUnixSocket) {
   EXPECT_THAT(server_.ask({"INFO", "keyspace"}), HasSubstr("db2:keys=1"));
 }
 
+TEST_F(RedisStoreTest, WorksByTheNameOfAHost) {
+  RedisStoreOptions named = options(server_);
+  named.connection.address.host = "localhost";
+  make_connected_store(named);
+  TestCall call({{key("a"), limit(Algorithm::kGcra, 10, kSecond)}});
+  EXPECT_TRUE(finish(call).allowed());
+}
+
 }  // namespace
 }  // namespace sluice
