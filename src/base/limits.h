@@ -26,17 +26,17 @@ inline constexpr std::size_t kLimitsPerPolicyMax = 16;
 inline constexpr std::size_t kDimensionsPerLimitMax = 8;
 inline constexpr std::size_t kDocumentDepthMax = 16;
 inline constexpr std::int64_t kRateMax = 1'000'000'000;
-inline constexpr std::int64_t kPeriodUsMin = 1'000;                        // 1 ms
-inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;   // a leap year
-inline constexpr std::int64_t kSlidingLogMax = 4096;                       // N of a sliding_log limit
-inline constexpr std::size_t kPatternWildcardsMax = 16;                     // {name} and * of one resource pattern
+inline constexpr std::int64_t kPeriodUsMin = 1'000;                       // 1 ms
+inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a leap year
+inline constexpr std::int64_t kSlidingLogMax = 4096;                      // N of a sliding_log limit
+inline constexpr std::size_t kPatternWildcardsMax = 16;  // {name} and * of one resource pattern
 inline constexpr std::size_t kTiersPerPolicyMax = 64;
 inline constexpr std::size_t kCostsPerPolicyMax = 1024;
-inline constexpr std::int64_t kDeadlineUsMax = 60'000'000;                 // 1 min
+inline constexpr std::int64_t kDeadlineUsMax = 60'000'000;  // 1 min
 inline constexpr std::int64_t kIdempotencyTtlUsMax = 7LL * 86'400 * 1'000'000;
-inline constexpr std::size_t kPolicyFilesMax = 1000;                       // of one directory
-inline constexpr std::size_t kPolicyProblemsMax = 20;                      // named in one report; the rest is counted
-inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;           // see store/params_table.h
+inline constexpr std::size_t kPolicyFilesMax = 1000;              // of one directory
+inline constexpr std::size_t kPolicyProblemsMax = 20;             // named in one report; the rest is counted
+inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/params_table.h
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;
@@ -48,14 +48,17 @@ inline constexpr std::size_t kHeaderCountMax = 64;
 inline constexpr std::size_t kJsonDepthMax = 16;
 
 // A connection. Rates are per second; each answered request earns a well-behaved peer a few more.
-inline constexpr std::size_t kUnreadOutputBytesMax = 256u << 10;      // above it, nothing more is read from the peer
-inline constexpr std::size_t kStreamOutputBytesMax = 16u << 20;       // answers of one call that wait for its reader
-inline constexpr std::size_t kBufferedRequestBytesMax = 16u << 20;    // of all streams of a connection
+inline constexpr std::size_t kUnreadOutputBytesMax = 256u
+                                                     << 10;  // above it, nothing more is read from the peer
+inline constexpr std::size_t kStreamOutputBytesMax = 16u
+                                                     << 20;  // answers of one call that wait for its reader
+inline constexpr std::size_t kBufferedRequestBytesMax = 16u << 20;  // of all streams of a connection
 inline constexpr std::uint32_t kConcurrentStreamsMax = 1000;
 inline constexpr std::uint32_t kStreamWindowBytes = 256u << 10;
 inline constexpr std::int32_t kConnectionWindowBytes = 16 << 20;
-inline constexpr std::uint32_t kResetsPerSecondMax = 200;             // by the peer, or provoked by it
-inline constexpr std::uint32_t kControlFramesPerSecondMax = 2000;     // PING, SETTINGS, WINDOW_UPDATE, empty DATA, …
+inline constexpr std::uint32_t kResetsPerSecondMax = 200;  // by the peer, or provoked by it
+inline constexpr std::uint32_t kControlFramesPerSecondMax =
+    2000;  // PING, SETTINGS, WINDOW_UPDATE, empty DATA, …
 inline constexpr std::uint32_t kHeaderContinuationsMax = 8;
 
 // A reply of Redis. A batch on many sliding logs is the longest there is.

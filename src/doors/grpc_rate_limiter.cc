@@ -12,9 +12,10 @@
 namespace sluice::doors {
 namespace {
 
+using net::append_wire;
 using net::GrpcStatus;
+using net::WireCursor;
 using net::WireReader;
-using net::WireWriter;
 
 Error malformed() {
   return {ErrorCode::kInvalidArgument, "the message is not the protobuf that this method expects", ""};
@@ -110,40 +111,54 @@ Result<void> read_batch(WireReader reader, CheckList& out) {
   return {};
 }
 
-void write_quota(WireWriter& writer, std::uint32_t field, const CompiledLimit& limit) {
-  const auto quota = writer.begin_message(field);
-  writer.string(1, limit.name);
-  for (const std::string& dimension : limit.per) writer.element(2, dimension);
-  writer.int64(3, limit.numbers.rate.count);
-  writer.int64(4, ceil_div(limit.numbers.rate.period_us, 1000));
-  writer.string(5, to_string(limit.numbers.algorithm));
-  writer.end_message(quota);
+std::size_t quota_room(const CompiledLimit& limit) {
+  std::size_t room =
+      5 * WireCursor::kFieldRoom + limit.name.size() + to_string(limit.numbers.algorithm).size();
+  for (const std::string& dimension : limit.per) room += WireCursor::kFieldRoom + dimension.size();
+  return room;
 }
 
-void write_answer(const Decision& decision, WireWriter& writer) {
-  writer.boolean(1, decision.allowed);
-  writer.int32(2, clamp_int32(decision.remaining()));
-  writer.int64(3, decision.reset_unix_ms());
-  writer.int32(4, clamp_int32(decision.retry_after_ms()));
-  if (decision.policy) writer.string(5, decision.policy->version_text);
-  if (decision.tightest) write_quota(writer, 6, *decision.tightest->limit);
-  writer.int64(7, decision.limit());
-  writer.int64(8, decision.current());
-  writer.int32(9, decision.tightest ? clamp_int32(decision.tightest->limit->index) : -1);
-  writer.uint64(10, static_cast<std::uint64_t>(decision.pressure()));
-  writer.string(11, to_string(decision.reason));
-  writer.boolean(12, decision.degraded);
-  writer.boolean(13, decision.replayed);
+void write_quota(WireCursor& cursor, std::uint32_t field, const CompiledLimit& limit) {
+  char* const quota = cursor.begin_message(field);
+  cursor.string(1, limit.name);
+  for (const std::string& dimension : limit.per) cursor.element(2, dimension);
+  cursor.int64(3, limit.numbers.rate.count);
+  cursor.int64(4, ceil_div(limit.numbers.rate.period_us, 1000));
+  cursor.string(5, to_string(limit.numbers.algorithm));
+  cursor.end_message(quota);
 }
 
-void write_usage(const Decision& decision, const LimitStatus& status, WireWriter& writer) {
-  const auto usage = writer.begin_message(1);
-  write_quota(writer, 1, *status.limit);
-  writer.int64(2, status.current());
-  writer.int64(3, status.result.outcome.remaining);
-  writer.int64(4, ceil_div(decision.now_us + status.result.outcome.reset_after_us, 1000));
-  writer.uint64(5, static_cast<std::uint64_t>(status.result.pressure));
-  writer.end_message(usage);
+std::size_t answer_room(const Decision& decision) {
+  std::size_t room = 13 * WireCursor::kFieldRoom + to_string(decision.reason).size();
+  if (decision.policy) room += decision.policy->version_text.size();
+  if (decision.tightest) room += quota_room(*decision.tightest->limit);
+  return room;
+}
+
+void write_answer(const Decision& decision, WireCursor& cursor) {
+  cursor.boolean(1, decision.allowed);
+  cursor.int32(2, clamp_int32(decision.remaining()));
+  cursor.int64(3, decision.reset_unix_ms());
+  cursor.int32(4, clamp_int32(decision.retry_after_ms()));
+  if (decision.policy) cursor.string(5, decision.policy->version_text);
+  if (decision.tightest) write_quota(cursor, 6, *decision.tightest->limit);
+  cursor.int64(7, decision.limit());
+  cursor.int64(8, decision.current());
+  cursor.int32(9, decision.tightest ? clamp_int32(decision.tightest->limit->index) : -1);
+  cursor.uint64(10, static_cast<std::uint64_t>(decision.pressure()));
+  cursor.string(11, to_string(decision.reason));
+  cursor.boolean(12, decision.degraded);
+  cursor.boolean(13, decision.replayed);
+}
+
+void write_usage(const Decision& decision, const LimitStatus& status, WireCursor& cursor) {
+  char* const usage = cursor.begin_message(1);
+  write_quota(cursor, 1, *status.limit);
+  cursor.int64(2, status.current());
+  cursor.int64(3, status.result.outcome.remaining);
+  cursor.int64(4, ceil_div(decision.now_us + status.result.outcome.reset_after_us, 1000));
+  cursor.uint64(5, static_cast<std::uint64_t>(status.result.pressure));
+  cursor.end_message(usage);
 }
 
 }  // namespace
@@ -154,8 +169,7 @@ GrpcStatus grpc_check(DoorContext& context, std::string_view message, std::strin
     return grpc_status(read.error());
   const auto decision = context.limiter.check(context.checks.finish().front());
   if (!decision) return grpc_status(decision.error());
-  WireWriter writer(reply);
-  write_answer(*decision, writer);
+  append_wire(reply, answer_room(*decision), [&](WireCursor& cursor) { write_answer(*decision, cursor); });
   return {};
 }
 
@@ -167,14 +181,15 @@ GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std:
     if (auto valid = context.limiter.validate(checks[i]); !valid)
       return grpc_status(in_batch(i, std::move(valid.error())));
 
-  WireWriter writer(reply);
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const auto decision = context.limiter.check(checks[i]);
     // Only a policy that vanished since the validation gets here.
     if (!decision) return grpc_status(in_batch(i, decision.error()));
-    const auto result = writer.begin_message(1);
-    write_answer(*decision, writer);
-    writer.end_message(result);
+    append_wire(reply, WireCursor::kFieldRoom + answer_room(*decision), [&](WireCursor& cursor) {
+      char* const result = cursor.begin_message(1);
+      write_answer(*decision, cursor);
+      cursor.end_message(result);
+    });
   }
   return {};
 }
@@ -185,8 +200,9 @@ GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::s
     return grpc_status(read.error());
   const auto usage = context.limiter.usage(context.checks.finish().front());
   if (!usage) return grpc_status(usage.error());
-  WireWriter writer(reply);
-  for (const LimitStatus& status : usage->limits) write_usage(*usage, status, writer);
+  for (const LimitStatus& status : usage->limits)
+    append_wire(reply, 5 * WireCursor::kFieldRoom + quota_room(*status.limit),
+                [&](WireCursor& cursor) { write_usage(*usage, status, cursor); });
   return {};
 }
 
@@ -200,7 +216,7 @@ GrpcStatus grpc_reset_key(DoorContext& context, std::string_view message, std::s
     return grpc_status(read.error());
   const auto existed = context.limiter.reset(context.checks.finish().front());
   if (!existed) return grpc_status(existed.error());
-  WireWriter(reply).int32(1, *existed);
+  net::WireWriter(reply).int32(1, *existed);
   return {};
 }
 

@@ -69,9 +69,9 @@ class CheckBuilder {
 
   Result<void> put_tokens(std::string_view digits) {
     std::int64_t tokens = -1;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, tokens);
-    if (error != std::errc() || stop != end || tokens < 0 || tokens > kCostMax) return invalid_tokens();
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), tokens);
+    const bool whole = error == std::errc() && end == digits.data() + digits.size();
+    if (!whole || tokens < 0 || tokens > kCostMax) return invalid_tokens();
     check_.cost = tokens;
     return {};
   }

@@ -9,12 +9,6 @@
 namespace sluice {
 namespace {
 
-std::string_view from_map(const CheckRequest& request, std::string_view name) {
-  for (const Dimension& dimension : request.dimensions)
-    if (dimension.name == name) return dimension.value;
-  return {};
-}
-
 Result<void> at_most(std::string_view field, std::string_view value, std::size_t bytes_max) {
   if (value.size() <= bytes_max) return {};
   return invalid(std::string(field),
@@ -33,9 +27,8 @@ Result<void> validate_dimensions(const CheckRequest& request) {
   return {};
 }
 
-}  // namespace
-
-Result<void> validate(const CheckRequest& request) {
+// Finds the words for a request that exceeds a bound.
+Result<void> explain_bounds(const CheckRequest& request) {
   struct Bound {
     std::string_view field;
     std::string_view value;
@@ -53,20 +46,51 @@ Result<void> validate(const CheckRequest& request) {
   return validate_dimensions(request);
 }
 
-std::string_view dimension_value(const CheckRequest& request, std::string_view name) {
-  if (name == "tenant" && !request.tenant.empty()) return request.tenant;
-  if (name == "key" && !request.key.empty()) return request.key;
-  if ((name == "resource" || name == "route") && !request.resource.empty()) return request.resource;
-  const std::string_view value = from_map(request, name);
-  if (value.empty() && name == "user") return request.key;
-  if (value.empty() && name == "route") return from_map(request, "resource");
-  if (value.empty() && name == "resource") return from_map(request, "route");
-  return value;
+bool within_bounds(const CheckRequest& request) {
+  const std::int64_t cost = request.cost.value_or(0);
+  bool within = request.policy_id.size() <= kNameBytesMax && request.tenant.size() <= kKeyBytesMax &&
+                request.resource.size() <= kResourceBytesMax && request.key.size() <= kKeyBytesMax &&
+                request.request_id.size() <= kRequestIdBytesMax && cost >= 0 && cost <= kCostMax &&
+                request.dimensions.size() <= kDimensionsMax;
+  for (const Dimension& dimension : request.dimensions)
+    within = within && dimension.name.size() <= kNameBytesMax && dimension.value.size() <= kKeyBytesMax;
+  return within;
 }
 
-std::optional<KeyHash> counter_key(const CheckRequest& request, const CompiledLimit& limit,
+}  // namespace
+
+Result<void> validate(const CheckRequest& request) {
+  if (within_bounds(request)) [[likely]]
+    return {};
+  return explain_bounds(request);
+}
+
+std::string_view Dimensions::resource_in_map() const {
+  const std::string_view resource = in_map("resource");
+  return resource.empty() ? in_map("route") : resource;
+}
+
+std::string_view Dimensions::value_of(const CompiledDimension& dimension) const {
+  switch (dimension.kind) {
+    case DimensionKind::kTenant:
+      return tenant_;
+    case DimensionKind::kResource:
+      return resource_;
+    case DimensionKind::kKey:
+      if (!request_.key.empty()) return request_.key;
+      break;
+    case DimensionKind::kUser:
+      if (const std::string_view user = in_map("user"); !user.empty()) return user;
+      return request_.key;
+    case DimensionKind::kOther:
+      break;
+  }
+  return in_map(dimension.name);
+}
+
+std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,
                                    const KeyHasher& hasher) {
-  // Values are at most kKeyBytesMax long, the resource excepted.
+  // Values are at most kKeyBytesMax long, the resource (which may be named twice) excepted.
   char buffer[sizeof(KeyHash) + kDimensionsPerLimitMax * (sizeof(std::uint16_t) + kKeyBytesMax) +
               2 * kResourceBytesMax];
   char* end = buffer;
@@ -75,8 +99,8 @@ std::optional<KeyHash> counter_key(const CheckRequest& request, const CompiledLi
     end += size;
   };
   append(&limit.identity, sizeof limit.identity);
-  for (const std::string& name : limit.per) {
-    const std::string_view value = dimension_value(request, name);
+  for (const CompiledDimension& dimension : limit.key) {
+    const std::string_view value = dimensions.value_of(dimension);
     if (value.empty()) return std::nullopt;
     const auto size = static_cast<std::uint16_t>(value.size());
     append(&size, sizeof size);

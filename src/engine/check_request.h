@@ -32,13 +32,38 @@ struct CheckRequest {
 // Refuses what exceeds the bounds of base/limits.h; the error names the field.
 Result<void> validate(const CheckRequest& request);
 
-// The value of a dimension, whether it came as a field or in the map; an empty view if the request lacks it.
-// A field wins over the map, so that nobody renames himself to another tenant by adding an entry.
-std::string_view dimension_value(const CheckRequest& request, std::string_view name);
+// A request's dimensions, whether they came as fields or in the map. A field wins over the map, so that
+// nobody renames himself to another tenant by adding an entry. A value that is empty is absent. Immutable;
+// lives no longer than the request.
+class Dimensions {
+ public:
+  explicit Dimensions(const CheckRequest& request)
+      : request_(request),
+        tenant_(request.tenant.empty() ? in_map("tenant") : request.tenant),
+        resource_(request.resource.empty() ? resource_in_map() : request.resource) {}
 
-// The name of the counter that `limit` keeps for this request, or nothing if the request lacks a dimension.
+  std::string_view tenant() const { return tenant_; }
+  std::string_view resource() const { return resource_; }
+  std::string_view tier() const { return in_map("tier"); }
+  std::string_view value_of(const CompiledDimension& dimension) const;
+
+ private:
+  std::string_view in_map(std::string_view name) const {
+    for (const Dimension& dimension : request_.dimensions)
+      if (dimension.name == name) return dimension.value;
+    return {};
+  }
+  std::string_view resource_in_map() const;
+
+  const CheckRequest& request_;
+  std::string_view tenant_;
+  std::string_view resource_;
+};
+
+// The name of the counter that `limit` keeps for a request, or nothing if the request lacks a dimension.
 // Values are length-prefixed before hashing, so ("ab", "c") and ("a", "bc") are different keys.
-std::optional<KeyHash> counter_key(const CheckRequest& request, const CompiledLimit& limit,
+// REQUIRES: the request is valid.
+std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,
                                    const KeyHasher& hasher);
 
 }  // namespace sluice

@@ -9,28 +9,41 @@
 namespace sluice {
 namespace {
 
+CompiledDimension compiled(const std::string& name) {
+  const std::pair<const char*, DimensionKind> fields[] = {{"tenant", DimensionKind::kTenant},
+                                                          {"resource", DimensionKind::kResource},
+                                                          {"route", DimensionKind::kResource},
+                                                          {"key", DimensionKind::kKey},
+                                                          {"user", DimensionKind::kUser}};
+  for (const auto& [field, kind] : fields)
+    if (name == field) return {kind, name};
+  return {DimensionKind::kOther, name};
+}
+
+std::string value_of(const CheckRequest& request, const std::string& name) {
+  return std::string(Dimensions(request).value_of(compiled(name)));
+}
+
 TEST(CheckRequest, DimensionsComeFromFieldsFirstThenFromTheMap) {
   const Dimension map[] = {{"tenant", "mallory"}, {"ip", "192.0.2.7"}, {"user", "u9"}};
   const CheckRequest request{.tenant = "alice", .resource = "/x", .key = "k", .dimensions = map};
-  EXPECT_EQ(dimension_value(request, "tenant"), "alice") << "an entry in the map does not rename the tenant";
-  EXPECT_EQ(dimension_value(request, "ip"), "192.0.2.7");
-  EXPECT_EQ(dimension_value(request, "user"), "u9");
-  EXPECT_EQ(dimension_value(request, "key"), "k");
-  EXPECT_EQ(dimension_value(request, "route"), "/x");
-  EXPECT_EQ(dimension_value(request, "resource"), "/x");
-  EXPECT_EQ(dimension_value(request, "region"), "");
+  EXPECT_EQ(value_of(request, "tenant"), "alice") << "an entry in the map does not rename the tenant";
+  EXPECT_EQ(value_of(request, "ip"), "192.0.2.7");
+  EXPECT_EQ(value_of(request, "user"), "u9");
+  EXPECT_EQ(value_of(request, "key"), "k");
+  EXPECT_EQ(value_of(request, "route"), "/x");
+  EXPECT_EQ(value_of(request, "resource"), "/x");
+  EXPECT_EQ(value_of(request, "region"), "");
 }
 
 TEST(CheckRequest, TenantAndResourceMayComeAsDimensionsOnly) {
   const Dimension map[] = {{"tenant", "t7"}, {"route", "/x"}};
   const CheckRequest request{.dimensions = map};
-  EXPECT_EQ(dimension_value(request, "tenant"), "t7");
-  EXPECT_EQ(dimension_value(request, "resource"), "/x");
+  EXPECT_EQ(value_of(request, "tenant"), "t7");
+  EXPECT_EQ(value_of(request, "resource"), "/x");
 }
 
-TEST(CheckRequest, KeyStandsForTheUserWhenNoneIsGiven) {
-  EXPECT_EQ(dimension_value({.key = "u1"}, "user"), "u1");
-}
+TEST(CheckRequest, KeyStandsForTheUserWhenNoneIsGiven) { EXPECT_EQ(value_of({.key = "u1"}, "user"), "u1"); }
 
 TEST(CheckRequest, EveryBoundIsCheckedAndNamesItsField) {
   const std::string long_key(kKeyBytesMax + 1, 'x'), long_name(kNameBytesMax + 1, 'x'),
@@ -59,11 +72,13 @@ TEST(CheckRequest, EveryBoundIsCheckedAndNamesItsField) {
 
 TEST(CheckRequest, LongestValuesInEveryDimensionMakeAKey) {
   CompiledLimit limit;
-  limit.per = {"a", "b", "c", "d", "e", "resource", "route", "tenant"};
+  for (const char* name : {"a", "b", "c", "d", "e", "resource", "route", "tenant"})
+    limit.key.push_back(compiled(name));
   const std::string value(kKeyBytesMax, 'v'), resource(kResourceBytesMax, '/');
   const Dimension map[] = {{"a", value}, {"b", value}, {"c", value}, {"d", value}, {"e", value}};
   const auto hasher = KeyHasher::from_text("test");
-  EXPECT_TRUE(counter_key({.tenant = value, .resource = resource, .dimensions = map}, limit, hasher));
+  const CheckRequest request{.tenant = value, .resource = resource, .dimensions = map};
+  EXPECT_TRUE(counter_key(Dimensions(request), limit, hasher));
 }
 
 }  // namespace

@@ -42,19 +42,13 @@ bool allowed_without_store(std::span<const LimitStatus> limits) {
 
 }  // namespace
 
-Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) {
-  for (Plan& plan : plan_) {
-    plan.charges.reserve(kLimitsPerCheckMax);
-    plan.limits.reserve(kLimitsPerCheckMax);
-  }
-  results_.resize(kLimitsPerCheckMax);
-}
+Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) { load_snapshot(); }
 
-void Limiter::refresh_snapshot() {
-  const std::uint64_t generation = parts_.policies.generation();
-  if (snapshot_ && generation == generation_) return;
+void Limiter::load_snapshot() {
+  generation_ =
+      parts_.policies.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = parts_.policies.current();
-  generation_ = generation;
+  memo_.valid = false;
   std::vector<DecisionCounters::PolicyNames> names;
   for (const CompiledPolicy& policy : snapshot_->policies()) {
     names.push_back({policy.source.id, {}});
@@ -63,68 +57,82 @@ void Limiter::refresh_snapshot() {
   counters_.rebind(std::move(names));
 }
 
-Result<void> Limiter::match(const CheckRequest& request) {
-  matches_.policies.clear();
-  const KeyRollout rollout(request, parts_.clock);
-  const std::string_view tenant = dimension_value(request, "tenant");
-  const std::string_view resource = dimension_value(request, "resource");
-  if (request.policy_id.empty()) {
-    snapshot_->match(tenant, resource, rollout, matches_);
-    return {};
+void Limiter::match_route(const Dimensions& dimensions) {
+  if (memo_.valid && dimensions.tenant() == memo_.tenant && dimensions.resource() == memo_.resource) return;
+  snapshot_->match(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
+                   matches_);
+  memo_.valid = !snapshot_->has_rollout();
+  if (memo_.valid) {
+    memo_.tenant = dimensions.tenant();
+    memo_.resource = dimensions.resource();
   }
+}
+
+Result<void> Limiter::match_named(const CheckRequest& request, const Dimensions& dimensions) {
+  memo_.valid = false;
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
                                  fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  snapshot_->match_always(tenant, resource, rollout, matches_);
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
+                          matches_);
   std::erase(matches_.policies, named);
   matches_.policies.insert(matches_.policies.begin(), named);
   return {};
 }
 
-Result<void> Limiter::plan_policy(const CheckRequest& request, const CompiledPolicy& policy,
-                                  bool count_skipped) {
-  const std::int64_t cost =
-      request.cost ? *request.cost : policy.cost_of(dimension_value(request, "resource"));
+Result<void> Limiter::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                                  const CompiledPolicy& policy, bool count_skipped) {
+  const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
   Plan& plan = plan_[policy.shadow];
-  for (const CompiledLimit& limit : policy.limits_for_tier(dimension_value(request, "tier"))) {
-    const auto key = counter_key(request, limit, parts_.hasher);
-    if (!key && limit.required)
-      return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
-                                               limit.name, policy.source.id, fmt::join(limit.per, ", ")));
-    if (!key) {
+  const std::span<const CompiledLimit> limits =
+      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(dimensions.tier());
+  for (const CompiledLimit& limit : limits) {
+    const auto key = counter_key(dimensions, limit, parts_.hasher);
+    if (!key) [[unlikely]] {
+      if (limit.required)
+        return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
+                                                 limit.name, policy.source.id, fmt::join(limit.per, ", ")));
       if (count_skipped) counters_.add_dimension_missing(policy.index, limit.index);
       continue;
     }
-    if (plan.charges.size() == kLimitsPerCheckMax)
+    if (plan.size == kLimitsPerCheckMax)
       return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
                                      kLimitsPerCheckMax));
-    plan.charges.push_back(
-        {*key, limit.params, cost, limit.count_denied ? OnDenial::kCharge : OnDenial::kFree});
-    plan.limits.push_back({&policy, &limit, {}});
+    Charge& charge = plan.charges[plan.size];
+    charge.key = *key;
+    charge.params = limit.params;
+    charge.cost = cost;
+    charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
+    plan.limits[plan.size].policy = &policy;
+    plan.limits[plan.size].limit = &limit;
+    ++plan.size;
   }
   return {};
 }
 
 Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
   refresh_snapshot();
-  plan_[kEnforced].clear();
-  plan_[kShadow].clear();
+  plan_[kEnforced].size = plan_[kShadow].size = 0;
   if (auto valid = sluice::validate(request); !valid) return valid;
-  if (auto matched = match(request); !matched) return matched;
+  const Dimensions dimensions(request);
+  if (request.policy_id.empty())
+    match_route(dimensions);
+  else if (auto matched = match_named(request, dimensions); !matched)
+    return matched;
   for (const CompiledPolicy* policy : matches_.policies)
-    if (auto planned = plan_policy(request, *policy, count_skipped); !planned) return planned;
+    if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
   return {};
 }
 
 Limiter::Applied Limiter::apply(bool shadow, std::int64_t& now_us) {
   Plan& plan = plan_[shadow];
-  if (plan.charges.empty()) return {};
-  const std::span<ChargeResult> results(results_.data(), plan.charges.size());
-  const Verdict verdict = parts_.store.apply(plan.charges, results, now_us);
+  if (plan.size == 0) return {};
+  const Verdict verdict =
+      parts_.store.apply({plan.charges.data(), plan.size}, {plan.results.data(), plan.size}, now_us);
   if (verdict != Verdict::kNoAnswer)
-    for (std::size_t i = 0; i < results.size(); ++i) plan.limits[i].result = results[i];
-  return {verdict, plan.limits};
+    for (std::size_t i = 0; i < plan.size; ++i) plan.limits[i].result = plan.results[i];
+  return {verdict, {plan.limits.data(), plan.size}};
 }
 
 Decision Limiter::decide(const Applied& enforced, std::int64_t now_us) const {
@@ -221,7 +229,7 @@ Result<int> Limiter::reset(const CheckRequest& request) {
   if (auto planned = plan(request, false); !planned) return std::unexpected(std::move(planned.error()));
   std::vector<KeyHash> keys;
   for (const Plan& plan : plan_)
-    for (const Charge& charge : plan.charges) keys.push_back(charge.key);
+    for (std::size_t i = 0; i < plan.size; ++i) keys.push_back(plan.charges[i].key);
   const int existed = parts_.store.reset(keys);
   if (existed < 0)
     return std::unexpected(Error{ErrorCode::kUnavailable, "the store does not answer; try again", ""});

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
+#include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
 #include "policy/repository.h"
@@ -52,9 +54,15 @@ class Limiter {
  private:
   // Fills plan_ with every limit that applies. Counts what it skips only if `count_skipped`.
   Result<void> plan(const CheckRequest& request, bool count_skipped);
-  Result<void> match(const CheckRequest& request);
-  Result<void> plan_policy(const CheckRequest& request, const CompiledPolicy& policy, bool count_skipped);
-  void refresh_snapshot();
+  void match_route(const Dimensions& dimensions);
+  Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
+  Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                           const CompiledPolicy& policy, bool count_skipped);
+  void refresh_snapshot() {
+    if (parts_.policies.generation() != generation_) [[unlikely]]
+      load_snapshot();
+  }
+  void load_snapshot();
 
   // Charges the enforced limits or the shadow ones of the plan.
   struct Applied {
@@ -69,17 +77,26 @@ class Limiter {
   Parts parts_;
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_;
 
-  // Scratch, reused by every call.
+  // Scratch, reused by every call. Arrays, whose elements are filled in where they stand: that is measurably
+  // cheaper than a vector, into which they would be copied.
   struct Plan {
-    std::vector<Charge> charges;
-    std::vector<LimitStatus> limits;  // parallel to charges
-    void clear() { charges.clear(), limits.clear(); }
+    std::size_t size = 0;
+    std::array<Charge, kLimitsPerCheckMax> charges;
+    std::array<ChargeResult, kLimitsPerCheckMax> results;
+    std::array<LimitStatus, kLimitsPerCheckMax> limits;  // parallel to charges
   };
   Matches matches_;
+  // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
+  // while `tenant` and `resource` stay the same, so does matches_.
+  struct Memo {
+    bool valid = false;
+    std::string tenant;
+    std::string resource;
+  };
+  Memo memo_;
   Plan plan_[2];  // enforced, shadow
-  std::vector<ChargeResult> results_;
 };
 
 }  // namespace sluice

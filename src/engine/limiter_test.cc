@@ -198,6 +198,33 @@ TEST_F(LimiterTest, ChangedPolicyKeepsConsumptionAndHelpsAtOnce) {
   EXPECT_EQ(lowered.retry_after_ms(), 12'000);
 }
 
+TEST_F(LimiterTest, EveryRequestGetsItsOwnPolicyWhateverCameBefore) {
+  Policy a = make_policy("a", {make_limit({})}), b = make_policy("b", {make_limit({})}),
+         t = make_policy("t", {make_limit({})});
+  a.resource = "/a";
+  b.resource = "/b";
+  t.resource = "/a";
+  t.tenant = "t";
+  publish({a, b, t});
+  const auto decides = [this](const CheckRequest& request) {
+    const Decision decision = check(request);
+    return decision.policy ? decision.policy->source.id : "";
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(decides({.resource = "/a", .key = "u"}), "a");
+    EXPECT_EQ(decides({.resource = "/a", .key = "u"}), "a");
+    EXPECT_EQ(decides({.tenant = "t", .resource = "/a", .key = "u"}), "t");
+    EXPECT_EQ(decides({.policy_id = "b", .tenant = "t", .resource = "/a", .key = "u"}), "b");
+    EXPECT_EQ(decides({.tenant = "t", .resource = "/a", .key = "u"}), "t");
+    EXPECT_EQ(decides({.resource = "/nothing", .key = "u"}), "");
+    EXPECT_EQ(decides({.resource = "/b", .key = "u"}), "b");
+  }
+  publish({b});
+  EXPECT_EQ(decides({.resource = "/b", .key = "u"}), "b");
+  publish({a});
+  EXPECT_EQ(decides({.resource = "/b", .key = "u"}), "");
+}
+
 TEST_F(LimiterTest, UsageLooksAndResetForgets) {
   publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
   check({.key = "u", .cost = 7});

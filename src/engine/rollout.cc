@@ -8,7 +8,7 @@ bool KeyRollout::applies(const CompiledPolicy& policy) const {
   if (rollout.valid_from_us > 0 && clock_.now_us() < rollout.valid_from_us) return false;
   if (rollout.percent >= 100) return true;
   // A request that lacks the first limit's dimensions has no key to choose by; it waits for 100 %.
-  const auto key = counter_key(request_, policy.limits.front(), kStable);
+  const auto key = counter_key(dimensions_, policy.limits.front(), kStable);
   return key && key->low % 100 < static_cast<std::uint64_t>(rollout.percent);
 }
 

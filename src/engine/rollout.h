@@ -11,11 +11,11 @@ namespace sluice {
 // flips back and forth, and a key that is in at 1 % is in at 10 %. Lives on the stack of one check.
 class KeyRollout final : public RolloutFilter {
  public:
-  KeyRollout(const CheckRequest& request, const Clock& clock) : request_(request), clock_(clock) {}
+  KeyRollout(const Dimensions& dimensions, const Clock& clock) : dimensions_(dimensions), clock_(clock) {}
   bool applies(const CompiledPolicy& policy) const override;
 
  private:
-  const CheckRequest& request_;
+  const Dimensions& dimensions_;
   const Clock& clock_;
 };
 

@@ -33,6 +33,24 @@ bool is_value_char(char c) {
   return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
 }
 
+// How many bytes at the beginning of `text`, in whole words, are at least `least` and not DEL. Words spare a
+// request line and its headers 200 instructions of looking at single bytes.
+std::size_t plain_words(std::string_view text, unsigned char least) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101u;
+  const auto below = [](std::uint64_t word, unsigned char bound) { return (word - kOnes * bound) & ~word; };
+  std::size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, sizeof(word));
+    if ((below(word, least) | below(word ^ kOnes * 0x7f, 1)) & kOnes * 0x80) break;
+  }
+  return i;
+}
+
+bool is_value(std::string_view text) {
+  return std::ranges::all_of(text.substr(plain_words(text, 0x20)), is_value_char);
+}
+
 constexpr Http1ParseResult kGood{};
 constexpr Http1ParseResult bad(int status, std::string_view detail) { return {Kind::kBad, status, detail}; }
 
@@ -66,7 +84,7 @@ Http1ParseResult parse_version(std::string_view version, Http1Head& head) {
 }
 
 Http1ParseResult parse_target(std::string_view target, Http1Head& head) {
-  for (const char c : target)
+  for (const char c : target.substr(plain_words(target, 0x21)))
     if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f)
       return bad(400, "The request target contains a blank or a control character.");
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -159,8 +177,7 @@ Http1ParseResult parse_header_line(std::span<char> line, Header& header) {
   while (begin < end && is_blank(line[end - 1])) --end;
   header.name = {line.data(), colon};
   header.value = {line.data() + begin, end - begin};
-  if (!std::ranges::all_of(header.value, is_value_char))
-    return bad(400, "A header value contains a control character.");
+  if (!is_value(header.value)) return bad(400, "A header value contains a control character.");
   return kGood;
 }
 

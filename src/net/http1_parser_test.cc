@@ -130,6 +130,26 @@ TEST(Http1Parser, table_of_what_is_refused) {
   }
 }
 
+// Every byte at every place of a text that is longer than a word, between plain ones and beside foreign ones.
+TEST(Http1Parser, control_characters_are_found_wherever_they_stand) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    if (c == '\n') continue;  // ends the line
+    const bool good_in_value = (byte >= 0x20 && byte != 0x7f) || c == '\t';
+    const bool good_in_target = byte > 0x20 && byte != 0x7f;
+    for (const char filler : {'x', '\xff'}) {
+      for (std::size_t i = 1; i < 20; ++i) {
+        std::string text(21, filler);
+        text[i] = c;
+        const Parsed value("GET / HTTP/1.1\r\nHost: x\r\na: " + text + "\r\n\r\n");
+        EXPECT_EQ(value.result.kind == Kind::kComplete, good_in_value) << byte << " at " << i;
+        const Parsed target("GET /" + text + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        EXPECT_EQ(target.result.kind == Kind::kComplete, good_in_target) << byte << " at " << i;
+      }
+    }
+  }
+}
+
 TEST(Http1Parser, bounds_on_the_head) {
   std::string many = "GET / HTTP/1.1\r\nHost: x\r\n";
   for (std::size_t i = 1; i < kHeaderCountMax; ++i) many += "a: b\r\n";

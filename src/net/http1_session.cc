@@ -160,18 +160,14 @@ void Http1Session::send_answer(std::string& out) {
   }
   out += "date: ";
   out += context_.date;
-  for (const auto& [name, value] : response_.headers) {
-    out += "\r\n";
-    out += name;
-    out += ": ";
-    out += value;
-  }
+  out += "\r\n";
+  out += response_.headers.http1_lines();
   if (close) {
-    out += "\r\nconnection: close";
+    out += "connection: close\r\n";
   } else if (http_1_0_) {
-    out += "\r\nconnection: keep-alive";
+    out += "connection: keep-alive\r\n";
   }
-  out += "\r\n\r\n";
+  out += "\r\n";
   if (!head_only_ && !no_body) out += response_.body;
   finished_ = close;
 }

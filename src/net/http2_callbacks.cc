@@ -157,6 +157,7 @@ int Http2Callbacks::on_stream_close(nghttp2_session*, std::int32_t stream_id, st
 ssize_t Http2Callbacks::read_body(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t bytes,
                                   std::uint32_t* flags, nghttp2_data_source* source, void* owner) {
   Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
+  session_of(owner).recent_ = &stream;  // the callbacks that follow ask for it
   const std::size_t left = stream.output.size() - stream.output_sent;
   if (left == 0 && !stream.ended) {
     stream.waiting_for_output = true;

@@ -50,26 +50,25 @@ std::size_t add_trailers(const Http2Stream& stream, std::span<nghttp2_nv> header
 }  // namespace
 
 void Http2Session::begin_grpc(Http2Stream& stream) {
-  if (stream.headers.value(stream.method) != "POST") {
+  if (stream.method != "POST") {
     stream.response.headers.emplace_back("allow", "POST");
     return refuse(stream, 405, "gRPC calls are made with POST.");
   }
-  if (!is_grpc_proto(stream.headers.value(stream.content_type)))
+  if (!is_grpc_proto(stream.header(stream.content_type)))
     return refuse(
         stream, 415,
         "The only gRPC content types this server knows are application/grpc and application/grpc+proto.");
-  const auto kind = context_.application.method_kind(stream.headers.value(stream.path));
+  const auto kind = context_.application.method_kind(stream.path);
   if (kind == Application::MethodKind::kUnknown) {
-    return fail_grpc(stream, GrpcCode::kUnimplemented,
-                     "unknown method " + std::string(stream.headers.value(stream.path)));
+    return fail_grpc(stream, GrpcCode::kUnimplemented, "unknown method " + stream.path);
   }
-  if (stream.grpc_timeout != HeaderStore::kNone) {
-    const auto timeout_us = parse_grpc_timeout_us(stream.headers.value(stream.grpc_timeout));
+  if (stream.grpc_timeout != Http2Stream::kNone) {
+    const auto timeout_us = parse_grpc_timeout_us(stream.header(stream.grpc_timeout));
     if (!timeout_us) return fail_grpc(stream, GrpcCode::kInternal, "malformed grpc-timeout");
     if (*timeout_us == 0) return fail_grpc(stream, GrpcCode::kDeadlineExceeded, "the deadline has passed");
     stream.deadline_us = stream.started_us + *timeout_us;
   }
-  const std::string_view encoding = stream.headers.value(stream.grpc_encoding);
+  const std::string_view encoding = stream.header(stream.grpc_encoding);
   stream.request_gzip = encoding == "gzip";
   if (!encoding.empty() && !stream.request_gzip && encoding != "identity")
     return fail_grpc(stream, GrpcCode::kUnimplemented,
@@ -148,22 +147,24 @@ bool Http2Session::unpack(Http2Stream& stream, bool compressed, std::string_view
 
 // Fills in what a method gets to know; ends the call and returns false if the metadata is malformed.
 bool Http2Session::make_grpc_context(Http2Stream& stream, GrpcContext& context) {
-  context.path = stream.headers.value(stream.path);
-  context.metadata = plain_headers(stream);
+  context.path = stream.path;
+  context.metadata = &stream.headers;
   context.peer_address = peer_address_;
   context.deadline_us = stream.deadline_us;
   if (!stream.has_binary_metadata) return true;
-  binary_metadata_.clear();
-  binary_metadata_.reserve(stream.headers.text_bytes());  // decoding shrinks, so views into it stay good
-  for (std::size_t i = 0; i < context.metadata.size(); ++i) {
-    Header& header = context_.headers[i];
-    if (!header.name.ends_with("-bin")) continue;
-    const std::size_t begin = binary_metadata_.size();
+  decoded_metadata_.clear();
+  for (const auto& [name, value] : stream.headers) {
+    if (!name.ends_with("-bin")) {
+      decoded_metadata_.emplace_back(name, value);
+      continue;
+    }
     // Values of the same name may have been joined by a comma; the first one counts.
-    if (!append_base64_decoded(binary_metadata_, header.value.substr(0, header.value.find(','))))
+    std::string value_bytes;
+    if (!append_base64_decoded(value_bytes, value.substr(0, value.find(','))))
       return fail_grpc(stream, GrpcCode::kInternal, "malformed binary metadata"), false;
-    header.value = std::string_view(binary_metadata_).substr(begin);
+    decoded_metadata_.emplace_back(name, value_bytes);
   }
+  context.metadata = &decoded_metadata_;
   return true;
 }
 
@@ -192,9 +193,9 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
     return submit_grpc_end(stream, status);
   }
   if (stream.request_gzip) pack_output(stream);
-  write_grpc_prefix(
-      stream.output.data(),
-      {stream.answer_gzip, static_cast<std::uint32_t>(stream.output.size() - kGrpcPrefixBytes)});
+  const auto length = static_cast<std::uint32_t>(stream.output.size());
+  stream.output.insert(0, kGrpcPrefixBytes, '\0');
+  write_grpc_prefix(stream.output.data(), {stream.answer_gzip, length});
   stream.ended = true;
   stream.status_number = status_number(GrpcCode::kOk);
   submit_grpc_head(stream);
@@ -202,7 +203,7 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
 
 // A client that compresses its requests and accepts compressed answers gets them.
 void Http2Session::pack_output(Http2Stream& stream) {
-  if (!list_contains(stream.headers.value(stream.grpc_accept_encoding), "gzip")) return;
+  if (!list_contains(stream.header(stream.grpc_accept_encoding), "gzip")) return;
   unpacked_.clear();
   context_.gzip.pack(stream.output, unpacked_);
   stream.output.swap(unpacked_);

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <charconv>
+#include <cstring>
 
 #include "net/http2_callbacks.h"
 #include "net/http_text.h"
@@ -13,6 +14,12 @@ namespace {
 constexpr std::size_t kHeaderOverheadBytes = 32;
 // After the first GOAWAY, requests may still be on their way to us for about this long.
 constexpr std::int64_t kGoawayPauseUs = 100'000;
+
+// Equality with a literal. Its size is known to the compiler, which then compares without calling memcmp.
+template <std::size_t N>
+bool is(std::string_view text, const char (&literal)[N]) {
+  return text.size() == N - 1 && std::memcmp(text.data(), literal, N - 1) == 0;
+}
 
 }  // namespace
 
@@ -65,8 +72,8 @@ void Http2Session::flush(std::string& out) {
 }
 
 Http2Stream* Http2Session::find_stream(std::int32_t id) {
-  if (receiving_ && receiving_->id == id) return receiving_;
-  return receiving_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
+  if (recent_ && recent_->id == id) return recent_;
+  return recent_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
 }
 
 Http2Stream* Http2Session::open_stream(std::int32_t id) {
@@ -85,7 +92,7 @@ Http2Stream* Http2Session::open_stream(std::int32_t id) {
   if (streams_) streams_->previous = stream;
   streams_ = stream;
   ++open_streams_;
-  receiving_ = stream;
+  recent_ = stream;
   nghttp2_session_set_stream_user_data(session_, id, stream);
   return stream;
 }
@@ -101,7 +108,7 @@ void Http2Session::release(Http2Stream& stream) {
   stream.deferred = nullptr;
   (stream.previous ? stream.previous->next : streams_) = stream.next;
   if (stream.next) stream.next->previous = stream.previous;
-  if (receiving_ == &stream) receiving_ = nullptr;
+  if (recent_ == &stream) recent_ = nullptr;
   if (in_headers_ == &stream) in_headers_ = nullptr;
   --open_streams_;
   drop_body(stream);
@@ -118,36 +125,24 @@ void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::s
   stream.header_bytes += name.size() + value.size() + kHeaderOverheadBytes;
   ++stream.header_count;
   if (stream.header_bytes > kHeaderBytesMax || stream.header_count > kHeaderCountMax) return;
-  const auto number = static_cast<std::uint32_t>(stream.headers.add(name, value));
-  switch (name.size()) {
-    case 5:
-      if (name == ":path") stream.path = number;
-      break;
-    case 7:
-      if (name == ":method") stream.method = number;
-      break;
-    case 12:
-      if (name == "content-type") stream.content_type = number;
-      if (name == "grpc-timeout") stream.grpc_timeout = number;
-      break;
-    case 13:
-      if (name == "grpc-encoding") stream.grpc_encoding = number;
-      break;
-    case 14:
-      if (name == "content-length") stream.content_length = number;
-      break;
-    case 20:
-      if (name == "grpc-accept-encoding") stream.grpc_accept_encoding = number;
-      break;
-    default:
-      break;
+  if (name.starts_with(':')) {
+    if (is(name, ":path")) stream.path.assign(value);
+    if (is(name, ":method")) stream.method.assign(value);
+    return;
   }
+  const auto number = static_cast<std::uint32_t>(stream.headers.size());
+  stream.headers.emplace_back(name, value);
+  if (is(name, "content-type")) stream.content_type = number;
+  if (is(name, "content-length")) stream.content_length = number;
+  if (is(name, "grpc-timeout")) stream.grpc_timeout = number;
+  if (is(name, "grpc-encoding")) stream.grpc_encoding = number;
+  if (is(name, "grpc-accept-encoding")) stream.grpc_accept_encoding = number;
   if (name.ends_with("-bin")) stream.has_binary_metadata = true;
 }
 
 void Http2Session::begin_request(Http2Stream& stream) {
   stream.headers_done = true;
-  const std::string_view type = stream.headers.value(stream.content_type);
+  const std::string_view type = stream.header(stream.content_type);
   const bool is_grpc = type.starts_with("application/grpc");
   stream.kind = is_grpc ? Http2Stream::Kind::kUnary : Http2Stream::Kind::kHttp;
   if (stream.header_bytes > kHeaderBytesMax || stream.header_count > kHeaderCountMax) {
@@ -156,10 +151,9 @@ void Http2Session::begin_request(Http2Stream& stream) {
     return refuse(stream, 431, "The request headers are too large or too many.");
   }
   if (is_grpc) return begin_grpc(stream);
-  if (context_.application.method_kind(stream.headers.value(stream.path)) !=
-      Application::MethodKind::kUnknown)
+  if (context_.application.method_kind(stream.path) != Application::MethodKind::kUnknown)
     return refuse(stream, 415, "This path takes content-type application/grpc.");
-  const std::string_view length = stream.headers.value(stream.content_length);
+  const std::string_view length = stream.header(stream.content_length);
   std::uint64_t bytes = 0;
   std::from_chars(length.data(), length.data() + length.size(), bytes);
   if (bytes > kBodyBytesMax) refuse(stream, 413, "The body is too large.");
@@ -184,20 +178,12 @@ void Http2Session::end_request(Http2Stream& stream) {
   }
 }
 
-std::span<const Header> Http2Session::plain_headers(const Http2Stream& stream) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < stream.headers.size(); ++i) {
-    const Header header = stream.headers[i];
-    if (!header.name.starts_with(':')) context_.headers[count++] = header;
-  }
-  return {context_.headers.data(), count};
-}
-
 void Http2Session::handle_http(Http2Stream& stream) {
   HttpRequest request;
-  request.method = stream.headers.value(stream.method);
-  split_target(stream.headers.value(stream.path), request.path, request.query);
-  request.headers = plain_headers(stream);
+  request.method = stream.method;
+  split_target(stream.path, request.path, request.query);
+  for (std::size_t i = 0; i < stream.headers.size(); ++i) context_.headers[i] = stream.headers[i];
+  request.headers = {context_.headers.data(), stream.headers.size()};
   request.body = stream.body;
   request.peer_address = peer_address_;
   current_ = &stream;
@@ -237,7 +223,7 @@ void Http2Session::submit_http(Http2Stream& stream) {
   }
   stream.ended = true;
   stream.output.swap(response.body);
-  const bool sends_body = has_body && !stream.output.empty() && stream.headers.value(stream.method) != "HEAD";
+  const bool sends_body = has_body && !stream.output.empty() && stream.method != "HEAD";
   const nghttp2_data_provider body = Http2Callbacks::body_of(&stream);
   nghttp2_submit_response(session_, stream.id, headers.data(), count, sends_body ? &body : nullptr);
   submitted(stream);

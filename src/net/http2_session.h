@@ -46,8 +46,6 @@ class Http2Session final : public Session {
   void add_data(Http2Stream& stream, std::string_view bytes);
   void end_request(Http2Stream& stream);
   void drop_body(Http2Stream& stream);
-  // The headers without those that HTTP/2 invented, until the next request is handled.
-  std::span<const Header> plain_headers(const Http2Stream& stream);
 
   // Plain HTTP.
   void handle_http(Http2Stream& stream);
@@ -86,15 +84,15 @@ class Http2Session final : public Session {
   nghttp2_session* session_ = nullptr;
   const std::function<Application::HttpLater()> defer_http_;
   const std::function<Application::GrpcLater()> defer_grpc_;
-  Http2Stream* current_ = nullptr;    // being handled by the application
-  Http2Stream* receiving_ = nullptr;  // whose frames came last
+  Http2Stream* current_ = nullptr;  // being handled by the application
+  Http2Stream* recent_ = nullptr;   // whose frames came or went last
   Http2Stream* in_headers_ = nullptr;
   Http2Stream* streams_ = nullptr;  // all open ones
   std::size_t open_streams_ = 0;
   std::size_t buffered_bytes_ = 0;
   std::string* out_ = nullptr;  // only while flushing
   std::string unpacked_;
-  std::string binary_metadata_;
+  HeaderList decoded_metadata_;
   Http2Guard guard_;
   std::int64_t idle_since_us_;
   std::int64_t goaway_at_us_ = 0;

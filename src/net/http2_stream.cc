@@ -24,8 +24,9 @@ void Http2Stream::reset() {
   kind = Kind::kUndecided;
   headers.clear();
   header_bytes = header_count = 0;
-  method = path = content_type = content_length = HeaderStore::kNone;
-  grpc_timeout = grpc_encoding = grpc_accept_encoding = HeaderStore::kNone;
+  method.clear();
+  path.clear();
+  content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = kNone;
   has_binary_metadata = headers_done = request_done = request_gzip = false;
   empty(body);
   started_us = deadline_us = 0;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "net/deferred.h"
 #include "net/http_api.h"
@@ -13,41 +12,6 @@
 namespace sluice::net {
 
 class Http2Session;
-
-// The headers of one request, copied into one piece of memory that is used again by the next.
-class HeaderStore {
- public:
-  static constexpr std::uint32_t kNone = ~0u;
-
-  std::size_t add(std::string_view name, std::string_view value) {
-    entries_.push_back({static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(name.size()),
-                        static_cast<std::uint32_t>(value.size())});
-    text_.append(name);
-    text_.append(value);
-    return entries_.size() - 1;
-  }
-  Header operator[](std::size_t i) const {
-    const Entry& entry = entries_[i];
-    const std::string_view text(text_);
-    return {text.substr(entry.at, entry.name_bytes),
-            text.substr(entry.at + entry.name_bytes, entry.value_bytes)};
-  }
-  // The value of an entry remembered by its number; nothing if that is kNone.
-  std::string_view value(std::uint32_t i) const { return i == kNone ? std::string_view() : (*this)[i].value; }
-  std::size_t size() const { return entries_.size(); }
-  std::size_t text_bytes() const { return text_.size(); }
-  void clear() {
-    entries_.clear();
-    text_.clear();
-  }
-
- private:
-  struct Entry {
-    std::uint32_t at, name_bytes, value_bytes;
-  };
-  std::vector<Entry> entries_;
-  std::string text_;
-};
 
 // One HTTP/2 request and its answer. Owned by its session, later by the loop's pool, so that its memory is
 // used again.
@@ -61,16 +25,17 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   Kind kind = Kind::kUndecided;
 
   // The request.
-  HeaderStore headers;
+  static constexpr std::uint32_t kNone = ~0u;
+  std::string method;
+  std::string path;
+  HeaderList headers;            // without those that HTTP/2 invented, like :path
   std::size_t header_bytes = 0;  // as HTTP/2 counts them, beyond the limit too
   std::size_t header_count = 0;
-  std::uint32_t method = HeaderStore::kNone;  // numbers of headers that matter here
-  std::uint32_t path = HeaderStore::kNone;
-  std::uint32_t content_type = HeaderStore::kNone;
-  std::uint32_t content_length = HeaderStore::kNone;
-  std::uint32_t grpc_timeout = HeaderStore::kNone;
-  std::uint32_t grpc_encoding = HeaderStore::kNone;
-  std::uint32_t grpc_accept_encoding = HeaderStore::kNone;
+  std::uint32_t content_type = kNone;  // numbers of headers that matter here
+  std::uint32_t content_length = kNone;
+  std::uint32_t grpc_timeout = kNone;
+  std::uint32_t grpc_encoding = kNone;
+  std::uint32_t grpc_accept_encoding = kNone;
   bool has_binary_metadata = false;
   bool headers_done = false;
   bool request_done = false;
@@ -95,6 +60,11 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   std::int64_t progress_us = 0;     // when the peer last took a part of the answer
   DeferredAnswers::Slot* deferred = nullptr;
   std::unique_ptr<GrpcStreamHandler> handler;
+
+  // The value of a header remembered by its number; nothing if that is kNone.
+  std::string_view header(std::uint32_t number) const {
+    return number == kNone ? std::string_view() : headers[number].value;
+  }
 
   // Forgets everything but the memory.
   void reset();

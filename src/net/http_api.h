@@ -6,17 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
+
+#include "net/header_list.h"
 
 // What the network layer hands to an application, and what it takes back. No sockets, no nghttp2, no Asio
-// in this file: doors and their tests include it and nothing else of net/.
+// in this file: it and header_list.h are all of net/ that HTTP doors and their tests include.
 namespace sluice::net {
-
-struct Header {
-  std::string_view name;  // lower case, without the colon
-  std::string_view value;
-};
 
 // A complete request, of HTTP/1.1 or HTTP/2. Views live until the answer is finished or `handle_http` returns
 // with the exchange deferred, whichever is first.
@@ -40,8 +35,8 @@ struct HttpRequest {
 // `content-length`, `date` and connection management are the network layer's business.
 struct HttpResponse {
   int status = 200;
-  std::string_view content_type = "application/json";        // must be a literal
-  std::vector<std::pair<std::string, std::string>> headers;  // lower-case names
+  std::string_view content_type = "application/json";  // must be a literal
+  HeaderList headers;
   std::string body;
 };
 
@@ -71,15 +66,15 @@ struct GrpcStatus {
 
 // What a gRPC method gets to know about its caller. Views live as long as those of HttpRequest.
 struct GrpcContext {
-  std::string_view path;             // "/sluice.v1.RateLimiter/CheckAndIncrement"
-  std::span<const Header> metadata;  // `-bin` values are decoded already
+  std::string_view path;         // "/sluice.v1.RateLimiter/CheckAndIncrement"
+  const HeaderList* metadata{};  // never null; `-bin` values are decoded already
   std::string_view peer_address;
   std::int64_t deadline_us = 0;  // on the server's clock; 0: none
 
   // The first value of that name, or an empty view. REQUIRES: name is lower case.
   std::string_view header(std::string_view name) const {
-    for (const Header& h : metadata)
-      if (h.name == name) return h.value;
+    for (const auto& [known, value] : *metadata)
+      if (known == name) return value;
     return {};
   }
 };

@@ -69,19 +69,15 @@ bool WireReader::skip_group(std::uint32_t field) {
   return true;
 }
 
-void WireWriter::end_message(std::size_t begin) {
-  assert(begin >= 1 && begin <= out_.size());
-  const std::size_t size = out_.size() - begin;
-  if (size < 0x80) {
-    out_[begin - 1] = static_cast<char>(size);
-    return;
-  }
-  // The length needs more than the one byte set aside: rare, so moving the message is cheap enough.
-  std::array<char, 10> length{};
-  std::size_t length_bytes = 0;
-  for (std::size_t rest = size; rest != 0; rest >>= 7)
-    length[length_bytes++] = static_cast<char>((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));
-  out_.replace(begin - 1, 1, length.data(), length_bytes);
+// The length needs more than the one byte set aside: rare, so moving the message is cheap enough.
+void WireCursor::end_long_message(char* begin, std::size_t size) {
+  char length[10];
+  WireCursor text(length);
+  text.varint(size);
+  const auto length_bytes = static_cast<std::size_t>(text.at_ - length);
+  std::memmove(begin - 1 + length_bytes, begin, size);
+  std::memcpy(begin - 1, length, length_bytes);
+  at_ = begin - 1 + length_bytes + size;
 }
 
 }  // namespace sluice::net

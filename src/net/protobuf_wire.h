@@ -38,6 +38,26 @@ enum class WireType : std::uint8_t {
 // True if the bytes are UTF-8 without surrogates, overlong forms or values above U+10FFFF.
 bool is_utf8(std::string_view bytes);
 
+// True if there are only ASCII bytes. Loads overlap, so that no length needs a loop over single bytes.
+inline bool is_ascii(std::string_view bytes) {
+  const char* const at = bytes.data();
+  const std::size_t size = bytes.size();
+  const auto load = [at]<class Word>(std::size_t i, Word word) {
+    std::memcpy(&word, at + i, sizeof(word));
+    return std::uint64_t{word};
+  };
+  std::uint64_t bits = 0;
+  if (size >= 8) {
+    for (std::size_t i = 0; i + 8 < size; i += 8) bits |= load(i, std::uint64_t{});
+    bits |= load(size - 8, std::uint64_t{});
+  } else if (size >= 4) {
+    bits = load(0, std::uint32_t{}) | load(size - 4, std::uint32_t{});
+  } else if (size != 0) {
+    bits = load(0, std::uint8_t{}) | load(size / 2, std::uint8_t{}) | load(size - 1, std::uint8_t{});
+  }
+  return (bits & 0x8080808080808080u) == 0;
+}
+
 // Walks through the fields of one message. Every view it returns points into the bytes it was given.
 // Malformed input (truncation, varints over 64 bits, field number 0, stray group ends, groups nested too
 // deep) and a field read as the wrong type end the walk and make ok() false. Not thread-safe.
@@ -65,7 +85,7 @@ class WireReader {
   // A proto3 string: must be UTF-8.
   std::string_view string() {
     const std::string_view value = bytes();
-    if (!is_utf8(value)) return fail(), std::string_view();
+    if (!is_ascii(value) && !is_utf8(value)) return fail(), std::string_view();
     return value;
   }
   // A message inside this one. Whoever reads it must look at that reader's ok() too.
@@ -96,15 +116,17 @@ class WireReader {
   bool ok_ = true;
 };
 
-// Appends fields to a string, in the order of the calls. Not thread-safe.
-class WireWriter {
+// Writes fields forward into room that is known to suffice, in the order of the calls. Not thread-safe.
+class WireCursor {
  public:
-  explicit WireWriter(std::string& out) : out_(out) {}
+  // Room that suffices for a number, and for text beside its own bytes, with their tags.
+  static constexpr std::size_t kFieldRoom = 15;
+
+  explicit WireCursor(char* at) : at_(at) {}
+  char* at() const { return at_; }
 
   void uint64(std::uint32_t field, std::uint64_t value) {
-    if (value == 0) return;
-    tag(field, WireType::kVarint);
-    varint(value);
+    if (value != 0) present_uint64(field, value);
   }
   // Negative numbers take ten bytes, as protobuf's int32 and int64 do.
   void int64(std::uint32_t field, std::int64_t value) { uint64(field, static_cast<std::uint64_t>(value)); }
@@ -118,7 +140,7 @@ class WireWriter {
   void element(std::uint32_t field, std::string_view value) {
     tag(field, WireType::kBytes);
     varint(value.size());
-    out_.append(value);
+    at_ += value.copy(at_, value.size());
   }
   // A number of an `optional` field: written even when it is zero.
   void present_uint64(std::uint32_t field, std::uint64_t value) {
@@ -127,12 +149,17 @@ class WireWriter {
   }
 
   // What is written between the two calls becomes a message inside this one. Pairs may nest.
-  std::size_t begin_message(std::uint32_t field) {
+  char* begin_message(std::uint32_t field) {
     tag(field, WireType::kBytes);
-    out_.push_back(0);
-    return out_.size();
+    return ++at_;
   }
-  void end_message(std::size_t begin);
+  void end_message(char* begin) {
+    const auto size = static_cast<std::size_t>(at_ - begin);
+    if (size < 0x80) [[likely]]
+      begin[-1] = static_cast<char>(size);
+    else
+      end_long_message(begin, size);
+  }
 
  private:
   void tag(std::uint32_t field, WireType type) {
@@ -141,16 +168,80 @@ class WireWriter {
   }
   void varint(std::uint64_t value) {
     while (value >= 0x80) {
-      out_.push_back(static_cast<char>(value | 0x80));
+      *at_++ = static_cast<char>(value | 0x80);
       value >>= 7;
     }
-    out_.push_back(static_cast<char>(value));
+    *at_++ = static_cast<char>(value);
+  }
+  void end_long_message(char* begin, std::size_t size);
+
+  char* at_;
+};
+
+// Calls `write` with a cursor over `room` spare bytes at the end of `out`, and keeps what it wrote: one
+// growth check for a whole message. REQUIRES: `write` stays within the room.
+template <class Write>
+void append_wire(std::string& out, std::size_t room, Write&& write) {
+  const std::size_t before = out.size();
+  out.resize_and_overwrite(before + room, [&](char* bytes, std::size_t) {
+    WireCursor cursor(bytes + before);
+    write(cursor);
+    assert(cursor.at() <= bytes + before + room);
+    return static_cast<std::size_t>(cursor.at() - bytes);
+  });
+}
+
+// Appends fields to a string that grows as needed. Not thread-safe. Where the size of a message can be told
+// beforehand, append_wire() is quicker.
+class WireWriter {
+ public:
+  explicit WireWriter(std::string& out) : out_(out) {}
+
+  void uint64(std::uint32_t field, std::uint64_t value) {
+    append(0, [&](WireCursor& cursor) { cursor.uint64(field, value); });
+  }
+  void int64(std::uint32_t field, std::int64_t value) { uint64(field, static_cast<std::uint64_t>(value)); }
+  void int32(std::uint32_t field, std::int32_t value) { int64(field, value); }
+  void boolean(std::uint32_t field, bool value) { uint64(field, value ? 1 : 0); }
+  void string(std::uint32_t field, std::string_view value) {
+    if (!value.empty()) element(field, value);
+  }
+  void element(std::uint32_t field, std::string_view value) {
+    append(value.size(), [&](WireCursor& cursor) { cursor.element(field, value); });
+  }
+  void present_uint64(std::uint32_t field, std::uint64_t value) {
+    append(0, [&](WireCursor& cursor) { cursor.present_uint64(field, value); });
+  }
+
+  // What is written between the two calls becomes a message inside this one. Pairs may nest.
+  std::size_t begin_message(std::uint32_t field) {
+    append(0, [&](WireCursor& cursor) { cursor.begin_message(field); });
+    return out_.size();
+  }
+  void end_message(std::size_t begin) {
+    assert(begin >= 1 && begin <= out_.size());
+    const std::size_t size = out_.size() - begin;
+    out_.resize_and_overwrite(out_.size() + WireCursor::kFieldRoom, [&](char* bytes, std::size_t) {
+      WireCursor cursor(bytes + begin + size);
+      cursor.end_message(bytes + begin);
+      return static_cast<std::size_t>(cursor.at() - bytes);
+    });
+  }
+
+ private:
+  template <class Write>
+  void append(std::size_t text_bytes, Write&& write) {
+    append_wire(out_, WireCursor::kFieldRoom + text_bytes, write);
   }
 
   std::string& out_;
 };
 
 inline bool WireReader::read_varint(std::uint64_t& value) {
+  if (at_ != end_ && static_cast<unsigned char>(*at_) < 0x80) [[likely]] {  // nearly all tags and lengths
+    value = static_cast<unsigned char>(*at_++);
+    return true;
+  }
   std::uint64_t result = 0;
   for (int shift = 0; shift < 70 && at_ != end_; shift += 7) {
     const auto byte = static_cast<unsigned char>(*at_++);

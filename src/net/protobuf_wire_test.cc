@@ -172,5 +172,40 @@ TEST(WireReader, random_bytes_never_read_outside) {
   }
 }
 
+TEST(IsAscii, finds_a_foreign_byte_at_every_place_of_every_length) {
+  for (std::size_t size = 0; size <= 40; ++size) {
+    std::string text(size, '~');
+    EXPECT_TRUE(is_ascii(text)) << size;
+    for (std::size_t i = 0; i < size; ++i) {
+      text[i] = '\x80';
+      EXPECT_FALSE(is_ascii(text)) << size << ", " << i;
+      text[i] = '~';
+    }
+  }
+}
+
+TEST(AppendWire, writes_what_the_writer_writes) {
+  for (const std::size_t size : {0u, 1u, 100u, 126u, 127u, 128u, 20'000u}) {
+    const std::string text(size, 'x');
+    const auto write = [&](auto& to) {
+      to.boolean(1, true);
+      const auto outer = to.begin_message(6);
+      to.string(1, text);
+      const auto inner = to.begin_message(2);
+      to.element(3, text);
+      to.int64(4, -1);
+      to.end_message(inner);
+      to.uint64(200, 300);
+      to.end_message(outer);
+    };
+    std::string by_writer = "before";
+    std::string by_cursor = "before";
+    WireWriter writer(by_writer);
+    write(writer);
+    append_wire(by_cursor, 7 * WireCursor::kFieldRoom + 2 * size, write);
+    EXPECT_EQ(by_cursor, by_writer) << size;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::net

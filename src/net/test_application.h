@@ -42,7 +42,7 @@ class TestApplication final : public Application {
                           const std::function<GrpcLater()>& defer) override {
     requests.emplace_back(context.path);
     last_headers.clear();
-    for (const Header& header : context.metadata) last_headers.emplace_back(header.name, header.value);
+    for (const auto& [name, value] : *context.metadata) last_headers.emplace_back(name, value);
     last_deadline_us = context.deadline_us;
     if (context.path == "/test.Echo/Later") {
       grpc_later.push_back(defer());

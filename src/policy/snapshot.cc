@@ -1,6 +1,7 @@
 #include "policy/snapshot.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/conflicts.h"
 #include "policy/cost_table.h"
@@ -27,6 +28,20 @@ KeyHash identity_of(const Policy& policy, const Limit& limit) {
   return hasher(bytes);
 }
 
+std::vector<CompiledDimension> compile_dimensions(const std::vector<std::string>& names) {
+  constexpr std::pair<std::string_view, DimensionKind> kFields[] = {{"tenant", DimensionKind::kTenant},
+                                                                    {"resource", DimensionKind::kResource},
+                                                                    {"route", DimensionKind::kResource},
+                                                                    {"key", DimensionKind::kKey},
+                                                                    {"user", DimensionKind::kUser}};
+  std::vector<CompiledDimension> dimensions;
+  for (const std::string& name : names) {
+    const auto* field = std::ranges::find(kFields, name, &std::pair<std::string_view, DimensionKind>::first);
+    dimensions.push_back({field == std::end(kFields) ? DimensionKind::kOther : field->second, name});
+  }
+  return dimensions;
+}
+
 Result<std::vector<CompiledLimit>> compile_limits(const Policy& policy, const std::vector<Limit>& limits,
                                                   ParamsTable& params) {
   std::vector<CompiledLimit> compiled;
@@ -40,6 +55,7 @@ Result<std::vector<CompiledLimit>> compile_limits(const Policy& policy, const st
                         .index = static_cast<std::uint32_t>(compiled.size()),
                         .required = limit.required,
                         .count_denied = limit.count_denied,
+                        .key = compile_dimensions(limit.per),
                         .per = limit.per,
                         .name = limit.name,
                         .numbers = limit.params});
@@ -114,6 +130,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
     if (!compiled) return in_policy(std::move(compiled.error()));
 
     const CompiledPolicy& added = snapshot->policies_.emplace_back(std::move(*compiled));
+    snapshot->has_rollout_ |= added.has_rollout;
     snapshot->indexes_->by_id.emplace(added.source.id, added.index);
     PolicyIndex& index = added.always ? snapshot->indexes_->always : snapshot->indexes_->specific;
     index.insert(added.source.tenant, added.source.resource, *pattern, added.index);

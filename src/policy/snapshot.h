@@ -14,15 +14,25 @@
 
 namespace sluice {
 
+// Where a dimension's value is found in a request: in a field of its own, or only in the map of dimensions.
+enum class DimensionKind : std::uint8_t { kTenant, kResource, kKey, kUser, kOther };
+
+// A dimension of a limit's key. Naming the kind once spares every check the comparison of names.
+struct CompiledDimension {
+  DimensionKind kind = DimensionKind::kOther;
+  std::string name;
+};
+
 // A limit, ready for the hot path. What every check needs comes first and fits a cache line.
 struct CompiledLimit {
-  KeyHash
-      identity;  // of policy id, limit name and dimensions: counters survive new versions, not a new meaning
+  // Of policy id, limit name and dimensions: counters survive new versions, not a new meaning.
+  KeyHash identity;
   ParamsId params = 0;
   std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
-  std::vector<std::string> per;  // sorted, distinct
+  std::vector<CompiledDimension> key;  // the same as `per`
+  std::vector<std::string> per;        // sorted, distinct
   std::string name;
   LimitParams numbers;
 };
@@ -96,6 +106,9 @@ class Snapshot {
 
   std::span<const CompiledPolicy> policies() const { return policies_; }
 
+  // Whether some policy is under rollout, so that what applies depends on more than tenant and resource.
+  bool has_rollout() const { return has_rollout_; }
+
  private:
   struct Indexes;
   Snapshot();
@@ -104,6 +117,7 @@ class Snapshot {
 
   std::vector<CompiledPolicy> policies_;
   std::unique_ptr<Indexes> indexes_;
+  bool has_rollout_ = false;
 };
 
 }  // namespace sluice

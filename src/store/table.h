@@ -45,7 +45,9 @@ class Table {
   }
 
   // False when another key would make searches long: grow() first, or erase.
-  bool has_room() const { return std::uint64_t{count_} * kLoadDenominator < homes() * kLoadNumerator; }
+  bool has_room() const {
+    return std::uint64_t{count_} * kLoadDenominator < std::uint64_t{homes()} * kLoadNumerator;
+  }
 
   // Makes a slot for the key; the caller fills it in before anything else is called.
   // REQUIRES: has_room(), the key is not there.
