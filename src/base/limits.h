@@ -61,4 +61,14 @@ inline constexpr std::uint32_t kControlFramesPerSecondMax =
     2000;  // PING, SETTINGS, WINDOW_UPDATE, empty DATA, …
 inline constexpr std::uint32_t kHeaderContinuationsMax = 8;
 
+// A reply of Redis. A batch on many sliding logs is the longest there is.
+inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;
+inline constexpr std::size_t kRespValuesMax = 1u << 17;
+inline constexpr std::size_t kRespDepthMax = 8;
+
+// One call of the Redis script.
+inline constexpr std::size_t kRedisBatchChecksMax = 256;
+inline constexpr std::size_t kRedisBatchEntriesMax = 1024;
+inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one
+
 }  // namespace sluice

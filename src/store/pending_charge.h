@@ -67,14 +67,15 @@ inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {
   result.denied_cost = 0;
   if (log_) [[unlikely]]
     return settle_log(charged, result);
-  if (!charged && result.outcome.allowed) {
+  const bool untouched = !charged && result.outcome.allowed;
+  if (untouched) {
     // It had room, another had not: tell its level and leave it alone.
     after_ = stored();
     result.outcome = step(*params_, after_, now_us_, 0).outcome;
   }
   warns_ = note_pressure(result);
   if (params_->algorithm == Algorithm::kLeakyBucket) result.denied_cost = after_.second;
-  if (charge_->cost == 0) return false;
+  if (untouched || charge_->cost == 0) return false;
   if (slot_ != nullptr) {
     // After a denial, too: a leaky bucket counts what it denied.
     slot_->set_state(charge_->params, params_->algorithm, after_, warns_);

@@ -1,0 +1,60 @@
+#include "redis/breaker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::redis {
+
+Breaker::Breaker(const BreakerOptions& options, Random random, OnChange on_change)
+    : options_(options), random_(std::move(random)), on_change_(std::move(on_change)) {}
+
+void Breaker::record(bool answered, std::uint64_t checks, std::int64_t now_us) {
+  if (state_ == State::kOpen) return;  // what was sent before it opened is no news
+  if (state_ == State::kHalfOpen) {
+    if (!answered) return open(now_us);
+    parts_ = {};
+    failures_in_a_row_ = 0;
+    return change(State::kClosed);
+  }
+  const std::int64_t number = now_us / (options_.window_us / kParts);
+  Part& part = parts_[static_cast<std::size_t>(number % kParts)];
+  if (part.number != number) part = {.number = number};
+  part.samples += checks;
+  if (answered) {
+    failures_in_a_row_ = 0;
+    return;
+  }
+  part.failures += checks;
+  if (++failures_in_a_row_ >= options_.failures_in_a_row || too_many_failures(number)) open(now_us);
+}
+
+bool Breaker::too_many_failures(std::int64_t part_number) const {
+  std::uint64_t samples = 0, failures = 0;
+  for (const Part& part : parts_) {
+    if (part.number <= part_number - kParts) continue;
+    samples += part.samples;
+    failures += part.failures;
+  }
+  return samples >= options_.samples_min && failures * 1000 > samples * options_.failures_per_mille;
+}
+
+void Breaker::open(std::int64_t now_us) {
+  const auto half = static_cast<std::uint64_t>(options_.probe_interval_us / 2);
+  probe_at_us_ = now_us + static_cast<std::int64_t>(half + random_(half + 1));
+  change(State::kOpen);
+}
+
+bool Breaker::take_probe(std::int64_t now_us) {
+  if (state_ != State::kOpen || now_us < probe_at_us_) return false;
+  change(State::kHalfOpen);
+  return true;
+}
+
+void Breaker::hurry(std::int64_t now_us) { probe_at_us_ = std::min(probe_at_us_, now_us); }
+
+void Breaker::change(State to) {
+  const State from = std::exchange(state_, to);
+  if (on_change_ && from != to) on_change_(from, to);
+}
+
+}  // namespace sluice::redis

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "redis/transport.h"
+
+namespace sluice::redis {
+
+// A network with one wire, for tests: shows what was sent, and the test plays the server. Not thread-safe.
+class FakeTransport final : public Transport {
+ public:
+  std::unique_ptr<Channel> connect(const Address&, ChannelEvents& events, std::string& why) override {
+    ++attempts;
+    if (unreachable) {
+      why = "Network is unreachable";
+      return nullptr;
+    }
+    events_ = &events;
+    sent.clear();
+    return std::make_unique<FakeChannel>(*this);
+  }
+
+  bool open() const { return events_ != nullptr; }
+  void accept() { events_->on_connected(); }
+  void say(std::string_view bytes) { events_->on_bytes(bytes); }
+  void cut(std::string_view why) { events_->on_closed(why); }
+
+  // What was sent since the last call.
+  std::string take_sent() { return std::exchange(sent, {}); }
+
+  int attempts = 0;
+  bool unreachable = false;
+  std::string sent;
+
+ private:
+  class FakeChannel final : public Channel {
+   public:
+    explicit FakeChannel(FakeTransport& owner) : owner_(owner) {}
+    ~FakeChannel() override { owner_.events_ = nullptr; }
+    void send(std::string_view bytes) override { owner_.sent += bytes; }
+
+   private:
+    FakeTransport& owner_;
+  };
+
+  ChannelEvents* events_ = nullptr;
+};
+
+}  // namespace sluice::redis

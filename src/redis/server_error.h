@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::redis {
+
+// What kind of error a server answered with. None of these has changed anything on the server.
+enum class ServerError : std::uint8_t {
+  kNoScript,
+  kLoading,
+  kMasterDown,
+  kBusy,
+  kOutOfMemory,
+  kReadOnly,
+  kNoReplicas,
+  kMisconfigured,
+  kNotLoggedIn,
+  kNotAllowed,
+  kTooManyClients,
+  kCluster,
+  kOther,
+};
+inline constexpr std::size_t kServerErrorKinds = static_cast<std::size_t>(ServerError::kOther) + 1;
+
+struct ServerErrorAdvice {
+  std::string_view code;  // how the reply begins
+  ServerError kind;
+  std::string_view label;    // for metrics
+  std::string_view meaning;  // for people: what it means and what to do
+  bool new_connection;       // this one will not get better
+};
+
+// Recognises an error reply; also one that a script passed on, as older servers word it.
+const ServerErrorAdvice& explain_server_error(std::string_view reply);
+
+// By kind, for metrics: "noscript", "loading", …
+std::string_view label_of(ServerError kind);
+
+}  // namespace sluice::redis

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "redis/redis_url.h"
+
+// The seam between the protocol and the sockets. The real one is net/tcp_transport.h; tests and simulations
+// have their own.
+namespace sluice::redis {
+
+// Hears what happens to a Channel. Called on the loop's thread, and never from inside connect() or send().
+class ChannelEvents {
+ public:
+  virtual void on_connected() = 0;
+  virtual void on_bytes(std::string_view bytes) = 0;
+  virtual void on_closed(std::string_view why) = 0;  // the last event; also when connecting failed
+
+ protected:
+  ~ChannelEvents() = default;
+};
+
+// A stream of bytes to a server. Destroying it closes it without an event, also from inside an event.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Takes all of `bytes` and keeps what the network does not. REQUIRES: on_connected() came, on_closed() did
+  // not.
+  virtual void send(std::string_view bytes) = 0;
+};
+
+// Makes channels. Belongs to one event loop's thread.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Begins to connect; on_connected() or on_closed() follows. Null when it cannot even begin; `why` says so.
+  virtual std::unique_ptr<Channel> connect(const Address& address, ChannelEvents& events,
+                                           std::string& why) = 0;
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,252 @@
+#include "store/redis/batch.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "base/limits.h"
+#include "store/redis/explain_record.h"
+#include "store/redis/wire.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
+constexpr std::int64_t kConflict = -1, kReplayed = -2;
+constexpr std::int64_t kTtlMsMax = UINT32_MAX;
+static_assert(kLimitsPerCheckMax < kHasRequestId);
+
+using Type = redis::RespValue::Type;
+
+}  // namespace
+
+void Batch::clear() {
+  calls_.clear();
+  next_call_.clear();
+  checks_.clear();
+  order_.clear();
+  entries_.clear();
+  counter_keys_.clear();
+  counters_.clear();
+  id_keys_.clear();
+  id_slot_tags_.clear();
+  request_ids_.clear();
+  limit_bytes_.clear();
+  records_ = 0;
+  contradictions_ = 0;
+}
+
+bool Batch::fits(const StoreCall& call) const {
+  if (calls_.empty()) return true;
+  if (calls_.size() >= kRedisBatchChecksMax || entries_.size() + call.charges.size() > kRedisBatchEntriesMax)
+    return false;
+  return std::ranges::all_of(call.charges, [&](const Charge& charge) {
+    const std::uint32_t counter = counter_keys_.find(charge.key);
+    return counter == kNone || counters_[counter].params == charge.params;
+  });
+}
+
+bool Batch::add(StoreCall& call, LimitRecords& limits) {
+  assert(!call.charges.empty() && call.charges.size() <= kLimitsPerCheckMax);
+  if (!fits(call)) return false;
+  if (calls_.empty()) limits.begin();
+  calls_.push_back(&call);
+  next_call_.push_back(kNone);
+  const bool single = call.charges.size() == 1 && !call.dedupe &&
+                      limits.params(call.charges[0].params).algorithm != Algorithm::kSlidingLog;
+  if (!single || !join(static_cast<std::uint32_t>(calls_.size() - 1), call.charges[0]))
+    add_check(call, single, limits);
+  return true;
+}
+
+// A call on one counter may join the last check on that counter alone, if it asks for the same.
+bool Batch::join(std::uint32_t call, const Charge& charge) {
+  const std::uint32_t counter = counter_keys_.find(charge.key);
+  if (counter == kNone || counters_[counter].last_single == kNone) return false;
+  Check& check = checks_[counters_[counter].last_single];
+  const Charge& other = entries_[check.first_entry].charge;
+  if (other.cost != charge.cost || other.on_denial != charge.on_denial) return false;
+  ++check.repeats;
+  next_call_[check.last_call] = call;
+  check.last_call = call;
+  return true;
+}
+
+std::uint32_t Batch::counter_of(const Charge& charge, std::uint32_t slot_tag) {
+  const std::uint32_t counter = counter_keys_.number_of(charge.key);
+  if (counter == counters_.size()) counters_.push_back({slot_tag, charge.params});
+  return counter;
+}
+
+void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) {
+  const auto number = static_cast<std::uint32_t>(checks_.size());
+  Check check{.first_entry = static_cast<std::uint32_t>(entries_.size()),
+              .entries = static_cast<std::uint8_t>(call.charges.size()),
+              .single = single};
+  check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
+  for (const Charge& charge : call.charges) {
+    check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
+    entries_.push_back(
+        {counter_of(charge, call.slot_tag), limits.number_of(charge.params, limit_bytes_), charge});
+  }
+  if (call.dedupe) {
+    check.request_id = static_cast<std::uint32_t>(request_ids_.size());
+    const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
+    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.slot_tag);
+    request_ids_.push_back({*call.dedupe, key});
+  }
+  if (check.has_record()) ++records_;
+  if (single) {
+    Counter& counter = counters_[entries_.back().counter];
+    (counter.first_single == kNone ? counter.first_single : checks_[counter.last_single].next_single) =
+        number;
+    counter.last_single = number;
+  }
+  checks_.push_back(check);
+}
+
+// As they came, except that those on one counter alone follow the first of them.
+void Batch::arrange() {
+  order_.clear();
+  for (std::uint32_t i = 0; i < checks_.size(); ++i) {
+    if (!checks_[i].single) {
+      order_.push_back(i);
+    } else if (counters_[entries_[checks_[i].first_entry].counter].first_single == i) {
+      for (std::uint32_t each = i; each != kNone; each = checks_[each].next_single) order_.push_back(each);
+    }
+  }
+}
+
+void Batch::append_waiting(std::vector<StoreCall*>& out) const {
+  for (const std::uint32_t number : order_)
+    for (std::uint32_t call = checks_[number].first_call; call != kNone; call = next_call_[call])
+      if (calls_[call] != nullptr) out.push_back(calls_[call]);
+}
+
+std::string Batch::encoded_checks() const {
+  std::string out;
+  out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14);
+  append_number(out, counters_.size(), 2);
+  for (const std::uint32_t number : order_) {
+    const Check& check = checks_[number];
+    const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
+    append_number(out, check.entries | flags, 1);
+    append_number(out, check.repeats, 2);
+    for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i) {
+      const Entry& entry = entries_[i];
+      append_number(out, entry.counter + 1, 2);
+      append_number(out, entry.limit, 2);
+      append_number(out, entry.charge.on_denial == OnDenial::kCharge ? 1 : 0, 1);
+      append_number(out, static_cast<std::uint64_t>(entry.charge.cost), 4);
+    }
+    if (check.request_id == kNone) continue;
+    const auto& [dedupe, key] = request_ids_[check.request_id];
+    append_number(out, counters_.size() + key + 1, 2);
+    append_number(out, dedupe.fingerprint, 8);
+    append_number(
+        out, static_cast<std::uint64_t>(std::clamp(dedupe.ttl_us / 1000, std::int64_t{1}, kTtlMsMax)), 4);
+  }
+  return out;
+}
+
+void Batch::append_command(std::string& out, std::string_view command, std::string_view script,
+                           std::string_view prefix, std::int64_t decide_at_us) {
+  arrange();
+  redis::append_array(out, 5 + keys() + (decide_at_us != 0 ? 1 : 0));
+  redis::append_bulk(out, command);
+  redis::append_bulk(out, script);
+  redis::append_bulk(out, std::to_string(keys()));
+  std::string key;
+  const auto append_name = [&](const KeyHash& hash, std::uint32_t slot_tag) {
+    key.clear();
+    append_key(key, prefix, slot_tag, hash);
+    redis::append_bulk(out, key);
+  };
+  for (std::size_t i = 0; i < counters_.size(); ++i)
+    append_name(counter_keys_.keys()[i], counters_[i].slot_tag);
+  for (std::size_t i = 0; i < id_keys_.size(); ++i) append_name(id_keys_.keys()[i], id_slot_tags_[i]);
+  redis::append_bulk(out, limit_bytes_);
+  redis::append_bulk(out, encoded_checks());
+  if (decide_at_us != 0) redis::append_bulk(out, std::to_string(decide_at_us));
+}
+
+// The time, the value of each counter before, a verdict per check, and the records.
+bool Batch::is_reply(std::span<const redis::RespValue> reply) const {
+  if (reply.size() != 2 + counters_.size() + checks_.size() + records_) return false;
+  if (reply[0].type != Type::kArray || reply[0].integer + 1 != static_cast<std::int64_t>(reply.size()))
+    return false;
+  if (reply[1].type != Type::kInteger || reply[1].integer < 0 || reply[1].integer >= kExactMax / 2)
+    return false;
+  const auto is_value = [](const redis::RespValue& value) {
+    return value.type == Type::kBytes || value.type == Type::kNothing;
+  };
+  const auto is_record = [](const redis::RespValue& value) {
+    return value.type == Type::kNothing || (value.type == Type::kBytes && ExplainRecord::is_one(value.bytes));
+  };
+  return std::ranges::all_of(reply.subspan(2, counters_.size()), is_value) &&
+         std::ranges::all_of(reply.subspan(2 + counters_.size(), checks_.size()),
+                             [](const redis::RespValue& value) { return value.type == Type::kInteger; }) &&
+         std::ranges::all_of(reply.last(records_), is_record);
+}
+
+bool Batch::read_reply(std::span<const redis::RespValue> reply, const LimitRecords& limits) {
+  if (!is_reply(reply)) return false;
+  const std::int64_t now_us = reply[1].integer;
+  const auto values = reply.subspan(2, counters_.size());
+  const auto verdicts = reply.subspan(2 + counters_.size(), checks_.size());
+  auto records = reply.last(records_);
+  views_.resize(counters_.size());
+  for (std::size_t i = 0; i < values.size(); ++i) views_[i].read(values[i].bytes);
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const Check& check = checks_[order_[i]];
+    std::string_view record;
+    if (check.has_record()) {
+      record = records.front().bytes;
+      records = records.subspan(1);
+    }
+    read_check(check, verdicts[i].integer, record, now_us, limits);
+  }
+  return true;
+}
+
+void Batch::read_check(const Check& check, std::int64_t verdict, std::string_view record, std::int64_t now_us,
+                       const LimitRecords& limits) {
+  if (verdict == kConflict || verdict == kReplayed) {
+    StoreCall* call = calls_[check.first_call];
+    if (call == nullptr) return;
+    if (verdict == kConflict || record.empty() || !ExplainRecord(record).read(*call)) {
+      call->verdict = Verdict::kDenied;
+      call->conflict = true;
+    }
+    call->replayed = verdict == kReplayed;
+    return;
+  }
+  std::int64_t admitted = verdict;
+  for (std::uint32_t call = check.first_call; call != kNone; call = next_call_[call], --admitted)
+    replay(check, call, admitted > 0, now_us, limits);
+  if (!record.empty() && calls_[check.first_call] != nullptr)
+    ExplainRecord(record).read(*calls_[check.first_call]);
+}
+
+// Fills one call in, if it still waits, and follows what it did to the counters.
+void Batch::replay(const Check& check, std::uint32_t call, bool admitted, std::int64_t now_us,
+                   const LimitRecords& limits) {
+  StoreCall* const asked = calls_[call];
+  bool all_had_room = true, seen_all = true;
+  for (std::uint32_t i = 0; i < check.entries; ++i) {
+    const Entry& entry = entries_[check.first_entry + i];
+    const LimitParams& params = limits.params(entry.charge.params);
+    if (params.algorithm == Algorithm::kSlidingLog) {
+      seen_all = false;
+      continue;
+    }
+    ChargeResult result;
+    all_had_room &= views_[entry.counter].replay(params, entry.charge, admitted, now_us, result);
+    if (asked != nullptr) asked->results[i] = result;
+  }
+  if (admitted != all_had_room && (seen_all || admitted)) ++contradictions_;
+  if (asked == nullptr) return;
+  asked->verdict = admitted ? Verdict::kAllowed : Verdict::kDenied;
+  asked->now_us = now_us;
+}
+
+}  // namespace sluice

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/resp.h"
+#include "store/async_store.h"
+#include "store/redis/counter_view.h"
+#include "store/redis/key_index.h"
+#include "store/redis/limit_records.h"
+
+namespace sluice {
+
+// Several StoreCalls on their way to Redis and back as one call of the script. Not thread-safe.
+//
+//   calls                                  in the batch
+//   charge key A by 1                      keys A, B
+//   charge key A by 1                      check 1: A by 1, twice
+//   charge keys A and B by 2               check 2: A by 2 and B by 2
+//
+// A key is in the batch once, however many calls want it, and calls that ask for the same become one check
+// that is repeated: a very busy key costs Redis little more than a quiet one. The script decides the checks
+// in order, so the outcome is exactly that of the calls one by one.
+//
+// The batch copies what it needs of the calls: a call may be answered, and gone, before the reply is there.
+class Batch {
+ public:
+  // Takes a call in. False when it does not fit: too much, or one of its keys is here under other numbers. An
+  // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls.
+  bool add(StoreCall& call, LimitRecords& limits);
+
+  // For the next use; keeps its memory.
+  void clear();
+
+  bool empty() const { return calls_.empty(); }
+  std::size_t size() const { return calls_.size(); }
+  std::size_t keys() const { return counter_keys_.size() + id_keys_.size(); }
+
+  // Appends the command: `EVALSHA sha …` or `EVAL script …`. `decide_at_us`: instead of the server's clock;
+  // 0: don't.
+  void append_command(std::string& out, std::string_view command, std::string_view script,
+                      std::string_view prefix, std::int64_t decide_at_us);
+
+  // Fills the calls in from the reply. False when the reply is not one to this batch: then the calls are as
+  // they were. REQUIRES: reply.size() >= 1
+  bool read_reply(std::span<const redis::RespValue> reply, const LimitRecords& limits);
+
+  // All, as they came. Whoever answers one sets its place to null.
+  std::span<StoreCall*> calls() { return calls_; }
+
+  // Those that still wait, in the order in which the script decides. REQUIRES: append_command() was called.
+  void append_waiting(std::vector<StoreCall*>& out) const;
+
+  // How often the script admitted a charge for which we see no room, or the other way round. Never, unless
+  // one of the two computes wrongly; the script's word counts.
+  std::uint64_t contradictions() const { return contradictions_; }
+
+ private:
+  static constexpr std::uint32_t kNone = KeyIndex::kNone;
+
+  struct Counter {
+    std::uint32_t slot_tag = 0;
+    ParamsId params = 0;
+    std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
+    std::uint32_t last_single = kNone;
+  };
+  struct RequestId {
+    Dedupe dedupe;
+    std::uint32_t key = 0;  // in id_keys_
+  };
+  struct Entry {
+    std::uint32_t counter = 0;
+    std::uint16_t limit = 0;
+    Charge charge;
+  };
+  // Its calls are a list in the order of arrival.
+  struct Check {
+    std::uint32_t first_entry = 0;
+    std::uint8_t entries = 0;
+    bool explain = false;
+    bool single = false;
+    std::uint16_t repeats = 1;
+    std::uint32_t request_id = kNone;   // in request_ids_
+    std::uint32_t next_single = kNone;  // the next on the same counter alone
+    std::uint32_t first_call = 0;
+    std::uint32_t last_call = 0;
+
+    bool has_record() const { return explain || request_id != kNone; }
+  };
+
+  bool fits(const StoreCall& call) const;
+  bool join(std::uint32_t call, const Charge& charge);
+  std::uint32_t counter_of(const Charge& charge, std::uint32_t slot_tag);
+  void add_check(const StoreCall& call, bool single, LimitRecords& limits);
+  void arrange();
+  std::string encoded_checks() const;
+  bool is_reply(std::span<const redis::RespValue> reply) const;
+  void read_check(const Check& check, std::int64_t verdict, std::string_view record, std::int64_t now_us,
+                  const LimitRecords& limits);
+  void replay(const Check& check, std::uint32_t call, bool admitted, std::int64_t now_us,
+              const LimitRecords& limits);
+
+  std::vector<StoreCall*> calls_;
+  std::vector<std::uint32_t> next_call_;  // of the same check; kNone: the last
+  std::vector<Check> checks_;
+  std::vector<std::uint32_t> order_;  // in which checks_ are sent
+  std::vector<Entry> entries_;
+  KeyIndex counter_keys_;
+  std::vector<Counter> counters_;  // of counter_keys_
+  KeyIndex id_keys_;
+  std::vector<std::uint32_t> id_slot_tags_;  // of id_keys_
+  std::vector<RequestId> request_ids_;
+  std::size_t records_ = 0;  // that the reply will have
+  std::string limit_bytes_;
+  std::vector<CounterView> views_;  // of counters_, while a reply is read
+  std::uint64_t contradictions_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/params_table.h"
+
+namespace sluice {
+
+// The numbers of limits as the script wants them: a record of 39 bytes per limit, made once. Not thread-safe.
+//
+// A record carries a tag of seven bits that stands for its numbers. Values in Redis carry it, too, so that a
+// script knows whether a counter was written under the numbers at hand.
+class LimitRecords {
+ public:
+  static constexpr std::size_t kBytes = 39;
+
+  explicit LimitRecords(const ParamsTable& params) : params_(params) {}
+
+  // A new call of the script begins: no limit is in it.
+  void begin() { ++call_; }
+
+  // The number of this limit in the current call, from 1 on. A limit that was not in it yet is appended to
+  // `out`.
+  std::uint16_t number_of(ParamsId id, std::string& out);
+
+  const LimitParams& params(ParamsId id) const { return params_[id]; }
+
+ private:
+  struct Entry {
+    std::string record;
+    std::uint64_t call = 0;  // in which `number` was given
+    std::uint16_t number = 0;
+  };
+  const ParamsTable& params_;
+  std::vector<Entry> entries_;  // by ParamsId
+  std::uint64_t call_ = 0;
+};
+
+// The record itself. Equal numbers have equal records, on every node and in every version.
+std::string limit_record(const LimitParams& params);
+
+}  // namespace sluice

@@ -1,0 +1,286 @@
+#include <gmock/gmock.h>
+
+#include "redis/fake_transport.h"
+#include "store/redis/redis_store.h"
+#include "store/redis/test_call.h"
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+using BreakerState = redis::Breaker::State;
+
+// A RedisStore whose server and clock are the test's: exact about what it does when, and about odd replies.
+class RedisRepliesTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t kSecond = 1'000'000;
+
+  RedisRepliesTest() {
+    options_.connection.address = {.host = "cache"};
+    options_.connection.script = "return 1";
+    options_.operation_timeout_us = 50'000;
+    options_.batches_in_flight = 1;
+  }
+  RedisStore& connect() {
+    store_ =
+        std::make_unique<RedisStore>(server_, clock_, params_, options_, [](std::uint64_t) { return 0; });
+    reconnect();
+    return *store_;
+  }
+  void reconnect() {
+    pass(0);
+    ASSERT_TRUE(server_.open());
+    server_.accept();
+    server_.say("+OK\r\n$4\r\n5ba1\r\n");
+    server_.take_sent();
+  }
+  void pass(std::int64_t us) {
+    clock_.advance(us);
+    store_->tick(clock_.now_us());
+  }
+  std::unique_ptr<TestCall> call(std::int64_t patience_us = 0, std::uint64_t key = 1) {
+    return std::make_unique<TestCall>(std::vector<Charge>{{{0, key}, limit_}},
+                                      patience_us == 0 ? 0 : clock_.now_us() + patience_us);
+  }
+  // What the script says to one check on a counter that was fresh.
+  static std::string admitted(int count = 1) {
+    return "*3\r\n:1800000000000000\r\n$-1\r\n:" + std::to_string(count) + "\r\n";
+  }
+
+  ManualClock clock_{1'700'000'000 * kSecond};
+  ParamsTable params_;
+  const ParamsId limit_ =
+      params_.intern(make_limit_params(Algorithm::kGcra, {10, 60 * kSecond}, std::nullopt).value());
+  redis::FakeTransport server_;
+  RedisStoreOptions options_;
+  std::unique_ptr<RedisStore> store_;
+};
+
+TEST_F(RedisRepliesTest, ErrorsAreNoAnswerAndExplained) {
+  const struct {
+    const char* reply;
+    const char* problem;
+    bool new_connection;
+  } cases[] = {
+      {"-LOADING Redis is loading the dataset in memory\r\n", "still loading its data", false},
+      {"-BUSY Redis is busy running a script.\r\n", "another script has been running", false},
+      {"-OOM command not allowed when used memory > 'maxmemory'.\r\n", "no memory left", false},
+      {"-READONLY You can't write against a read only replica.\r\n", "connect to its master", true},
+      {"-NOREPLICAS Not enough good replicas to write.\r\n", "too few replicas", false},
+      {"-MISCONF Redis is configured to save RDB snapshots\r\n", "cannot save its data", false},
+      {"-NOAUTH Authentication required.\r\n", "wants a password", true},
+      {"-NOPERM this user has no permissions\r\n", "lacks rights", true},
+      {"-MOVED 3999 127.0.0.1:6381\r\n", "a node of a cluster", false},
+      {"-ERR something new\r\n", "answered with an error (ERR something new)", false},
+  };
+  for (const auto& c : cases) {
+    connect();
+    const auto asked = call();
+    EXPECT_FALSE(store_->start(*asked));
+    server_.say(c.reply);
+    EXPECT_EQ(asked->times_done, 1) << c.reply;
+    EXPECT_EQ(asked->verdict, Verdict::kNoAnswer) << c.reply;
+    EXPECT_EQ(server_.open(), !c.new_connection) << c.reply;
+    if (!c.new_connection) {
+      EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr(c.problem)));
+    }
+  }
+}
+
+TEST_F(RedisRepliesTest, AMissingScriptIsSentAlong) {
+  connect();
+  const auto asked = call();
+  store_->start(*asked);
+  EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA\r\n$4\r\n5ba1"));
+  server_.say("-NOSCRIPT No matching script.\r\n");
+  EXPECT_THAT(server_.take_sent(), HasSubstr("EVAL\r\n$8\r\nreturn 1"));
+  EXPECT_EQ(asked->times_done, 0);
+  server_.say(admitted());
+  EXPECT_TRUE(asked->allowed());
+  EXPECT_EQ(asked->remaining(), 9);
+}
+
+TEST_F(RedisRepliesTest, RepliesThatDoNotFitEndTheConnection) {
+  const char* replies[] = {
+      "+OK\r\n",
+      ":1\r\n",
+      "*0\r\n",
+      "*3\r\n:1800000000000000\r\n:5\r\n:1\r\n",         // a number for a value
+      "*3\r\n:1800000000000000\r\n$-1\r\n$1\r\n1\r\n",   // a string for a verdict
+      "*3\r\n:-5\r\n$-1\r\n:1\r\n",                      // a time before time
+      "*3\r\n:9223372036854775807\r\n$-1\r\n:1\r\n",     // and one after
+      "*4\r\n:1800000000000000\r\n$-1\r\n:1\r\n:1\r\n",  // one check too many
+      "*3\r\n:1800000000000000\r\n$-1\r\n*1\r\n:1\r\n",  // nested
+  };
+  for (const char* reply : replies) {
+    connect();
+    const auto asked = call();
+    store_->start(*asked);
+    server_.say(reply);
+    EXPECT_EQ(asked->times_done, 1) << reply;
+    EXPECT_EQ(asked->verdict, Verdict::kNoAnswer) << reply;
+    EXPECT_FALSE(server_.open()) << reply;
+  }
+}
+
+TEST_F(RedisRepliesTest, CallsQueueWhileABatchIsInFlight) {
+  connect();
+  std::vector<std::unique_ptr<TestCall>> calls;
+  for (int i = 0; i < 300; ++i) calls.push_back(call());
+  for (const auto& each : calls) store_->start(*each);
+  EXPECT_EQ(store_->counters().batches, 1u);
+  server_.say(admitted());
+  EXPECT_EQ(calls[0]->times_done, 1);
+  EXPECT_EQ(store_->counters().batches, 2u);
+  EXPECT_EQ(store_->counters().checks, 1u + kRedisBatchChecksMax);
+  server_.say(admitted(5));
+  EXPECT_TRUE(calls[5]->allowed());
+  EXPECT_EQ(calls[6]->verdict, Verdict::kDenied);
+  EXPECT_EQ(store_->counters().batches, 3u);
+}
+
+TEST_F(RedisRepliesTest, AKeyUnderOtherNumbersWaitsForTheNextBatch) {
+  options_.batches_in_flight = 1;
+  connect();
+  const auto first = call(), second = call(), third = call();
+  const ParamsId raised = params_.intern(make_limit_params(Algorithm::kGcra, {20, 60 * kSecond}, {}).value());
+  TestCall changed({{{0, 1}, raised}});
+  store_->start(*first);
+  store_->start(*second);
+  store_->start(changed);
+  store_->start(*third);
+  server_.say(admitted());
+  EXPECT_EQ(store_->counters().checks, 2u) << "the second alone";
+}
+
+TEST_F(RedisRepliesTest, ACallIsAnsweredAtItsDeadline) {
+  connect();
+  const auto sent = call(10'000), queued = call(10'000), patient = call(30'000);
+  store_->start(*sent);
+  store_->start(*queued);
+  store_->start(*patient);
+  pass(9'999);
+  EXPECT_EQ(sent->times_done + queued->times_done, 0);
+  pass(1);
+  EXPECT_EQ(sent->times_done + queued->times_done, 2);
+  EXPECT_EQ(sent->verdict, Verdict::kNoAnswer);
+  server_.say(admitted());  // late: nobody's
+  EXPECT_EQ(store_->counters().checks, 2u) << "the one whose deadline passed in the queue was never sent";
+  server_.say(admitted());
+  EXPECT_TRUE(patient->allowed());
+  EXPECT_EQ(sent->times_done, 1);
+  EXPECT_EQ(store_->counters().timeouts, 2u);
+}
+
+TEST_F(RedisRepliesTest, ImpatientCallersDoNotOpenTheBreaker) {
+  connect();
+  for (int i = 0; i < 100; ++i) {
+    const auto asked = call(1'000);
+    store_->start(*asked);
+    pass(1'000);
+    EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+    server_.say(admitted());
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+}
+
+TEST_F(RedisRepliesTest, ASilentServerGetsANewConnection) {
+  connect();
+  const auto asked = call();
+  store_->start(*asked);
+  pass(49'999);
+  EXPECT_TRUE(server_.open());
+  pass(1);
+  EXPECT_FALSE(server_.open());
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(asked->times_done, 1);
+  EXPECT_EQ(store_->counters().late_batches, 1u);
+}
+
+TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
+  connect();
+  for (int i = 0; i < 5; ++i) {
+    const auto asked = call();
+    store_->start(*asked);
+    server_.say("-MISCONF no disk\r\n");
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  server_.take_sent();
+  const auto refused = call();
+  EXPECT_TRUE(store_->start(*refused)) << "on the spot";
+  EXPECT_EQ(refused->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(server_.take_sent(), "");
+  pass(500'000);
+  EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA"));
+  server_.say("-MISCONF no disk\r\n");
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  pass(500'000);
+  server_.say(admitted());
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_TRUE(store_->health().connected);
+  EXPECT_TRUE(store_->health().problems.empty());
+}
+
+TEST_F(RedisRepliesTest, ACutConnectionAnswersAllThatWereInFlight) {
+  connect();
+  const auto sent = call(), queued = call();
+  store_->start(*sent);
+  store_->start(*queued);
+  server_.say("*3\r\n:1800000000");
+  server_.cut("Connection reset by peer");
+  EXPECT_EQ(sent->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(sent->times_done, 1);
+  EXPECT_EQ(queued->times_done, 0) << "it never left: the next connection takes it along";
+  reconnect();
+  EXPECT_EQ(store_->counters().checks, 2u);
+  server_.say(admitted());
+  EXPECT_TRUE(queued->allowed());
+}
+
+TEST_F(RedisRepliesTest, ACallWithARequestIdIsSentAgain) {
+  connect();
+  const auto sent = call();
+  sent->dedupe = Dedupe{{5, 5}, 7, kSecond};
+  store_->start(*sent);
+  const std::string first = server_.take_sent();
+  pass(0);
+  server_.cut("Connection reset by peer");
+  EXPECT_EQ(sent->times_done, 0);
+  pass(0);
+  server_.accept();
+  server_.take_sent();
+  server_.say("+OK\r\n$4\r\n5ba1\r\n");
+  EXPECT_EQ(server_.take_sent(), first);
+  EXPECT_EQ(store_->counters().sent_again, 1u);
+}
+
+TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
+  connect();
+  for (int i = 0; i < 10; ++i) {
+    server_.cut("closed by the server");
+    reconnect();
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_TRUE(store_->health().problems.empty());
+}
+
+TEST_F(RedisRepliesTest, AResetIsAnsweredInAnyCase) {
+  connect();
+  std::vector<int> answers;
+  const auto answer = [&](int count) { answers.push_back(count); };
+  const KeyHash keys[] = {{0, 1}, {0, 2}};
+  store_->reset(keys, 0, answer);
+  EXPECT_THAT(server_.take_sent(), StartsWith("*3\r\n$6\r\nUNLINK\r\n"));
+  server_.say(":2\r\n");
+  store_->reset(keys, 0, answer);
+  server_.say("-OOM no\r\n");
+  store_->reset(keys, 0, answer);
+  pass(50'000);  // no reply
+  store_->reset(keys, 0, answer);
+  EXPECT_THAT(answers, ElementsAre(2, -1, -1, -1));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,249 @@
+#include "store/redis/redis_store.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "store/redis/wire.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kSilenceUsMax = 2'000'000;  // however patient the callers are
+constexpr std::size_t kResetsInFlightMax = 64;
+
+}  // namespace
+
+// A check of our own on a key that nobody else has: it reads, steps and writes, so it fails whenever others
+// would.
+class RedisStore::Probe final : public StoreCall {
+ public:
+  Probe(ParamsTable& params, std::uint64_t key) {
+    const auto often = make_limit_params(Algorithm::kGcra, {1000, 1'000'000}, std::nullopt);
+    charge_ = {.key = {0x736c75696365, key}, .params = params.intern(*often)};
+    charges = {&charge_, 1};
+    results = {&result_, 1};
+  }
+  void on_done() override {}
+
+ private:
+  Charge charge_;
+  ChargeResult result_;
+};
+
+RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+                       RedisStoreOptions options, Random random)
+    : clock_(clock),
+      options_(std::move(options)),
+      limits_(params),
+      breaker_(options_.breaker, random, options_.on_breaker_change),
+      connection_(transport, clock, options_.connection, random, *this),
+      probe_(std::make_unique<Probe>(params, random(1u << 16))),
+      next_deadline_us_(kNoDeadline) {}
+
+RedisStore::~RedisStore() = default;
+
+bool RedisStore::start(StoreCall& call) {
+  call.verdict = Verdict::kNoAnswer;
+  call.replayed = call.conflict = false;
+  if (!breaker_.closed()) {
+    ++counters_.turned_away;
+    return true;
+  }
+  if (queue_.size() >= options_.queue_max) {
+    ++counters_.queue_full;
+    return true;
+  }
+  if (call.deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, call.deadline_us);
+  queue_.push_back(&call);
+  send_queue();
+  return false;
+}
+
+std::unique_ptr<Batch> RedisStore::spare_batch() {
+  if (spares_.empty()) return std::make_unique<Batch>();
+  std::unique_ptr<Batch> batch = std::move(spares_.back());
+  spares_.pop_back();
+  batch->clear();
+  return batch;
+}
+
+void RedisStore::send_queue() {
+  if (completing_ > 0 || !connection_.ready()) return;
+  while (!queue_.empty() && batches_in_flight_ < options_.batches_in_flight) {
+    std::unique_ptr<Batch> batch = spare_batch();
+    while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
+      queue_.pop_front();
+    if (batch->empty()) {
+      spares_.push_back(std::move(batch));
+      return;
+    }
+    send(std::move(batch), clock_.now_us());
+  }
+}
+
+// When a batch without a reply counts as a failure: when no caller waits for it any more, within reason.
+std::int64_t RedisStore::late_at_us(Batch& batch, std::int64_t now_us) const {
+  std::int64_t last_us = now_us + options_.operation_timeout_us;
+  for (const StoreCall* call : batch.calls()) last_us = std::max(last_us, call->deadline_us);
+  return std::min(last_us, now_us + std::max(kSilenceUsMax, options_.operation_timeout_us));
+}
+
+void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
+  const std::int64_t decide_at_us = options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
+  command_.clear();
+  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix, decide_at_us);
+  ++counters_.batches;
+  counters_.checks += batch->size();
+  counters_.keys += batch->keys();
+  ++batches_in_flight_;
+  const std::int64_t late_us = late_at_us(*batch, now_us);
+  in_flight_.push_back({std::move(batch), {}, late_us});
+  connection_.send(command_);
+}
+
+void RedisStore::send_probe(std::int64_t now_us) {
+  std::unique_ptr<Batch> batch = spare_batch();
+  batch->add(*probe_, limits_);
+  send(std::move(batch), now_us);
+}
+
+// EVAL loads the script and runs it in one step: whoever flushes scripts cannot come in between.
+void RedisStore::resend_with_script(InFlight command) {
+  ++counters_.scripts_reloaded;
+  const std::int64_t decide_at_us = options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
+  command_.clear();
+  command.batch->append_command(command_, "EVAL", options_.connection.script, options_.key_prefix,
+                                decide_at_us);
+  in_flight_.push_back(std::move(command));
+  connection_.send(command_);
+}
+
+void RedisStore::reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, std::function<void(int)> done) {
+  const bool crowded = in_flight_.size() >= options_.batches_in_flight + kResetsInFlightMax;
+  if (!connection_.ready() || !breaker_.closed() || crowded) return done(-1);
+  if (keys.empty()) return done(0);
+  command_.clear();
+  redis::append_array(command_, 1 + keys.size());
+  redis::append_bulk(command_, "UNLINK");
+  std::string name;
+  for (const KeyHash& key : keys) {
+    name.clear();
+    append_key(name, options_.key_prefix, slot_tag, key);
+    redis::append_bulk(command_, name);
+  }
+  in_flight_.push_back({nullptr, std::move(done), clock_.now_us() + options_.operation_timeout_us});
+  connection_.send(command_);
+}
+
+void RedisStore::on_ready() {
+  ++counters_.connections_made;
+  connected_ = true;
+  breaker_.hurry(clock_.now_us());
+  if (breaker_.closed()) problem_.clear();
+  send_queue();
+}
+
+void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
+  assert(!in_flight_.empty());
+  InFlight command = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const redis::RespValue& first = reply.front();
+  if (first.is_error()) {
+    on_error(command, first.bytes);
+  } else if (command.batch) {
+    const bool understood = command.batch->read_reply(reply, limits_);
+    if (understood) problem_.clear();
+    finish(command, understood);
+    if (!understood) connection_.drop("a reply that does not fit its command");
+  } else if (command.reset_done) {
+    command.reset_done(first.type == redis::RespValue::Type::kInteger ? static_cast<int>(first.integer) : -1);
+  }
+  send_queue();
+}
+
+void RedisStore::on_error(InFlight& command, std::string_view error) {
+  const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
+  ++counters_.errors[static_cast<std::size_t>(advice.kind)];
+  if (advice.kind == redis::ServerError::kNoScript && command.batch)
+    return resend_with_script(std::move(command));
+  note_problem(advice.meaning, error);
+  if (command.reset_done) command.reset_done(-1);
+  if (command.batch) finish(command, false);
+  if (advice.new_connection) connection_.drop(advice.meaning);
+}
+
+// The end of a batch: its calls are answered, its place is free.
+void RedisStore::finish(InFlight& command, bool answered) {
+  --batches_in_flight_;
+  counters_.contradictions += command.batch->contradictions();
+  if (!command.late) breaker_.record(answered, command.batch->size(), clock_.now_us());
+  std::vector<StoreCall*> done;
+  command.batch->append_waiting(done);
+  if (!breaker_.closed()) fail_queue(done);
+  spares_.push_back(std::move(command.batch));
+  complete(done);
+}
+
+void RedisStore::on_lost(std::string_view why) {
+  ++counters_.connections_lost;
+  note_problem("there is no connection", why);
+  std::deque<InFlight> commands = std::exchange(in_flight_, {});
+  std::uint64_t checks = 1;
+  std::vector<StoreCall*> waiting, lost;
+  for (InFlight& command : commands) {
+    if (!command.batch) continue;
+    command.batch->append_waiting(waiting);
+    checks += command.batch->size();
+    spares_.push_back(std::move(command.batch));
+  }
+  batches_in_flight_ = 0;
+  // With a request id a second try cannot charge twice; the others do not know whether they were charged.
+  const auto repeatable =
+      std::ranges::stable_partition(waiting, [](StoreCall* call) { return !call->dedupe; });
+  lost.assign(waiting.begin(), repeatable.begin());
+  queue_.insert(queue_.begin(), repeatable.begin(), repeatable.end());
+  counters_.lost += lost.size();
+  counters_.sent_again += repeatable.size();
+  // A server that closes an idle connection has failed nobody.
+  const bool was_connected = std::exchange(connected_, false);
+  if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
+  if (!breaker_.closed()) fail_queue(lost);
+  for (InFlight& command : commands)
+    if (command.reset_done) command.reset_done(-1);
+  complete(lost);
+}
+
+void RedisStore::tick(std::int64_t now_us) {
+  connection_.tick(now_us);
+  expire_calls(now_us);
+  expire_commands(now_us);
+  if (connection_.ready() && breaker_.take_probe(now_us)) send_probe(now_us);
+  send_queue();
+}
+
+// Whoever hears of an answer may ask the next question: it waits until all have heard, so that they share a
+// batch.
+void RedisStore::complete(std::span<StoreCall* const> calls) {
+  ++completing_;
+  for (StoreCall* call : calls) call->on_done();
+  --completing_;
+}
+
+void RedisStore::note_problem(std::string_view what, std::string_view why) {
+  problem_ = "Redis at " + options_.connection.address.to_string() + ": " + std::string(what) + " (" +
+             std::string(why.substr(0, 200)) + ")";
+}
+
+AsyncStore::Health RedisStore::health() const {
+  Health health;
+  health.connected = connection_.ready() && breaker_.closed();
+  if (!problem_.empty()) {
+    health.problems.push_back(problem_);
+  } else if (!health.connected) {
+    health.problems.push_back("Redis at " + options_.connection.address.to_string() + ": not connected yet");
+  }
+  return health;
+}
+
+}  // namespace sluice

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "redis/breaker.h"
+#include "redis/connection.h"
+#include "redis/server_error.h"
+#include "store/async_store.h"
+#include "store/redis/batch.h"
+
+namespace sluice {
+
+struct RedisStoreOptions {
+  redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script.h
+  redis::BreakerOptions breaker;
+  std::string key_prefix = "rl:";
+  std::size_t batches_in_flight = 2;
+  std::size_t queue_max = kRedisQueueMax;
+  std::int64_t operation_timeout_us =
+      50'000;  // a server that takes longer is failing, whatever callers can bear
+  std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
+  const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
+};
+
+// What a RedisStore has done so far; only grows.
+struct RedisStoreCounters {
+  std::uint64_t batches = 0;
+  std::uint64_t checks = 0;       // in them
+  std::uint64_t keys = 0;         // in them
+  std::uint64_t timeouts = 0;     // checks that got no answer by their deadline
+  std::uint64_t lost = 0;         // checks in flight when the connection went
+  std::uint64_t sent_again = 0;   // those of them with a request id
+  std::uint64_t turned_away = 0;  // by the breaker
+  std::uint64_t queue_full = 0;
+  std::uint64_t late_batches = 0;      // no reply within the operation timeout
+  std::uint64_t scripts_reloaded = 0;  // after NOSCRIPT
+  std::uint64_t connections_made = 0;
+  std::uint64_t connections_lost = 0;                            // attempts that failed, too
+  std::uint64_t contradictions = 0;                              // see Batch
+  std::array<std::uint64_t, redis::kServerErrorKinds> errors{};  // error replies, by ServerError
+};
+
+// An AsyncStore on one Redis or Valkey server. Belongs to one event loop's thread.
+//
+//   TcpTransport transport(loop);
+//   RedisStore store(transport, clock, params, {.connection = {.address = *parse_redis_url(url), .script =
+//   …}}, random); store.tick(clock.now_us());  // and again every few milliseconds
+//
+// Batches by nature: while a batch is in flight, calls queue; when its reply is there, the queue goes as the
+// next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to tune.
+//
+// No call waits longer than its deadline, whatever the server does. A call without an answer may have been
+// charged, unless it never left the queue. Replies come in order, so a late one is recognised as such and
+// only frees its place in the pipeline. A server that says nothing at all gets a new connection, one that
+// keeps failing is left alone by the breaker; then calls are answered kNoAnswer on the spot, and a probe on a
+// key of its own finds out when it is back.
+class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
+ public:
+  using Random = std::function<std::uint64_t(std::uint64_t below)>;
+
+  // REQUIRES: transport, clock and params outlive the store.
+  RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params, RedisStoreOptions options,
+             Random random);
+  ~RedisStore() override;
+
+  bool start(StoreCall& call) override;
+  void reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, std::function<void(int)> done) override;
+  void tick(std::int64_t now_us) override;
+  Health health() const override;
+
+  const RedisStoreCounters& counters() const { return counters_; }
+  redis::Breaker::State breaker_state() const { return breaker_.state(); }
+
+ private:
+  static constexpr std::int64_t kNoDeadline = INT64_MAX;
+  class Probe;
+  // A command without a reply yet: a batch, or a reset.
+  struct InFlight {
+    std::unique_ptr<Batch> batch;
+    std::function<void(int)> reset_done;
+    std::int64_t late_at_us = 0;
+    bool late = false;
+  };
+
+  void on_ready() override;
+  void on_reply(std::span<const redis::RespValue> reply) override;
+  void on_lost(std::string_view why) override;
+
+  void send_queue();
+  void send(std::unique_ptr<Batch> batch, std::int64_t now_us);
+  void send_probe(std::int64_t now_us);
+  void resend_with_script(InFlight command);
+  void on_error(InFlight& command, std::string_view error);
+  void expire_calls(std::int64_t now_us);
+  void expire_commands(std::int64_t now_us);
+  void collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
+  void fail_queue(std::vector<StoreCall*>& failed);
+  void finish(InFlight& command, bool answered);
+  void complete(std::span<StoreCall* const> calls);
+  std::int64_t late_at_us(Batch& batch, std::int64_t now_us) const;
+  std::unique_ptr<Batch> spare_batch();
+  void note_problem(std::string_view what, std::string_view why);
+
+  const Clock& clock_;
+  const RedisStoreOptions options_;
+  LimitRecords limits_;
+  redis::Breaker breaker_;
+  redis::Connection connection_;
+  std::deque<StoreCall*> queue_;  // null: answered already
+  std::deque<InFlight> in_flight_;
+  std::size_t batches_in_flight_ = 0;
+  std::vector<std::unique_ptr<Batch>> spares_;
+  std::unique_ptr<Probe> probe_;
+  bool connected_ = false;
+  std::string command_;            // being written
+  std::int64_t next_deadline_us_;  // no call's is earlier
+  int completing_ = 0;             // calls are being answered: send nothing yet
+  std::string problem_;            // a sentence, while there is one
+  RedisStoreCounters counters_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "store/redis/redis_store.h"
+
+// What RedisStore does as time passes: calls reach their deadlines, commands grow late, connections fall
+// silent.
+namespace sluice {
+
+void RedisStore::expire_calls(std::int64_t now_us) {
+  if (now_us < next_deadline_us_) return;
+  std::vector<StoreCall*> expired;
+  collect_expired(now_us, expired);
+  counters_.timeouts += expired.size();
+  complete(expired);
+}
+
+void RedisStore::collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired) {
+  next_deadline_us_ = kNoDeadline;
+  const auto look_at = [&](StoreCall*& call) {
+    if (call == nullptr || call->deadline_us == 0) return;
+    if (call->deadline_us > now_us) {
+      next_deadline_us_ = std::min(next_deadline_us_, call->deadline_us);
+      return;
+    }
+    expired.push_back(std::exchange(call, nullptr));
+  };
+  for (InFlight& command : in_flight_)
+    if (command.batch) std::ranges::for_each(command.batch->calls(), look_at);
+  std::ranges::for_each(queue_, look_at);
+  while (!queue_.empty() && queue_.front() == nullptr) queue_.pop_front();
+}
+
+// A late reply will still come in its turn. A server that has said nothing at all for that long may have
+// gone, though.
+void RedisStore::expire_commands(std::int64_t now_us) {
+  std::uint64_t late_checks = 0;
+  for (InFlight& command : in_flight_) {
+    if (command.late || now_us < command.late_at_us) continue;
+    command.late = true;
+    if (command.reset_done) std::exchange(command.reset_done, {})(-1);
+    if (!command.batch) continue;
+    ++counters_.late_batches;
+    late_checks += command.batch->size();
+  }
+  if (late_checks > 0) {
+    note_problem("the server does not answer in time", "no reply");
+    breaker_.record(false, late_checks, now_us);
+  }
+  const bool silent = now_us - connection_.heard_at_us() >= options_.operation_timeout_us;
+  if (!in_flight_.empty() && in_flight_.front().late && silent) connection_.drop("the server is silent");
+  if (breaker_.closed() || queue_.empty()) return;
+  std::vector<StoreCall*> failed;
+  fail_queue(failed);
+  complete(failed);
+}
+
+// The breaker is open: nobody in the queue will be asked for.
+void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
+  for (StoreCall* call : std::exchange(queue_, {})) {
+    if (call == nullptr) continue;
+    ++counters_.turned_away;
+    failed.push_back(call);
+  }
+}
+
+}  // namespace sluice
