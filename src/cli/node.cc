@@ -56,6 +56,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.deny_status = options.deny_status;
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.admin_allowed = parse_listen_address(options.listen).is_loopback();
+  doors.audit = [](std::string_view sentence) { log(LogLevel::kInfo, sentence); };
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] {
     return metrics_page(totals_.sum(), store_.stats(), policies_ ? policies_->status() : RepositoryStatus{});
