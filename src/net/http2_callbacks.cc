@@ -183,6 +183,7 @@ int Http2Callbacks::send_body(nghttp2_session*, nghttp2_frame*, const std::uint8
   session.out_->append(reinterpret_cast<const char*>(frame_head), kFrameHeadBytes);
   session.out_->append(stream.output, stream.output_sent, bytes);
   stream.output_sent += bytes;
+  session.count_sent(bytes);
   stream.progress_us = session.context_.now_us;
   if (stream.output_sent == stream.output.size()) {
     stream.output.clear();

@@ -342,11 +342,13 @@ TEST_F(Http2SessionTest, a_request_that_never_ends_is_ended) {
   const std::int32_t http = client_.request(Http2TestClient::http_headers("POST", "/a"), "x", true);
   const std::int32_t grpc = client_.call("/test.Echo/Unary", "x", {}, true);
   const std::int32_t stream = client_.call("/test.Echo/Stream", "x", {}, true);
+  const std::int32_t silent = client_.request(Http2TestClient::grpc_headers("/test.Echo/Stream"), "", true);
   client_.run();
   tick_after(context_.timeouts.request_us);
   EXPECT_EQ(client_.answers[http].status(), 408);
   EXPECT_EQ(client_.answers[grpc].grpc_status(), "1");
   EXPECT_FALSE(client_.answers[stream].closed) << "a stream may stay open as long as it likes";
+  EXPECT_EQ(client_.answers[silent].grpc_status(), "1") << "but it has to begin";
 }
 
 TEST_F(Http2SessionTest, an_idle_connection_ends_with_goaway) {

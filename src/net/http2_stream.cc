@@ -27,7 +27,7 @@ void Http2Stream::reset() {
   method.clear();
   path.clear();
   content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = kNone;
-  has_binary_metadata = headers_done = request_done = request_gzip = false;
+  has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);
   started_us = deadline_us = 0;
 

@@ -40,6 +40,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   bool headers_done = false;
   bool request_done = false;
   bool request_gzip = false;  // grpc-encoding: gzip
+  bool has_message = false;   // a streaming call: the first one has arrived
   std::string body;
   std::int64_t started_us = 0;
   std::int64_t deadline_us = 0;  // 0: none
