@@ -165,7 +165,11 @@ void Http2Session::begin_request(Http2Stream& stream) {
 }
 
 void Http2Session::add_data(Http2Stream& stream, std::string_view bytes) {
-  if (stream.ended) return;  // answered already; nobody needs the rest
+  if (stream.ended) {  // answered already; nobody needs the rest
+    stream.discarded_bytes += bytes.size();
+    if (stream.discarded_bytes > kDiscardedBodyBytesMax) reset(stream, NGHTTP2_NO_ERROR);
+    return;
+  }
   stream.body.append(bytes);
   buffered_bytes_ += bytes.size();
   if (buffered_bytes_ > kBufferedRequestBytesMax) return calm_down();
@@ -250,6 +254,16 @@ void Http2Session::count_output(std::size_t bytes) {
   pending_output_bytes_ += bytes;
 }
 
+// The answer may be complete before the request is. A gRPC client knows what a reset means then; others take
+// it for a failure as long as they are sending and never look at the answer, so they may send the rest.
+void Http2Session::answer_sent(Http2Stream& stream) {
+  stream.all_sent = true;
+  if (stream.request_done) return;
+  const bool may_go_on = stream.kind == Http2Stream::Kind::kHttp && !goaway_sent_ &&
+                         stream.discarded_bytes <= kDiscardedBodyBytesMax;
+  if (!may_go_on) reset(stream, NGHTTP2_NO_ERROR);
+}
+
 void Http2Session::reset(Http2Stream& stream, std::uint32_t error_code) {
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, error_code);
 }
@@ -269,7 +283,8 @@ void Http2Session::tick(std::string& out) {
   if (finished_) return;
   for (Http2Stream* stream = streams_; stream; stream = stream->next) tick_stream(*stream);
   if (draining_ && !goaway_sent_ && !terminated_ && context_.now_us >= goaway_at_us_) {
-    goaway_sent_ = true;
+    goaway_sent_ = true;  // from now on, no stream is new
+    for (Http2Stream* stream = streams_; stream; stream = stream->next) dismiss(*stream);
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           NGHTTP2_NO_ERROR, nullptr, 0);
   }
@@ -291,7 +306,19 @@ void Http2Session::tick_stream(Http2Stream& stream) {
     fail_grpc(stream, GrpcCode::kCancelled, "the request took too long to arrive");
 }
 
+// A drain waits only for what will end by itself. The pause before the last GOAWAY was the application's time
+// to send the last message of a streaming call.
+void Http2Session::dismiss(Http2Stream& stream) {
+  if (stream.kind == Http2Stream::Kind::kStreaming && !stream.ended)
+    fail_grpc(stream, GrpcCode::kUnavailable, "the server is stopping");
+  if (stream.all_sent) reset(stream, NGHTTP2_NO_ERROR);
+}
+
 void Http2Session::tick_answered(Http2Stream& stream) {
+  if (stream.all_sent) {
+    if (context_.now_us - stream.started_us >= context_.timeouts.request_us) reset(stream, NGHTTP2_NO_ERROR);
+    return;
+  }
   const bool has_output = stream.output_sent < stream.output.size() || stream.ended;
   if (has_output && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
     reset(stream, NGHTTP2_CANCEL);

@@ -76,6 +76,8 @@ class Http2Session final : public Session {
   void count_sent(std::size_t bytes) { pending_output_bytes_ -= bytes; }
   void tick_stream(Http2Stream& stream);
   void tick_answered(Http2Stream& stream);
+  void dismiss(Http2Stream& stream);
+  void answer_sent(Http2Stream& stream);
   void reset(Http2Stream& stream, std::uint32_t error_code);
   void count_reset();
   void calm_down();
