@@ -50,8 +50,9 @@ inline constexpr std::size_t kJsonDepthMax = 16;
 // A connection. Rates are per second; each answered request earns a well-behaved peer a few more.
 inline constexpr std::size_t kUnreadOutputBytesMax = 256u
                                                      << 10;  // above it, nothing more is read from the peer
-inline constexpr std::size_t kStreamOutputBytesMax = 16u
-                                                     << 20;  // answers of one call that wait for its reader
+inline constexpr std::size_t kStreamOutputBytesMax = 1u
+                                                     << 20;  // messages of one call that wait for its reader
+inline constexpr std::size_t kConnectionOutputBytesMax = 4u << 20;  // answers of all calls that wait for it
 inline constexpr std::size_t kBufferedRequestBytesMax = 16u << 20;  // of all streams of a connection
 inline constexpr std::uint32_t kConcurrentStreamsMax = 1000;
 inline constexpr std::uint32_t kStreamWindowBytes = 256u << 10;
@@ -60,6 +61,11 @@ inline constexpr std::uint32_t kResetsPerSecondMax = 200;  // by the peer, or pr
 inline constexpr std::uint32_t kControlFramesPerSecondMax =
     2000;  // PING, SETTINGS, WINDOW_UPDATE, empty DATA, …
 inline constexpr std::uint32_t kHeaderContinuationsMax = 8;
+inline constexpr std::size_t kDiscardedBodyBytesMax = 4u << 20;  // read of a body that was refused already
+
+// One loop's connections together.
+inline constexpr std::size_t kIdleStreamsMax = 256;  // HTTP/2 streams kept to be used again
+inline constexpr std::size_t kDeferredAnswersMax = 65'536;
 
 // A reply of Redis. A batch on many sliding logs is the longest there is.
 inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;

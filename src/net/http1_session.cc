@@ -26,11 +26,16 @@ bool Http1Session::stopped(const std::string& out) const {
   return finished_ || deferred_ || answer_ready_ || out.size() > kUnreadOutputBytesMax;
 }
 
+void Http1Session::look_for_room(const std::string& out) {
+  awaits_room_ = !input_.empty() && out.size() > kUnreadOutputBytesMax;
+}
+
 void Http1Session::receive(std::span<char> bytes, std::string& out) {
   if (finished_) return;
   if (!input_.empty()) {
     input_.append(bytes.data(), bytes.size());
     process_input(out);
+    look_for_room(out);
     return;
   }
   const std::size_t used = process(bytes, out);
@@ -38,6 +43,7 @@ void Http1Session::receive(std::span<char> bytes, std::string& out) {
   if (!in_chunked_body_) active_since_us_ = context_.now_us;
   if (used == bytes.size() || finished_) return;
   input_.assign(bytes.data() + used, bytes.size() - used);
+  look_for_room(out);
 }
 
 void Http1Session::process_input(std::string& out) {
@@ -200,16 +206,18 @@ void Http1Session::resume(std::string& out) {
     send_answer(out);
   }
   if (!input_.empty() && !stopped(out)) process_input(out);
-  if (input_ended_ && !stopped(out)) finished_ = true;
+  look_for_room(out);
+  if (input_ended_) end_of_input();
 }
 
 void Http1Session::end_of_input() {
   input_ended_ = true;
-  if (!deferred_ && !answer_ready_) finished_ = true;
+  // What is left in input_ otherwise is a part of a request, and the rest of it will never come.
+  if (!deferred_ && !answer_ready_ && !awaits_room_) finished_ = true;
 }
 
 void Http1Session::tick(std::string& out) {
-  if (finished_ || deferred_ || answer_ready_) return;
+  if (finished_ || deferred_ || answer_ready_ || awaits_room_) return;
   const std::int64_t waited_us = context_.now_us - active_since_us_;
   if (idle()) {
     finished_ = draining_ || waited_us >= context_.timeouts.idle_us;

@@ -44,6 +44,7 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   void refuse(int status, std::string_view detail, std::string& out);
   void send_continue(std::string& out);
   bool stopped(const std::string& out) const;
+  void look_for_room(const std::string& out);
 
   void finish_http(HttpResponse&& response) override;
   void finish_grpc(const GrpcStatus& status, std::string_view message) override;
@@ -66,6 +67,7 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   bool in_chunked_body_ = false;
   bool continue_sent_ = false;
   bool answer_ready_ = false;  // a deferred answer waits in response_
+  bool awaits_room_ = false;   // input_ may hold whole requests; the peer has to read first
   bool head_only_ = false;     // of the current request
   bool keep_alive_ = true;
   bool http_1_0_ = false;

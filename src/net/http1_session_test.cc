@@ -179,6 +179,27 @@ TEST_F(Http1SessionTest, stops_producing_when_the_peer_does_not_read) {
   EXPECT_TRUE(session_.idle());
 }
 
+TEST_F(Http1SessionTest, answers_wait_for_a_slow_reader_although_it_has_sent_its_last_request) {
+  std::string requests;
+  for (int i = 0; i < 10; ++i) requests += "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(count(receive(requests + "GET /half"), "HTTP/1.1 200 OK"), 1);
+  session_.end_of_input();
+  for (int i = 1; i < 10; ++i) {
+    EXPECT_FALSE(session_.finished());
+    EXPECT_EQ(count(resume(), "HTTP/1.1 200 OK"), 1);
+  }
+  EXPECT_EQ(resume(), "");
+  EXPECT_TRUE(session_.finished()) << "half a request will never become a whole one";
+}
+
+TEST_F(Http1SessionTest, whole_requests_of_a_slow_reader_do_not_time_out) {
+  const std::string big = "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+  receive(big + big);
+  EXPECT_EQ(tick_after(context_.timeouts.request_us), "");
+  EXPECT_THAT(resume(), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_FALSE(session_.finished());
+}
+
 TEST_F(Http1SessionTest, slow_heads_slow_bodies_and_idle_connections_end) {
   const auto& timeouts = context_.timeouts;
   receive("POST /a HTT");

@@ -141,6 +141,55 @@ TEST_F(Http2AbuseTest, too_many_half_sent_bodies_end_the_connection) {
   expect_calm_down();
 }
 
+TEST_F(Http2AbuseTest, a_peer_that_asks_and_takes_no_answers_is_not_served_for_long) {
+  const struct {
+    const char* why;
+    Headers headers;
+    std::string body;
+  } rows[] = {
+      {"HTTP", Http2TestClient::http_headers("GET", "/big"), ""},
+      {"unary calls", Http2TestClient::grpc_headers("/test.Echo/Unary"),
+       Http2TestClient::framed(std::string(1'000'000, 'x'))},
+      {"streaming calls", Http2TestClient::grpc_headers("/test.Echo/Stream"),
+       Http2TestClient::framed(std::string(500'000, 'x'))},
+  };
+  for (const auto& row : rows) {
+    application_.requests.clear();
+    Http2TestClient client(context_, 0);
+    client.run();
+    for (int i = 0; i < 100 && !client.session.finished(); ++i) {
+      client.request(row.headers, row.body);
+      client.run();
+    }
+    EXPECT_TRUE(client.session.finished()) << row.why;
+    EXPECT_EQ(client.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM) << row.why;
+    EXPECT_GE(application_.requests.size(), 4u) << row.why;
+    EXPECT_LE(application_.requests.size(), 7u) << row.why;
+  }
+}
+
+TEST_F(Http2AbuseTest, a_peer_that_takes_its_answers_in_time_may_ask_without_end) {
+  for (int i = 0; i < 20; ++i) {
+    const std::int32_t id = client_.request(Http2TestClient::http_headers("GET", "/big"), "");
+    nghttp2_submit_window_update(client_.client, NGHTTP2_FLAG_NONE, 0, TestApplication::kBigBytes);
+    client_.run();
+    nghttp2_submit_window_update(client_.client, NGHTTP2_FLAG_NONE, id, TestApplication::kBigBytes);
+    client_.run();
+    EXPECT_EQ(client_.answers[id].body.size(), TestApplication::kBigBytes);
+  }
+  EXPECT_EQ(client_.goaways, 0);
+}
+
+TEST_F(Http2AbuseTest, a_crowd_of_streams_leaves_little_memory_behind) {
+  auto crowd = std::make_unique<Http2TestClient>(context_);
+  crowd->run();
+  for (int i = 0; i < 900; ++i) crowd->request(Http2TestClient::http_headers("GET", "/later"), "");
+  crowd->run();
+  EXPECT_EQ(application_.requests.size(), 900u);
+  crowd.reset();
+  EXPECT_EQ(context_.streams.size(), kIdleStreamsMax);
+}
+
 TEST_F(Http2AbuseTest, headers_that_never_end_are_not_waited_for) {
   client_.inject(Http2TestClient::frame(NGHTTP2_HEADERS, 0, 1, "\x82\x86\x84"));
   clock_.advance(context_.timeouts.request_us);

@@ -141,9 +141,7 @@ int Http2Callbacks::on_data_chunk(nghttp2_session*, std::uint8_t, std::int32_t s
 int Http2Callbacks::on_frame_send(nghttp2_session*, const nghttp2_frame* frame, void* owner) {
   if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) return 0;
   Http2Session& session = session_of(owner);
-  Http2Stream* stream = session.find_stream(frame->hd.stream_id);
-  // The answer is complete before the request is: the rest of it need not be sent.
-  if (stream && !stream->request_done) session.reset(*stream, NGHTTP2_NO_ERROR);
+  if (Http2Stream* stream = session.find_stream(frame->hd.stream_id)) session.answer_sent(*stream);
   return 0;
 }
 
@@ -183,6 +181,7 @@ int Http2Callbacks::send_body(nghttp2_session*, nghttp2_frame*, const std::uint8
   session.out_->append(reinterpret_cast<const char*>(frame_head), kFrameHeadBytes);
   session.out_->append(stream.output, stream.output_sent, bytes);
   stream.output_sent += bytes;
+  session.count_sent(bytes);
   stream.progress_us = session.context_.now_us;
   if (stream.output_sent == stream.output.size()) {
     stream.output.clear();

@@ -101,6 +101,7 @@ void Http2Session::add_streaming_data(Http2Stream& stream) {
     std::string_view message = body.substr(used + kGrpcPrefixBytes, prefix->length);
     used += kGrpcPrefixBytes + prefix->length;
     if (!unpack(stream, prefix->compressed, message)) return;
+    stream.has_message = true;
     stream.handler->on_message(message);
   }
   if (stream.ended) return drop_body(stream);
@@ -177,6 +178,7 @@ void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
   const GrpcStatus status = context_.application.handle_unary(context, message, stream.output, defer_grpc_);
   current_ = nullptr;
   drop_body(stream);
+  if (stream.deferred) stream.output.clear();
   if (stream.deferred || stream.ended) return;
   send_unary(stream, status);
 }
@@ -196,6 +198,7 @@ void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
   const auto length = static_cast<std::uint32_t>(stream.output.size());
   stream.output.insert(0, kGrpcPrefixBytes, '\0');
   write_grpc_prefix(stream.output.data(), {stream.answer_gzip, length});
+  count_output(stream.output.size());
   stream.ended = true;
   stream.status_number = status_number(GrpcCode::kOk);
   submit_grpc_head(stream);
@@ -226,8 +229,13 @@ void Http2Session::send_message(Http2Stream& stream, std::string_view message) {
   std::array<char, kGrpcPrefixBytes> prefix;
   write_grpc_prefix(prefix.data(), {false, static_cast<std::uint32_t>(message.size())});
   if (stream.output_sent == stream.output.size()) stream.progress_us = context_.now_us;
+  if (stream.output_sent > stream.output.size() / 2) {  // a reader that never quite catches up
+    stream.output.erase(0, stream.output_sent);
+    stream.output_sent = 0;
+  }
   stream.output.append(prefix.data(), prefix.size());
   stream.output.append(message);
+  count_output(prefix.size() + message.size());
   if (!stream.answered) return submit_grpc_head(stream);
   if (stream.waiting_for_output) wake_output(stream);
 }

@@ -54,6 +54,8 @@ void Http2Session::receive(std::span<char> bytes, std::string& out) {
     finished_ = true;
     return;
   }
+  // A connection that once carried a large compressed message need not keep the memory while it idles.
+  if (unpacked_.capacity() > kHeaderBytesMax) std::string().swap(unpacked_);
   flush(out);
 }
 
@@ -112,8 +114,11 @@ void Http2Session::release(Http2Stream& stream) {
   if (in_headers_ == &stream) in_headers_ = nullptr;
   --open_streams_;
   drop_body(stream);
+  count_sent(stream.output.size() - stream.output_sent);
+  std::unique_ptr<Http2Stream> released(&stream);
+  if (context_.streams.size() >= kIdleStreamsMax) return;
   stream.reset();
-  context_.streams.emplace_back(&stream);
+  context_.streams.push_back(std::move(released));
 }
 
 void Http2Session::drop_body(Http2Stream& stream) {
@@ -160,7 +165,11 @@ void Http2Session::begin_request(Http2Stream& stream) {
 }
 
 void Http2Session::add_data(Http2Stream& stream, std::string_view bytes) {
-  if (stream.ended) return;  // answered already; nobody needs the rest
+  if (stream.ended) {  // answered already; nobody needs the rest
+    stream.discarded_bytes += bytes.size();
+    if (stream.discarded_bytes > kDiscardedBodyBytesMax) reset(stream, NGHTTP2_NO_ERROR);
+    return;
+  }
   stream.body.append(bytes);
   buffered_bytes_ += bytes.size();
   if (buffered_bytes_ > kBufferedRequestBytesMax) return calm_down();
@@ -222,8 +231,11 @@ void Http2Session::submit_http(Http2Stream& stream) {
     headers[count++] = header_in_place(name, value);
   }
   stream.ended = true;
-  stream.output.swap(response.body);
-  const bool sends_body = has_body && !stream.output.empty() && stream.method != "HEAD";
+  const bool sends_body = has_body && !response.body.empty() && stream.method != "HEAD";
+  if (sends_body) {
+    stream.output.swap(response.body);
+    count_output(stream.output.size());
+  }
   const nghttp2_data_provider body = Http2Callbacks::body_of(&stream);
   nghttp2_submit_response(session_, stream.id, headers.data(), count, sends_body ? &body : nullptr);
   submitted(stream);
@@ -233,6 +245,23 @@ void Http2Session::submitted(Http2Stream& stream) {
   stream.answered = true;
   stream.progress_us = context_.now_us;
   guard_.count_answer(context_.now_us);
+}
+
+// A peer that keeps asking without taking its answers is not served any further. What it has left untaken is
+// looked at before the new answer is added, so that one large answer is nobody's crime.
+void Http2Session::count_output(std::size_t bytes) {
+  if (pending_output_bytes_ > kConnectionOutputBytesMax) calm_down();
+  pending_output_bytes_ += bytes;
+}
+
+// The answer may be complete before the request is. A gRPC client knows what a reset means then; others take
+// it for a failure as long as they are sending and never look at the answer, so they may send the rest.
+void Http2Session::answer_sent(Http2Stream& stream) {
+  stream.all_sent = true;
+  if (stream.request_done) return;
+  const bool may_go_on = stream.kind == Http2Stream::Kind::kHttp && !goaway_sent_ &&
+                         stream.discarded_bytes <= kDiscardedBodyBytesMax;
+  if (!may_go_on) reset(stream, NGHTTP2_NO_ERROR);
 }
 
 void Http2Session::reset(Http2Stream& stream, std::uint32_t error_code) {
@@ -253,8 +282,9 @@ void Http2Session::calm_down() {
 void Http2Session::tick(std::string& out) {
   if (finished_) return;
   for (Http2Stream* stream = streams_; stream; stream = stream->next) tick_stream(*stream);
-  if (draining_ && !terminated_ && context_.now_us >= goaway_at_us_) {
-    terminated_ = true;
+  if (draining_ && !goaway_sent_ && !terminated_ && context_.now_us >= goaway_at_us_) {
+    goaway_sent_ = true;  // from now on, no stream is new
+    for (Http2Stream* stream = streams_; stream; stream = stream->next) dismiss(*stream);
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           NGHTTP2_NO_ERROR, nullptr, 0);
   }
@@ -266,19 +296,32 @@ void Http2Session::tick(std::string& out) {
 }
 
 void Http2Session::tick_stream(Http2Stream& stream) {
-  if (stream.answered) {
-    const bool has_output = stream.output_sent < stream.output.size() || stream.ended;
-    if (has_output && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
-      reset(stream, NGHTTP2_CANCEL);
-    return;
-  }
-  if (stream.request_done || stream.handler) return;
+  if (stream.answered) return tick_answered(stream);
+  if (stream.request_done || stream.has_message) return;
   if (context_.now_us - stream.started_us < context_.timeouts.request_us) return;
   if (!stream.headers_done) return calm_down();
   if (stream.kind == Http2Stream::Kind::kHttp)
     refuse(stream, 408, "The request took too long to arrive.");
   else
     fail_grpc(stream, GrpcCode::kCancelled, "the request took too long to arrive");
+}
+
+// A drain waits only for what will end by itself. The pause before the last GOAWAY was the application's time
+// to send the last message of a streaming call.
+void Http2Session::dismiss(Http2Stream& stream) {
+  if (stream.kind == Http2Stream::Kind::kStreaming && !stream.ended)
+    fail_grpc(stream, GrpcCode::kUnavailable, "the server is stopping");
+  if (stream.all_sent) reset(stream, NGHTTP2_NO_ERROR);
+}
+
+void Http2Session::tick_answered(Http2Stream& stream) {
+  if (stream.all_sent) {
+    if (context_.now_us - stream.started_us >= context_.timeouts.request_us) reset(stream, NGHTTP2_NO_ERROR);
+    return;
+  }
+  const bool has_output = stream.output_sent < stream.output.size() || stream.ended;
+  if (has_output && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
+    reset(stream, NGHTTP2_CANCEL);
 }
 
 void Http2Session::drain(std::string& out) {

@@ -72,7 +72,12 @@ class Http2Session final : public Session {
   void submit_trailers(Http2Stream& stream);
 
   void submitted(Http2Stream& stream);
+  void count_output(std::size_t bytes);
+  void count_sent(std::size_t bytes) { pending_output_bytes_ -= bytes; }
   void tick_stream(Http2Stream& stream);
+  void tick_answered(Http2Stream& stream);
+  void dismiss(Http2Stream& stream);
+  void answer_sent(Http2Stream& stream);
   void reset(Http2Stream& stream, std::uint32_t error_code);
   void count_reset();
   void calm_down();
@@ -89,14 +94,16 @@ class Http2Session final : public Session {
   Http2Stream* in_headers_ = nullptr;
   Http2Stream* streams_ = nullptr;  // all open ones
   std::size_t open_streams_ = 0;
-  std::size_t buffered_bytes_ = 0;
-  std::string* out_ = nullptr;  // only while flushing
+  std::size_t buffered_bytes_ = 0;        // of requests
+  std::size_t pending_output_bytes_ = 0;  // of answers that nghttp2 has not fetched yet
+  std::string* out_ = nullptr;            // only while flushing
   std::string unpacked_;
   HeaderList decoded_metadata_;
   Http2Guard guard_;
   std::int64_t idle_since_us_;
   std::int64_t goaway_at_us_ = 0;
   bool draining_ = false;
+  bool goaway_sent_ = false;  // the last one of a drain
   bool terminated_ = false;
   bool finished_ = false;
 };

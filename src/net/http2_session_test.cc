@@ -291,9 +291,26 @@ TEST_F(Http2SessionTest, a_body_that_is_too_large_is_refused_early) {
   const std::int32_t announced = client_.request(headers, "x", true);
   client_.run();
   EXPECT_EQ(client_.answers[announced].status(), 413);
-  EXPECT_TRUE(client_.answers[announced].closed);
+  EXPECT_THAT(client_.answers[announced].body, HasSubstr("too large"));
   EXPECT_EQ(send(Http2TestClient::http_headers("POST", "/a"), std::string(1'048'577, 'x')).status(), 413);
   EXPECT_EQ(send(Http2TestClient::http_headers("POST", "/a"), std::string(100, 'x')).status(), 200);
+}
+
+TEST_F(Http2SessionTest, who_has_been_refused_may_send_the_rest_but_not_for_ever) {
+  const Headers headers = Http2TestClient::http_headers("POST", "/a");
+  const std::int32_t whole = client_.request(headers, std::string(3'000'000, 'x'));
+  const std::int32_t endless = client_.request(headers, std::string(20'000'000, 'x'), true);
+  const std::int32_t silent = client_.request(headers, std::string(1'100'000, 'x'), true);
+  client_.run();
+  for (const std::int32_t id : {whole, endless, silent}) EXPECT_EQ(client_.answers[id].status(), 413);
+  EXPECT_TRUE(client_.answers[whole].closed);
+  EXPECT_TRUE(client_.answers[endless].closed);
+  EXPECT_FALSE(client_.answers[silent].closed);
+  tick_after(context_.timeouts.request_us);
+  EXPECT_TRUE(client_.answers[silent].closed);
+  for (const std::int32_t id : {whole, endless, silent})
+    EXPECT_EQ(client_.answers[id].error_code, NGHTTP2_NO_ERROR);
+  EXPECT_EQ(client_.goaways, 0);
 }
 
 TEST_F(Http2SessionTest, headers_that_are_too_many_or_too_large_are_refused) {
@@ -342,11 +359,13 @@ TEST_F(Http2SessionTest, a_request_that_never_ends_is_ended) {
   const std::int32_t http = client_.request(Http2TestClient::http_headers("POST", "/a"), "x", true);
   const std::int32_t grpc = client_.call("/test.Echo/Unary", "x", {}, true);
   const std::int32_t stream = client_.call("/test.Echo/Stream", "x", {}, true);
+  const std::int32_t silent = client_.request(Http2TestClient::grpc_headers("/test.Echo/Stream"), "", true);
   client_.run();
   tick_after(context_.timeouts.request_us);
   EXPECT_EQ(client_.answers[http].status(), 408);
   EXPECT_EQ(client_.answers[grpc].grpc_status(), "1");
   EXPECT_FALSE(client_.answers[stream].closed) << "a stream may stay open as long as it likes";
+  EXPECT_EQ(client_.answers[silent].grpc_status(), "1") << "but it has to begin";
 }
 
 TEST_F(Http2SessionTest, an_idle_connection_ends_with_goaway) {
@@ -370,6 +389,31 @@ TEST_F(Http2SessionTest, a_drained_session_finishes_what_is_under_way) {
   application_.grpc_later.at(0)({}, "done");
   client_.run();
   EXPECT_EQ(answer.grpc_status(), "0");
+  EXPECT_TRUE(client_.session.finished());
+}
+
+TEST_F(Http2SessionTest, a_drain_waits_for_requests_but_not_for_endless_streams) {
+  const std::int32_t stream = client_.call("/test.Echo/Stream", "one", {}, true);
+  const std::int32_t refused =
+      client_.request(Http2TestClient::http_headers("POST", "/a"), std::string(1'100'000, 'x'), true);
+  const std::int32_t request = client_.request(Http2TestClient::http_headers("POST", "/a"), "half", true);
+  client_.run();
+  std::string out;
+  client_.session.drain(out);
+  client_.deliver(out);
+  client_.upload(stream, Http2TestClient::framed("last"), false);
+  client_.run();
+  tick_after(50'000);
+  EXPECT_FALSE(client_.answers[stream].closed) << "the application may still have something to say";
+  tick_after(100'000);
+  EXPECT_THAT(client_.answers[stream].messages(), ElementsAre("one", "one", "last", "last"));
+  EXPECT_EQ(client_.answers[stream].grpc_status(), "14");
+  EXPECT_TRUE(client_.answers[stream].closed);
+  EXPECT_TRUE(client_.answers[refused].closed);
+  EXPECT_FALSE(client_.session.finished());
+  client_.upload(request, " and half", true);
+  client_.run();
+  EXPECT_EQ(client_.answers[request].body, "half and half");
   EXPECT_TRUE(client_.session.finished());
 }
 

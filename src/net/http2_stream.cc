@@ -27,8 +27,9 @@ void Http2Stream::reset() {
   method.clear();
   path.clear();
   content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = kNone;
-  has_binary_metadata = headers_done = request_done = request_gzip = false;
+  has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);
+  discarded_bytes = 0;
   started_us = deadline_us = 0;
 
   response.status = 200;
@@ -39,7 +40,7 @@ void Http2Stream::reset() {
   output_sent = 0;
   empty(status_message);
   empty(status_details);
-  answered = ended = waiting_for_output = answer_gzip = false;
+  answered = ended = all_sent = waiting_for_output = answer_gzip = false;
   progress_us = 0;
 }
 

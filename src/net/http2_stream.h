@@ -40,7 +40,9 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   bool headers_done = false;
   bool request_done = false;
   bool request_gzip = false;  // grpc-encoding: gzip
+  bool has_message = false;   // a streaming call: the first one has arrived
   std::string body;
+  std::size_t discarded_bytes = 0;  // of the body, because the answer was there before it
   std::int64_t started_us = 0;
   std::int64_t deadline_us = 0;  // 0: none
 
@@ -55,6 +57,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   std::string status_details;
   bool answered = false;            // the head of the answer has been submitted
   bool ended = false;               // and nothing will be added to it
+  bool all_sent = false;            // nghttp2 has written the last of it
   bool waiting_for_output = false;  // nghttp2 has been told to ask again when there is more
   bool answer_gzip = false;         // a message of the answer is compressed
   std::int64_t progress_us = 0;     // when the peer last took a part of the answer

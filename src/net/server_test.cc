@@ -172,6 +172,22 @@ TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
   EXPECT_EQ(upload.read(body.size()), body);
 }
 
+TEST(Server, all_pipelined_requests_are_answered_after_a_half_close) {
+  const auto server = start();
+  const Client client(server->port());
+  std::string requests;
+  for (int i = 0; i < 3'000; ++i) requests += get("/" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) requests += get("/big");
+  client.send(requests);
+  client.half_close();
+  const std::string answers = client.read_to_end();
+  std::size_t count = 0;
+  for (std::size_t at = answers.find("HTTP/1.1 200"); at != std::string::npos;
+       at = answers.find("HTTP/1.1 200", at + 1))
+    ++count;
+  EXPECT_EQ(count, 3'010u);
+}
+
 TEST(Server, the_last_answer_arrives_although_the_request_was_not_read_to_its_end) {
   const auto server = start();
   const Client client(server->port());

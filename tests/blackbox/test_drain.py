@@ -81,8 +81,13 @@ def test_idle_connections_do_not_hold_it_up(running, http, raw):
     assert running.stop() == 0
 
 
-def test_a_watch_does_not_hold_it_up(running, grpc_stub):
+def test_a_watch_is_told_and_ended_and_does_not_hold_it_up(server, grpc_stub):
+    # A drain that waited for the watch would take far longer than stop() has patience.
+    running = server(POLICIES, args=["--drain-notice-ms", "100", "--drain-seconds", "600"])
     watch = grpc_stub(running, "grpc.health.v1.Health").Watch(service="")
     assert next(watch).status == 1
     assert running.stop() == 0
-    watch.cancel()
+    assert next(watch).status == 2
+    with pytest.raises(grpc.RpcError) as error:
+        next(watch)
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
