@@ -19,7 +19,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint32_t kWindow = 16;
-// After a search of the whole shard in vain, so many times fewer evictions than it has counters go without.
+// After a search of the whole shard in vain, the next evictions go without: one for so many counters.
 constexpr std::uint32_t kSearchPart = 64;
 
 }  // namespace

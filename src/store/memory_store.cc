@@ -19,7 +19,7 @@ constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
 constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
 
 // When this many shards had nothing to give, the memory is taken to be full of counters over their limits.
-constexpr int kReliefFailuresMax = 4;
+constexpr int kReliefFailuresMax = 2;
 
 std::uint64_t bytes_max_of(const MemoryStoreOptions& options) {
   return std::max(options.bytes_max, MemoryStoreOptions::kBytesMin);

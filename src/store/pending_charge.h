@@ -27,8 +27,8 @@ class PendingCharge {
 
   void insert();
 
-  // Afterwards: a log may have grown beyond the budget.
-  bool log_grew() const { return log_ && shard_->take_log_grew(); }
+  // Afterwards, once: whether a log took memory, maybe more than the budget has.
+  bool log_grew() { return log_ && shard_->take_log_grew(); }
 
  private:
   bool decide_log(ChargeResult& result);

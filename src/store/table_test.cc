@@ -105,6 +105,22 @@ TEST_F(TableTest, ShrinksWhenSparseAndGivesPagesBack) {
   expect_agreement();
 }
 
+TEST_F(TableTest, ReleasesAPageAsSoonAsTheOthersHaveRoom) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 2'000; ++i) insert({random(), random()}, i);
+  while (table_.slots() > PagePool::kSlotsPerPage) {
+    const std::uint32_t slots = table_.slots();
+    while (!table_.release_page()) erase(model_.begin()->first);
+    EXPECT_EQ(table_.slots(), slots - PagePool::kSlotsPerPage);
+    EXPECT_EQ(budget_.used(), table_.slots() * sizeof(Slot));
+    EXPECT_GT(table_.count() * 10, table_.slots() * 7) << "no more had to go than a page's worth";
+    EXPECT_TRUE(table_.has_room());
+    expect_agreement();
+  }
+  while (!model_.empty()) erase(model_.begin()->first);
+  EXPECT_FALSE(table_.release_page()) << "the last page stays";
+}
+
 TEST_F(TableTest, GrowsAsFarAsThereArePagesAndThenSaysNo) {
   std::mt19937_64 random(3);
   budget_.take((kPagesMax - 3) * PagePool::kPageBytes);
