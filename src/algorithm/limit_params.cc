@@ -15,10 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kNames = {"gcra",         "token_bucket",   "leaky_bucket",
                                                     "fixed_window", "sliding_window", "sliding_log"};
 
-using Refusal = std::unexpected<std::string>;
-
-Refusal refuse(std::string sentence) { return Refusal(std::move(sentence)); }
-
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 // 90'000'000 → "90s", as an author would write it.
@@ -91,23 +87,30 @@ std::optional<Algorithm> algorithm_from_string(std::string_view text) {
   return static_cast<Algorithm>(found - kNames.begin());
 }
 
-std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
-                                                          std::optional<std::int64_t> burst) {
-  if (std::string error = range_error(rate); !error.empty()) return refuse(std::move(error));
+Result<LimitParams> checked_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst) {
+  if (std::string error = range_error(rate); !error.empty()) return invalid("rate", std::move(error));
   if (burst)
     if (std::string error = burst_error(algorithm, rate, *burst); !error.empty())
-      return refuse(std::move(error));
+      return invalid("burst", std::move(error));
   if (algorithm == Algorithm::kSlidingLog && rate.count > kSlidingLogMax)
-    return refuse("a sliding_log remembers every admission, so its rate must be at most " +
-                  text(kSlidingLogMax) + " per period; use sliding_window for more");
+    return invalid("rate", "a sliding_log remembers every admission, so its rate must be at most " +
+                               text(kSlidingLogMax) + " per period; use sliding_window for more");
 
   LimitParams p;
   p.algorithm = algorithm;
   p.rate = rate;
   p.capacity = rate.count == 0 ? 0 : burst.value_or(rate.count);
   if (p.is_bucket() && p.capacity > 0)
-    if (std::string error = precompute_bucket(p); !error.empty()) return refuse(std::move(error));
+    if (std::string error = precompute_bucket(p); !error.empty())
+      return invalid(burst ? "burst" : "rate", std::move(error));
   return p;
+}
+
+std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
+                                                          std::optional<std::int64_t> burst) {
+  auto params = checked_limit_params(algorithm, rate, burst);
+  if (!params) return std::unexpected(std::move(params.error().message));
+  return *params;
 }
 
 }  // namespace sluice

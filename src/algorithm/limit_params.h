@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace sluice {
 
 enum class Algorithm : std::uint8_t {
@@ -51,7 +53,9 @@ struct LimitParams {
   friend bool operator==(const LimitParams&, const LimitParams&) = default;
 };
 
-// Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …").
+// Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …"), and its
+// field the number to blame: "rate" or "burst". Where only both together are impossible, that is the burst if
+// one was given.
 // `burst` absent: capacity is the rate's count. A rate of 0 always denies, whatever the burst.
 //
 // Refused: negative numbers, counts and bursts above kRateMax, periods outside kPeriodUsMin…kPeriodUsMax, a
@@ -59,6 +63,9 @@ struct LimitParams {
 // could not be computed exactly below 2^53 (no approximation is ever made):
 //   full_us < 2^52                                         so that a moment plus a full bucket is below 2^53
 //   capacity × interval_remainder + denominator < 2^53     so that cost × interval never leaves the integers
+Result<LimitParams> checked_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst);
+
+// The same for callers who need only the sentence.
 std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
                                                           std::optional<std::int64_t> burst);
 

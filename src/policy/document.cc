@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "policy/conflicts.h"
+#include "policy/crowds.h"
 #include "policy/fields.h"
 #include "policy/mr_document.h"
 #include "policy/policy_reader.h"
@@ -49,6 +50,10 @@ void check_together(const std::vector<WrittenPolicy>& policies, Problems& proble
     problems.add(
         {second.file, second.line, second.path + '.' + conflict.field,
          conflict.message + " (the other one is at " + first.file + ':' + std::to_string(first.line) + ')'});
+  }
+  for (Crowd& crowd : find_crowds(pointers)) {
+    const WrittenPolicy& last = policies[crowd.policy];
+    problems.add({last.file, last.line, last.path + ".always", std::move(crowd.message)});
   }
 }
 

@@ -24,7 +24,7 @@ void parse_policies(std::string_view text, const std::string& file, std::vector<
                     Problems& problems);
 
 // What can only be seen with all policies side by side, those of several files included: ids used twice, two
-// policies for the same requests.
+// policies for the same requests, more limits than one check may have.
 void check_together(const std::vector<WrittenPolicy>& policies, Problems& problems);
 
 }  // namespace sluice

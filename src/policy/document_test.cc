@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::policies_of;
 using testing::problems_of;
+using ::testing::StartsWith;
 
 constexpr std::string_view kEveryField = R"(
 policies:
@@ -118,6 +119,46 @@ TEST(Document, AnErrorNamesFileLineAndField) {
             "policies.yaml:5: policies[0].limits[1].rate: \"10/fortnight\" is not a rate; write N/ms, N/s, "
             "N/m, N/h, N/d or "
             "N/90s\n");
+}
+
+// Numbers that are well written and still impossible: the field to blame and its own line.
+TEST(Document, AnImpossibleNumberIsBlamedOnItsField) {
+  struct Row {
+    std::string rate, burst, rest, expected;
+  };
+  const std::vector<Row> rows = {
+      {"10/0s", "5", "", "test.yaml:4: policies[0].limits[0].rate: the period must be between"},
+      {"1/367d", "5", "", "test.yaml:4: policies[0].limits[0].rate: the period must be between"},
+      {"5000/h", "", "algorithm: sliding_log", "test.yaml:4: policies[0].limits[0].rate: a sliding_log"},
+      {"999999937/m", "", "",
+       "test.yaml:4: policies[0].limits[0].rate: 999999937 per 1m with burst 999999937"},
+      {"999999937/m", "150119971", "", "test.yaml:5: policies[0].limits[0].burst: 999999937 per 1m with"},
+      {"1/d", "1000000000", "", "test.yaml:5: policies[0].limits[0].burst: 1 per 1d with burst"},
+      {"10/s", "0", "", "test.yaml:5: policies[0].limits[0].burst: burst must be at least 1"},
+      {"10/s", "5", "algorithm: fixed_window",
+       "test.yaml:5: policies[0].limits[0].burst: burst is not allowed"},
+  };
+  for (const Row& row : rows) {
+    const std::string burst = row.burst.empty() ? "" : "        burst: " + row.burst + '\n';
+    const std::string rest = row.rest.empty() ? "" : "        " + row.rest + '\n';
+    EXPECT_THAT(
+        problems_of("policies:\n  - id: p\n    limits:\n      - rate: " + row.rate + '\n' + burst + rest),
+        StartsWith(row.expected));
+  }
+}
+
+TEST(Document, AnImpossibleTierIsBlamedOnWhatTheTierWrites) {
+  const auto problems_of_tier = [](const std::string& tier) {
+    return problems_of(
+        "policies:\n  - id: p\n    limits: [{name: n, rate: 10/s, burst: 20000000}]\n    tiers:\n"
+        "      gold:\n        n:\n          " +
+        tier + '\n');
+  };
+  EXPECT_THAT(problems_of_tier("burst: 0"), StartsWith("test.yaml:7: policies[0].tiers.gold.n.burst: burst"));
+  EXPECT_THAT(problems_of_tier("rate: 1/0s"), StartsWith("test.yaml:7: policies[0].tiers.gold.n.rate: the"));
+  // The burst is to blame, but it is the plain limit's; what the tier changed is the rate.
+  EXPECT_THAT(problems_of_tier("rate: 1/366d"),
+              StartsWith("test.yaml:7: policies[0].tiers.gold.n.rate: 1 per"));
 }
 
 TEST(Document, AllErrorsComeAtOnce) {

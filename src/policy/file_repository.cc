@@ -1,5 +1,8 @@
 #include "policy/file_repository.h"
 
+#include <algorithm>
+#include <cassert>
+#include <string_view>
 #include <utility>
 
 namespace sluice {
@@ -58,15 +61,12 @@ void FileRepository::load(bool although_unchanged) {
 
 void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written) {
   std::vector<Policy> policies;
-  std::vector<Policy> changed;
+  std::size_t changed = 0;
   for (WrittenPolicy& each : written) {
     Policy& policy = policies.emplace_back(std::move(each.policy));
-    if (const auto known = known_.find(policy.id); known != known_.end()) {
-      policy.version = known->second.version;
-      if (policy == known->second) continue;
-      ++policy.version;
-    }
-    changed.push_back(policy);
+    give_version(policy);
+    const auto known = known_.find(policy.id);
+    if (known == known_.end() || known->second.policy.version != policy.version) ++changed;
   }
   auto snapshot = Snapshot::compile(std::move(policies), params_);
   if (!snapshot) {
@@ -74,6 +74,7 @@ void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<W
     problems.add({"", 0, snapshot.error().field, snapshot.error().message});
     return fail(problems);
   }
+  remember((*snapshot)->policies());
   const std::size_t count = (*snapshot)->policies().size();
   board_.publish(std::move(*snapshot));
   {
@@ -83,11 +84,42 @@ void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<W
     status_.problems.clear();
   }
   options_.log(false, "loaded " + counted(count, "policy", "policies") + " from " +
-                          counted(files.size(), "file", "files") + ", " + std::to_string(changed.size()) +
+                          counted(files.size(), "file", "files") + ", " + std::to_string(changed) +
                           " new or changed");
-  for (Policy& policy : changed) {
-    std::string id = policy.id;
-    known_.insert_or_assign(std::move(id), std::move(policy));
+}
+
+void FileRepository::give_version(Policy& policy) const {
+  const auto known = known_.find(policy.id);
+  if (known == known_.end()) {
+    policy.version = forgotten_version_ + 1;
+    return;
+  }
+  policy.version = known->second.policy.version;
+  if (policy != known->second.policy) ++policy.version;
+}
+
+void FileRepository::remember(std::span<const CompiledPolicy> in_force) {
+  ++loads_;
+  for (const CompiledPolicy& each : in_force) {
+    Known& known = known_[each.source.id];
+    if (known.last_load == 0 || known.policy.version != each.source.version) known.policy = each.source;
+    known.last_load = loads_;
+  }
+  const std::size_t withdrawn = known_.size() - in_force.size();
+  if (withdrawn > options_.withdrawn_max) forget_the_oldest(withdrawn - options_.withdrawn_max);
+}
+
+// REQUIRES: at least `count` known policies are not in force; those come first in the order of last_load.
+void FileRepository::forget_the_oldest(std::size_t count) {
+  std::vector<std::pair<std::uint64_t, std::string_view>> by_age;
+  for (const auto& [id, known] : known_)
+    if (known.last_load != loads_) by_age.emplace_back(known.last_load, id);
+  assert(count <= by_age.size());
+  std::ranges::sort(by_age);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto known = known_.find(std::string(by_age[i].second));
+    forgotten_version_ = std::max(forgotten_version_, known->second.policy.version);
+    known_.erase(known);
   }
 }
 

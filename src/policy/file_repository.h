@@ -3,11 +3,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "policy/file_watcher.h"
 #include "policy/policy_files.h"
 #include "policy/repository.h"
@@ -18,7 +20,9 @@ namespace sluice {
 //
 // All files are one whole: either everything in them is good and becomes the new snapshot, or the last good
 // one stays in force and status() says why. A policy's version starts at 1 and grows by one each time its
-// content changes.
+// content changes; a version number never means two things. Policies that were withdrawn are remembered for
+// that, in case they come back, but not without end: when the oldest are forgotten, new ids start above the
+// highest version forgotten.
 //
 //   FileRepository policies({"policies.yaml"}, params, board, {.log = log_line});
 //   if (!policies.status().loaded) refuse_to_start(policies.status().problems);
@@ -28,6 +32,7 @@ class FileRepository final : public PolicyRepository {
     // One sentence each; `is_problem` tells bad news from good. Called from the thread that loads.
     std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
     FileWatcher::Options watch;
+    std::size_t withdrawn_max = kWithdrawnPoliciesMax;
   };
 
   // REQUIRES: params and board outlive it.
@@ -38,9 +43,18 @@ class FileRepository final : public PolicyRepository {
   RepositoryStatus status() const override;
 
  private:
+  // A policy that is or was in force.
+  struct Known {
+    Policy policy;
+    std::uint64_t last_load = 0;  // the last in which it was in force
+  };
+
   void load(bool although_unchanged);
   void succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written);
   void fail(const Problems& problems);
+  void give_version(Policy& policy) const;
+  void remember(std::span<const CompiledPolicy> in_force);
+  void forget_the_oldest(std::size_t count);
 
   const std::vector<std::string> paths_;
   ParamsTable& params_;
@@ -49,9 +63,10 @@ class FileRepository final : public PolicyRepository {
 
   std::mutex loading_;  // one load at a time; status() need not wait for it
   KeyHash read_last_;   // what the latest load saw, good or bad; guarded by loading_
-  // Every policy that ever was in force, so that a version number never means two things; guarded by
-  // loading_.
-  std::unordered_map<std::string, Policy> known_;
+  // By id: the policies in force and up to withdrawn_max that are not any more; guarded by loading_.
+  std::unordered_map<std::string, Known> known_;
+  std::int64_t forgotten_version_ = 0;  // the highest of all policies forgotten; guarded by loading_
+  std::uint64_t loads_ = 0;             // good ones; guarded by loading_
 
   mutable std::mutex status_mutex_;
   RepositoryStatus status_;  // guarded by status_mutex_

@@ -45,12 +45,12 @@ class FileRepositoryTest : public ::testing::Test {
 
   // Watches as in production, but waits less.
   void start(const std::string& name = "policies.yaml",
-             std::chrono::milliseconds look_every = std::chrono::hours(1)) {
+             std::chrono::milliseconds look_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
     repository_ = std::make_unique<FileRepository>(
         std::vector<std::string>{directory_ / name}, params_, board_,
-        FileRepository::Options{
-            .log = [](bool, const std::string&) {},
-            .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every}});
+        FileRepository::Options{.log = [](bool, const std::string&) {},
+                                .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every},
+                                .withdrawn_max = withdrawn_max});
   }
 
   // "a#2 b#1": the policies in force.
@@ -224,6 +224,28 @@ TEST_F(FileRepositoryTest, AVersionNumberNeverMeansTwoThings) {
   write("policies.yaml", policy("a", "7/s"));
   repository_->reload();
   EXPECT_EQ(in_force(), "a#2");
+}
+
+// Ids that change with every load don't pile up; what was forgotten and comes back has a fresh version.
+TEST_F(FileRepositoryTest, OldWithdrawnPoliciesAreForgottenAndTheirVersionsNotUsedAgain) {
+  const auto load = [&](const std::string& id, const std::string& rate) {
+    write("policies.yaml", policy(id, rate));
+    repository_->reload();
+    return in_force();
+  };
+  write("policies.yaml", "policies: []");
+  start("policies.yaml", std::chrono::hours(1), 2);
+  EXPECT_EQ(load("a", "1/s"), "a#1");
+  EXPECT_EQ(load("a", "2/s"), "a#2");
+  EXPECT_EQ(load("b", "1/s"), "b#1");
+  EXPECT_EQ(load("c", "1/s"), "c#1");
+  EXPECT_EQ(load("a", "2/s"), "a#2");  // b and c are the two that are not in force
+  EXPECT_EQ(load("d", "1/s"), "d#1");  // b, the oldest of three, is forgotten
+  EXPECT_EQ(load("b", "5/s"), "b#2");  // so b can't have version 1 again; c is forgotten
+  EXPECT_EQ(load("a", "3/s"), "a#3");  // still known
+  EXPECT_EQ(load("c", "1/s"), "c#2");
+  EXPECT_EQ(load("e", "1/s"), "e#2");  // b is forgotten once more, now with version 2
+  EXPECT_EQ(load("f", "1/s"), "f#3");
 }
 
 TEST_F(FileRepositoryTest, ReloadReadsNow) {

@@ -84,11 +84,15 @@ std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place
   return limits;
 }
 
-std::optional<LimitParams> finish_params(const WrittenLimit& written, int line, const Place& place) {
+std::optional<LimitParams> finish_params(const WrittenLimit& written, const DocumentNode& node,
+                                         const Place& place) {
   if (!written.rate) return std::nullopt;  // reported when it was read
-  auto params = make_limit_params(written.algorithm, *written.rate, written.burst);
+  auto params = checked_limit_params(written.algorithm, *written.rate, written.burst);
   if (params) return *params;
-  place.report(line, params.error());
+  std::string_view field = params.error().field;
+  if (!node.find(field)) field = field == "rate" ? "burst" : "rate";
+  const DocumentNode* value = node.find(field);
+  place.field(field).report(value ? value->line : node.line, std::move(params.error().message));
   return std::nullopt;
 }
 
@@ -99,7 +103,7 @@ std::optional<LimitParams> read_local(const DocumentNode& node, const Place& pla
   if (!fields.is_map()) return std::nullopt;
   read_numbers(fields, written);
   fields.missing("rate", "; write it as 100/s or 10/90s");
-  return finish_params(written, node.line, place);
+  return finish_params(written, node, place);
 }
 
 }  // namespace sluice

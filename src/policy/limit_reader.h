@@ -25,8 +25,10 @@ WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_
 std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place,
                                     const std::vector<WrittenLimit>& plain);
 
-// The numbers of a limit in their final form; no value when they are impossible, which is reported.
-std::optional<LimitParams> finish_params(const WrittenLimit& written, int line, const Place& place);
+// The numbers of a limit in their final form; no value when they are impossible. That is reported with the
+// field to blame, or, if `node` leaves that to the plain limit as a tier may, with the one that is there.
+std::optional<LimitParams> finish_params(const WrittenLimit& written, const DocumentNode& node,
+                                         const Place& place);
 
 // `local`: rate and burst of a gcra limit.
 std::optional<LimitParams> read_local(const DocumentNode& node, const Place& place);

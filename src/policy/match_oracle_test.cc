@@ -25,9 +25,8 @@ std::vector<std::string_view> split(std::string_view text) {
 // How specific a match is, smaller is more: the words of the documentation, one after the other.
 struct Specificity {
   int any_tenant, kind;
-  int segments;                // negative: more is more specific
+  int covered;  // bytes of the resource before the pattern's star; negative: more is more specific
   std::vector<int> wildcards;  // from the left: text (0) before parameter (1)
-  int last_prefix;             // negative
   friend auto operator<=>(const Specificity&, const Specificity&) = default;
 };
 
@@ -35,14 +34,14 @@ std::optional<Specificity> specificity(const Policy& policy, std::string_view te
                                        std::string_view resource) {
   if (!policy.tenant.empty() && policy.tenant != tenant) return std::nullopt;
   const int any_tenant = policy.tenant.empty();
-  if (policy.resource.empty()) return Specificity{any_tenant, 3, 0, {}, 0};
-  if (policy.resource == resource) return Specificity{any_tenant, 0, 0, {}, 0};
+  if (policy.resource.empty()) return Specificity{any_tenant, 3, 0, {}};
+  if (policy.resource == resource) return Specificity{any_tenant, 0, 0, {}};
 
   auto pattern = split(policy.resource);
   auto parts = split(resource);
   const bool prefix = pattern.back().ends_with('*');
   if (prefix ? parts.size() < pattern.size() : parts.size() != pattern.size()) return std::nullopt;
-  Specificity result{any_tenant, prefix ? 2 : 1, -static_cast<int>(pattern.size()), {}, 0};
+  Specificity result{any_tenant, prefix ? 2 : 1, 0, {}};
   for (std::size_t i = 0; i < pattern.size() - prefix; ++i) {
     const bool wildcard = pattern[i] == "*" || pattern[i].starts_with('{');
     if (wildcard ? parts[i].empty() : parts[i] != pattern[i]) return std::nullopt;
@@ -51,10 +50,9 @@ std::optional<Specificity> specificity(const Policy& policy, std::string_view te
   if (!prefix) return result;
   const std::string_view last = pattern.back().substr(0, pattern.back().size() - 1);
   // The rest of the resource, from the segment at which the star stands.
-  const std::string_view rest =
-      resource.substr(static_cast<std::size_t>(parts[pattern.size() - 1].data() - resource.data()));
-  if (!rest.starts_with(last)) return std::nullopt;
-  result.last_prefix = -static_cast<int>(last.size());
+  const auto start = static_cast<std::size_t>(parts[pattern.size() - 1].data() - resource.data());
+  if (!resource.substr(start).starts_with(last)) return std::nullopt;
+  result.covered = -static_cast<int>(start + last.size());
   return result;
 }
 
@@ -101,7 +99,7 @@ TEST_F(MatchOracle, IndexAndScanAgreeOnTenThousandPolicies) {
     if (!policy.always && taken[{policy.tenant, pattern->canonical()}]++ > 0) {
       policy.tenant += "." + std::to_string(policies.size());  // nobody asks for it, but it fills the index
     }
-    if (policy.always && below(10) != 0) policy.tenant += ".";
+    if (policy.always && below(10) != 0) policy.tenant += "." + std::to_string(policies.size());
     policy.id = "p" + std::to_string(policies.size());
     policy.limits = limits;
     policies.push_back(policy);

@@ -100,6 +100,7 @@ TEST(PatternTrie, FindsTheMostSpecificFirst) {
                                              "/users/{id}/{x}",
                                              "/{a}/42/photos",
                                              "/users/42/pho*",
+                                             "/users/{id}/ph*",
                                              "/users/42/*",
                                              "/users/{id}/*",
                                              "/users/4*",
@@ -116,6 +117,32 @@ TEST(PatternTrie, FindsTheMostSpecificFirst) {
     return false;
   });
   EXPECT_EQ(found, patterns);
+}
+
+// Of two prefixes the one that covers more of the resource at hand is the longer, parameters included.
+TEST(PatternTrie, TheLongestPrefixIsTheOneThatCoversMostOfTheResource) {
+  struct Row {
+    std::string_view resource, expected;
+  };
+  constexpr std::string_view kPatterns[] = {"/u/12345*", "/u/{id}/*", "/u/12345/*", "/u/{id}/photos*", "/u*"};
+  constexpr Row kRows[] = {
+      {"/u/12345", "/u/12345*"},
+      {"/u/123456", "/u/12345*"},
+      {"/u/123456/x", "/u/{id}/*"},            // "/u/123456/" is longer than "/u/12345"
+      {"/u/12345/x", "/u/12345/*"},            // as long as "/u/{id}/*", and text before parameter
+      {"/u/12345/photos", "/u/{id}/photos*"},  // "/u/12345/photos" is longer than "/u/12345/"
+      {"/u/1", "/u*"},
+  };
+  PatternTrie trie;
+  for (PatternTrie::Value i = 0; i < std::size(kPatterns); ++i) trie.insert(*parse_pattern(kPatterns[i]), i);
+  for (const Row& row : kRows) {
+    std::string_view found;
+    trie.visit(row.resource, [&](PatternTrie::Value value) {
+      found = kPatterns[value];
+      return true;
+    });
+    EXPECT_EQ(found, row.expected) << row.resource;
+  }
 }
 
 TEST(PatternTrie, KeepsTheOrderOfEqualPatterns) {

@@ -43,6 +43,16 @@ void PatternTrie::append(Chain& chain, Value value) {
   chain.last = link;
 }
 
+std::optional<std::size_t> PatternTrie::longest_prefix(std::span<const Step> level, std::size_t most) const {
+  std::optional<std::size_t> longest;
+  for (const Step& step : level) {
+    const auto& lengths = nodes_[step.node].prefix_lengths;
+    const auto found = std::ranges::lower_bound(lengths, most, std::greater<>());
+    if (found != lengths.end() && (!longest || *found > *longest)) longest = *found;
+  }
+  return longest;
+}
+
 void PatternTrie::walk(std::string_view resource, Path& path) const {
   path.steps.push_back({kRoot, 0});
   while (path.steps[path.level_begin].rest <= resource.size()) {

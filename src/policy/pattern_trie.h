@@ -3,6 +3,8 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +18,9 @@ namespace sluice {
 // Thread-safe once nothing is inserted any more. A lookup walks the resource's segments; its cost does not
 // depend on how many patterns there are.
 //
-// Specific means: no star at the end before one; then more segments; then the first place, from the left,
-// where one pattern has text and the other a parameter; then the longer text before the star; last of all
-// "everything".
+// Specific means: no star at the end before one; of those with one, the pattern whose part before the star
+// covers more of the resource; then the one with text where, from the left, the other first has a parameter;
+// last of all "everything".
 class PatternTrie {
  public:
   using Value = std::uint32_t;
@@ -114,24 +116,28 @@ class PatternTrie {
     for (std::size_t end = path.steps.size(); end > 0;) {
       std::size_t begin = end - 1;
       while (begin > 0 && path.steps[begin - 1].rest == path.steps[end - 1].rest) --begin;
-      for (std::size_t i = begin; i < end; ++i)
-        if (visit_prefixes_after(path.steps[i], resource, take)) return true;
+      const std::span level(path.steps.data() + begin, end - begin);
+      if (level[0].rest <= resource.size() && visit_level(level, resource.substr(level[0].rest), take))
+        return true;
       end = begin;
     }
     return false;
   }
 
+  // The patterns with a star after one of these nodes, the longest text before the star first.
   template <class Take>
-  bool visit_prefixes_after(const Step& step, std::string_view resource, Take& take) const {
-    if (step.rest > resource.size()) return false;  // no segment follows
-    const std::string_view rest = resource.substr(step.rest);
-    for (const std::uint32_t length : nodes_[step.node].prefix_lengths) {
-      if (length > rest.size()) continue;
-      const auto found = prefixes_.find(EdgeView{step.node, rest.substr(0, length)});
-      if (found != prefixes_.end() && take_chain(found->second, take)) return true;
-    }
+  bool visit_level(std::span<const Step> level, std::string_view rest, Take& take) const {
+    for (auto length = longest_prefix(level, rest.size()); length;
+         length = *length > 0 ? longest_prefix(level, *length - 1) : std::nullopt)
+      for (const Step& step : level) {
+        const auto found = prefixes_.find(EdgeView{step.node, rest.substr(0, *length)});
+        if (found != prefixes_.end() && take_chain(found->second, take)) return true;
+      }
     return false;
   }
+
+  // The largest of the nodes' prefix_lengths that is at most `most`.
+  std::optional<std::size_t> longest_prefix(std::span<const Step> level, std::size_t most) const;
 
   std::vector<Node> nodes_{Node{}};
   Edges<NodeId> edges_;    // node and segment → child

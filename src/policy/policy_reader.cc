@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/limits.h"
@@ -58,8 +59,7 @@ std::vector<WrittenLimit> read_limits(const DocumentNode& node, const Place& pla
     if (!names.insert(limits.back().limit.name).second)
       here.field("name").report(node.items[i].line,
                                 "another limit is named " + shown(limits.back().limit.name) + ", too");
-    if (auto params = finish_params(limits.back(), node.items[i].line, here))
-      limits.back().limit.params = *params;
+    if (auto params = finish_params(limits.back(), node.items[i], here)) limits.back().limit.params = *params;
   }
   return limits;
 }
@@ -82,8 +82,9 @@ void read_tiers(const DocumentNode& node, const Place& place, const std::vector<
     auto limits = read_tier(node.items[i], here, plain);
     for (std::size_t j = 0; j < limits.size(); ++j) {
       if (limits[j].rate == plain[j].rate && limits[j].burst == plain[j].burst) continue;
+      const DocumentNode& replaced = *node.items[i].find(limits[j].limit.name);
       const Place at = here.field(limits[j].limit.name);
-      if (auto params = finish_params(limits[j], line, at)) limits[j].limit.params = *params;
+      if (auto params = finish_params(limits[j], replaced, at)) limits[j].limit.params = *params;
     }
     policy.tiers.emplace(name, finished(limits));
   }
@@ -93,13 +94,21 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
   if (!is_map(node, place)) return;
   if (node.keys.size() > kCostsPerPolicyMax)
     return place.report(node.line, "a policy has at most " + std::to_string(kCostsPerPolicyMax) + " costs");
+  std::unordered_map<std::string, std::string_view> written;  // by what they mean
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const auto& [text, line] = node.keys[i];
     const Place here = place.field(text);
-    const auto resource = parse_resource(text);
-    if (!resource) here.report(line, resource.error());
     const auto cost = to_integer(node.items[i], here, 0, kCostMax);
-    if (resource && cost && !policy.costs.emplace(text, *cost).second) here.report(line, "is there twice");
+    const auto resource = parse_resource(text);
+    if (!resource) {
+      here.report(line, resource.error());
+      continue;
+    }
+    const auto [other, fresh] = written.try_emplace(parse_pattern(*resource)->canonical(), text);
+    if (!fresh)
+      here.report(line, "is the same pattern as " + shown(other->second) + "; a pattern has one cost");
+    else if (cost)
+      policy.costs.emplace(text, *cost);
   }
 }
 

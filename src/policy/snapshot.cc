@@ -5,6 +5,7 @@
 
 #include "policy/conflicts.h"
 #include "policy/cost_table.h"
+#include "policy/crowds.h"
 #include "policy/pattern.h"
 #include "policy/policy_index.h"
 #include "policy/text_hash.h"
@@ -116,6 +117,8 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
   if (const auto conflicts = find_conflicts(pointers); !conflicts.empty())
     return invalid("policies[" + std::to_string(conflicts.front().second) + "]." + conflicts.front().field,
                    conflicts.front().message);
+  if (const auto crowds = find_crowds(pointers); !crowds.empty())
+    return invalid("policies[" + std::to_string(crowds.front().policy) + "].always", crowds.front().message);
 
   const std::shared_ptr<Snapshot> snapshot(new Snapshot);
   snapshot->policies_.reserve(policies.size());  // by_id looks into the elements

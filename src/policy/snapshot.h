@@ -87,8 +87,8 @@ struct Matches {
 class Snapshot {
  public:
   // Keeps the order of `policies`. Fails on duplicate ids, on patterns that do not parse, on two policies for
-  // the same tenant and pattern of which none is `always`, and when the params table is full. Then nothing
-  // has been published.
+  // the same tenant and pattern of which none is `always`, when more than kLimitsPerCheckMax limits could
+  // apply to one request (crowds.h), and when the params table is full. Then nothing has been published.
   static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params);
   ~Snapshot();
 

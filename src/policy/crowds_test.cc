@@ -1,0 +1,90 @@
+#include "policy/crowds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "policy/test_support.h"
+
+namespace sluice {
+namespace {
+
+const std::string kPlain, kAlways = ", always: true", kShadow = ", shadow: true";
+
+// One line of a document: a policy of that many limits.
+std::string line(const std::string& id, int limits, const std::string& rest) {
+  std::string text = "  - {id: " + id + rest + ", limits: [";
+  for (int i = 0; i < limits; ++i) text += "{rate: 1/s}, ";
+  return text + "]}\n";
+}
+
+// That many `always` policies of one limit.
+std::string many(const std::string& id, int count, const std::string& rest) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += line(id + std::to_string(i), 1, kAlways + rest);
+  return text;
+}
+
+struct Row {
+  std::string what;
+  std::string lines;
+  std::string expected;  // the beginning of the problem; empty: good
+};
+
+const std::vector<Row> kRows = {
+    {"exactly as many as a check may have", many("a", 32, ""), ""},
+    {"one more", many("a", 33, ""),
+     "policies[32].always: up to 33 limits could apply to one request: 33 of "},
+    {"the largest specific policy counts",
+     line("s", 3, ", tenant: s") + line("l", 16, kPlain) + many("a", 17, ""),
+     "policies[18].always: up to 33 limits could apply to one request: 17 of `always` policies and 16 of "
+     "policy \"l\"; at most 32 may"},
+    {"two specific policies never meet",
+     line("s", 16, ", tenant: s") + line("l", 16, kPlain) + many("a", 16, ""), ""},
+    {"policies of two tenants never meet", many("a", 20, ", tenant: a") + many("b", 20, ", tenant: b"), ""},
+    {"those of a tenant meet those of any tenant", many("a", 20, "") + many("b", 13, ", tenant: b"),
+     "policies[32].always: up to 33 limits could apply to one request of tenant \"b\": 33 of "},
+    {"a tenant's are not blamed when any tenant's are too many",
+     many("a", 33, "") + many("b", 13, ", tenant: b"), "policies[32].always: up to 34 limits"},
+    {"a caller may name another tenant's policy", many("a", 31, "") + line("b", 2, kAlways + ", tenant: b"),
+     "policies[30].always: up to 33"},
+    {"of its own tenant it is there already", many("a", 20, ", tenant: a") + line("b", 12, kAlways), ""},
+    {"patterns may meet", many("a", 17, ", resource: /a/*") + many("b", 16, ", resource: '/{x}/y'"),
+     "policies[32].always: up to 33"},
+    {"exact resources never meet", many("a", 20, ", resource: /a") + many("b", 20, ", resource: /b"), ""},
+    {"but a caller may name one from elsewhere",
+     many("a", 31, ", resource: /a") + line("b", 2, kAlways + ", resource: /b"),
+     "policies[31].always: up to 33"},
+    {"the fullest exact resource counts",
+     many("a", 13, ", resource: /a") + many("b", 3, ", resource: /b") + many("c", 20, ""),
+     "policies[35].always: up to 34"},
+    {"shadow policies are counted apart", many("a", 20, "") + many("b", 20, kShadow), ""},
+    {"and may be too many as well", many("a", 33, kShadow), "policies[32].always: up to 33"},
+};
+
+TEST(Crowds, MoreLimitsThanACheckMayHaveAreFoundBeforehand) {
+  for (const Row& row : kRows) {
+    const std::string problems = testing::problems_of("policies:\n" + row.lines);
+    if (row.expected.empty()) {
+      EXPECT_EQ(problems, "") << row.what;
+      continue;
+    }
+    const std::string found = problems.substr(std::min(problems.find("policies["), problems.size()));
+    EXPECT_EQ(found.substr(0, row.expected.size()), row.expected) << row.what;
+    EXPECT_EQ(std::ranges::count(problems, '\n'), 1) << row.what;
+  }
+}
+
+TEST(Crowds, ASnapshotRefusesThemToo) {
+  ParamsTable params;
+  auto policies = testing::policies_of("policies:\n" + many("a", 32, ""));
+  EXPECT_TRUE(Snapshot::compile(policies, params));
+  policies.push_back(policies.back());
+  policies.back().id = "one.more";
+  const auto refused = Snapshot::compile(policies, params);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "policies[32].always");
+}
+
+}  // namespace
+}  // namespace sluice
