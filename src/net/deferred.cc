@@ -5,6 +5,7 @@
 namespace sluice::net {
 
 DeferredAnswers::Slot* DeferredAnswers::open(Waiter& waiter, std::int64_t deadline_us) {
+  assert(!full());
   Slot* slot = nullptr;
   if (free_.empty()) {
     slot = &slots_.emplace_back();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/limits.h"
 #include "net/http_api.h"
 
 namespace sluice::net {
@@ -11,7 +12,8 @@ namespace sluice::net {
 // Answers that applications have promised for later, of all connections of one loop. Not thread-safe.
 //
 // An application keeps a small handle, a slot and the slot's generation; when the client goes away the
-// generation moves on, and the handle does nothing any more. Slots are reused: no allocation once warm.
+// generation moves on, and the handle does nothing any more. Slots are reused: no allocation once warm. They
+// never go, because a handle may still point at them; so there may be only kDeferredAnswersMax.
 class DeferredAnswers {
  public:
   // Somebody who waits for an answer. Exactly one of the functions is called, once; the slot is closed by
@@ -33,6 +35,8 @@ class DeferredAnswers {
     DeferredAnswers* table = nullptr;
   };
 
+  // REQUIRES: !full(). Whoever may call open() asks that before the request is handled, and refuses it.
+  bool full() const { return open_count_ >= kDeferredAnswersMax; }
   Slot* open(Waiter& waiter, std::int64_t deadline_us);
   // The waiter does not wait any more.
   void close(Slot* slot);

@@ -141,7 +141,10 @@ void Http1Session::handle(const Http1Head& head, std::string_view body, std::str
   response_.content_type = "application/json";
   response_.headers.clear();
   response_.body.clear();
-  context_.application.handle_http(request, response_, defer_);
+  if (context_.deferred.full())
+    set_problem(response_, 503, "Too many requests wait for an answer.");
+  else
+    context_.application.handle_http(request, response_, defer_);
   if (!deferred_ && !answer_ready_) send_answer(out);
 }
 

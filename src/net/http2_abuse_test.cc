@@ -44,6 +44,9 @@ TEST_F(Http2AbuseTest, every_kind_of_cheap_frame_counts) {
   } rows[] = {
       {"SETTINGS", Http2TestClient::frame(NGHTTP2_SETTINGS, 0, 0, "")},
       {"PRIORITY", Http2TestClient::frame(NGHTTP2_PRIORITY, 0, 101, std::string(5, '\0'))},
+      {"unknown type", Http2TestClient::frame(0x2a, 0, 0, "whatever")},
+      {"unknown type, empty, on a stream", Http2TestClient::frame(0xff, 0, 101, "")},
+      {"PRIORITY_UPDATE", Http2TestClient::frame(0x10, 0, 0, std::string(4, '\0'))},
       {"WINDOW_UPDATE", Http2TestClient::frame(NGHTTP2_WINDOW_UPDATE, 0, 0, window)},
   };
   for (const auto& row : rows) {

@@ -63,6 +63,10 @@ class Http2Setup {
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Http2Callbacks::on_frame_send);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Http2Callbacks::on_stream_close);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, Http2Callbacks::send_body);
+    nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, Http2Callbacks::on_unknown_frame);
+    // nghttp2 drops frames of unknown types silently unless it is told of them; they are to be counted.
+    for (unsigned type = 0x0a; type <= 0xff; ++type)
+      nghttp2_option_set_user_recv_extension_type(options, static_cast<std::uint8_t>(type));
     nghttp2_option_set_no_closed_streams(options, 1);
     nghttp2_option_set_max_continuations(options, kHeaderContinuationsMax);
     // Http2Guard counts resets itself, those that the peer provokes included.
@@ -99,6 +103,11 @@ int Http2Callbacks::on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* fra
   session.guard_.count_control_frame(session.context_.now_us);
   if (session.guard_.exceeded()) session.calm_down();
   return 0;
+}
+
+// on_begin_frame() has counted it, and that is all that is wanted of it.
+int Http2Callbacks::on_unknown_frame(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
+  return NGHTTP2_ERR_CANCEL;
 }
 
 int Http2Callbacks::on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* owner) {

@@ -16,6 +16,7 @@ struct Http2Callbacks {
   static nghttp2_data_provider body_of(void* stream);
 
   static int on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* frame, void* owner);
+  static int on_unknown_frame(nghttp2_session*, void** payload, const nghttp2_frame_hd* frame, void* owner);
   static int on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* owner);
   static int on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
                        std::size_t name_bytes, const std::uint8_t* value, std::size_t value_bytes,

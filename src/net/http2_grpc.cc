@@ -172,6 +172,8 @@ bool Http2Session::make_grpc_context(Http2Stream& stream, GrpcContext& context) 
 void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
   if (stream.deadline_us != 0 && context_.now_us >= stream.deadline_us)
     return fail_grpc(stream, GrpcCode::kDeadlineExceeded, "the deadline has passed");
+  if (context_.deferred.full())
+    return fail_grpc(stream, GrpcCode::kUnavailable, "too many requests wait for an answer");
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
   current_ = &stream;
@@ -214,6 +216,8 @@ void Http2Session::pack_output(Http2Stream& stream) {
 }
 
 void Http2Session::open_streaming(Http2Stream& stream) {
+  if (context_.deferred.full())
+    return fail_grpc(stream, GrpcCode::kUnavailable, "too many requests wait for an answer");
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
   stream.kind = Http2Stream::Kind::kStreaming;

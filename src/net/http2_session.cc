@@ -188,6 +188,7 @@ void Http2Session::end_request(Http2Stream& stream) {
 }
 
 void Http2Session::handle_http(Http2Stream& stream) {
+  if (context_.deferred.full()) return refuse(stream, 503, "Too many requests wait for an answer.");
   HttpRequest request;
   request.method = stream.method;
   split_target(stream.path, request.path, request.query);

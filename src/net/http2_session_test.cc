@@ -417,6 +417,12 @@ TEST_F(Http2SessionTest, a_drain_waits_for_requests_but_not_for_endless_streams)
   EXPECT_TRUE(client_.session.finished());
 }
 
+TEST_F(Http2SessionTest, a_frame_of_an_unknown_type_is_ignored) {
+  client_.run();
+  client_.inject(Http2TestClient::frame(0x2a, 0xff, 0, std::string(10'000, 'x')));
+  EXPECT_EQ(call("/test.Echo/Unary", "x").grpc_status(), "0");
+}
+
 TEST_F(Http2SessionTest, pings_are_answered) {
   nghttp2_submit_ping(client_.client, NGHTTP2_FLAG_NONE, nullptr);
   client_.run();

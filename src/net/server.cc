@@ -1,11 +1,13 @@
 #include "net/server.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "net/connection.h"
@@ -18,6 +20,14 @@ namespace {
 constexpr int kAcceptsPerWakeup = 64;
 constexpr std::int64_t kHousekeepingUs = 250'000;
 constexpr std::int64_t kDrainStepUs = 10'000;
+constexpr std::int64_t kReportPauseUs = 10'000'000;
+
+void raise_open_files_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // without success, the old limit is good enough to begin with
+}
 
 }  // namespace
 
@@ -104,8 +114,9 @@ class Server::Worker final : private EventLoop::Watcher {
       const int fd =
           accept4(listen_fd_, reinterpret_cast<sockaddr*>(&peer), &peer_size, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) pause_listener();
-        if (errno == ECONNABORTED || errno == EINTR) continue;
+        const int error = errno;
+        if (error == ECONNABORTED || error == EINTR) continue;
+        if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) pause_listener(error);
         return;
       }
       if (server_.connection_count() >= server_.options_.connections_max) {
@@ -118,9 +129,10 @@ class Server::Worker final : private EventLoop::Watcher {
   }
 
   // Out of descriptors: asking again at once would only burn the CPU.
-  void pause_listener() {
+  void pause_listener(int error_number) {
     listener_paused_ = true;
     loop_.modify(listen_fd_, 0, *this);
+    server_.report_waiting_clients(error_number, context_.now_us);
   }
 
   void report_connections() {
@@ -152,6 +164,7 @@ Server::Server(ServerOptions options, const Clock& clock) : options_(std::move(o
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
                                               const ApplicationFactory& factory) {
+  raise_open_files_limit();
   std::unique_ptr<Server> server(new Server(std::move(options), clock));
   const Result<Listeners> listeners =
       listen_on(server->options_.host, server->options_.port, server->options_.threads);
@@ -169,6 +182,15 @@ Server::~Server() {
   stopping_.store(true);
   for (const auto& worker : workers_) worker->wake();
   wait();
+}
+
+void Server::report_waiting_clients(int error_number, std::int64_t now_us) {
+  std::int64_t next_us = next_report_us_.load();
+  if (!options_.on_problem || now_us < next_us) return;
+  // Of several threads in the same trouble, one speaks.
+  if (!next_report_us_.compare_exchange_strong(next_us, now_us + kReportPauseUs)) return;
+  options_.on_problem("new clients have to wait: " + std::string(std::strerror(error_number)) +
+                      "; connections open: " + std::to_string(connection_count()));
 }
 
 void Server::begin_drain() {

@@ -24,6 +24,9 @@ struct ServerOptions {
   // Called on every thread about every `tick_us`, between requests; may be empty.
   std::function<void(int thread_index)> on_tick;
   std::int64_t tick_us = 10'000;
+  // Called on any thread, seldom, with a sentence for the log: new connections have to wait, say. May be
+  // empty.
+  std::function<void(std::string sentence)> on_problem;
 };
 
 // An HTTP/1.1, HTTP/2 and gRPC server on one port: a loop per thread, an Application per loop. Its functions
@@ -38,7 +41,8 @@ class Server {
  public:
   using ApplicationFactory = std::function<std::unique_ptr<Application>(int thread_index)>;
 
-  // The factory is called for every thread before any of them runs. The clock must outlive the server.
+  // Raises the process's limit of open files to what the system allows, because every client is one. The
+  // factory is called for every thread before any of them runs. The clock must outlive the server.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, const Clock& clock,
                                                const ApplicationFactory& factory);
   // Ends what is still under way.
@@ -56,12 +60,14 @@ class Server {
 
  private:
   class Worker;
+  void report_waiting_clients(int error_number, std::int64_t now_us);
   Server(ServerOptions options, const Clock& clock);
 
   const ServerOptions options_;
   const Clock& clock_;
   std::uint16_t port_ = 0;
   std::atomic<std::size_t> connection_count_ = 0;
+  std::atomic<std::int64_t> next_report_us_ = 0;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> stopping_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -227,6 +228,42 @@ TEST(Server, connections_beyond_the_limit_are_turned_away) {
   EXPECT_EQ(third.read_to_end(), "");
   first.send(post("y"));
   EXPECT_THAT(first.read_until("\r\n\r\ny"), HasSubstr("200 OK"));
+}
+
+TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit before = limit;
+  limit.rlim_cur = std::min<rlim_t>(before.rlim_max, 200);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  std::string problem;
+  std::latch reported(1);
+  std::atomic<int> reports = 0;
+  ServerOptions options;
+  options.on_problem = [&](std::string sentence) {
+    if (reports++ != 0) return;
+    problem = std::move(sentence);
+    reported.count_down();
+  };
+  const auto server = start(options);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_EQ(limit.rlim_cur, before.rlim_max) << "raised as far as possible";
+
+  const Client early(server->port());
+  early.send(post("x"));
+  early.read_until("\r\n\r\nx");
+  const int lowest_free = dup(STDERR_FILENO);
+  close(lowest_free);
+  limit.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;  // room for the client's socket, none for its peer
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const Client client(server->port());
+  reported.wait();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(client.connected());
+  EXPECT_EQ(problem, "new clients have to wait: Too many open files; connections open: 1");
+  client.send(post("patience"));
+  EXPECT_THAT(client.read_until("patience"), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_EQ(reports, 1) << "once is enough";
 }
 
 // Answers "/later" when the test says so, from the loop's tick.

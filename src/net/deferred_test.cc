@@ -1,0 +1,56 @@
+#include "net/deferred.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/http1_session.h"
+#include "net/http2_test_client.h"
+
+namespace sluice::net {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class Patient final : public DeferredAnswers::Waiter {
+ public:
+  void finish_http(HttpResponse&&) override {}
+  void finish_grpc(const GrpcStatus&, std::string_view) override {}
+  void expire() override {}
+};
+
+TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_they_are_handled) {
+  ManualClock clock(784'111'777'000'000);
+  TestApplication application;
+  SessionContext context(application, clock);
+  Patient patient;
+  std::vector<DeferredAnswers::Slot*> slots;
+  while (!context.deferred.full()) slots.push_back(context.deferred.open(patient, 0));
+  EXPECT_EQ(slots.size(), kDeferredAnswersMax);
+
+  Http2TestClient client(context);
+  const std::int32_t http = client.request(Http2TestClient::http_headers("GET", "/later"), "");
+  const std::int32_t unary = client.call("/test.Echo/Later", "x");
+  const std::int32_t streaming = client.call("/test.Echo/Stream", "x", {{"grpc-timeout", "5S"}});
+  client.run();
+  EXPECT_EQ(client.answers[http].status(), 503);
+  EXPECT_EQ(client.answers[unary].grpc_status(), "14");
+  EXPECT_EQ(client.answers[streaming].grpc_status(), "14");
+
+  Http1Session session(context, client, "127.0.0.1");
+  std::string request = "GET /later HTTP/1.1\r\nHost: x\r\n\r\n", out;
+  session.receive({request.data(), request.size()}, out);
+  EXPECT_THAT(out, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(out, HasSubstr("Too many requests wait"));
+  EXPECT_FALSE(session.finished());
+  EXPECT_THAT(application.requests, IsEmpty());
+
+  for (DeferredAnswers::Slot* slot : slots) context.deferred.close(slot);
+  client.call("/test.Echo/Later", "x");
+  client.run();
+  EXPECT_EQ(application.grpc_later.size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice::net
