@@ -36,7 +36,7 @@ inline constexpr std::int64_t kDeadlineUsMax = 60'000'000;  // 1 min
 inline constexpr std::int64_t kIdempotencyTtlUsMax = 7LL * 86'400 * 1'000'000;
 inline constexpr std::size_t kPolicyFilesMax = 1000;              // of one directory
 inline constexpr std::size_t kPolicyProblemsMax = 20;             // named in one report; the rest is counted
-inline constexpr std::size_t kWithdrawnPoliciesMax = 10'000;  // whose versions are remembered
+inline constexpr std::size_t kWithdrawnPoliciesMax = 10'000;      // whose versions are remembered
 inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/params_table.h
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.

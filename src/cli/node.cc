@@ -77,6 +77,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.port = address.port;
   server.threads = thread_count(options.threads);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
+  server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   server.on_tick = [this](int thread) { tick(thread); };
   std::random_device seed;
   auto started = net::Server::start(server, clock_, [&](int) {

@@ -22,14 +22,19 @@ constexpr ServerErrorAdvice kAdvice[] = {
     {"ERR max number of clients", kTooManyClients, "maxclients", "the server has too many clients", true},
     {"MOVED", kCluster, "cluster", "this is a node of a cluster; this version connects to one server", false},
     {"ASK", kCluster, "cluster", "this is a node of a cluster; this version connects to one server", false},
-    {"TRYAGAIN", kCluster, "cluster", "this is a node of a cluster; this version connects to one server", false},
-    {"CLUSTERDOWN", kCluster, "cluster", "this is a node of a cluster; this version connects to one server", false},
-    {"CROSSSLOT", kCluster, "cluster", "this is a node of a cluster; this version connects to one server", false},
+    {"TRYAGAIN", kCluster, "cluster", "this is a node of a cluster; this version connects to one server",
+     false},
+    {"CLUSTERDOWN", kCluster, "cluster", "this is a node of a cluster; this version connects to one server",
+     false},
+    {"CROSSSLOT", kCluster, "cluster", "this is a node of a cluster; this version connects to one server",
+     false},
 };
 constexpr ServerErrorAdvice kUnknown = {"", kOther, "other", "the server answered with an error", false};
 
 bool has_code(std::string_view reply, std::string_view code) {
-  const auto ends_at = [&](std::size_t end) { return end == reply.size() || reply[end] == ' ' || reply[end] == '\r'; };
+  const auto ends_at = [&](std::size_t end) {
+    return end == reply.size() || reply[end] == ' ' || reply[end] == '\r';
+  };
   if (reply.starts_with(code)) return ends_at(code.size());
   const std::size_t passed_on = reply.find("-" + std::string(code));
   return passed_on != std::string_view::npos && ends_at(passed_on + 1 + code.size());

@@ -11,22 +11,22 @@
 
 namespace sluice {
 
-// Makes a request that comes twice count once: the first decision is kept beside the counters, written in the same
-// atomic step, and returned again.
+// Makes a request that comes twice count once: the first decision is kept beside the counters, written in the
+// same atomic step, and returned again.
 struct Dedupe {
   KeyHash id;                     // of tenant, policy and the caller's request_id
   std::uint64_t fingerprint = 0;  // of what was asked; the same id with another one is a conflict
   std::int64_t ttl_us = 0;
 };
 
-// A request to an AsyncStore and, once it is done, its answer. The caller owns it and keeps it where it is until
-// then; the spans must live as long.
+// A request to an AsyncStore and, once it is done, its answer. The caller owns it and keeps it where it is
+// until then; the spans must live as long.
 class StoreCall {
  public:
   std::span<const Charge> charges;
   std::span<ChargeResult> results;  // as many as charges
-  std::uint32_t slot_tag = 0;       // charges of one call live together; calls with equal tags may share a slot
-  std::int64_t deadline_us = 0;     // on the process's clock: an answer after it is kNoAnswer; 0: none
+  std::uint32_t slot_tag = 0;    // charges of one call live together; calls with equal tags may share a slot
+  std::int64_t deadline_us = 0;  // on the process's clock: an answer after it is kNoAnswer; 0: none
   std::optional<Dedupe> dedupe;
 
   Verdict verdict = Verdict::kNoAnswer;
@@ -34,24 +34,27 @@ class StoreCall {
   bool replayed = false;    // results and verdict are those of the first request with this dedupe id
   bool conflict = false;    // the dedupe id belongs to another request; nothing was charged
 
-  // The answer is there. Called on the thread that started the call, at most once, and not if start() said "done".
+  // The answer is there. Called on the thread that started the call, at most once, and not if start() said
+  // "done".
   virtual void on_done() = 0;
 
  protected:
   ~StoreCall() = default;
 };
 
-// Counters somewhere else: answers take a round trip. Belongs to one event loop's thread; every loop has its own.
+// Counters somewhere else: answers take a round trip. Belongs to one event loop's thread; every loop has its
+// own.
 class AsyncStore {
  public:
   virtual ~AsyncStore() = default;
 
-  // Charges as Store::apply() does. True: done already (for instance, the breaker is open: kNoAnswer). False: on_done()
-  // will be called, always, by the deadline at the latest.
+  // Charges as Store::apply() does. True: done already (for instance, the breaker is open: kNoAnswer). False:
+  // on_done() will be called, always, by the deadline at the latest.
   virtual bool start(StoreCall& call) = 0;
 
   // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
-  virtual void reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, std::function<void(int)> done) = 0;
+  virtual void reset(std::span<const KeyHash> keys, std::uint32_t slot_tag,
+                     std::function<void(int)> done) = 0;
 
   // Time passes: deadlines, reconnects. Called often by the loop, with the process's clock.
   virtual void tick(std::int64_t now_us) = 0;
