@@ -148,7 +148,7 @@ TEST_F(BadInputTest, ABadQueryOfAuthorizeChargesNothing) {
 }
 
 TEST_F(BadInputTest, RequiredDimensionsAreRequired) {
-  auto limit = make_limit({.per = {"user"}});
+  auto limit = make_limit({.per = {"region"}});
   limit.required = true;
   publish({make_policy("api", {make_limit({}), limit})});
   const auto response = post("/v1/ratelimit/check", R"({"policy_id":"api","dimensions":{"key":"u1"}})");
