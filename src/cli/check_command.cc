@@ -58,14 +58,16 @@ std::string request_body(const CheckOptions& options) {
 
 // The server's JSON, for which a YAML reader is good enough.
 YAML::Node parse_answer(const CheckOptions& options, const HttpAnswer& answer) {
+  YAML::Node parsed;
   try {
-    YAML::Node parsed = YAML::Load(answer.body);
-    if (parsed.IsMap()) return parsed;
+    parsed = YAML::Load(answer.body);
   } catch (const YAML::Exception&) {
-    // not ours, as below
+    parsed.reset();
   }
-  throw CommandError(
-      fmt::format("{} answered {} without JSON; is it a Sluice server?", options.server, answer.status));
+  if (!parsed.IsMap())
+    throw CommandError(
+        fmt::format("{} answered {} without JSON; is it a Sluice server?", options.server, answer.status));
+  return parsed;
 }
 
 std::string text_of(const YAML::Node& answer, const char* field) { return answer[field].as<std::string>(""); }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kStreamsMax = 10'000;
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::int64_t kCallsPerSecondMax = 10'000'000;
 constexpr double kSecondsMax = 86'400;
-constexpr std::size_t kMessageBytesMax = 16 * 1024;
+constexpr std::size_t kMessageBytesMax = 16u << 10;
 
 std::string from_hex(const std::string& hex) {
   const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };

@@ -91,7 +91,7 @@ bool append_base64_decoded(std::string& out, std::string_view text) {
   std::uint32_t bits = 0;
   int bit_count = 0;
   for (const char c : text) {
-    const int value = kBase64Value[static_cast<unsigned char>(c)];
+    const auto value = kBase64Value[static_cast<unsigned char>(c)];
     if (value < 0) return false;
     bits = bits << 6 | static_cast<std::uint32_t>(value);
     bit_count += 6;

@@ -18,7 +18,7 @@ namespace sluice::net {
 class Http1Session final : public Session, private DeferredAnswers::Waiter {
  public:
   Http1Session(SessionContext& context, SessionHost& host, std::string_view peer_address);
-  ~Http1Session();
+  ~Http1Session() override;
 
   void receive(std::span<char> bytes, std::string& out) override;
   void resume(std::string& out) override;

@@ -61,11 +61,8 @@ void FileWatcher::run() {
     std::array<pollfd, 3> polled = {{{stop_, POLLIN, 0}, {timer_, POLLIN, 0}, {inotify_, POLLIN, 0}}};
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(options_.look_every.count()));
     if (readable(polled[kStop])) return;
-    if (readable(polled[kInotify]) && drain_events()) {
-      settle();
-    } else if (ready == 0 && fingerprint(paths_) != seen_) {
-      settle();
-    }
+    const bool noticed = readable(polled[kInotify]) && drain_events();
+    if (noticed || (ready == 0 && fingerprint(paths_) != seen_)) settle();
     std::uint64_t expirations;
     if (!readable(polled[kTimer]) || read(timer_, &expirations, sizeof expirations) < 0) continue;
     postponed = 0;

@@ -32,7 +32,7 @@ void add_limit(const Fields& fields, std::string name, std::string_view flow_fie
       std::ranges::any_of(policy.limits, [&](const Limit& limit) { return limit.name == name; });
   if (taken) fields.report("name", "another rate is named " + shown(name) + ", too");
   if (!flow || !capacity || taken) return;
-  const auto params = checked_limit_params(Algorithm::kLeakyBucket, *flow, *capacity);
+  const auto params = checked_limit_params(Algorithm::kLeakyBucket, *flow, capacity);
   if (!params)
     return fields.report(params.error().field == "rate" ? flow_field : capacity_field,
                          params.error().message);

@@ -120,7 +120,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
   if (const auto crowds = find_crowds(pointers); !crowds.empty())
     return invalid("policies[" + std::to_string(crowds.front().policy) + "].always", crowds.front().message);
 
-  const std::shared_ptr<Snapshot> snapshot(new Snapshot);
+  std::shared_ptr<Snapshot> snapshot(new Snapshot);
   snapshot->policies_.reserve(policies.size());  // by_id looks into the elements
   std::uint32_t limits_before = 0;
   for (std::size_t i = 0; i < policies.size(); ++i) {

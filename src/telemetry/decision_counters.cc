@@ -47,8 +47,8 @@ void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
     PolicySum& sum = into.by_policy[policy.source.id];
     sum.on_failure = policy.source.on_failure;
     for (std::size_t field = 0; field < DecisionCounters::kFields; ++field)
-      sum.fields[field] +=
-          cells.policies[policy.index * DecisionCounters::kFields + field].load(std::memory_order_relaxed);
+      sum.fields[field] += cells.policies[std::size_t{policy.index} * DecisionCounters::kFields + field].load(
+          std::memory_order_relaxed);
     for (const CompiledLimit& limit : policy.limits)
       if (const auto n = cells.limits[policy.first_limit + limit.index].load(std::memory_order_relaxed))
         sum.dimension_missing[limit.name] += n;

@@ -31,7 +31,7 @@ class DecisionCounters {
 
   // REQUIRES: the policy is of the snapshot of the latest rebind().
   void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
-    bump(now_.policies[policy.index * kFields + field], n);
+    bump(now_.policies[std::size_t{policy.index} * kFields + field], n);
   }
   // A request lacked a dimension, so that limit was skipped.
   void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {

@@ -32,7 +32,7 @@ class RedisStore::Probe final : public StoreCall {
 };
 
 RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
-                       RedisStoreOptions options, Random random)
+                       RedisStoreOptions options, const Random& random)
     : clock_(clock),
       options_(std::move(options)),
       limits_(params),

@@ -70,7 +70,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
 
   // REQUIRES: transport, clock and params outlive the store.
   RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params, RedisStoreOptions options,
-             Random random);
+             const Random& random);
   ~RedisStore() override;
 
   bool start(StoreCall& call) override;
