@@ -19,15 +19,22 @@ struct Dedupe {
   std::int64_t ttl_us = 0;
 };
 
+// A counter and the place it lives at.
+struct CounterName {
+  KeyHash key;
+  std::uint32_t slot_tag = 0;
+};
+
 // A request to an AsyncStore and, once it is done, its answer. The caller owns it and keeps it where it is
 // until then; the spans must live as long.
 class StoreCall {
  public:
   std::span<const Charge> charges;
   std::span<ChargeResult> results;  // as many as charges
-  std::uint32_t slot_tag = 0;    // charges of one call live together; calls with equal tags may share a slot
-  std::int64_t deadline_us = 0;  // on the process's clock: an answer after it is kNoAnswer; 0: none
+  std::int64_t deadline_us = 0;     // on the process's clock: an answer after it is kNoAnswer; 0: none
   std::optional<Dedupe> dedupe;
+  // Not 0: gives back what an allowed call with the same charges, answered with this `now_us`, has charged.
+  std::int64_t refund_of_us = 0;
 
   Verdict verdict = Verdict::kNoAnswer;
   std::int64_t now_us = 0;  // the store's time of the decision
@@ -52,12 +59,17 @@ class AsyncStore {
   // on_done() will be called, always, by the deadline at the latest.
   virtual bool start(StoreCall& call) = 0;
 
-  // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
-  virtual void reset(std::span<const KeyHash> keys, std::uint32_t slot_tag,
-                     std::function<void(int)> done) = 0;
+  // Whether start() always says "done".
+  virtual bool answers_at_once() const { return false; }
 
-  // Time passes: deadlines, reconnects. Called often by the loop, with the process's clock.
+  // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
+  virtual void reset(std::span<const CounterName> counters, std::function<void(int)> done) = 0;
+
+  // Time passes: deadlines, reconnects. Called by the loop about every ten milliseconds, and when
+  // next_due_us() has come, with the process's clock.
   virtual void tick(std::int64_t now_us) = 0;
+  // When some call reaches its deadline; INT64_MAX: none has one.
+  virtual std::int64_t next_due_us() const = 0;
 
   struct Health {
     bool connected = false;

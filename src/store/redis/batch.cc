@@ -71,9 +71,9 @@ bool Batch::join(std::uint32_t call, const Charge& charge) {
   return true;
 }
 
-std::uint32_t Batch::counter_of(const Charge& charge, std::uint32_t slot_tag) {
+std::uint32_t Batch::counter_of(const Charge& charge) {
   const std::uint32_t counter = counter_keys_.number_of(charge.key);
-  if (counter == counters_.size()) counters_.push_back({slot_tag, charge.params});
+  if (counter == counters_.size()) counters_.push_back({charge.slot_tag, charge.params});
   return counter;
 }
 
@@ -85,13 +85,12 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
   for (const Charge& charge : call.charges) {
     check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
-    entries_.push_back(
-        {counter_of(charge, call.slot_tag), limits.number_of(charge.params, limit_bytes_), charge});
+    entries_.push_back({counter_of(charge), limits.number_of(charge.params, limit_bytes_), charge});
   }
   if (call.dedupe) {
     check.request_id = static_cast<std::uint32_t>(request_ids_.size());
     const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
-    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.slot_tag);
+    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.charges[0].slot_tag);
     request_ids_.push_back({*call.dedupe, key});
   }
   if (check.has_record()) ++records_;

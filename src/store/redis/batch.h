@@ -93,7 +93,7 @@ class Batch {
 
   bool fits(const StoreCall& call) const;
   bool join(std::uint32_t call, const Charge& charge);
-  std::uint32_t counter_of(const Charge& charge, std::uint32_t slot_tag);
+  std::uint32_t counter_of(const Charge& charge);
   void add_check(const StoreCall& call, bool single, LimitRecords& limits);
   void arrange();
   std::string encoded_checks() const;

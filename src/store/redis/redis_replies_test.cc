@@ -270,15 +270,15 @@ TEST_F(RedisRepliesTest, AResetIsAnsweredInAnyCase) {
   connect();
   std::vector<int> answers;
   const auto answer = [&](int count) { answers.push_back(count); };
-  const KeyHash keys[] = {{0, 1}, {0, 2}};
-  store_->reset(keys, 0, answer);
+  const CounterName keys[] = {{.key = {0, 1}}, {.key = {0, 2}}};
+  store_->reset(keys, answer);
   EXPECT_THAT(server_.take_sent(), StartsWith("*3\r\n$6\r\nUNLINK\r\n"));
   server_.say(":2\r\n");
-  store_->reset(keys, 0, answer);
+  store_->reset(keys, answer);
   server_.say("-OOM no\r\n");
-  store_->reset(keys, 0, answer);
+  store_->reset(keys, answer);
   pass(50'000);  // no reply
-  store_->reset(keys, 0, answer);
+  store_->reset(keys, answer);
   EXPECT_THAT(answers, ElementsAre(2, -1, -1, -1));
 }
 

@@ -119,15 +119,15 @@ void RedisStore::resend_with_script(InFlight command) {
   connection_.send(command_);
 }
 
-void RedisStore::reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, std::function<void(int)> done) {
+void RedisStore::reset(std::span<const CounterName> counters, std::function<void(int)> done) {
   const bool crowded = in_flight_.size() >= options_.batches_in_flight + kResetsInFlightMax;
   if (!connection_.ready() || !breaker_.closed() || crowded) return done(-1);
-  if (keys.empty()) return done(0);
+  if (counters.empty()) return done(0);
   command_.clear();
-  redis::append_array(command_, 1 + keys.size());
+  redis::append_array(command_, 1 + counters.size());
   redis::append_bulk(command_, "UNLINK");
   std::string name;
-  for (const KeyHash& key : keys) {
+  for (const auto& [key, slot_tag] : counters) {
     name.clear();
     append_key(name, options_.key_prefix, slot_tag, key);
     redis::append_bulk(command_, name);

@@ -74,8 +74,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   ~RedisStore() override;
 
   bool start(StoreCall& call) override;
-  void reset(std::span<const KeyHash> keys, std::uint32_t slot_tag, std::function<void(int)> done) override;
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
   void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override { return next_deadline_us_; }
   Health health() const override;
 
   const RedisStoreCounters& counters() const { return counters_; }

@@ -131,8 +131,8 @@ TEST_F(RedisStoreTest, ResetForgetsCounters) {
   TestCall call({charge});
   finish(call);
   int existed = -2;
-  const KeyHash keys[] = {key("a"), key("never used")};
-  store_->reset(keys, 0, [&](int count) { existed = count; });
+  const CounterName keys[] = {{key("a")}, {key("never used")}};
+  store_->reset(keys, [&](int count) { existed = count; });
   EXPECT_TRUE(run_until([&] { return existed != -2; }));
   EXPECT_EQ(existed, 1);
   TestCall look({{charge.key, charge.params, 0}});
@@ -140,8 +140,8 @@ TEST_F(RedisStoreTest, ResetForgetsCounters) {
 }
 
 TEST_F(RedisStoreTest, KeysAreShort) {
-  TestCall call({{key("a"), limit(Algorithm::kGcra, 10, 86'400 * kSecond)}});
-  call.slot_tag = 0x123456;
+  TestCall call(
+      {{.key = key("a"), .params = limit(Algorithm::kGcra, 10, 86'400 * kSecond), .slot_tag = 0x123456}});
   finish(call);
   const std::string name = server_.ask({"RANDOMKEY"});
   EXPECT_EQ(name.size(), 30u);
