@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "engine/limiter.h"
+#include "store/local_store.h"
 #include "store/memory_store.h"
 
 namespace {
@@ -175,10 +176,11 @@ struct Engine {
   SystemClock clock;
   ParamsTable params;
   MemoryStore store{clock, params};
+  LocalStore local{store, clock};
   PolicyBoard board;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
-  Limiter limiter{{store, board, hasher, clock, totals}};
+  Limiter limiter{{local, board, hasher, clock, totals}};
 };
 
 // What runs of both sides gave.

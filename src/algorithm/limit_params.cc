@@ -113,4 +113,16 @@ std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, R
   return *params;
 }
 
+LimitParams share_of(const LimitParams& whole, int nodes) {
+  if (nodes == 1 || whole.rate.count == 0) return whole;
+  const std::int64_t capacity = std::max<std::int64_t>(whole.capacity / nodes, 1);
+  const Rate rounded{std::max<std::int64_t>(whole.rate.count / nodes, 1), whole.rate.period_us};
+  if (!whole.is_bucket()) return checked_limit_params(whole.algorithm, rounded, {}).value_or(whole);
+  // A longer period divides without rounding.
+  const Rate exact{whole.rate.count, whole.rate.period_us * nodes};
+  auto share = checked_limit_params(whole.algorithm, exact, capacity);
+  if (!share) share = checked_limit_params(whole.algorithm, rounded, capacity);
+  return share.value_or(whole);
+}
+
 }  // namespace sluice

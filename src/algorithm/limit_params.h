@@ -69,4 +69,8 @@ Result<LimitParams> checked_limit_params(Algorithm algorithm, Rate rate, std::op
 std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
                                                           std::optional<std::int64_t> burst);
 
+// The share of one of so many nodes: rate and capacity divided by their number, rounded down, but at least 1
+// (a rate of 0 stays 0). REQUIRES: 1 <= nodes <= kNodesMax
+LimitParams share_of(const LimitParams& whole, int nodes);
+
 }  // namespace sluice

@@ -29,6 +29,7 @@ inline constexpr std::int64_t kRateMax = 1'000'000'000;
 inline constexpr std::int64_t kPeriodUsMin = 1'000;                       // 1 ms
 inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a leap year
 inline constexpr std::int64_t kSlidingLogMax = 4096;                      // N of a sliding_log limit
+inline constexpr int kNodesMax = 10'000;                                  // of --nodes
 inline constexpr std::size_t kPatternWildcardsMax = 16;  // {name} and * of one resource pattern
 inline constexpr std::size_t kTiersPerPolicyMax = 64;
 inline constexpr std::size_t kCostsPerPolicyMax = 1024;

@@ -69,7 +69,7 @@ App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed)
     : context_(limiter, options, seed), health_(options) {}
 
 void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
-                      const std::function<HttpLater()>&) {
+                      const std::function<HttpLater()>& defer) {
   const Route* const route = kRoutes.find(request.path);
   if (!route) return write_problem(404, "there is nothing at " + std::string(request.path), response);
   if (const std::string_view allowed = allowed_methods(*route); !is_allowed(request.method, allowed)) {
@@ -78,11 +78,11 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
   }
   switch (*route) {
     case Route::kCheck:
-      return http_check(context_, request, response);
+      return http_check(context_, request, response, defer);
     case Route::kCheckBatch:
-      return http_check_batch(context_, request, response);
+      return http_check_batch(context_, request, response, defer);
     case Route::kAuthorize:
-      return http_authorize(context_, request, response);
+      return http_authorize(context_, request, response, defer);
     case Route::kHealthz:
       return http_healthz(response);
     case Route::kReadyz:
@@ -93,18 +93,19 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
 }
 
 net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_view message,
-                                  std::string& reply, const std::function<GrpcLater()>&) {
+                                  std::string& reply, const std::function<GrpcLater()>& defer) {
   const Method* const method = kMethods.find(context.path);
+  const GrpcCall call{context, message, reply, defer};
   if (method) {
     switch (*method) {
       case Method::kCheck:
-        return grpc_check(context_, message, reply);
+        return grpc_check(context_, call);
       case Method::kCheckBatch:
-        return grpc_check_batch(context_, message, reply);
+        return grpc_check_batch(context_, call);
       case Method::kGetUsage:
-        return grpc_get_usage(context_, message, reply);
+        return grpc_get_usage(context_, call);
       case Method::kResetKey:
-        return grpc_reset_key(context_, context.peer_address, message, reply);
+        return grpc_reset_key(context_, call);
       case Method::kHealthCheck:
         return health_.check(message, reply);
       case Method::kHealthWatch:

@@ -41,11 +41,13 @@ class CheckList {
   void put_dimension(std::string_view name, std::string_view value) { dimensions_.push_back({name, value}); }
   std::size_t dimension_count() const { return dimensions_.size() - begins_.back(); }
 
-  // All checks, with their dimensions. Nothing may be added afterwards.
-  std::span<const CheckRequest> finish() {
+  // All checks, with their dimensions and the caller's deadline (0: none). Nothing may be added afterwards.
+  std::span<const CheckRequest> finish(std::int64_t deadline_us = 0) {
     begins_.push_back(dimensions_.size());
-    for (std::size_t i = 0; i < checks_.size(); ++i)
+    for (std::size_t i = 0; i < checks_.size(); ++i) {
       checks_[i].dimensions = {dimensions_.data() + begins_[i], begins_[i + 1] - begins_[i]};
+      checks_[i].deadline_us = deadline_us;
+    }
     return checks_;
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/arith.h"
 #include "base/limits.h"
+#include "doors/batch_answers.h"
 #include "doors/check_field.h"
 #include "doors/problem.h"
 #include "doors/text.h"
@@ -173,69 +174,51 @@ std::string_view value_of(const CheckRequest& request, std::string_view field, s
   return field.empty() && found != request.dimensions.end() ? found->value : field;
 }
 
-// `127.0.0.1 reset 2 counters of policy "api.read" because "wrong deploy"`. Leaves out the dimensions, which
-// hold keys.
-std::string reset_sentence(std::string_view peer_address, const CheckRequest& request, int counters,
+// Which counters a reset is about: `policy "api.read"`. Leaves out the dimensions, which hold keys.
+std::string reset_target(const CheckRequest& request) {
+  std::string target;
+  if (!request.policy_id.empty()) {
+    target.append("policy ");
+    append_json_string(target, request.policy_id);
+  } else {
+    target.append("tenant ");
+    append_json_string(target, value_of(request, request.tenant, "tenant"));
+    target.append(" and resource ");
+    append_json_string(target, value_of(request, request.resource, "resource"));
+  }
+  return target;
+}
+
+// `127.0.0.1 reset 2 counters of policy "api.read" because "wrong deploy"`
+std::string reset_sentence(std::string_view peer_address, int counters, std::string_view target,
                            std::string_view reason) {
   std::string sentence(peer_address);
   sentence.append(" reset ")
       .append(std::to_string(counters))
-      .append(counters == 1 ? " counter" : " counters");
-  if (!request.policy_id.empty()) {
-    sentence.append(" of policy ");
-    append_json_string(sentence, request.policy_id);
-  } else {
-    sentence.append(" of tenant ");
-    append_json_string(sentence, value_of(request, request.tenant, "tenant"));
-    sentence.append(" and resource ");
-    append_json_string(sentence, value_of(request, request.resource, "resource"));
-  }
+      .append(counters == 1 ? " counter" : " counters")
+      .append(" of ")
+      .append(target);
   if (reason.empty()) return sentence.append(" without a reason");
   sentence.append(" because ");
   append_json_string(sentence, reason);
   return sentence;
 }
 
-}  // namespace
-
-GrpcStatus grpc_check(DoorContext& context, std::string_view message, std::string& reply) {
-  context.checks.clear();
-  if (auto read = read_check_request(WireReader(message), context.checks); !read)
-    return grpc_status(read.error());
-  const auto decision = context.limiter.check(context.checks.finish().front());
+GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
   if (!decision) return grpc_status(decision.error());
   append_wire(reply, answer_room(*decision), [&](WireCursor& cursor) { write_answer(*decision, cursor); });
   return {};
 }
 
-GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std::string& reply) {
-  context.checks.clear();
-  if (auto read = read_batch(WireReader(message), context.checks); !read) return grpc_status(read.error());
-  const std::span<const CheckRequest> checks = context.checks.finish();
-  const Limiter::Hold hold(context.limiter);
-  for (std::size_t i = 0; i < checks.size(); ++i)
-    if (auto valid = context.limiter.validate(checks[i]); !valid)
-      return grpc_status(in_batch(i, std::move(valid.error())));
-
-  for (std::size_t i = 0; i < checks.size(); ++i) {
-    const auto decision = context.limiter.check(checks[i]);
-    // It was valid a moment ago, under the same policies: only a defect of ours gets here.
-    if (!decision) return grpc_status(in_batch(i, decision.error()));
-    append_wire(reply, WireCursor::kFieldRoom + answer_room(*decision), [&](WireCursor& cursor) {
-      char* const result = cursor.begin_message(1);
-      write_answer(*decision, cursor);
-      cursor.end_message(result);
-    });
-  }
-  return {};
+void write_batch_element(const Decision& decision, bool, std::string& reply) {
+  append_wire(reply, WireCursor::kFieldRoom + answer_room(decision), [&](WireCursor& cursor) {
+    char* const result = cursor.begin_message(1);
+    write_answer(decision, cursor);
+    cursor.end_message(result);
+  });
 }
 
-GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::string& reply) {
-  context.checks.clear();
-  std::string_view unused_reason;
-  if (auto read = read_key_request(WireReader(message), context.checks, unused_reason); !read)
-    return grpc_status(read.error());
-  const auto usage = context.limiter.usage(context.checks.finish().front());
+GrpcStatus write_usages(const Result<Decision>& usage, std::string& reply) {
   if (!usage) return grpc_status(usage.error());
   for (const LimitStatus& status : usage->limits)
     append_wire(reply, 5 * WireCursor::kFieldRoom + quota_room(*status.limit),
@@ -243,22 +226,64 @@ GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::s
   return {};
 }
 
-GrpcStatus grpc_reset_key(DoorContext& context, std::string_view peer_address, std::string_view message,
-                          std::string& reply) {
+}  // namespace
+
+GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
+  context.checks.clear();
+  if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
+    return grpc_status(read.error());
+  const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
+                     call.reply, call.defer, write_check);
+}
+
+GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
+  context.checks.clear();
+  if (auto read = read_batch(WireReader(call.message), context.checks); !read)
+    return grpc_status(read.error());
+  const auto answers =
+      check_all(context.limiter, context.checks.finish(call.context.deadline_us), write_batch_element, [&] {
+        return [later = call.defer()](const Result<std::string>& late) {
+          if (late) return later({}, *late);
+          later(grpc_status(late.error()), "");
+        };
+      });
+  if (!answers) return {};
+  if (!*answers) return grpc_status(answers->error());
+  call.reply = **answers;
+  return {};
+}
+
+GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
+  context.checks.clear();
+  std::string_view unused_reason;
+  if (auto read = read_key_request(WireReader(call.message), context.checks, unused_reason); !read)
+    return grpc_status(read.error());
+  const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  return answer_grpc([&](const auto& postpone) { return context.limiter.usage(request, postpone); },
+                     call.reply, call.defer, write_usages);
+}
+
+GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
   if (!context.options.admin_allowed)
     return {net::GrpcCode::kPermissionDenied,
             "ResetKey is for operators; call it on a listener at a loopback address",
             {}};
   context.checks.clear();
   std::string_view reason;
-  if (auto read = read_key_request(WireReader(message), context.checks, reason); !read)
+  if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish().front();
-  const auto existed = context.limiter.reset(request);
-  if (!existed) return grpc_status(existed.error());
-  if (context.options.audit) context.options.audit(reset_sentence(peer_address, request, *existed, reason));
-  net::WireWriter(reply).int32(1, *existed);
-  return {};
+  const auto write = [&context, who = std::string(call.context.peer_address), what = reset_target(request),
+                      why = std::string(reason)](const Result<int>& existed,
+                                                 std::string& reply) -> GrpcStatus {
+    if (!existed) return grpc_status(existed.error());
+    if (context.options.audit) context.options.audit(reset_sentence(who, *existed, what, why));
+    net::WireWriter(reply).int32(1, *existed);
+    return {};
+  };
+  return answer_grpc([&](const auto& postpone) { return context.limiter.reset(request, postpone); },
+                     call.reply, call.defer, write);
 }
 
 }  // namespace sluice::doors

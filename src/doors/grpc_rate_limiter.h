@@ -4,17 +4,25 @@
 #include <string_view>
 
 #include "doors/door_context.h"
+#include "doors/late_answer.h"
 #include "net/http_api.h"
 
 // The native gRPC service, sluice.v1.RateLimiter; api/sluice/v1/rate_limiter.proto describes its messages.
 // Each function reads a request's bytes, asks the engine and appends the response's bytes.
 namespace sluice::doors {
 
-net::GrpcStatus grpc_check(DoorContext& context, std::string_view message, std::string& reply);
-net::GrpcStatus grpc_check_batch(DoorContext& context, std::string_view message, std::string& reply);
-net::GrpcStatus grpc_get_usage(DoorContext& context, std::string_view message, std::string& reply);
+// A call and its answer, as net::Application has them.
+struct GrpcCall {
+  const net::GrpcContext& context;
+  std::string_view message;
+  std::string& reply;
+  const GrpcDefer& defer;
+};
+
+net::GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call);
+net::GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call);
+net::GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call);
 // Tells the audit who reset what and why.
-net::GrpcStatus grpc_reset_key(DoorContext& context, std::string_view peer_address, std::string_view message,
-                               std::string& reply);
+net::GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call);
 
 }  // namespace sluice::doors

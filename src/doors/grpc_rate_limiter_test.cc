@@ -241,7 +241,8 @@ TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {
 
 TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
   SilentStore silent;
-  Limiter blind{{silent, board, hasher, clock, totals}};
+  LocalStore silent_store{silent, clock};
+  Limiter blind{{silent_store, board, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {
     std::string reply;

@@ -183,21 +183,28 @@ Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
   return put_unless_known(check, "ip", client ? client->to_string() : std::string());
 }
 
-}  // namespace
-
-void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response) {
-  if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
-  const auto decision = context.limiter.check(context.checks.finish().front());
+void write_answer(DoorContext& context, const Result<Decision>& decision, net::HttpResponse& response) {
   if (!decision) return write_problem(decision.error(), response);
   if (decision->allowed) {
     append_answer(*decision, response.body);
-  } else if (decision->degraded) {
+  } else if (decision->degraded && !decision->tightest) {
     write_denial(503, *decision, response);
     response.headers.emplace_back("retry-after", "1");
   } else {
     write_denial(context.options.deny_status, *decision, response);
   }
   context.headers.add(*decision, response);
+}
+
+}  // namespace
+
+void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
+                    const HttpDefer& defer) {
+  if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
+  answer_http(context.limiter, context.checks.finish().front(), response, defer,
+              [&context](const Result<Decision>& decision, net::HttpResponse& out) {
+                write_answer(context, decision, out);
+              });
 }
 
 }  // namespace sluice::doors

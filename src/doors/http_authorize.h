@@ -1,6 +1,7 @@
 #pragma once
 
 #include "doors/door_context.h"
+#include "doors/late_answer.h"
 #include "net/http_api.h"
 
 // /v1/authorize, for proxies that ask before they pass a request on (nginx auth_request, Traefik ForwardAuth,
@@ -21,7 +22,8 @@
 namespace sluice::doors {
 
 // 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack
-// of the store: 503 with Retry-After.
-void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response);
+// of the store: 503 with Retry-After (a local limiter's denial is one like any other).
+void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
+                    const HttpDefer& defer);
 
 }  // namespace sluice::doors

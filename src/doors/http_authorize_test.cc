@@ -64,7 +64,8 @@ TEST_F(HttpAuthorizeTest, TheStatusOfADenialCanBeChosen) {
 
 TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
   SilentStore silent;
-  Limiter blind{{silent, board, hasher, clock, totals}};
+  LocalStore silent_store{silent, clock};
+  Limiter blind{{silent_store, board, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   auto policy = make_policy("api", {make_limit({})});
   policy.on_failure = OnFailure::kClosed;

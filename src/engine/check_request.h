@@ -26,7 +26,8 @@ struct CheckRequest {
   std::string_view key;  // the dimension `key`, and `user` if no other is given
   std::span<const Dimension> dimensions;
   std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
-  std::string_view request_id;
+  std::string_view request_id;   // not empty: if it comes again, it gets the first answer and charges nothing
+  std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
 };
 
 // Refuses what exceeds the bounds of base/limits.h; the error names the field.

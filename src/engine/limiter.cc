@@ -1,247 +1,196 @@
 #include "engine/limiter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <utility>
 
-#include "base/limits.h"
-#include "engine/rollout.h"
+#include "engine/request_identity.h"
 
 namespace sluice {
 namespace {
 
-constexpr bool kEnforced = false;
-constexpr bool kShadow = true;
+constexpr std::size_t kEnforced = 0, kShadow = 1;
+constexpr char kPartNames[] = {'e', 's'};
+constexpr std::uint32_t kSlotTagMask = (1u << 18) - 1;
+constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
-bool waits_longer(const LimitStatus& a, const LimitStatus& b) {
-  const auto wait = [](const LimitStatus& s) {
-    const std::int64_t us = s.result.outcome.retry_after_us;
-    return us == kNever ? kExactMax : us;
-  };
-  return wait(a) > wait(b);
-}
+Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
 
-bool has_less_left(const LimitStatus& a, const LimitStatus& b) {
-  return a.result.outcome.remaining < b.result.outcome.remaining;
-}
-
-// The limit to report: with the longest wait if the check was denied, else with the least left. Ties go to
-// the first.
-const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied) {
-  const LimitStatus* tightest = nullptr;
-  for (const LimitStatus& status : limits)
-    if (!tightest || (denied ? waits_longer : has_less_left)(status, *tightest)) tightest = &status;
-  return tightest;
-}
-
-// What becomes of a check that the store did not answer: the one place that knows. The strictest policy wins.
-bool allowed_without_store(std::span<const LimitStatus> limits) {
-  return std::ranges::all_of(
-      limits, [](const LimitStatus& status) { return status.policy->source.on_failure == OnFailure::kOpen; });
+Error conflict() {
+  return {ErrorCode::kFailedPrecondition,
+          "this request_id was used for another request; use a new one for each request", "request_id"};
 }
 
 }  // namespace
 
-Limiter::Limiter(const Parts& parts) : parts_(parts), counters_(parts.totals) { load_snapshot(); }
+Limiter::Limiter(const Parts& parts)
+    : parts_(parts),
+      planner_(parts.policies, parts.hasher, parts.clock, parts.totals),
+      failure_rule_(parts.local) {}
 
-void Limiter::load_snapshot() {
-  generation_ =
-      parts_.policies.generation();  // first: if a newer one comes in between, it is loaded next time
-  snapshot_ = parts_.policies.current();
-  memo_.valid = false;
-  counters_.rebind(snapshot_);
-}
-
-void Limiter::match_route(const Dimensions& dimensions) {
-  if (memo_.valid && dimensions.tenant() == memo_.tenant && dimensions.resource() == memo_.resource) return;
-  snapshot_->match(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
-                   matches_);
-  memo_.valid = !snapshot_->has_rollout();
-  if (memo_.valid) {
-    memo_.tenant = dimensions.tenant();
-    memo_.resource = dimensions.resource();
+PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Result<Decision>& answer) {
+  const auto planned = [&] {
+    if (!is_look) return planner_.plan(request, true);
+    CheckRequest look = request;
+    look.cost = 0;
+    return planner_.plan(look, false);
+  }();
+  if (!planned) {
+    answer = std::unexpected(planned.error());
+  } else if (parts_.store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
+    answer = ask_now(request, is_look);
+  } else {
+    return begin_later(request, is_look, answer);
   }
+  return nullptr;
 }
 
-Result<void> Limiter::match_named(const CheckRequest& request, const Dimensions& dimensions) {
-  memo_.valid = false;
-  const CompiledPolicy* named = snapshot_->find(request.policy_id);
-  if (!named)
-    return std::unexpected(Error{ErrorCode::kPolicyNotFound,
-                                 fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, parts_.clock),
-                          matches_);
-  std::erase(matches_.policies, named);
-  matches_.policies.insert(matches_.policies.begin(), named);
-  return {};
-}
-
-Result<void> Limiter::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
-                                  const CompiledPolicy& policy, bool count_skipped) {
-  const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
-  Plan& plan = plan_[policy.shadow];
-  const std::span<const CompiledLimit> limits =
-      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(dimensions.tier());
-  for (const CompiledLimit& limit : limits) {
-    const auto key = counter_key(dimensions, limit, parts_.hasher);
-    if (!key) [[unlikely]] {
-      if (limit.required)
-        return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
-                                                 limit.name, policy.source.id, fmt::join(limit.per, ", ")));
-      if (count_skipped) counters_.add_dimension_missing(policy, limit);
-      continue;
-    }
-    if (plan.size == kLimitsPerCheckMax)
-      return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
-                                     kLimitsPerCheckMax));
-    Charge& charge = plan.charges[plan.size];
-    charge.key = *key;
-    charge.params = limit.params;
-    charge.cost = cost;
-    charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
-    plan.limits[plan.size].policy = &policy;
-    plan.limits[plan.size].limit = &limit;
-    ++plan.size;
+Result<Decision> Limiter::ask_now(const CheckRequest& request, bool is_look) {
+  Answered answered[2];
+  Plan* const plans[] = {&planner_.enforced(), &planner_.shadow()};
+  for (const std::size_t part : {kEnforced, kShadow}) {
+    Plan& plan = *plans[part];
+    InstantCall& call = calls_[part];
+    call.now_us = 0;
+    call.replayed = call.conflict = false;
+    if (plan.size == 0) continue;
+    call.charges = {plan.charges.data(), plan.size};
+    call.results = {results_[part].data(), plan.size};
+    call.dedupe = identity(request, is_look, kPartNames[part]);
+    parts_.store.start(call);
+    answered[part] = answered_by(call, {plan.limits.data(), plan.size});
   }
-  return {};
+  const std::int64_t now_us =
+      calls_[kEnforced].now_us != 0 ? calls_[kEnforced].now_us : calls_[kShadow].now_us;
+  const Asked asked{planner_.first_policy(), *planner_.snapshot(), is_look};
+  return conclude(asked, answered[kEnforced], answered[kShadow], calls_[kEnforced], now_us);
 }
 
-Result<void> Limiter::plan(const CheckRequest& request, bool count_skipped) {
-  refresh_snapshot();
-  plan_[kEnforced].size = plan_[kShadow].size = 0;
-  if (auto valid = sluice::validate(request); !valid) return valid;
-  const Dimensions dimensions(request);
-  if (request.policy_id.empty())
-    match_route(dimensions);
-  else if (auto matched = match_named(request, dimensions); !matched)
-    return matched;
-  for (const CompiledPolicy* policy : matches_.policies)
-    if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
-  return {};
+PendingCheck* Limiter::begin_later(const CheckRequest& request, bool is_look, Result<Decision>& answer) {
+  const std::string_view tenant = Dimensions(request).tenant();
+  place(planner_.enforced(), tenant);
+  place(planner_.shadow(), tenant);
+  PendingCheck& pending = take_pending();
+  const std::int64_t deadline = deadline_us(request);
+  pending.enforced.fill(planner_.enforced(), identity(request, is_look, kPartNames[kEnforced]), deadline);
+  pending.shadow.fill(planner_.shadow(), identity(request, is_look, kPartNames[kShadow]), deadline);
+  pending.snapshot = planner_.snapshot();
+  pending.first_policy = planner_.first_policy();
+  pending.is_look = is_look;
+  if (pending.start(parts_.store)) return &pending;
+  const auto take_answer = [&answer](const Result<Decision>& decision) { answer = decision; };
+  pending.later = std::ref(take_answer);
+  on_answered(pending);
+  return nullptr;
 }
 
-Limiter::Applied Limiter::apply(bool shadow, std::int64_t& now_us) {
-  Plan& plan = plan_[shadow];
-  if (plan.size == 0) return {};
-  const Verdict verdict =
-      parts_.store.apply({plan.charges.data(), plan.size}, {plan.results.data(), plan.size}, now_us);
-  if (verdict != Verdict::kNoAnswer)
-    for (std::size_t i = 0; i < plan.size; ++i) plan.limits[i].result = plan.results[i];
-  return {verdict, {plan.limits.data(), plan.size}};
+void Limiter::on_answered(PendingCheck& pending) {
+  const std::int64_t now_us = pending.enforced.now_us != 0 ? pending.enforced.now_us : pending.shadow.now_us;
+  const Asked asked{pending.first_policy, *pending.snapshot, pending.is_look};
+  const Limiter::Later later = std::exchange(pending.later, {});
+  later(conclude(asked, pending.enforced.answered(), pending.shadow.answered(), pending.enforced, now_us));
+  pending.snapshot.reset();
+  free_.push_back(&pending);
 }
 
-Decision Limiter::decide(const Applied& enforced, std::int64_t now_us) const {
-  Decision decision;
-  decision.now_us = now_us;
-  decision.policy = matches_.policies.empty() ? nullptr : matches_.policies.front();
-  if (enforced.limits.empty()) {
-    decision.reason = decision.policy ? Reason::kNoLimit : Reason::kNoPolicy;
-    return decision;
-  }
-  decision.cost = plan_[kEnforced].charges.front().cost;
-  if (enforced.verdict == Verdict::kNoAnswer) {
-    decision.policy = enforced.limits.front().policy;
-    decision.allowed = allowed_without_store(enforced.limits);
-    decision.degraded = true;
-    decision.reason = Reason::kStoreUnavailable;
-    return decision;
-  }
-  decision.allowed = enforced.verdict == Verdict::kAllowed;
-  decision.limits = enforced.limits;
-  decision.tightest = tightest_of(enforced.limits, !decision.allowed);
-  decision.policy = decision.tightest->policy;
-  if (!decision.allowed)
-    decision.reason =
-        decision.tightest->result.outcome.retry_after_us == kNever ? Reason::kTooLarge : Reason::kLimited;
+Result<Decision> Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
+                                   const StoreCall& call, std::int64_t now_us) {
+  if (call.conflict) return std::unexpected(conflict());
+  const bool failed = enforced.verdict == Verdict::kNoAnswer;
+  if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer)) return std::unexpected(no_answer());
+  Decision decision = failed ? failure_rule_.decide(enforced) : explain(asked.first_policy, enforced, now_us);
+  decision.replayed = call.replayed;
+  add_shadow(shadow, decision);
+  if (asked.is_look) return decision;
+  if (shadow.verdict == Verdict::kDenied && !shadow.limits.empty())
+    add(asked, *tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
+  count(asked, enforced, decision);
   return decision;
 }
 
-void Limiter::add_shadow(const Applied& shadow, Decision& decision) {
-  if (shadow.limits.empty()) return;
-  const bool denied = shadow.verdict == Verdict::kDenied;
-  if (!decision.tightest && !decision.degraded) {  // only shadow policies apply: show what they see
-    decision.reason = denied ? Reason::kShadow : Reason::kOk;
-    decision.limits = shadow.limits;
-    decision.tightest = tightest_of(shadow.limits, denied);
-    decision.policy = decision.tightest->policy;
-    decision.cost = plan_[kShadow].charges.front().cost;
-  } else if (denied && decision.reason == Reason::kOk) {
-    decision.reason = Reason::kShadow;
-  }
+void Limiter::add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
+                  std::uint64_t n) {
+  if (const CompiledPolicy* current = planner_.current(policy, asked.snapshot))
+    planner_.counters().add(*current, field, n);
 }
 
-void Limiter::count(const Applied& enforced, const Decision& decision) {
-  if (!decision.policy) return counters_.add_no_policy();
+void Limiter::count(const Asked& asked, const Answered& enforced, const Decision& decision) {
+  if (!decision.policy) return planner_.counters().add_no_policy();
+  const bool charged = !decision.degraded && !decision.replayed;
   const CompiledPolicy* last = nullptr;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
     const CompiledPolicy* policy = enforced.limits[i].policy;
     if (policy == last) continue;  // the limits of a policy stand side by side
     last = policy;
-    if (decision.degraded) counters_.add(*policy, DecisionCounters::kFailed);
-    if (decision.allowed) {
-      counters_.add(*policy, DecisionCounters::kAllowed);
-      if (!decision.degraded)
-        counters_.add(*policy, DecisionCounters::kUnitsConsumed,
-                      static_cast<std::uint64_t>(plan_[kEnforced].charges[i].cost));
-    }
+    if (decision.degraded) add(asked, *policy, DecisionCounters::kFailed);
+    if (!decision.allowed) continue;
+    add(asked, *policy, DecisionCounters::kAllowed);
+    if (charged)
+      add(asked, *policy, DecisionCounters::kUnitsConsumed,
+          static_cast<std::uint64_t>(enforced.charges[i].cost));
   }
-  if (!decision.allowed) counters_.add(*decision.policy, DecisionCounters::kDenied);
-  if (enforced.limits.empty()) counters_.add(*decision.policy, DecisionCounters::kAllowed);
+  if (!decision.allowed) add(asked, *decision.policy, DecisionCounters::kDenied);
+  if (enforced.limits.empty() && decision.allowed) add(asked, *decision.policy, DecisionCounters::kAllowed);
 }
 
-Result<Decision> Limiter::check(const CheckRequest& request) {
-  if (auto planned = plan(request, true); !planned) return std::unexpected(std::move(planned.error()));
-  std::int64_t now_us = 0;
-  const Applied enforced = apply(kEnforced, now_us);
-  Decision decision = decide(enforced, now_us);
-  const Applied shadow = apply(kShadow, now_us);
-  if (shadow.verdict == Verdict::kDenied)
-    counters_.add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
-  if (decision.now_us == 0) decision.now_us = now_us;
-  add_shadow(shadow, decision);
-  count(enforced, decision);
-  return decision;
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, char part) {
+  if (request.request_id.empty() || is_look) [[likely]]
+    return std::nullopt;
+  return identity_of(request, *planner_.first_policy(), part, parts_.hasher, scratch_);
 }
 
-Result<void> Limiter::validate(const CheckRequest& request) { return plan(request, false); }
-
-Result<Decision> Limiter::usage(const CheckRequest& request) {
-  CheckRequest look = request;
-  look.cost = 0;
-  if (auto planned = plan(look, false); !planned) return std::unexpected(std::move(planned.error()));
-  std::int64_t now_us = 0;
-  const Applied enforced = apply(kEnforced, now_us);
-  const Applied shadow = apply(kShadow, now_us);
-  if (enforced.verdict == Verdict::kNoAnswer || shadow.verdict == Verdict::kNoAnswer)
-    return std::unexpected(Error{ErrorCode::kUnavailable, "the store does not answer; try again", ""});
-  Decision decision = decide(enforced, now_us);
-  decision.now_us = now_us;
-  add_shadow(shadow, decision);
-  return decision;
+// Counters of one tenant live together, so that a check on several of them is one step of one node of a
+// cluster. Those without a tenant are spread: together they would be more than one node can bear.
+void Limiter::place(Plan& plan, std::string_view tenant) const {
+  const auto tag = [](const KeyHash& hash) { return static_cast<std::uint32_t>(hash.low) & kSlotTagMask; };
+  const std::uint32_t tenant_tag = tag(parts_.hasher(tenant));
+  for (std::size_t i = 0; i < plan.size; ++i) {
+    const CompiledLimit& limit = *plan.limits[i].limit;
+    plan.charges[i].slot_tag = limit.by_tenant ? tenant_tag : tag(plan.charges[i].key);
+    plan.charges[i].previous = limit.previous;
+  }
 }
 
-Result<int> Limiter::reset(const CheckRequest& request) {
-  if (auto planned = plan(request, false); !planned) return std::unexpected(std::move(planned.error()));
-  std::vector<KeyHash> keys;
-  for (const Plan& plan : plan_)
-    for (std::size_t i = 0; i < plan.size; ++i)
-      if (request.policy_id.empty() || plan.limits[i].policy->source.id == request.policy_id)
-        keys.push_back(plan.charges[i].key);
-  const int existed = parts_.store.reset(keys);
-  if (existed < 0)
-    return std::unexpected(Error{ErrorCode::kUnavailable, "the store does not answer; try again", ""});
-  return existed;
+// The strictest policy's, and early enough for the caller's own.
+std::int64_t Limiter::deadline_us(const CheckRequest& request) {
+  std::int64_t wait_us = kDeadlineUsMax;
+  for (const Plan* plan : {&planner_.enforced(), &planner_.shadow()})
+    for (std::size_t i = 0; i < plan->size; ++i)
+      wait_us = std::min(wait_us, plan->limits[i].policy->source.deadline_us);
+  const std::int64_t now_us = parts_.clock.now_us();
+  if (request.deadline_us == 0) return now_us + wait_us;
+  const std::int64_t left_us = std::max<std::int64_t>(request.deadline_us - now_us, 0);
+  return now_us + std::min(wait_us, std::max(left_us - kMarginUs, left_us / 2));
 }
 
-std::string_view to_string(Reason reason) {
-  constexpr std::string_view kNames[] = {"ok",     "limited",           "never", "no_policy", "no_limit",
-                                         "shadow", "store_unavailable", "switch"};
-  return kNames[static_cast<std::size_t>(reason)];
+std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request) {
+  const auto pending = std::make_shared<PendingReset>();
+  if (auto planned = planner_.plan(request, false); !planned) {
+    pending->answer = std::unexpected(std::move(planned.error()));
+    return pending;
+  }
+  const std::string_view tenant = Dimensions(request).tenant();
+  std::vector<CounterName> counters;
+  for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
+    place(*plan, tenant);
+    for (std::size_t i = 0; i < plan->size; ++i)
+      if (request.policy_id.empty() || plan->limits[i].policy->source.id == request.policy_id)
+        counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
+  }
+  parts_.store.reset(counters, [pending](int existed) {
+    const Result<int> answer = existed < 0 ? Result<int>(std::unexpected(no_answer())) : existed;
+    if (pending->later)
+      pending->later(answer);
+    else
+      pending->answer = answer;
+  });
+  return pending;
 }
 
-std::string_view to_string(Pressure pressure) {
-  constexpr std::string_view kNames[] = {"normal", "warning", "throttled"};
-  return kNames[static_cast<std::size_t>(pressure)];
+PendingCheck& Limiter::take_pending() {
+  if (free_.empty()) return *pending_.emplace_back(new PendingCheck(*this));
+  PendingCheck& pending = *free_.back();
+  free_.pop_back();
+  return pending;
 }
 
 }  // namespace sluice

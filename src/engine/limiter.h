@@ -1,120 +1,159 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/limits.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
+#include "engine/failure_rule.h"
+#include "engine/pending_check.h"
+#include "engine/planner.h"
 #include "policy/repository.h"
-#include "store/store.h"
+#include "store/async_store.h"
 #include "telemetry/decision_counters.h"
 
 namespace sluice {
 
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
-// All of them share the store, the policies and the hasher, which must outlive them. Allocates nothing once
-// warm.
+// All of them share the policies and the hasher, which must outlive them. Allocates nothing once warm, if the
+// store answers at once.
 //
 //   Limiter limiter({store, board, hasher, clock, totals});
 //   auto decision = limiter.check({.tenant = "search-service", .resource = "/search", .key = "user_123"});
 //   if (!decision) return report(decision.error());   // nothing was charged
 //   if (!decision->allowed) sleep_ms(decision->retry_after_ms());
-class Limiter {
+//
+// With a store that is a network away the answer comes now or later; `postpone` is called only if it is
+// later, and makes the function that will get it:
+//
+//   auto decision = limiter.check(request, [&] {
+//     return [caller = remember_caller()](const Result<Decision>& late) { caller.answer(late); };
+//   });
+//   if (decision) answer(*decision);
+class Limiter : private PendingCheckEvents {
  public:
   struct Parts {
-    Store& store;
+    AsyncStore& store;
     const PolicyBoard& policies;
     const KeyHasher& hasher;
-    const Clock& clock;  // for `valid_from` only: the store's clock decides
+    const Clock& clock;  // for `valid_from` and deadlines: the store's clock decides
     DecisionTotals& totals;
+    Store* local = nullptr;  // where `on_failure: local` counts; null: such policies are closed
   };
   explicit Limiter(const Parts& parts);
 
+  using Later = std::function<void(const Result<Decision>&)>;
+  using LaterCount = std::function<void(const Result<int>&)>;
+
   // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
-  // absent. An error charges nothing.
-  Result<Decision> check(const CheckRequest& request);
+  // absent; kFailedPrecondition for a request_id that was used for another request. An error charges nothing.
+  template <class Postpone>
+  std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
+    return ask(request, false, postpone);
+  }
+
+  // Looks without charging. A request without any limit gets an answer without limits. Errors: kUnavailable,
+  // too.
+  template <class Postpone>
+  std::optional<Result<Decision>> usage(const CheckRequest& request, const Postpone& postpone) {
+    return ask(request, true, postpone);
+  }
+
+  // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
+  // only those of that policy. Tells how many there were.
+  template <class Postpone>
+  std::optional<Result<int>> reset(const CheckRequest& request, const Postpone& postpone) {
+    const std::shared_ptr<PendingReset> pending = begin_reset(request);
+    if (!pending->answer) pending->later = postpone();
+    return std::move(pending->answer);
+  }
+
+  // The same for stores that answer at once.
+  Result<Decision> check(const CheckRequest& request) { return *ask(request, false, never_later<Later>); }
+  Result<Decision> usage(const CheckRequest& request) { return *ask(request, true, never_later<Later>); }
+  Result<int> reset(const CheckRequest& request) { return *reset(request, never_later<LaterCount>); }
 
   // Errors that check() would report for this request, without charging: for batches, which are refused as a
   // whole.
-  Result<void> validate(const CheckRequest& request);
+  Result<void> validate(const CheckRequest& request) { return planner_.plan(request, false); }
 
   // While it lives, the Limiter stays with the policies it has: a batch that was found valid is decided by
   // the same.
   class Hold {
    public:
-    explicit Hold(Limiter& limiter) : limiter_(limiter) {
-      limiter_.refresh_snapshot();
-      limiter_.held_ = true;
-    }
-    ~Hold() { limiter_.held_ = false; }
+    explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
+    ~Hold() { planner_.release(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
-    Limiter& limiter_;
+    Planner& planner_;
   };
-
-  // Looks without charging. A request without any limit gets an answer without limits.
-  Result<Decision> usage(const CheckRequest& request);
-
-  // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
-  // only those of that policy. Returns how many there were.
-  Result<int> reset(const CheckRequest& request);
 
  private:
-  // Fills plan_ with every limit that applies. Counts what it skips only if `count_skipped`.
-  Result<void> plan(const CheckRequest& request, bool count_skipped);
-  void match_route(const Dimensions& dimensions);
-  Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
-  Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
-                           const CompiledPolicy& policy, bool count_skipped);
-  void refresh_snapshot() {
-    if (parts_.policies.generation() != generation_ && !held_) [[unlikely]]
-      load_snapshot();
-  }
-  void load_snapshot();
-
-  // Charges the enforced limits or the shadow ones of the plan.
-  struct Applied {
-    Verdict verdict = Verdict::kAllowed;
-    std::span<LimitStatus> limits;
+  // The call that a store which answers at once is asked with: it points into the plan.
+  class InstantCall final : public StoreCall {
+    void on_done() override {}
   };
-  Applied apply(bool shadow, std::int64_t& now_us);
-  Decision decide(const Applied& enforced, std::int64_t now_us) const;
-  void add_shadow(const Applied& shadow, Decision& decision);
-  void count(const Applied& enforced, const Decision& decision);
+  struct PendingReset {
+    std::optional<Result<int>> answer;
+    LaterCount later;
+  };
+  // What the answers belong to.
+  struct Asked {
+    const CompiledPolicy* first_policy;
+    const Snapshot& snapshot;
+    bool is_look;
+  };
+
+  template <class Function>
+  static Function never_later() {
+    assert(!"the store does not answer at once");
+    return {};
+  }
+
+  template <class Postpone>
+  std::optional<Result<Decision>> ask(const CheckRequest& request, bool is_look, const Postpone& postpone) {
+    Result<Decision> answer;
+    PendingCheck* const pending = begin(request, is_look, answer);
+    if (!pending) return answer;
+    pending->later = postpone();
+    return std::nullopt;
+  }
+
+  // Null: `answer` is there.
+  PendingCheck* begin(const CheckRequest& request, bool is_look, Result<Decision>& answer);
+  PendingCheck* begin_later(const CheckRequest& request, bool is_look, Result<Decision>& answer);
+  Result<Decision> ask_now(const CheckRequest& request, bool is_look);
+  Result<Decision> conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
+                            const StoreCall& call, std::int64_t now_us);
+  void count(const Asked& asked, const Answered& enforced, const Decision& decision);
+  void add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
+           std::uint64_t n = 1);
+  std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, char part);
+  void place(Plan& plan, std::string_view tenant) const;
+  std::int64_t deadline_us(const CheckRequest& request);
+  std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request);
+  void on_answered(PendingCheck& pending) override;
+  PendingCheck& take_pending();
 
   Parts parts_;
-  DecisionCounters counters_;
-  std::shared_ptr<const Snapshot> snapshot_;
-  std::uint64_t generation_;
-  bool held_ = false;
-
-  // Scratch, reused by every call. Arrays, whose elements are filled in where they stand: that is measurably
-  // cheaper than a vector, into which they would be copied.
-  struct Plan {
-    std::size_t size = 0;
-    std::array<Charge, kLimitsPerCheckMax> charges;
-    std::array<ChargeResult, kLimitsPerCheckMax> results;
-    std::array<LimitStatus, kLimitsPerCheckMax> limits;  // parallel to charges
-  };
-  Matches matches_;
-  // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
-  // while `tenant` and `resource` stay the same, so does matches_.
-  struct Memo {
-    bool valid = false;
-    std::string tenant;
-    std::string resource;
-  };
-  Memo memo_;
-  Plan plan_[2];  // enforced, shadow
+  Planner planner_;
+  FailureRule failure_rule_;
+  InstantCall calls_[2];  // enforced, shadow
+  std::array<ChargeResult, kLimitsPerCheckMax> results_[2];
+  std::vector<std::unique_ptr<PendingCheck>> pending_;  // all, in use or not
+  std::vector<PendingCheck*> free_;
+  std::string scratch_;
 };
 
 }  // namespace sluice

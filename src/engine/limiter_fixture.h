@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/limiter.h"
+#include "store/local_store.h"
 #include "store/memory_store.h"
 
 namespace sluice::testing {
@@ -41,7 +42,7 @@ inline Policy make_policy(std::string id, std::vector<Limit> limits) {
 class LimiterFixture : public ::testing::Test {
  protected:
   void publish(std::vector<Policy> policies) {
-    auto snapshot = Snapshot::compile(std::move(policies), params);
+    auto snapshot = Snapshot::compile(std::move(policies), params, {.before = board.current().get()});
     ASSERT_TRUE(snapshot) << snapshot.error().message;
     board.publish(*snapshot);
   }
@@ -58,7 +59,8 @@ class LimiterFixture : public ::testing::Test {
   PolicyBoard board;
   KeyHasher hasher = KeyHasher::from_text("test");
   DecisionTotals totals;
-  Limiter limiter{{store, board, hasher, clock, totals}};
+  LocalStore local_store{store, clock};
+  Limiter limiter{{local_store, board, hasher, clock, totals}};
 };
 
 }  // namespace sluice::testing

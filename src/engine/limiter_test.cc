@@ -285,7 +285,8 @@ TEST_F(LimiterTest, WithoutAnAnswerTheFailureRuleDecidesAndSaysSo) {
   closed.on_failure = OnFailure::kClosed;
   publish({open, closed});
   SilentStore silent;
-  Limiter degraded({silent, board, hasher, clock, totals});
+  LocalStore silent_store(silent, clock);
+  Limiter degraded({silent_store, board, hasher, clock, totals});
   for (const auto& [resource, allowed] : {std::pair{"/open", true}, {"/closed", false}}) {
     const auto decision = degraded.check({.resource = resource, .key = "u"});
     ASSERT_TRUE(decision);
@@ -301,7 +302,8 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
   constexpr int kLimit = 1000, kThreads = 8;
   ManualClock clock(kNowUs);
   ParamsTable params;
-  MemoryStore store(clock, params, {});
+  MemoryStore counters(clock, params, {});
+  LocalStore store(counters, clock);
   PolicyBoard board;
   board.publish(
       Snapshot::compile({make_policy("p", {make_limit({.rate = {kLimit, 3600 * kSecondUs}})})}, params)

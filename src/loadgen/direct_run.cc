@@ -11,6 +11,7 @@
 #include "loadgen/interruptible_wait.h"
 #include "loadgen/process_cpu.h"
 #include "policy/document.h"
+#include "store/local_store.h"
 #include "store/memory_store.h"
 
 namespace sluice::loadgen {
@@ -22,7 +23,8 @@ struct Engine {
 
   const Clock& clock;
   ParamsTable params;
-  MemoryStore store{clock, params};
+  MemoryStore counters{clock, params};
+  LocalStore store{counters, clock};
   PolicyBoard board;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
@@ -68,7 +70,7 @@ class Asker {
       const std::int64_t now_us = engine_.clock.now_us();
       if (now_us >= window.end_us.load(std::memory_order_relaxed)) return;
       ask_some(now_us >= window.start_us);
-      engine_.store.tend();
+      engine_.counters.tend();
     }
   }
   const Tally& tally() const { return tally_; }

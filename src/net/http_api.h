@@ -97,7 +97,8 @@ class GrpcStreamHandler {
 
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs
 // no locks. It answers at once, or keeps the `Later` of an exchange and answers from the same thread later.
-// Its functions must not throw: they are called from C code that could not pass an exception on.
+// Its functions must not throw: they are called from C code that could not pass an exception on. What it has
+// not answered when it is destroyed, it must not answer any more.
 class Application {
  public:
   virtual ~Application() = default;
@@ -118,6 +119,14 @@ class Application {
 
   enum class MethodKind { kUnknown, kUnary, kStreaming };
   virtual MethodKind method_kind(std::string_view path) const = 0;
+
+  // Time passes: called about every ten milliseconds, and when next_due_us() has come.
+  virtual void tick(std::int64_t /*now_us*/) {}
+  virtual std::int64_t next_due_us() const { return INT64_MAX; }
+
+  // Requests come in bursts: what is asked of others between the two may be sent together.
+  virtual void begin_burst() {}
+  virtual void end_burst() {}
 
   // A streaming call has begun. `stream` stays valid until the handler is destroyed.
   virtual std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) = 0;

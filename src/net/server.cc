@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kAcceptsPerWakeup = 64;
 constexpr std::int64_t kHousekeepingUs = 250'000;
-constexpr std::int64_t kDrainStepUs = 10'000;
+constexpr std::int64_t kTickUs = 10'000;
 constexpr std::int64_t kReportPauseUs = 10'000'000;
 
 void raise_open_files_limit() {
@@ -34,12 +34,11 @@ void raise_open_files_limit() {
 // One thread: its loop, its listening socket, its application, its connections.
 class Server::Worker final : private EventLoop::Watcher {
  public:
-  Worker(Server& server, int index, int listen_fd, std::unique_ptr<Application> application)
+  Worker(Server& server, int listen_fd, const ApplicationFactory& factory)
       : server_(server),
-        index_(index),
         listen_fd_(listen_fd),
-        context_(*application, server.clock_),
-        application_(std::move(application)),
+        application_(factory(loop_)),
+        context_(*application_, server.clock_),
         connections_(loop_, context_) {
     context_.timeouts = server_.options_.timeouts;
     loop_.add(listen_fd_, EPOLLIN, *this);
@@ -56,10 +55,11 @@ class Server::Worker final : private EventLoop::Watcher {
  private:
   void run() {
     while (!server_.stopping_.load(std::memory_order_relaxed)) {
-      loop_.wait(connections_.has_ready() ? 0
-                                          : static_cast<int>(std::max<std::int64_t>(wait_us() / 1'000, 1)));
+      loop_.wait(connections_.has_ready() ? 0 : wait_ms());
       context_.refresh_time();
+      application_->begin_burst();
       loop_.dispatch();
+      application_->end_burst();
       connections_.flush();
       upkeep();
       report_connections();
@@ -69,23 +69,22 @@ class Server::Worker final : private EventLoop::Watcher {
   }
 
   // How long nothing needs to be done without an event.
-  std::int64_t wait_us() const {
-    if (draining_) return kDrainStepUs;
-    if (server_.options_.on_tick) return server_.options_.tick_us;
-    return context_.deferred.open_count() != 0 ? kDrainStepUs : kHousekeepingUs;
+  int wait_ms() const {
+    const std::int64_t due_us = std::min(next_tick_us_, application_->next_due_us());
+    return static_cast<int>((std::max<std::int64_t>(due_us - context_.now_us, 0) + 999) / 1'000);
   }
 
   void upkeep() {
     if (server_.draining_.load(std::memory_order_relaxed) && !draining_) begin_drain();
     const std::int64_t now_us = context_.now_us;
-    if (now_us >= next_tick_us_) {
-      next_tick_us_ = now_us + std::min(server_.options_.tick_us, kDrainStepUs);
-      if (server_.options_.on_tick) server_.options_.on_tick(index_);
+    if (now_us >= std::min(next_tick_us_, application_->next_due_us())) {
+      next_tick_us_ = now_us + kTickUs;
+      application_->tick(now_us);
       context_.deferred.expire_until(now_us);
       connections_.flush();
     }
     if (now_us >= next_housekeeping_us_) {
-      next_housekeeping_us_ = now_us + (draining_ ? kDrainStepUs : kHousekeepingUs);
+      next_housekeeping_us_ = now_us + (draining_ ? kTickUs : kHousekeepingUs);
       connections_.tick();
       if (listener_paused_ && !draining_) {
         listener_paused_ = false;
@@ -143,11 +142,10 @@ class Server::Worker final : private EventLoop::Watcher {
   }
 
   Server& server_;
-  const int index_;
   int listen_fd_;
   EventLoop loop_;
-  SessionContext context_;  // outlives the application, which may hold deferred answers
-  std::unique_ptr<Application> application_;
+  std::unique_ptr<Application> application_;  // made from the loop, and gone before it
+  SessionContext context_;
   ConnectionSet connections_;
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
@@ -159,7 +157,7 @@ class Server::Worker final : private EventLoop::Watcher {
 };
 
 Server::Server(ServerOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {
-  assert(options_.threads >= 1 && options_.tick_us > 0);
+  assert(options_.threads >= 1);
 }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
@@ -172,7 +170,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock
   server->port_ = listeners->port;
   for (int i = 0; i < server->options_.threads; ++i) {
     server->workers_.push_back(
-        std::make_unique<Worker>(*server, i, listeners->fds[static_cast<std::size_t>(i)], factory(i)));
+        std::make_unique<Worker>(*server, listeners->fds[static_cast<std::size_t>(i)], factory));
   }
   for (const auto& worker : server->workers_) worker->start();
   return server;

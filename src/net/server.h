@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/event_loop.h"
 #include "net/http_api.h"
 #include "net/session.h"
 
@@ -21,9 +22,6 @@ struct ServerOptions {
   std::size_t connections_max = 16'384;  // of all threads; more are closed as soon as they are accepted
   SessionTimeouts timeouts;
   std::int64_t drain_us = 10'000'000;  // how long requests under way may take after begin_drain()
-  // Called on every thread about every `tick_us`, between requests; may be empty.
-  std::function<void(int thread_index)> on_tick;
-  std::int64_t tick_us = 10'000;
   // Called on any thread, seldom, with a sentence for the log: new connections have to wait, say. May be
   // empty.
   std::function<void(std::string sentence)> on_problem;
@@ -39,7 +37,8 @@ struct ServerOptions {
 //   (*server)->wait();
 class Server {
  public:
-  using ApplicationFactory = std::function<std::unique_ptr<Application>(int thread_index)>;
+  // The loop outlives the application, which may use it for connections of its own.
+  using ApplicationFactory = std::function<std::unique_ptr<Application>(EventLoop& loop)>;
 
   // Raises the process's limit of open files to what the system allows, because every client is one. The
   // factory is called for every thread before any of them runs. The clock must outlive the server.

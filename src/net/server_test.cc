@@ -77,8 +77,8 @@ class Client {
 };
 
 std::unique_ptr<Server> start(ServerOptions options = {}) {
-  auto server =
-      Server::start(std::move(options), kClock, [](int) { return std::make_unique<TestApplication>(); });
+  auto server = Server::start(std::move(options), kClock,
+                              [](EventLoop&) { return std::make_unique<TestApplication>(); });
   EXPECT_TRUE(server.has_value());
   return std::move(*server);
 }
@@ -107,14 +107,15 @@ TEST(Server, says_clearly_why_it_can_not_listen) {
   const auto first = start();
   ServerOptions options;
   options.port = first->port();
-  const auto second = Server::start(options, kClock, [](int) { return std::make_unique<TestApplication>(); });
+  const auto second =
+      Server::start(options, kClock, [](EventLoop&) { return std::make_unique<TestApplication>(); });
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             "cannot listen on 127.0.0.1:" + std::to_string(first->port()) + ": address already in use");
 
   options.host = "192.0.2.1";
   const auto elsewhere =
-      Server::start(options, kClock, [](int) { return std::make_unique<TestApplication>(); });
+      Server::start(options, kClock, [](EventLoop&) { return std::make_unique<TestApplication>(); });
   ASSERT_FALSE(elsewhere);
   EXPECT_THAT(elsewhere.error().message, HasSubstr("cannot assign requested address"));
 }
@@ -280,7 +281,7 @@ class Gate final : public Application {
   }
   MethodKind method_kind(std::string_view) const override { return MethodKind::kUnknown; }
   std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
-  void tick() {
+  void tick(std::int64_t) override {
     if (!open_) return;
     for (const HttpLater& later : waiting_) {
       HttpResponse response;
@@ -299,15 +300,9 @@ class Gate final : public Application {
 TEST(Server, a_drain_lets_requests_under_way_finish) {
   std::atomic<bool> open = false;
   std::latch asked(1);
-  Gate* gate = nullptr;
   ServerOptions options;
-  options.on_tick = [&](int) { gate->tick(); };
-  options.tick_us = 1'000;
-  auto server = Server::start(options, kClock, [&](int) {
-    auto application = std::make_unique<Gate>(open, asked);
-    gate = application.get();
-    return application;
-  });
+  auto server =
+      Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<Gate>(open, asked); });
   ASSERT_TRUE(server);
   const Client idle((*server)->port());
   auto busy = std::make_unique<Client>((*server)->port());
@@ -329,7 +324,8 @@ TEST(Server, a_drain_does_not_wait_for_ever) {
   std::latch asked(1);
   ServerOptions options;
   options.drain_us = 1'000;
-  auto server = Server::start(options, kClock, [&](int) { return std::make_unique<Gate>(open, asked); });
+  auto server =
+      Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<Gate>(open, asked); });
   ASSERT_TRUE(server);
   const Client busy((*server)->port());
   busy.send(get("/later"));

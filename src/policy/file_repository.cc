@@ -68,7 +68,8 @@ void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<W
     const auto known = known_.find(policy.id);
     if (known == known_.end() || known->second.policy.version != policy.version) ++changed;
   }
-  auto snapshot = Snapshot::compile(std::move(policies), params_);
+  auto snapshot = Snapshot::compile(std::move(policies), params_,
+                                    {.before = board_.current().get(), .nodes = options_.nodes});
   if (!snapshot) {
     Problems problems;
     problems.add({"", 0, snapshot.error().field, snapshot.error().message});

@@ -33,6 +33,7 @@ class FileRepository final : public PolicyRepository {
     std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
     FileWatcher::Options watch;
     std::size_t withdrawn_max = kWithdrawnPoliciesMax;
+    int nodes = 1;  // see CompileOptions
   };
 
   // REQUIRES: params and board outlive it.

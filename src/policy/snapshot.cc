@@ -29,6 +29,12 @@ KeyHash identity_of(const Policy& policy, const Limit& limit) {
   return hasher(bytes);
 }
 
+using NoLimits = std::span<const CompiledLimit>;
+
+std::unexpected<Error> too_many_limits() {
+  return invalid("limits", "there are more distinct limits than one process can number; restart it");
+}
+
 std::vector<CompiledDimension> compile_dimensions(const std::vector<std::string>& names) {
   constexpr std::pair<std::string_view, DimensionKind> kFields[] = {{"tenant", DimensionKind::kTenant},
                                                                     {"resource", DimensionKind::kResource},
@@ -43,34 +49,62 @@ std::vector<CompiledDimension> compile_dimensions(const std::vector<std::string>
   return dimensions;
 }
 
+// The limit of the same name in an earlier version; its numbers are what counters may still be kept by.
+ParamsId previous_of(const CompiledLimit& limit, std::span<const CompiledLimit> before) {
+  const auto found = std::ranges::find(before, limit.identity, &CompiledLimit::identity);
+  if (found == before.end()) return 0;
+  return found->params == limit.params ? found->previous : found->params;
+}
+
+// A policy's own numbers for its local limiter hold for its first limit; else each limit's share does.
+Result<std::shared_ptr<const CompiledLimit>> compile_local(const Policy& policy, const CompiledLimit& limit,
+                                                           ParamsTable& params, int nodes) {
+  if (policy.on_failure != OnFailure::kLocal || (policy.local && limit.index != 0)) return nullptr;
+  CompiledLimit local = limit;
+  local.numbers = policy.local ? *policy.local : share_of(limit.numbers, nodes);
+  local.params = params.intern(local.numbers);
+  if (local.params == 0) return too_many_limits();
+  return std::make_shared<const CompiledLimit>(std::move(local));
+}
+
 Result<std::vector<CompiledLimit>> compile_limits(const Policy& policy, const std::vector<Limit>& limits,
-                                                  ParamsTable& params) {
+                                                  std::span<const CompiledLimit> before, ParamsTable& params,
+                                                  int nodes) {
   std::vector<CompiledLimit> compiled;
   compiled.reserve(limits.size());
   for (const Limit& limit : limits) {
     const ParamsId id = params.intern(limit.params);
-    if (id == 0)
-      return invalid("limits", "there are more distinct limits than one process can number; restart it");
-    compiled.push_back({.identity = identity_of(policy, limit),
-                        .params = id,
-                        .index = static_cast<std::uint32_t>(compiled.size()),
-                        .required = limit.required,
-                        .count_denied = limit.count_denied,
-                        .key = compile_dimensions(limit.per),
-                        .per = limit.per,
-                        .name = limit.name,
-                        .numbers = limit.params});
+    if (id == 0) return too_many_limits();
+    CompiledLimit& added = compiled.emplace_back();
+    added.identity = identity_of(policy, limit);
+    added.params = id;
+    added.index = static_cast<std::uint32_t>(compiled.size() - 1);
+    added.required = limit.required;
+    added.count_denied = limit.count_denied;
+    added.by_tenant = std::ranges::find(limit.per, "tenant") != limit.per.end();
+    added.key = compile_dimensions(limit.per);
+    added.per = limit.per;
+    added.name = limit.name;
+    added.numbers = limit.params;
+    added.previous = previous_of(added, before);
+    auto local = compile_local(policy, added, params, nodes);
+    if (!local) return std::unexpected(local.error());
+    added.local = std::move(*local);
   }
   return compiled;
 }
 
-Result<CompiledPolicy> compile_policy(Policy policy, std::size_t index, ParamsTable& params) {
+Result<CompiledPolicy> compile_policy(Policy policy, std::size_t index, ParamsTable& params,
+                                      const CompileOptions& options) {
   CompiledPolicy compiled;
-  auto limits = compile_limits(policy, policy.limits, params);
+  const CompiledPolicy* before = options.before ? options.before->find(policy.id) : nullptr;
+  auto limits = compile_limits(policy, policy.limits, before ? before->limits_for_tier({}) : NoLimits{},
+                               params, options.nodes);
   if (!limits) return std::unexpected(limits.error());
   compiled.limits = std::move(*limits);
   for (const auto& [name, tier] : policy.tiers) {
-    auto of_tier = compile_limits(policy, tier, params);
+    auto of_tier = compile_limits(policy, tier, before ? before->limits_for_tier(name) : NoLimits{}, params,
+                                  options.nodes);
     if (!of_tier) return std::unexpected(of_tier.error());
     compiled.tiers.push_back({name, std::move(*of_tier)});
   }
@@ -111,7 +145,8 @@ struct Snapshot::Indexes {
 Snapshot::Snapshot() : indexes_(std::make_unique<Indexes>()) {}
 Snapshot::~Snapshot() = default;
 
-Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params) {
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params,
+                                                          const CompileOptions& options) {
   std::vector<const Policy*> pointers;
   for (const Policy& policy : policies) pointers.push_back(&policy);
   if (const auto conflicts = find_conflicts(pointers); !conflicts.empty())
@@ -130,7 +165,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
     };
     const auto pattern = parse_pattern(policies[i].resource);
     if (!pattern) return in_policy({ErrorCode::kInvalidArgument, pattern.error(), "resource"});
-    auto compiled = compile_policy(std::move(policies[i]), i, params);
+    auto compiled = compile_policy(std::move(policies[i]), i, params, options);
     if (!compiled) return in_policy(std::move(compiled.error()));
 
     compiled->first_limit = limits_before;

@@ -28,13 +28,16 @@ struct CompiledLimit {
   // Of policy id, limit name and dimensions: counters survive new versions, not a new meaning.
   KeyHash identity;
   ParamsId params = 0;
+  ParamsId previous = 0;    // the numbers it had before; 0: none
   std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
+  bool by_tenant = false;              // the tenant is part of the key
   std::vector<CompiledDimension> key;  // the same as `per`
   std::vector<std::string> per;        // sorted, distinct
   std::string name;
   LimitParams numbers;
+  std::shared_ptr<const CompiledLimit> local;  // counts in this process while the store is gone; null: none
 };
 
 struct CompiledTier {
@@ -79,6 +82,13 @@ struct Matches {
   std::vector<const CompiledPolicy*> policies;  // the specific one first, if any
 };
 
+class Snapshot;
+
+struct CompileOptions {
+  const Snapshot* before = nullptr;  // knows the numbers that limits had until now
+  int nodes = 1;                     // that share the load: a local limiter gets so small a share
+};
+
 // All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.
 //
 //   auto snapshot = Snapshot::compile(policies, params);
@@ -89,7 +99,8 @@ class Snapshot {
   // Keeps the order of `policies`. Fails on duplicate ids, on patterns that do not parse, on two policies for
   // the same tenant and pattern of which none is `always`, when more than kLimitsPerCheckMax limits could
   // apply to one request (crowds.h), and when the params table is full. Then nothing has been published.
-  static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params);
+  static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params,
+                                                         const CompileOptions& options = {});
   ~Snapshot();
 
   // The policy of that id, or null.

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "engine/limiter.h"
+#include "net/http_api.h"
+
+// Answers that are there at once or come later, by the same `write` in both cases. What `write` refers to
+// must outlive the exchange; the request's views do not.
+namespace sluice::doors {
+
+using HttpDefer = std::function<net::Application::HttpLater()>;
+using GrpcDefer = std::function<net::Application::GrpcLater()>;
+
+// write(const Result<Decision>&, net::HttpResponse&)
+template <class Write>
+void answer_http(Limiter& limiter, const CheckRequest& check, net::HttpResponse& response,
+                 const HttpDefer& defer, Write write) {
+  const auto decision = limiter.check(check, [&] {
+    return [later = defer(), write](const Result<Decision>& late) {
+      net::HttpResponse answer;
+      write(late, answer);
+      later(std::move(answer));
+    };
+  });
+  if (decision) write(*decision, response);
+}
+
+// ask(postpone) is one of the Limiter's functions that take a postpone; write(const Result<…>&, std::string&)
+// appends the message and returns the status.
+template <class Ask, class Write>
+net::GrpcStatus answer_grpc(const Ask& ask, std::string& reply, const GrpcDefer& defer, Write write) {
+  const auto answer = ask([&] {
+    return [later = defer(), write](const auto& late) {
+      std::string message;
+      const net::GrpcStatus status = write(late, message);
+      later(status, message);
+    };
+  });
+  return answer ? write(*answer, reply) : net::GrpcStatus{};
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,72 @@
+#include "engine/explain.h"
+
+namespace sluice {
+namespace {
+
+bool waits_longer(const LimitStatus& a, const LimitStatus& b) {
+  const auto wait = [](const LimitStatus& s) {
+    const std::int64_t us = s.result.outcome.retry_after_us;
+    return us == kNever ? kExactMax : us;
+  };
+  return wait(a) > wait(b);
+}
+
+bool has_less_left(const LimitStatus& a, const LimitStatus& b) {
+  return a.result.outcome.remaining < b.result.outcome.remaining;
+}
+
+}  // namespace
+
+const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied) {
+  const LimitStatus* tightest = nullptr;
+  for (const LimitStatus& status : limits)
+    if (!tightest || (denied ? waits_longer : has_less_left)(status, *tightest)) tightest = &status;
+  return tightest;
+}
+
+Decision explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us) {
+  Decision decision;
+  decision.now_us = now_us;
+  decision.policy = first_policy;
+  if (enforced.charges.empty()) {
+    decision.reason = first_policy ? Reason::kNoLimit : Reason::kNoPolicy;
+    return decision;
+  }
+  decision.cost = enforced.charges.front().cost;
+  decision.allowed = enforced.verdict == Verdict::kAllowed;
+  decision.limits = enforced.limits;
+  decision.tightest = tightest_of(enforced.limits, !decision.allowed);
+  if (decision.tightest) decision.policy = decision.tightest->policy;
+  if (!decision.allowed)
+    decision.reason = decision.tightest && decision.tightest->result.outcome.retry_after_us == kNever
+                          ? Reason::kTooLarge
+                          : Reason::kLimited;
+  return decision;
+}
+
+void add_shadow(const Answered& shadow, Decision& decision) {
+  if (shadow.limits.empty() || shadow.verdict == Verdict::kNoAnswer) return;
+  const bool denied = shadow.verdict == Verdict::kDenied;
+  if (!decision.tightest && !decision.degraded) {  // only shadow policies apply: show what they see
+    decision.reason = denied ? Reason::kShadow : Reason::kOk;
+    decision.limits = shadow.limits;
+    decision.tightest = tightest_of(shadow.limits, denied);
+    decision.policy = decision.tightest->policy;
+    decision.cost = shadow.charges.front().cost;
+  } else if (denied && decision.reason == Reason::kOk) {
+    decision.reason = Reason::kShadow;
+  }
+}
+
+std::string_view to_string(Reason reason) {
+  constexpr std::string_view kNames[] = {"ok",     "limited",           "never", "no_policy", "no_limit",
+                                         "shadow", "store_unavailable", "switch"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+std::string_view to_string(Pressure pressure) {
+  constexpr std::string_view kNames[] = {"normal", "warning", "throttled"};
+  return kNames[static_cast<std::size_t>(pressure)];
+}
+
+}  // namespace sluice

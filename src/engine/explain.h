@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/decision.h"
+#include "store/store.h"
+
+namespace sluice {
+
+// The enforced or the shadow limits of a check, and what the store said to them.
+struct Answered {
+  std::span<const Charge> charges;
+  std::span<LimitStatus> limits;
+  Verdict verdict = Verdict::kAllowed;
+};
+
+// From what the store said to what the caller is told. Pure.
+
+// The limit to report: with the longest wait if the check was denied, else with the least left. Ties go to
+// the first. Null: there is none.
+const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied);
+
+// What the enforced limits come to. `first_policy` is the most specific one, or null. REQUIRES: the store has
+// answered.
+Decision explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us);
+
+// What the shadow limits add to it: never a denial, but a reason, and the numbers if there are no others.
+void add_shadow(const Answered& shadow, Decision& decision);
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#include "engine/failure_rule.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+Decision FailureRule::decide(const Answered& enforced) {
+  Decision decision;
+  decision.policy = enforced.limits.front().policy;
+  decision.cost = enforced.charges.front().cost;
+  decision.degraded = true;
+  decision.reason = Reason::kStoreUnavailable;
+  const auto any = [&](OnFailure rule) {
+    return std::ranges::any_of(enforced.limits, [rule](const LimitStatus& status) {
+      return status.policy->source.on_failure == rule;
+    });
+  };
+  const bool has_local = any(OnFailure::kLocal);
+  decision.allowed = !any(OnFailure::kClosed) && !(has_local && !local_);
+  if (decision.allowed && has_local) decision.allowed = ask_local(enforced, decision) == Verdict::kAllowed;
+  return decision;
+}
+
+Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
+    const LimitStatus& status = enforced.limits[i];
+    if (!status.limit->local) continue;
+    charges_[size] = enforced.charges[i];
+    charges_[size].params = status.limit->local->params;
+    limits_[size] = {.policy = status.policy, .limit = status.limit->local.get(), .result = {}};
+    ++size;
+  }
+  if (size == 0) return Verdict::kAllowed;
+  const Verdict verdict = local_->apply({charges_.data(), size}, {results_.data(), size}, decision.now_us);
+  for (std::size_t i = 0; i < size; ++i) limits_[i].result = results_[i];
+  decision.limits = {limits_.data(), size};
+  decision.tightest = tightest_of(decision.limits, verdict == Verdict::kDenied);
+  decision.policy = decision.tightest->policy;
+  return verdict;
+}
+
+}  // namespace sluice

@@ -1,0 +1,334 @@
+#include <deque>
+
+#include "engine/limiter_fixture.h"
+
+namespace sluice::testing {
+namespace {
+
+// A store whose answers come when the test says so. Decides as the memory store does.
+class LateStore final : public AsyncStore {
+ public:
+  explicit LateStore(LocalStore& store) : store_(store) {}
+
+  bool start(StoreCall& call) override {
+    if (broken) {
+      call.verdict = Verdict::kNoAnswer;
+      return true;
+    }
+    waiting.push_back(&call);
+    return false;
+  }
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override {
+    names.assign(counters.begin(), counters.end());
+    reset_done = std::move(done);
+  }
+  void tick(std::int64_t) override {}
+  std::int64_t next_due_us() const override { return INT64_MAX; }
+  Health health() const override { return {}; }
+
+  void answer_all() {
+    while (!waiting.empty()) {
+      StoreCall* call = waiting.front();
+      waiting.pop_front();
+      store_.start(*call);
+      call->on_done();
+    }
+  }
+  void fail_all() {
+    while (!waiting.empty()) {
+      StoreCall* call = waiting.front();
+      waiting.pop_front();
+      call->verdict = Verdict::kNoAnswer;
+      call->on_done();
+    }
+  }
+
+  std::deque<StoreCall*> waiting;
+  std::vector<CounterName> names;
+  std::function<void(int)> reset_done;
+  bool broken = false;
+
+ private:
+  LocalStore& store_;
+};
+
+class LateStoreTest : public LimiterFixture {
+ protected:
+  // Everything a caller would keep: the Decision itself is only good during the call.
+  struct Answer {
+    bool allowed = false, degraded = false, replayed = false;
+    Reason reason = Reason::kOk;
+    std::int64_t remaining = 0;
+    std::string policy;
+    std::optional<ErrorCode> error;
+  };
+  static Answer kept(const Result<Decision>& decision) {
+    if (!decision) return {.error = decision.error().code};
+    return {decision->allowed, decision->degraded,    decision->replayed,
+            decision->reason,  decision->remaining(), decision->policy ? decision->policy->version_text : "",
+            std::nullopt};
+  }
+  // Asks; the answer is put at the end of `answers`, now or later.
+  void ask(const CheckRequest& request, bool look = false) {
+    const auto postpone = [this] {
+      return [this](const Result<Decision>& decision) { answers.push_back(kept(decision)); };
+    };
+    const auto now = look ? limiter.usage(request, postpone) : limiter.check(request, postpone);
+    if (now) answers.push_back(kept(*now));
+  }
+
+  LateStore late{local_store};
+  MemoryStore local_counters{clock, params, {}};
+  Limiter limiter{{late, board, hasher, clock, totals, &local_counters}};
+  std::vector<Answer> answers;
+};
+
+TEST_F(LateStoreTest, AnswersComeWhenTheStoreHasAnswered) {
+  publish({make_policy("p", {make_limit({.rate = {2, kSecondUs}})})});
+  for (int i = 0; i < 3; ++i) ask({.key = "u"});
+  EXPECT_TRUE(answers.empty());
+  late.answer_all();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[0].allowed && answers[1].allowed && !answers[2].allowed);
+  EXPECT_EQ(answers[0].remaining, 1);
+  EXPECT_EQ(answers[2].reason, Reason::kLimited);
+}
+
+TEST_F(LateStoreTest, WhatNeedsNoCounterIsAnsweredAtOnce) {
+  ask({.key = "u"});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].reason, Reason::kNoPolicy);
+  ask({.policy_id = "nobody", .key = "u"});
+  EXPECT_EQ(answers[1].error, ErrorCode::kPolicyNotFound);
+}
+
+TEST_F(LateStoreTest, AStoreThatGivesUpAtOnceIsAFailureAtOnce) {
+  publish({make_policy("p", {make_limit({})})});
+  late.broken = true;
+  ask({.key = "u"});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].allowed && answers[0].degraded);
+  EXPECT_EQ(answers[0].reason, Reason::kStoreUnavailable);
+}
+
+TEST_F(LateStoreTest, EnforcedAndShadowAreAskedAtTheSameTime) {
+  Policy shadow = make_policy("candidate", {make_limit({.rate = {1, kSecondUs}})});
+  shadow.shadow = shadow.always = true;
+  publish({make_policy("live", {make_limit({.rate = {5, kSecondUs}})}), shadow});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.size(), 2u);
+  late.answer_all();
+  ask({.key = "u"});
+  late.answer_all();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].reason, Reason::kOk);
+  EXPECT_EQ(answers[1].reason, Reason::kShadow);
+  EXPECT_EQ(totals.sum().by_policy["candidate"].fields[DecisionCounters::kShadowDenied], 1u);
+}
+
+TEST_F(LateStoreTest, PoliciesMayChangeWhileTheAnswerIsOnItsWay) {
+  publish({make_policy("first", {make_limit({})}), [] {
+             Policy second = make_policy("second", {make_limit({})});
+             second.resource = "/second";
+             return second;
+           }()});
+  ask({.resource = "/second", .key = "u"});
+  ask({.resource = "/first", .key = "u"});
+  publish({[] {
+    Policy second = make_policy("second", {make_limit({})});
+    second.resource = "/second";
+    return second;
+  }()});
+  ask({.resource = "/second", .key = "u"});  // the engine moves on to the new policies
+  late.answer_all();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].policy, "second#1");
+  EXPECT_EQ(answers[1].policy, "first#1") << "decided by the policies it was asked under";
+  EXPECT_EQ(totals.sum().by_policy["second"].fields[DecisionCounters::kAllowed], 2u);
+}
+
+TEST_F(LateStoreTest, DeadlinesAreThePolicysOrTheCallers) {
+  Policy policy = make_policy("p", {make_limit({})});
+  policy.deadline_us = 30'000;
+  publish({policy});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 30'000);
+  ask({.key = "u", .deadline_us = kNowUs + 12'000});
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 10'000) << "2 ms to get there";
+  ask({.key = "u", .deadline_us = kNowUs + 2'000});
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 1'000);
+  ask({.key = "u", .deadline_us = kNowUs - 5});
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs);
+  late.fail_all();
+}
+
+TEST_F(LateStoreTest, CountersOfOneTenantLiveTogetherOthersDoNot) {
+  publish({make_policy("p", {make_limit({.name = "user", .per = {"tenant", "user"}}),
+                             make_limit({.name = "cap", .per = {"tenant"}}),
+                             make_limit({.name = "address", .per = {"ip"}})})});
+  const Dimension ip[] = {{"ip", "10.0.0.1"}};
+  const Dimension other_ip[] = {{"ip", "10.0.0.2"}};
+  ask({.tenant = "a", .key = "u1", .dimensions = ip});
+  ask({.tenant = "a", .key = "u2", .dimensions = other_ip});
+  ask({.tenant = "b", .key = "u1", .dimensions = ip});
+  const auto tag = [&](std::size_t call, std::size_t limit) {
+    return late.waiting[call]->charges[limit].slot_tag;
+  };
+  EXPECT_EQ(tag(0, 0), tag(0, 1));
+  EXPECT_EQ(tag(0, 0), tag(1, 0));
+  EXPECT_NE(tag(0, 0), tag(2, 0));
+  EXPECT_EQ(tag(0, 2), tag(2, 2)) << "an address is the same for all tenants";
+  EXPECT_NE(tag(0, 2), tag(1, 2));
+  late.answer_all();
+  int existed = 0;
+  limiter.reset(CheckRequest{.tenant = "a", .key = "u1", .dimensions = ip},
+                [&] { return [&](const Result<int>& count) { existed = count.value_or(-1); }; });
+  ASSERT_EQ(late.names.size(), 3u);
+  EXPECT_EQ(late.names[0].slot_tag, late.names[1].slot_tag);
+  EXPECT_NE(late.names[0].slot_tag, late.names[2].slot_tag);
+  late.reset_done(2);
+  EXPECT_EQ(existed, 2);
+}
+
+TEST_F(LateStoreTest, ChangedNumbersNameTheFormerOnes) {
+  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.back()->charges[0].previous, 0u);
+  const ParamsId former = late.waiting.back()->charges[0].params;
+  publish({make_policy("p", {make_limit({.rate = {20, kSecondUs}})})});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.back()->charges[0].previous, former);
+  publish({make_policy("p", {make_limit({.rate = {20, kSecondUs}})})});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.back()->charges[0].previous, former) << "kept: not every counter has been touched";
+  late.answer_all();
+}
+
+TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
+  publish({make_policy("p", {make_limit({})})});
+  ask({.key = "u"}, true);
+  late.fail_all();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].error, ErrorCode::kUnavailable);
+  std::optional<ErrorCode> error;
+  limiter.reset(CheckRequest{.key = "u"},
+                [&] { return [&](const Result<int>& count) { error = count.error().code; }; });
+  late.reset_done(-1);
+  EXPECT_EQ(error, ErrorCode::kUnavailable);
+}
+
+// While the store is gone, a policy with `on_failure: local` is limited by this node alone.
+class LocalRuleTest : public LateStoreTest {
+ protected:
+  LocalRuleTest() { late.broken = true; }
+  void publish_for(int nodes, Policy policy) {
+    policy.on_failure = OnFailure::kLocal;
+    auto snapshot = Snapshot::compile({std::move(policy)}, params, {.before = nullptr, .nodes = nodes});
+    ASSERT_TRUE(snapshot);
+    board.publish(*snapshot);
+  }
+  int admitted(int asked) {
+    answers.clear();
+    for (int i = 0; i < asked; ++i) ask({.tenant = "t", .key = "u"});
+    int count = 0;
+    for (const Answer& answer : answers) {
+      EXPECT_TRUE(answer.degraded);
+      EXPECT_EQ(answer.reason, Reason::kStoreUnavailable);
+      count += answer.allowed;
+    }
+    return count;
+  }
+};
+
+TEST_F(LocalRuleTest, EachNodeGetsItsShare) {
+  publish_for(4, make_policy("p", {make_limit({.rate = {100, kSecondUs}})}));
+  EXPECT_EQ(admitted(60), 25);
+  clock.advance(kSecondUs);
+  EXPECT_EQ(admitted(60), 25);
+}
+
+TEST_F(LocalRuleTest, AllLimitsHoldTheirShares) {
+  publish_for(2, make_policy("p", {make_limit({.name = "user", .rate = {100, kSecondUs}}),
+                                   make_limit({.name = "cap", .per = {"tenant"}, .rate = {20, kSecondUs}})}));
+  EXPECT_EQ(admitted(60), 10);
+  EXPECT_EQ(answers.back().remaining, 0);
+}
+
+TEST_F(LocalRuleTest, ThePolicysOwnNumbersWin) {
+  Policy policy = make_policy("p", {make_limit({.rate = {100, kSecondUs}})});
+  policy.local = make_limit_params(Algorithm::kGcra, {10, kSecondUs}, 3).value();
+  publish_for(4, policy);
+  EXPECT_EQ(admitted(60), 3);
+}
+
+TEST_F(LocalRuleTest, TheStoresCountersAreNotTouched) {
+  publish_for(1, make_policy("p", {make_limit({.rate = {10, kSecondUs}})}));
+  EXPECT_EQ(admitted(20), 10);
+  late.broken = false;
+  answers.clear();
+  ask({.tenant = "t", .key = "u"});
+  late.answer_all();
+  EXPECT_EQ(answers[0].remaining, 9);
+}
+
+TEST_F(LocalRuleTest, OneClosedPolicyCloses) {
+  Policy local = make_policy("p", {make_limit({})});
+  local.on_failure = OnFailure::kLocal;
+  Policy closed = make_policy("q", {make_limit({})});
+  closed.on_failure = OnFailure::kClosed;
+  closed.always = true;
+  publish({local, closed});
+  EXPECT_EQ(admitted(1), 0);
+  EXPECT_EQ(local_counters.stats().keys, 0u) << "nothing was charged for it";
+}
+
+TEST_F(LateStoreTest, ARequestIdIsScopedByTenantAndPolicy) {
+  publish({make_policy("p", {make_limit({})})});
+  const auto id_of = [&](const CheckRequest& request) {
+    ask(request);
+    const Dedupe dedupe = late.waiting.back()->dedupe.value();
+    late.fail_all();
+    return dedupe;
+  };
+  const Dimension ab[] = {{"a", "1"}, {"b", "2"}};
+  const Dimension ba[] = {{"b", "2"}, {"a", "1"}};
+  const Dedupe first = id_of({.tenant = "t", .key = "u", .dimensions = ab, .request_id = "r1"});
+  const Dedupe same = id_of({.tenant = "t", .key = "u", .dimensions = ba, .request_id = "r1"});
+  EXPECT_EQ(first.id, same.id);
+  EXPECT_EQ(first.fingerprint, same.fingerprint);
+  EXPECT_EQ(first.ttl_us, 600 * kSecondUs);
+  EXPECT_NE(first.id, id_of({.tenant = "other", .key = "u", .request_id = "r1"}).id);
+  EXPECT_NE(first.id, id_of({.tenant = "t", .key = "u", .request_id = "r2"}).id);
+  const Dedupe costlier = id_of({.tenant = "t", .key = "u", .dimensions = ab, .cost = 2, .request_id = "r1"});
+  EXPECT_EQ(first.id, costlier.id);
+  EXPECT_NE(first.fingerprint, costlier.fingerprint);
+}
+
+TEST_F(LimiterFixture, ARequestThatComesTwiceCountsOnce) {
+  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
+  const CheckRequest request{.key = "u", .cost = 3, .request_id = "r1"};
+  EXPECT_EQ(check(request).remaining(), 7);
+  check({.key = "u"});
+  const Decision again = check(request);
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(again.remaining(), 7) << "the first answer";
+  EXPECT_EQ(check({.key = "u", .cost = 0}).remaining(), 6);
+  EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kUnitsConsumed], 4u);
+  const auto other = limiter.check({.key = "u", .cost = 4, .request_id = "r1"});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(other.error().field, "request_id");
+}
+
+TEST_F(LimiterFixture, AReplayUnderNewLimitsTellsTheFirstVerdict) {
+  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
+  check({.tenant = "t", .key = "u", .request_id = "r1"});
+  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}}),
+                             make_limit({.name = "cap", .per = {"tenant"}, .rate = {1, kSecondUs}})})});
+  const Decision again = check({.tenant = "t", .key = "u", .request_id = "r1"});
+  EXPECT_TRUE(again.allowed && again.replayed);
+  EXPECT_EQ(again.limit(), -1) << "its numbers are not known any more";
+}
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/decision.h"
+#include "engine/explain.h"
+#include "engine/planner.h"
+#include "store/async_store.h"
+
+namespace sluice {
+
+class PendingCheck;
+
+// Hears of a check that has all its answers.
+class PendingCheckEvents {
+ public:
+  virtual void on_answered(PendingCheck& pending) = 0;
+
+ protected:
+  ~PendingCheckEvents() = default;
+};
+
+// A check on its way to a store that answers later: a copy of the plan, two calls (enforced, shadow) and
+// whoever waits. Belongs to one thread; reused, so that it allocates nothing once warm.
+class PendingCheck {
+ public:
+  // One of the two calls.
+  class Half final : public StoreCall {
+   public:
+    explicit Half(PendingCheck& owner) : owner_(owner) {}
+    void fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline);
+    void on_done() override { owner_.on_half_done(); }
+    // What the store said. REQUIRES: it has answered, or nothing was asked.
+    Answered answered();
+
+   private:
+    PendingCheck& owner_;
+    std::vector<Charge> charges_;
+    std::vector<ChargeResult> results_;
+    std::vector<LimitStatus> limits_;
+  };
+
+  explicit PendingCheck(PendingCheckEvents& events) : events_(events) {}
+  PendingCheck(const PendingCheck&) = delete;
+  PendingCheck& operator=(const PendingCheck&) = delete;
+
+  // Asks both halves at the same time. False: all answers are there already.
+  bool start(AsyncStore& store);
+
+  Half enforced{*this};
+  Half shadow{*this};
+  std::shared_ptr<const Snapshot> snapshot;  // keeps alive what the limits point to
+  const CompiledPolicy* first_policy = nullptr;
+  bool is_look = false;
+  std::function<void(const Result<Decision>&)> later;
+
+ private:
+  void on_half_done() {
+    if (--missing_ == 0) events_.on_answered(*this);
+  }
+  PendingCheckEvents& events_;
+  int missing_ = 0;
+};
+
+// Puts a call's results where their limits are. A replay of a request that had other limits then has none
+// now.
+Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits);
+
+}  // namespace sluice

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "engine/check_request.h"
+#include "engine/decision.h"
+#include "policy/repository.h"
+#include "store/store.h"
+#include "telemetry/decision_counters.h"
+
+namespace sluice {
+
+// The limits that a request will charge, and the charges themselves. Arrays, whose elements are filled in
+// where they stand: that is measurably cheaper than a vector, into which they would be copied.
+struct Plan {
+  std::size_t size = 0;
+  std::array<Charge, kLimitsPerCheckMax> charges;
+  std::array<LimitStatus, kLimitsPerCheckMax> limits;  // parallel to charges
+};
+
+// Finds out what a request will charge: match policies → take their limits → make keys. Not thread-safe: one
+// per thread. Allocates nothing once warm.
+class Planner {
+ public:
+  // The parts outlive it. `clock` is for `valid_from` only.
+  Planner(const PolicyBoard& policies, const KeyHasher& hasher, const Clock& clock, DecisionTotals& totals);
+
+  // Fills the plans. `count_skipped`: counts limits that are skipped for lack of a dimension. Errors as
+  // Limiter::check().
+  Result<void> plan(const CheckRequest& request, bool count_skipped);
+
+  Plan& enforced() { return plans_[0]; }
+  Plan& shadow() { return plans_[1]; }
+  // The most specific policy of the latest plan, or null.
+  const CompiledPolicy* first_policy() const {
+    return matches_.policies.empty() ? nullptr : matches_.policies.front();
+  }
+  // Where the policies of the latest plan live.
+  const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
+
+  // The policy of that id in the present snapshot, for counting; null if it is gone.
+  const CompiledPolicy* current(const CompiledPolicy& policy, const Snapshot& its_snapshot) const {
+    return &its_snapshot == snapshot_.get() ? &policy : snapshot_->find(policy.source.id);
+  }
+  DecisionCounters& counters() { return counters_; }
+
+  // From hold() to release() the policies stay those they are.
+  void hold() {
+    refresh_snapshot();
+    held_ = true;
+  }
+  void release() { held_ = false; }
+
+ private:
+  void match_route(const Dimensions& dimensions);
+  Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
+  Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                           const CompiledPolicy& policy, bool count_skipped);
+  void refresh_snapshot() {
+    if (policies_.generation() != generation_ && !held_) [[unlikely]]
+      load_snapshot();
+  }
+  void load_snapshot();
+
+  const PolicyBoard& policies_;
+  const KeyHasher& hasher_;
+  const Clock& clock_;
+  DecisionCounters counters_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::uint64_t generation_ = 0;
+  bool held_ = false;
+
+  Matches matches_;
+  // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
+  // while `tenant` and `resource` stay the same, so does matches_.
+  struct Memo {
+    bool valid = false;
+    std::string tenant;
+    std::string resource;
+  };
+  Memo memo_;
+  Plan plans_[2];  // enforced, shadow
+};
+
+}  // namespace sluice
