@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -38,8 +39,11 @@ class StoreCall {
 
   Verdict verdict = Verdict::kNoAnswer;
   std::int64_t now_us = 0;  // the store's time of the decision
-  bool replayed = false;    // results and verdict are those of the first request with this dedupe id
-  bool conflict = false;    // the dedupe id belongs to another request; nothing was charged
+  bool replayed = false;    // verdict, time and results are those of the first request with this dedupe id
+  bool conflict = false;    // the dedupe id belongs to another request: denied, and nothing was charged
+  // How many of the results are filled in: all or none. None without an answer, for a conflict, and for a
+  // replay of a request that had another number of charges (the limits have changed since).
+  std::size_t results_known = 0;
 
   // The answer is there. Called on the thread that started the call, at most once, and not if start() said
   // "done".

@@ -212,11 +212,13 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
   if (verdict == kConflict || verdict == kReplayed) {
     StoreCall* call = calls_[check.first_call];
     if (call == nullptr) return;
-    if (verdict == kConflict || record.empty() || !ExplainRecord(record).read(*call)) {
+    call->replayed = verdict == kReplayed && !record.empty();
+    call->conflict = !call->replayed;
+    if (call->replayed) {
+      ExplainRecord(record).read(*call);
+    } else {
       call->verdict = Verdict::kDenied;
-      call->conflict = true;
     }
-    call->replayed = verdict == kReplayed;
     return;
   }
   std::int64_t admitted = verdict;
@@ -246,6 +248,7 @@ void Batch::replay(const Check& check, std::uint32_t call, bool admitted, std::i
   if (asked == nullptr) return;
   asked->verdict = admitted ? Verdict::kAllowed : Verdict::kDenied;
   asked->now_us = now_us;
+  asked->results_known = asked->results.size();
 }
 
 }  // namespace sluice

@@ -25,14 +25,14 @@ class ExplainRecord {
   // REQUIRES: is_one(bytes)
   explicit ExplainRecord(std::string_view bytes) : bytes_(bytes) {}
 
-  // Fills the call in. False when the record is about another number of charges.
-  bool read(StoreCall& call) const {
-    if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size()) return false;
+  // Fills the call in; without results when the record is about another number of charges.
+  void read(StoreCall& call) const {
     call.now_us = number_at(bytes_, 8, 7);
     call.verdict = bytes_[15] == 1 ? Verdict::kAllowed : Verdict::kDenied;
+    if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size()) return;
     for (std::size_t i = 0; i < call.results.size(); ++i)
       call.results[i] = entry(kHeaderBytes + i * kEntryBytes);
-    return true;
+    call.results_known = call.results.size();
   }
 
  private:

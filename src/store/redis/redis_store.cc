@@ -46,6 +46,7 @@ RedisStore::~RedisStore() = default;
 bool RedisStore::start(StoreCall& call) {
   call.verdict = Verdict::kNoAnswer;
   call.replayed = call.conflict = false;
+  call.results_known = 0;
   if (!breaker_.closed()) {
     ++counters_.turned_away;
     return true;

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/clock.h"
+#include "store/async_store.h"
+#include "store/request_log.h"
+
+namespace sluice {
+
+// A Store of this process as an AsyncStore that answers at once, request ids included. Thread-safe, unlike
+// other AsyncStores: one serves all loops.
+//
+//   MemoryStore counters(clock, params);
+//   LocalStore store(counters, clock);
+//   store.start(call);  // call.verdict is there
+//
+// Deadlines mean nothing here: there is nothing to wait for. A call without a request id costs what
+// Store::apply() costs.
+class LocalStore final : public AsyncStore {
+ public:
+  // REQUIRES: the clock is the store's own; both outlive this.
+  LocalStore(Store& store, const Clock& clock, const RequestLog::Options& request_log = {})
+      : store_(store), requests_(store, clock, request_log) {}
+
+  // REQUIRES: call.refund_of_us == 0. All limits are decided in one step here, so nobody has to give back.
+  bool start(StoreCall& call) override;
+  bool answers_at_once() const override { return true; }
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override { return INT64_MAX; }
+  Health health() const override { return {.connected = true, .problems = {}}; }
+
+  RequestLog::Stats request_log_stats() const { return requests_.stats(); }
+
+ private:
+  Store& store_;
+  RequestLog requests_;
+};
+
+}  // namespace sluice
