@@ -1,0 +1,201 @@
+#include "store/local_store.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "store/dedupe_conformance.h"
+#include "store/memory_store.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kStartUs = 1'800'000'000'000'000, kSecond = 1'000'000;
+
+class LocalUnderTest final : public DedupeUnderTest {
+ public:
+  AsyncStore& store() override { return store_; }
+  ParamsTable& params() override { return params_; }
+  void wait(std::int64_t us) override { clock_.advance(us); }
+  bool run_until(const std::function<bool()>& done) override { return done(); }
+
+ private:
+  ManualClock clock_{kStartUs};
+  ParamsTable params_;
+  MemoryStore counters_{clock_, params_, {.bytes_max = 4 << 20}};
+  LocalStore store_{counters_, clock_};
+};
+
+INSTANTIATE_TEST_SUITE_P(Local, DedupeConformance,
+                         testing::Values(DedupeFactory{"local",
+                                                       [] { return std::make_unique<LocalUnderTest>(); }}));
+
+// A Store that can be told to have no answer.
+class MoodyStore final : public Store {
+ public:
+  explicit MoodyStore(Store& store) : store_(store) {}
+  Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                std::int64_t& now_us) override {
+    ++asked;
+    return answers ? store_.apply(charges, results, now_us) : Verdict::kNoAnswer;
+  }
+  int reset(std::span<const KeyHash> keys) override { return answers ? store_.reset(keys) : -1; }
+  void tend() override { ++tended; }
+  Stats stats() const override { return store_.stats(); }
+
+  bool answers = true;
+  int asked = 0, tended = 0;
+
+ private:
+  Store& store_;
+};
+
+class LocalStoreTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kSmall = RequestLog::Options::kBytesMin;  // one shard: all ids in one order
+
+  // Whether the id had been there before.
+  bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecond, std::size_t limits = 1) {
+    std::vector<Charge> charges;
+    for (std::size_t i = 0; i < limits; ++i) charges.push_back({{1, i}, many_, 1});
+    TestCall call(charges);
+    call.dedupe = Dedupe{{7, id}, 1, ttl_us};
+    EXPECT_TRUE(store_.start(call));
+    EXPECT_EQ(call.verdict, Verdict::kAllowed);
+    return call.replayed;
+  }
+  RequestLog::Stats stats() const { return store_.request_log_stats(); }
+
+  ManualClock clock_{kStartUs};
+  ParamsTable params_;
+  MemoryStore counters_{clock_, params_, {.bytes_max = 4 << 20}};
+  MoodyStore moody_{counters_};
+  LocalStore store_{moody_, clock_, {.bytes_max = kSmall}};
+  const ParamsId many_ = params_.intern(
+      make_limit_params(Algorithm::kGcra, {1'000'000, 86'400 * kSecond}, std::nullopt).value());
+};
+
+TEST_F(LocalStoreTest, AnswersAtOnce) {
+  EXPECT_TRUE(store_.answers_at_once());
+  EXPECT_EQ(store_.next_due_us(), INT64_MAX);
+  EXPECT_TRUE(store_.health().connected);
+  TestCall call({{{1, 1}, many_, 3}});
+  EXPECT_TRUE(store_.start(call));
+  EXPECT_TRUE(call.allowed());
+  EXPECT_EQ(call.now_us, kStartUs);
+  EXPECT_EQ(call.results_known, 1u);
+  EXPECT_EQ(call.remaining(), 999'997);
+  EXPECT_EQ(call.times_done, 0) << "start() has said so";
+}
+
+TEST_F(LocalStoreTest, WithoutAnIdNothingIsRemembered) {
+  TestCall call({{{1, 1}, many_, 3}});
+  for (int i = 0; i < 3; ++i) store_.start(call);
+  EXPECT_EQ(stats().entries, 0u);
+  EXPECT_EQ(stats().bytes, 0u);
+}
+
+TEST_F(LocalStoreTest, NoAnswerIsNotRemembered) {
+  TestCall call({{{1, 1}, many_, 3}});
+  for (const bool with_id : {false, true}) {
+    if (with_id) call.dedupe = Dedupe{{7, 7}, 1, 600 * kSecond};
+    moody_.answers = false;
+    EXPECT_TRUE(store_.start(call));
+    EXPECT_EQ(call.verdict, Verdict::kNoAnswer);
+    EXPECT_EQ(call.results_known, 0u);
+    moody_.answers = true;
+    EXPECT_TRUE(store_.start(call));
+    EXPECT_TRUE(call.allowed());
+    EXPECT_FALSE(call.replayed);
+  }
+  EXPECT_EQ(stats().entries, 1u);
+}
+
+TEST_F(LocalStoreTest, ResetCountsWhatExistedHoweverMany) {
+  std::vector<CounterName> names;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    names.push_back({{1, i}});
+    if (i % 2 == 1) continue;
+    TestCall call({{{1, i}, many_, 1}});
+    store_.start(call);
+  }
+  std::optional<int> existed;
+  store_.reset(names, [&](int count) { existed = count; });
+  EXPECT_EQ(existed, 50);
+  store_.reset(names, [&](int count) { existed = count; });
+  EXPECT_EQ(existed, 0);
+  moody_.answers = false;
+  store_.reset(names, [&](int count) { existed = count; });
+  EXPECT_EQ(existed, -1);
+}
+
+TEST_F(LocalStoreTest, TheOldestIdGoesFirstWhenMemoryIsFull) {
+  std::uint64_t ids = 0;
+  while (stats().evicted == 0) {
+    ASSERT_FALSE(comes_again(++ids));
+    ASSERT_LE(stats().bytes, stats().bytes_max);
+  }
+  EXPECT_GT(ids, 400u) << "some hundred bytes each";
+  EXPECT_EQ(stats().entries, ids - 1);
+  for (std::uint64_t id = 2; id <= ids; ++id) ASSERT_TRUE(comes_again(id)) << id;
+  EXPECT_FALSE(comes_again(1));
+  EXPECT_EQ(stats().evicted, 2u);
+  EXPECT_FALSE(comes_again(2)) << "the oldest then";
+  EXPECT_TRUE(comes_again(4));
+}
+
+TEST_F(LocalStoreTest, LongAnswersTakeTheRoomOfSeveralShortOnes) {
+  for (std::uint64_t id = 0; id < 1'000; ++id) comes_again(id);
+  const std::uint64_t short_ones = stats().entries;
+  for (std::uint64_t id = 0; id < 1'000; ++id) {
+    comes_again(2'000 + id, 600 * kSecond, kLimitsPerCheckMax);
+    ASSERT_LE(stats().bytes, stats().bytes_max);
+  }
+  EXPECT_GT(stats().entries, 50u);
+  EXPECT_LT(stats().entries, short_ones / 4);
+  EXPECT_EQ(stats().entries + stats().evicted, 2'000u);
+}
+
+TEST_F(LocalStoreTest, IdsThatExpireMakeRoomAndAreNotMissed) {
+  for (std::uint64_t id = 0; id < 100'000; ++id) {
+    comes_again(id, kSecond);
+    clock_.advance(10'000);  // a hundred live at a time
+  }
+  EXPECT_EQ(stats().evicted, 0u);
+  EXPECT_LT(stats().entries, 200u);
+}
+
+// Here, one that is kept for days is the oldest.
+TEST_F(LocalStoreTest, LongLivedIdsDoNotHoldUpShortLivedOnes) {
+  for (std::uint64_t id = 0; id < 100; ++id) comes_again(1'000'000 + id, 86'400 * kSecond);
+  for (std::uint64_t id = 0; id < 100'000; ++id) {
+    comes_again(id, kSecond);
+    clock_.advance(10'000);
+  }
+  EXPECT_EQ(stats().evicted, 0u);
+  EXPECT_LT(stats().entries, 400u);
+  for (std::uint64_t id = 0; id < 100; ++id) EXPECT_TRUE(comes_again(1'000'000 + id)) << id;
+}
+
+TEST_F(LocalStoreTest, TicksForgetWhatHasExpired) {
+  for (std::uint64_t id = 0; id < 400; ++id) comes_again(id, kSecond);
+  store_.tick(clock_.now_us());
+  EXPECT_EQ(stats().entries, 400u);
+  clock_.advance(kSecond);
+  const std::uint64_t bytes_before = stats().bytes;
+  for (int i = 0; i < 3; ++i) store_.tick(clock_.now_us());
+  EXPECT_EQ(stats().entries, 0u);
+  EXPECT_LT(stats().bytes, bytes_before / 4);
+  EXPECT_EQ(stats().evicted, 0u);
+  EXPECT_EQ(moody_.tended, 4);
+}
+
+TEST_F(LocalStoreTest, AReplayAsksNobody) {
+  comes_again(1);
+  moody_.asked = 0;
+  EXPECT_TRUE(comes_again(1));
+  EXPECT_EQ(moody_.asked, 0);
+}
+
+}  // namespace
+}  // namespace sluice
