@@ -69,6 +69,14 @@ inline constexpr std::size_t kDiscardedBodyBytesMax = 4u << 20;  // read of a bo
 inline constexpr std::size_t kIdleStreamsMax = 256;  // HTTP/2 streams kept to be used again
 inline constexpr std::size_t kDeferredAnswersMax = 65'536;
 
+// Where a store is.
+inline constexpr std::size_t kStoreUrlBytesMax = 8192;
+inline constexpr std::size_t kRedisHostsMax = 64;      // Sentinels, or nodes of a Cluster, in one URL
+inline constexpr std::size_t kHostBytesMax = 253;      // what DNS allows
+inline constexpr std::size_t kUnixPathBytesMax = 107;  // what the kernel allows
+inline constexpr int kRedisDatabaseMax = 65'535;
+inline constexpr int kRedisConnectionsMax = 10'000;
+
 // A reply of Redis. A batch on many sliding logs is the longest there is.
 inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;
 inline constexpr std::size_t kRespValuesMax = 1u << 17;

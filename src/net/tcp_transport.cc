@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64u << 10;
 
-// REQUIRES: the path is short enough for a socket, as parse_redis_url() makes sure.
+// REQUIRES: the path is short enough for a socket, as parse_store_url() makes sure.
 SocketAddress unix_address(const std::string& path) {
   sockaddr_un socket{};
   socket.sun_family = AF_UNIX;
@@ -124,6 +124,10 @@ class TcpChannel final : public redis::Channel, private EventLoop::Watcher {
 
 std::unique_ptr<redis::Channel> TcpTransport::connect(const redis::Address& address,
                                                       redis::ChannelEvents& events, std::string& why) {
+  if (address.tls) {
+    why = "this version does not speak TLS";
+    return nullptr;
+  }
   SocketAddress to;
   if (!address.unix_path.empty()) {
     to = unix_address(address.unix_path);

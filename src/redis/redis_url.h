@@ -1,12 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
-
-#include "base/error.h"
 
 namespace sluice::redis {
+
+// How to trust a server, and who we are to it, over TLS. Plain data; the files are PEM and are read when a
+// connection is made.
+struct TlsSettings {
+  std::string ca_file;           // empty: whom the system trusts
+  std::string certificate_file;  // our own, then those it was signed by; empty: none is shown
+  std::string key_file;          // of our certificate
+  std::string server_name;       // what the certificate must be for; empty: the host that we connect to
+
+  auto operator<=>(const TlsSettings&) const = default;
+};
 
 // Where a Redis is and who we are there. Plain data.
 struct Address {
@@ -16,17 +25,15 @@ struct Address {
   std::string user;       // empty: the default user
   std::string password;   // empty: none
   int database = 0;
+  std::optional<TlsSettings> tls;  // none: in the clear
 
-  // For logs and messages: never with the password.
+  // "cache:6379", "[::1]:6379" or "/run/redis.sock".
+  std::string place() const;
+
+  // As a URL, for logs and messages: never with the password.
   std::string to_string() const;
-};
 
-// Reads the URLs that Redis's own tools understand:
-//
-//   redis://10.0.0.7                        redis://user:p%40ss@redis.internal:6380/2
-//   redis://:secret@[::1]:6379              unix:///run/redis/redis.sock unix://:secret@/run/redis.sock?db=2
-//
-// The error is a sentence for whoever wrote the URL and does not repeat its password.
-Result<Address> parse_redis_url(std::string_view url);
+  bool operator==(const Address&) const = default;
+};
 
 }  // namespace sluice::redis

@@ -53,7 +53,7 @@ struct RedisStoreCounters {
 // An AsyncStore on one Redis or Valkey server. Belongs to one event loop's thread.
 //
 //   TcpTransport transport(loop);
-//   RedisStore store(transport, clock, params, {.connection = {.address = *parse_redis_url(url), .script =
+//   RedisStore store(transport, clock, params, {.connection = {.address = target.addresses[0], .script =
 //   …}}, random); store.tick(clock.now_us());  // and again every few milliseconds
 //
 // Batches by nature: while a batch is in flight, calls queue; when its reply is there, the queue goes as the

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+#include "redis/store_url.h"
+
+namespace sluice::redis {
+
+// What the REDIS_… variables ask for.
+struct RedisEnvironment {
+  StoreTarget target;                  // always a Cluster, also with one node
+  std::optional<int> connections_max;  // REDIS_MAX_CONN: of this process to one node
+};
+
+// The value of an environment variable, null when it is not set; std::getenv will do.
+using EnvironmentLookup = std::function<const char*(const char* name)>;
+
+// Reads the five variables that stand for a `--store`:
+//
+//   REDIS_CLUSTER_URL        nodes with commas between them, each redis://host:port, rediss://host:port or
+//                            host:port; options as in parse_store_url() may follow the last one
+//   REDIS_USE_TLS            true, false, 1 or 0; must agree with the URLs that say it themselves
+//   REDIS_CLUSTER_USERNAME   these two instead of user and password in the URLs
+//   REDIS_CLUSTER_PASSWORD
+//   REDIS_MAX_CONN           1 to 10000
+//
+// An empty variable counts as not set. Nothing when none is set. The error's field is the variable.
+Result<std::optional<RedisEnvironment>> read_redis_environment(const EnvironmentLookup& lookup);
+
+}  // namespace sluice::redis
