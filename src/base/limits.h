@@ -85,6 +85,7 @@ inline constexpr std::size_t kRespDepthMax = 8;
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;
 inline constexpr std::size_t kRedisBatchEntriesMax = 1024;
+inline constexpr std::size_t kKeyPrefixBytesMax = 64;
 inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one
 
 }  // namespace sluice

@@ -14,6 +14,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
 
 // The value, or a CommandError that names the flag it came from.
 template <class T>
@@ -22,16 +23,38 @@ T value_of(Result<T> result, std::string_view flag) {
   return std::move(*result);
 }
 
-int thread_count(int wanted) {
-  if (wanted > 0) return wanted;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+// Each thread has a connection of its own to every server.
+int thread_count(int wanted, std::optional<int> connections_max) {
+  if (wanted == 0) {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return std::min(cores, connections_max.value_or(cores));
+  }
+  if (connections_max && wanted > *connections_max)
+    throw CommandError(fmt::format(
+        "REDIS_MAX_CONN allows {} connections, but each of the {} threads needs one; lower --threads",
+        *connections_max, wanted));
+  return wanted;
+}
+
+// Nodes that share a store must come to the same keys.
+KeyHasher hasher_for(const ServeOptions& options, bool shared_store) {
+  if (!options.key_secret.empty()) return KeyHasher::from_text(options.key_secret);
+  return shared_store ? KeyHasher::from_text("sluice") : KeyHasher::with_random_secret();
+}
+
+std::uint64_t memory_bytes(const ServeOptions& options, bool shared_store) {
+  const std::uint64_t bytes = options.memory_mib * kMiB;
+  return shared_store ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
 }
 
 }  // namespace
 
 Node::Node(const ServeOptions& options)
-    : store_(clock_, params_, {.bytes_max = options.memory_mib * kMiB}),
+    : settings_(read_store_settings(options)),
+      memory_(clock_, params_, {.bytes_max = memory_bytes(options, settings_.current().redis.has_value())}),
+      in_memory_(memory_, clock_),
       policies_(open_policies(options)),
+      hasher_(hasher_for(options, settings_.current().redis.has_value())),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
 
@@ -44,6 +67,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
     return nullptr;
   }
   FileRepository::Options repository;
+  repository.nodes = options.nodes;
   repository.log = [](bool is_problem, const std::string& sentence) {
     log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
   };
@@ -59,14 +83,27 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.audit = [](std::string_view sentence) { log(LogLevel::kInfo, sentence); };
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] {
-    return metrics_page(totals_.sum(), store_.stats(), policies_ ? policies_->status() : RepositoryStatus{});
+    return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
+                        policies_ ? policies_->status() : RepositoryStatus{});
   };
   return doors;
 }
 
 doors::Readiness Node::readiness() const {
   const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
-  return {.ready = policies.loaded && !draining_, .draining = draining_, .problems = policies.problems};
+  const StoreReport store = store_report();
+  doors::Readiness readiness;
+  readiness.draining = draining_;
+  readiness.ready = policies.loaded && store.reached && !draining_;
+  readiness.problems = policies.problems;
+  readiness.problems.insert(readiness.problems.end(), store.problems.begin(), store.problems.end());
+  return readiness;
+}
+
+StoreReport Node::store_report() const {
+  StoreReport all;
+  for (const NodeThread* thread : threads_) all.add(thread->report());
+  return all;
 }
 
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
@@ -75,24 +112,31 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   net::ServerOptions server;
   server.host = address.host;
   server.port = address.port;
-  server.threads = thread_count(options.threads);
+  server.threads = thread_count(options.threads, settings_.current().connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
-  server.on_tick = [this](int thread) { tick(thread); };
   std::random_device seed;
-  auto started = net::Server::start(server, clock_, [&](int) {
-    auto& worker = workers_.emplace_back(new Worker{Limiter({store_, board_, hasher_, clock_, totals_})});
-    auto app = std::make_unique<doors::App>(worker->limiter, door_options_, seed());
-    worker->app = app.get();
-    return app;
+  const NodeThread::Shared shared{clock_,  params_, memory_,       in_memory_, board_,
+                                  hasher_, totals_, door_options_, settings_};
+  auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
+    auto thread = std::make_unique<NodeThread>(shared, loop, seed());
+    threads_.push_back(thread.get());
+    return thread;
   });
   if (!started) throw CommandError(started.error().message);
   return std::move(*started);
 }
 
-void Node::tick(int thread) {
-  store_.tend();
-  workers_[static_cast<std::size_t>(thread)]->app->publish_health();
+bool Node::take_settings(const ServeOptions& options) {
+  StoreSettings fresh = read_store_settings(options);
+  const StoreSettings current = settings_.current();
+  if (fresh == current) return true;
+  // Between memory and Redis the keys differ, and so does what the threads are made of.
+  if (!fresh.redis || !current.redis || fresh.connections_max != current.connections_max) return false;
+  log(LogLevel::kInfo, fmt::format("the store is {} from now on; calls under way finish at {}",
+                                   fresh.redis->to_string(), current.redis->to_string()));
+  settings_.publish(std::move(fresh));
+  return true;
 }
 
 std::string Node::address() const {

@@ -7,11 +7,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cli/node_thread.h"
 #include "cli/serve_options.h"
-#include "doors/app.h"
-#include "engine/limiter.h"
+#include "doors/door_context.h"
 #include "net/server.h"
 #include "policy/file_repository.h"
+#include "store/local_store.h"
 #include "store/memory_store.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
@@ -30,6 +31,9 @@ class Node {
   void reload_policies() {
     if (policies_) policies_->reload();
   }
+  // Takes over what can change while it runs: where the store is. True: all that differs has been taken over.
+  // Throws CommandError if the new settings are wrong; then the old ones stay.
+  bool take_settings(const ServeOptions& options);
 
   // Says "not ready" to load balancers and goes on serving.
   void announce_drain() { draining_ = true; }
@@ -38,28 +42,24 @@ class Node {
   bool is_idle() const { return server_->connection_count() == 0; }
 
  private:
-  // What one loop thread owns.
-  struct Worker {
-    Limiter limiter;
-    doors::App* app = nullptr;  // owned by the server
-  };
-
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
+  StoreReport store_report() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
-  void tick(int thread);
 
   SystemClock clock_;
   ParamsTable params_;
-  MemoryStore store_;
+  SettingsBoard settings_;
+  MemoryStore memory_;
+  LocalStore in_memory_;
   PolicyBoard board_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files
-  KeyHasher hasher_ = KeyHasher::with_random_secret();
+  KeyHasher hasher_;
   DecisionTotals totals_;
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<NodeThread*> threads_;  // owned by the server
   std::string host_;
   std::unique_ptr<net::Server> server_;
 };

@@ -16,15 +16,23 @@
 namespace sluice::cli {
 namespace {
 
-// SIGHUP: the policies are read again, and the settings; of these only the log level can change while we run.
+// SIGHUP: the policies are read again, and the settings; of these the log level and the place of the store
+// can change while we run.
 void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions& running) {
   node.reload_policies();
   try {
     const ServeOptions fresh = read_serve_options(arguments);
     set_log_level(fresh.log_level);
     running.log_level = fresh.log_level;
+    if (node.take_settings(fresh)) {
+      running.store = fresh.store;
+      running.key_prefix = fresh.key_prefix;
+    }
     if (fresh != running)
-      log(LogLevel::kWarning, "some changed settings need a restart; only --log-level is taken over at once");
+      log(LogLevel::kWarning,
+          "some changed settings need a restart; only --log-level, and a --store that is Redis before and "
+          "after, "
+          "are taken over at once");
   } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }

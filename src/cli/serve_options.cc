@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 
+#include "base/limits.h"
 #include "cli/command.h"
+#include "redis/store_url.h"
 
 namespace sluice::cli {
 namespace {
@@ -15,6 +17,22 @@ std::string environment_name(std::string flag) {
   for (char& c : flag) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return "SLUICE_" + flag;
 }
+
+// Braces would move every key of a cluster to one slot.
+const CLI::Validator valid_prefix(
+    [](std::string& prefix) -> std::string {
+      if (prefix.size() <= kKeyPrefixBytesMax && prefix.find_first_of("{}") == std::string::npos) return {};
+      return fmt::format("a prefix has at most {} bytes and no braces", kKeyPrefixBytesMax);
+    },
+    "TEXT");
+
+const CLI::Validator valid_store(
+    [](std::string& url) -> std::string {
+      if (url.empty() || url == "memory") return {};
+      const auto target = redis::parse_store_url(url);
+      return target ? "" : target.error().message;
+    },
+    "URL");
 
 void apply_entry(CLI::App& command, const std::string& file, const YAML::Node& key, const YAML::Node& value) {
   const std::string where = fmt::format("{}:{}", file, key.Mark().line + 1);
@@ -61,7 +79,15 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
   command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
       ->envname("RATE_LIMIT_CONFIG");
-  add("store", o.store, "where counters live")->check(CLI::IsMember({"memory"}));
+  add("store", o.store,
+      "where counters live: memory, redis://…, rediss://…, redis+sentinel://h:p,h:p/master,\n"
+      "redis+cluster://h:p,h:p or unix:///path; reread on SIGHUP")
+      ->default_str("memory")
+      ->check(valid_store);
+  add("key-prefix", o.key_prefix, "of every key in Redis")->check(valid_prefix);
+  add("key-secret", o.key_secret, "goes into the names of keys; nodes that share a store need the same");
+  add("nodes", o.nodes, "how many nodes share the load, for `on_failure: local`")
+      ->check(CLI::Range(1, kNodesMax));
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,

@@ -16,7 +16,10 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:8080";
   std::string policies;     // file or directory
   std::string mr_policies;  // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
-  std::string store = "memory";
+  std::string store;        // empty: as the REDIS_ variables say, else memory
+  std::string key_prefix = "rl:";
+  std::string key_secret;
+  int nodes = 1;
   std::uint64_t memory_mib = 1024;
   int threads = 0;  // 0: one per core
   std::string headers = "ietf,x-epoch";

@@ -28,6 +28,8 @@ struct StoreTarget {
 
   // As a URL, for logs and messages: never with a password.
   std::string to_string() const;
+
+  bool operator==(const StoreTarget&) const = default;
 };
 
 // Reads what `--store` takes, except "memory":

@@ -69,6 +69,10 @@ class AsyncStore {
   // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
   virtual void reset(std::span<const CounterName> counters, std::function<void(int)> done) = 0;
 
+  // Between the two, calls may be gathered instead of sent one by one: whoever has many at hand says so.
+  virtual void begin_burst() {}
+  virtual void end_burst() {}
+
   // Time passes: deadlines, reconnects. Called by the loop about every ten milliseconds, and when
   // next_due_us() has come, with the process's clock.
   virtual void tick(std::int64_t now_us) = 0;

@@ -58,7 +58,7 @@ void write_value(PrometheusText& text, std::string_view name, std::string_view t
   text.sample({}, value);
 }
 
-void write_store(PrometheusText& text, const Store::Stats& store) {
+void write_memory(PrometheusText& text, const Store::Stats& store) {
   write_value(text, "rate_limiter_store_keys", "gauge", "Counters in memory.", store.keys);
   write_value(text, "rate_limiter_store_bytes", "gauge", "Memory that counters take.", store.bytes);
   write_value(text, "rate_limiter_store_bytes_max", "gauge", "Memory that counters may take.",
@@ -72,15 +72,60 @@ void write_store(PrometheusText& text, const Store::Stats& store) {
   text.sample({{"kind", "over_limit"}}, store.evicted_over_limit);
 }
 
+void write_requests(PrometheusText& text, const RequestLog::Stats& requests) {
+  write_value(text, "rate_limiter_request_ids", "gauge", "Request ids remembered in memory.",
+              requests.entries);
+  write_value(text, "rate_limiter_request_ids_bytes", "gauge", "Memory that they take.", requests.bytes);
+  write_value(text, "rate_limiter_request_ids_evicted_total", "counter",
+              "Request ids forgotten before their time, for lack of memory.", requests.evicted);
+}
+
+void write_redis(PrometheusText& text, const StoreReport& store, const RedisStoreCounters& redis) {
+  struct Value {
+    std::string_view name;
+    std::string_view help;
+    std::uint64_t value;
+  };
+  write_value(text, "rate_limiter_redis_connected_loops", "gauge", "Loops whose store answers.",
+              static_cast<std::uint64_t>(store.connected));
+  write_value(text, "rate_limiter_redis_loops", "gauge", "Loops that have connections to the store.",
+              static_cast<std::uint64_t>(store.loops));
+  for (const Value& value :
+       {Value{"rate_limiter_redis_batches_total", "Calls of the script.", redis.batches},
+        {"rate_limiter_redis_checks_total", "Checks in those calls.", redis.checks},
+        {"rate_limiter_redis_keys_total", "Keys in those calls.", redis.keys},
+        {"rate_limiter_redis_sent_again_total",
+         "Checks repeated after a lost connection: those with a request id.", redis.sent_again},
+        {"rate_limiter_redis_scripts_reloaded_total", "Calls that had to bring the script along.",
+         redis.scripts_reloaded},
+        {"rate_limiter_redis_connections_made_total", "Connections made.", redis.connections_made},
+        {"rate_limiter_redis_connections_lost_total", "Connections lost, and attempts that failed.",
+         redis.connections_lost},
+        {"rate_limiter_redis_contradictions_total",
+         "Answers of the script that this process would have decided otherwise. Report them.",
+         redis.contradictions}})
+    write_value(text, value.name, "counter", value.help, value.value);
+  text.family("rate_limiter_redis_failures_total", "counter", "What went wrong, in checks or error replies.");
+  text.sample({{"error_type", "timeout"}}, redis.timeouts);
+  text.sample({{"error_type", "connection_lost"}}, redis.lost);
+  text.sample({{"error_type", "breaker_open"}}, redis.turned_away);
+  text.sample({{"error_type", "queue_full"}}, redis.queue_full);
+  for (std::size_t kind = 0; kind < redis.errors.size(); ++kind)
+    text.sample({{"error_type", label_of(static_cast<redis::ServerError>(kind))}}, redis.errors[kind]);
+}
+
 }  // namespace
 
-std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stats& store,
+std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stats& memory,
+                         const RequestLog::Stats& requests, const StoreReport& store,
                          const RepositoryStatus& policies) {
   PrometheusText text;
   write_policies(text, bounded(decisions.by_policy));
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
-  write_store(text, store);
+  write_memory(text, memory);
+  write_requests(text, requests);
+  if (store.redis) write_redis(text, store, *store.redis);
   write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents put in force.",
               policies.reloads);
   write_value(text, "rate_limiter_config_reload_failures_total", "counter",

@@ -17,7 +17,7 @@ TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
   decisions.by_policy["api.read"].fields[DecisionCounters::kDenied] = 3;
   decisions.by_policy["api.read"].dimension_missing["hour"] = 2;
   const std::string page =
-      metrics_page(decisions, {.keys = 9, .evicted_idle = 1}, {.reloads = 5, .failures = 1});
+      metrics_page(decisions, {.keys = 9, .evicted_idle = 1}, {}, {}, {.reloads = 5, .failures = 1});
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_denied_total{policy=\"api.read\"} 3\n"));
   EXPECT_THAT(page,
               HasSubstr("rate_limiter_dimension_missing_total{policy=\"api.read\",limit=\"hour\"} 2\n"));
@@ -32,10 +32,28 @@ TEST(MetricsPage, SumsUpWhatExceedsTheBoundOnLabelValues) {
   DecisionTotals::Sum decisions;
   for (std::size_t i = 0; i < kMetricPoliciesMax + 5; ++i)
     decisions.by_policy["p" + std::to_string(100'000 + i)].fields[DecisionCounters::kAllowed] = 1;
-  const std::string page = metrics_page(decisions, {}, {});
+  const std::string page = metrics_page(decisions, {}, {}, {}, {});
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_allowed_total{policy=\"p100000\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_allowed_total{policy=\"other\"} 5\n"));
   EXPECT_THAT(page, Not(HasSubstr("policy=\"p101004\"")));
+}
+
+TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
+  StoreReport first{
+      .loops = 1, .connected = 1, .reached = true, .problems = {"slow"}, .redis = RedisStoreCounters{}};
+  first.redis->checks = 7;
+  first.redis->errors[static_cast<std::size_t>(redis::ServerError::kReadOnly)] = 2;
+  StoreReport both = first;
+  both.add(
+      {.loops = 1, .connected = 0, .reached = false, .problems = {"slow", "gone"}, .redis = first.redis});
+  EXPECT_FALSE(both.reached) << "one loop has never been connected";
+  EXPECT_THAT(both.problems, testing::ElementsAre("slow", "gone"));
+  const std::string page = metrics_page({}, {}, {.entries = 3}, both, {});
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_checks_total 14\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_failures_total{error_type=\"readonly\"} 4\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_connected_loops 1\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_request_ids 3\n"));
+  EXPECT_THAT(metrics_page({}, {}, {}, {}, {}), Not(HasSubstr("redis")));
 }
 
 }  // namespace

@@ -31,6 +31,18 @@ class RedisStore::Probe final : public StoreCall {
   ChargeResult result_;
 };
 
+RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& other) {
+  for (const auto field :
+       {&RedisStoreCounters::batches, &RedisStoreCounters::checks, &RedisStoreCounters::keys,
+        &RedisStoreCounters::timeouts, &RedisStoreCounters::lost, &RedisStoreCounters::sent_again,
+        &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full, &RedisStoreCounters::late_batches,
+        &RedisStoreCounters::scripts_reloaded, &RedisStoreCounters::connections_made,
+        &RedisStoreCounters::connections_lost, &RedisStoreCounters::contradictions})
+    this->*field += other.*field;
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
+  return *this;
+}
+
 RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
                        RedisStoreOptions options, const Random& random)
     : clock_(clock),
@@ -70,7 +82,7 @@ std::unique_ptr<Batch> RedisStore::spare_batch() {
 }
 
 void RedisStore::send_queue() {
-  if (completing_ > 0 || !connection_.ready()) return;
+  if (held_back_ > 0 || !connection_.ready()) return;
   while (!queue_.empty() && batches_in_flight_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
     while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
@@ -226,9 +238,9 @@ void RedisStore::tick(std::int64_t now_us) {
 // Whoever hears of an answer may ask the next question: it waits until all have heard, so that they share a
 // batch.
 void RedisStore::complete(std::span<StoreCall* const> calls) {
-  ++completing_;
+  ++held_back_;
   for (StoreCall* call : calls) call->on_done();
-  --completing_;
+  --held_back_;
 }
 
 void RedisStore::note_problem(std::string_view what, std::string_view why) {

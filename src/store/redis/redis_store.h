@@ -48,6 +48,8 @@ struct RedisStoreCounters {
   std::uint64_t connections_lost = 0;                            // attempts that failed, too
   std::uint64_t contradictions = 0;                              // see Batch
   std::array<std::uint64_t, redis::kServerErrorKinds> errors{};  // error replies, by ServerError
+
+  RedisStoreCounters& operator+=(const RedisStoreCounters& other);
 };
 
 // An AsyncStore on one Redis or Valkey server. Belongs to one event loop's thread.
@@ -75,6 +77,11 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
 
   bool start(StoreCall& call) override;
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
+  void begin_burst() override { ++held_back_; }
+  void end_burst() override {
+    --held_back_;
+    send_queue();
+  }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return next_deadline_us_; }
   Health health() const override;
@@ -125,7 +132,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   bool connected_ = false;
   std::string command_;            // being written
   std::int64_t next_deadline_us_;  // no call's is earlier
-  int completing_ = 0;             // calls are being answered: send nothing yet
+  int held_back_ = 0;              // more calls are about to come: send nothing yet
   std::string problem_;            // a sentence, while there is one
   RedisStoreCounters counters_;
 };

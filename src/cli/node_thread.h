@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "cli/store_setup.h"
+#include "doors/app.h"
+#include "engine/limiter.h"
+#include "net/event_loop.h"
+#include "net/http_api.h"
+#include "net/tcp_transport.h"
+#include "store/local_store.h"
+#include "store/memory_store.h"
+#include "store/replaceable_store.h"
+#include "telemetry/store_report.h"
+
+namespace sluice::cli {
+
+// The settings of the store in force; they may change while the server runs. Thread-safe.
+class SettingsBoard {
+ public:
+  explicit SettingsBoard(StoreSettings settings) : settings_(std::move(settings)) {}
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  StoreSettings current() const {
+    const std::lock_guard lock(mutex_);
+    return settings_;
+  }
+  void publish(StoreSettings settings) {
+    const std::lock_guard lock(mutex_);
+    settings_ = std::move(settings);
+    generation_.fetch_add(1, std::memory_order_release);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  StoreSettings settings_;  // guarded by mutex_
+  std::atomic<std::uint64_t> generation_ = 0;
+};
+
+// One loop thread of the server: its connections to the store, its engine, its doors. Lives on that thread;
+// only report() may be called from others.
+class NodeThread final : public net::Application {
+ public:
+  // What all threads share; outlives them.
+  struct Shared {
+    const Clock& clock;
+    ParamsTable& params;
+    MemoryStore& memory;    // the counters, or those of `on_failure: local`
+    LocalStore& in_memory;  // the same with request ids
+    const PolicyBoard& policies;
+    const KeyHasher& hasher;
+    DecisionTotals& totals;
+    const doors::DoorOptions& doors;
+    const SettingsBoard& settings;
+  };
+  NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed);
+
+  // How its store was doing a moment ago. Thread-safe.
+  StoreReport report() const;
+
+  void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
+                   const std::function<HttpLater()>& defer) override {
+    app_->handle_http(request, response, defer);
+  }
+  net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
+                               const std::function<GrpcLater()>& defer) override {
+    return app_->handle_unary(context, message, reply, defer);
+  }
+  MethodKind method_kind(std::string_view path) const override { return app_->method_kind(path); }
+  std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
+                                                      net::GrpcStream& stream) override {
+    return app_->open_stream(context, stream);
+  }
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override { return store().next_due_us(); }
+  void begin_burst() override { store().begin_burst(); }
+  void end_burst() override { store().end_burst(); }
+
+ private:
+  LoopStore make_store();
+  AsyncStore& store() const { return redis_ ? static_cast<AsyncStore&>(*redis_) : shared_.in_memory; }
+  void follow_settings(std::int64_t now_us);
+  void publish_report(std::int64_t now_us);
+
+  const Shared shared_;
+  net::TcpTransport transport_;
+  std::mt19937_64 random_;
+  std::uint64_t settings_generation_;
+  std::unique_ptr<ReplaceableStore> redis_;  // null: counters are in memory
+  std::function<RedisStoreCounters()> redis_counters_;
+  RedisStoreCounters former_counters_;  // of stores that were replaced
+  std::optional<Limiter> limiter_;
+  std::optional<doors::App> app_;
+  std::int64_t next_report_us_ = 0;
+  mutable std::mutex report_mutex_;
+  StoreReport report_;  // guarded by report_mutex_
+};
+
+}  // namespace sluice::cli

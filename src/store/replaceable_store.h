@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/async_store.h"
+
+namespace sluice {
+
+// An AsyncStore behind which another may be put while calls are under way: settings change, connections move
+// on. Belongs to one event loop's thread.
+//
+// New calls go to the new store at once. The old one keeps its connections until the calls that it has taken
+// are answered, by their deadlines at the latest, and goes then.
+class ReplaceableStore final : public AsyncStore {
+ public:
+  explicit ReplaceableStore(std::unique_ptr<AsyncStore> store) : store_(std::move(store)) {}
+
+  void replace(std::unique_ptr<AsyncStore> store, std::int64_t now_us);
+  AsyncStore& current() { return *store_; }
+  std::size_t draining() const { return draining_.size(); }
+
+  bool start(StoreCall& call) override { return store_->start(call); }
+  bool answers_at_once() const override { return store_->answers_at_once(); }
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override {
+    store_->reset(counters, std::move(done));
+  }
+  void begin_burst() override { store_->begin_burst(); }
+  void end_burst() override { store_->end_burst(); }
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override;
+  Health health() const override { return store_->health(); }
+
+ private:
+  struct Draining {
+    std::unique_ptr<AsyncStore> store;
+    std::int64_t not_before_us;
+    std::int64_t not_after_us;
+  };
+  std::unique_ptr<AsyncStore> store_;
+  std::vector<Draining> draining_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/redis/redis_store.h"
+
+namespace sluice {
+
+// How the store is doing, as seen by one loop or by several together. Plain data.
+struct StoreReport {
+  int loops = 0;
+  int connected = 0;                        // of the loops, right now
+  bool reached = false;                     // every loop has been connected at least once
+  std::vector<std::string> problems;        // sentences, each once
+  std::optional<RedisStoreCounters> redis;  // none: counters are in memory
+
+  void add(const StoreReport& other) {
+    reached = (loops == 0 || reached) && other.reached;
+    loops += other.loops;
+    connected += other.connected;
+    for (const std::string& problem : other.problems)
+      if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+    if (!other.redis) return;
+    if (!redis) redis.emplace();
+    *redis += *other.redis;
+  }
+};
+
+}  // namespace sluice
