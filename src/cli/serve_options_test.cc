@@ -42,7 +42,7 @@ TEST_F(ServeOptionsTest, WhatIsWrongInTheFileIsNamedWithItsLine) {
   for (const Row& row : {Row{"threads: 1\nlisen: x\n", ":2: unknown setting \"lisen\""},
                          {"threads: many\n", ":1: "},
                          {"threads: [1]\n", ":1: threads must be a single value"},
-                         {"store: floppy\n", "floppy"},
+                         {"store: floppy\n", ":1: --store: the store's URL has no scheme"},
                          {"- a\n", "setting: value"},
                          {"? [a]\n: b\n", ":1: write one `setting: value` per line"},
                          {"a: [\n", ":2: "}}) {
