@@ -71,9 +71,10 @@ inline constexpr std::size_t kDeferredAnswersMax = 65'536;
 
 // Where a store is.
 inline constexpr std::size_t kStoreUrlBytesMax = 8192;
-inline constexpr std::size_t kRedisHostsMax = 64;      // Sentinels, or nodes of a Cluster, in one URL
-inline constexpr std::size_t kHostBytesMax = 253;      // what DNS allows
-inline constexpr std::size_t kUnixPathBytesMax = 107;  // what the kernel allows
+inline constexpr std::size_t kRedisHostsMax = 64;          // Sentinels, or nodes of a Cluster, in one URL
+inline constexpr std::size_t kHostBytesMax = 253;          // what DNS allows
+inline constexpr std::size_t kUnixPathBytesMax = 107;      // what the kernel allows
+inline constexpr std::size_t kTlsFileBytesMax = 4u << 20;  // certificates and keys
 inline constexpr int kRedisDatabaseMax = 65'535;
 inline constexpr int kRedisConnectionsMax = 10'000;
 

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
+
+#include "net/tls_channel.h"
 
 namespace sluice::net {
 namespace {
@@ -124,20 +127,27 @@ class TcpChannel final : public redis::Channel, private EventLoop::Watcher {
 
 std::unique_ptr<redis::Channel> TcpTransport::connect(const redis::Address& address,
                                                       redis::ChannelEvents& events, std::string& why) {
-  if (address.tls) {
-    why = "this version does not speak TLS";
-    return nullptr;
-  }
   SocketAddress to;
   if (!address.unix_path.empty()) {
     to = unix_address(address.unix_path);
   } else if (!hosts_.find(address.host, address.port, to, why)) {
     return nullptr;
   }
+  std::unique_ptr<TlsEngine> tls;
+  if (address.tls) {
+    tls = contexts_.try_emplace(*address.tls, *address.tls).first->second.connect(address, why);
+    if (!tls) return nullptr;
+  }
   const int fd = begin_to_connect(to);
-  if (fd >= 0) return std::make_unique<TcpChannel>(loop_, fd, events);
-  why = std::strerror(errno);
-  return nullptr;
+  if (fd < 0) {
+    why = std::strerror(errno);
+    return nullptr;
+  }
+  const auto make_tcp = [&](redis::ChannelEvents& hears) {
+    return std::make_unique<TcpChannel>(loop_, fd, hears);
+  };
+  if (tls) return std::make_unique<TlsChannel>(std::move(tls), events, make_tcp);
+  return make_tcp(events);
 }
 
 }  // namespace sluice::net

@@ -1,16 +1,18 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "net/event_loop.h"
 #include "net/host_lookup.h"
+#include "net/tls_context.h"
 #include "redis/transport.h"
 
 namespace sluice::net {
 
-// Channels over TCP (with TCP_NODELAY) and unix sockets, on an event loop. Belongs to the loop's thread.
-// Nothing blocks.
+// Channels over TCP (with TCP_NODELAY), with TLS where the address asks for it, and unix sockets, on an event
+// loop. Belongs to the loop's thread. Nothing blocks, except that certificates are read from their files.
 class TcpTransport final : public redis::Transport {
  public:
   // REQUIRES: the loop outlives the transport and its channels.
@@ -22,6 +24,7 @@ class TcpTransport final : public redis::Transport {
  private:
   EventLoop& loop_;
   HostLookup hosts_;
+  std::map<redis::TlsSettings, TlsClientContext> contexts_;
 };
 
 }  // namespace sluice::net

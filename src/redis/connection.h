@@ -74,6 +74,7 @@ class Connection final : private ChannelEvents {
   void on_connected() override;
   void on_bytes(std::string_view bytes) override;
   void on_closed(std::string_view why) override;
+  void on_refused(std::string_view why) override { lose(why, true); }
 
   void log_in();
   void on_login_reply(const RespValue& reply);

@@ -16,6 +16,8 @@ class ChannelEvents {
   virtual void on_connected() = 0;
   virtual void on_bytes(std::string_view bytes) = 0;
   virtual void on_closed(std::string_view why) = 0;  // the last event; also when connecting failed
+  // Instead of on_closed(): one side does not trust the other. To try again soon would only be a nuisance.
+  virtual void on_refused(std::string_view why) { on_closed(why); }
 
  protected:
   ~ChannelEvents() = default;
