@@ -61,7 +61,9 @@ void Connection::log_in() {
 void Connection::on_login_reply(const RespValue& reply) {
   const char step = login_steps_.front();
   login_steps_.erase(0, 1);
-  if (step == kName) return;  // a user may lack the right; the name is only for those who look
+  // A user may lack the right; the name is only for those who look. But without a password this is the reply
+  // that says so: a script is too long a word for the server to hear from a stranger.
+  if (step == kName && !reply.bytes.starts_with("NOAUTH")) return;
   if (reply.is_error()) {
     // LOADING and the like pass; a wrong password does not.
     const bool passes = reply.bytes.starts_with("LOADING") || reply.bytes.starts_with("BUSY") ||

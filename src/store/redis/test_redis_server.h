@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,8 +83,22 @@ class TestRedisServer {
   std::uint16_t port() const { return port_; }
   std::string socket_path() const { return directory_ + "/redis.sock"; }
 
+  // Where nobody listens right now.
+  static std::uint16_t free_port() {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = loopback(0);
+    socklen_t size = sizeof(address);
+    bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+    close(fd);
+    return ntohs(address.sin_port);
+  }
+
   // One command over a connection of its own; the reply as text, empty when there is none.
   std::string ask(std::initializer_list<std::string_view> words) const {
+    return ask(std::span(words.begin(), words.size()));
+  }
+  std::string ask(std::span<const std::string_view> words) const {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in to = loopback(port_);
     std::string reply;
@@ -108,19 +123,9 @@ class TestRedisServer {
     return address;
   }
 
-  static std::uint16_t free_port() {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof(address);
-    bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-    close(fd);
-    return ntohs(address.sin_port);
-  }
-
-  static std::string exchange(int fd, std::initializer_list<std::string_view> words) {
+  static std::string exchange(int fd, std::span<const std::string_view> words) {
     std::string command;
-    redis::append_command(command, {words.begin(), words.size()});
+    redis::append_command(command, words);
     if (write(fd, command.data(), command.size()) < 0) return "";
     redis::RespParser parser;
     char buffer[4096];
