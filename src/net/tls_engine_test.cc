@@ -20,7 +20,7 @@ class TlsEngineTest : public testing::Test {
     EXPECT_TRUE(engine) << why;
     return engine;
   }
-  TestTlsPair pair(TestTlsServerOptions server) {
+  TestTlsPair pair(const TestTlsServerOptions& server) {
     return {client({.ca_file = ca_file_}), make_tls_server(server)};
   }
   TestTlsPair pair() { return pair({identity_}); }

@@ -144,7 +144,7 @@ Problem read_options(std::string_view text, UrlOptions& options) {
     const auto value = percent_decoded(equals == std::string_view::npos ? "" : option.substr(equals + 1));
     if (!value)
       return "the option " + name + " has a % that is not followed by two hex digits; write % itself as %25";
-    if (value->empty()) return "the option " + name + " has no value; write " + name + "=… or leave it out";
+    if (value->empty()) return "the option " + name + " has no value; give it one or leave it out";
     if (!found->value.empty()) return "the option " + name + " is there twice";
     found->value = *value;
   }
