@@ -89,4 +89,7 @@ inline constexpr std::size_t kRedisBatchEntriesMax = 1024;
 inline constexpr std::size_t kKeyPrefixBytesMax = 64;
 inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one
 
+// Counters that are on their way between two Redis servers at a time.
+inline constexpr std::size_t kTenantMoveBatchMax = 256;
+
 }  // namespace sluice

@@ -51,7 +51,7 @@ class RedisStoreFixture : public testing::Test {
   void run_once() {
     loop_.wait(1);
     loop_.dispatch();
-    store_->tick(clock_.now_us());
+    if (store_) store_->tick(clock_.now_us());
   }
   bool run_until(const std::function<bool()>& done, std::int64_t at_most_us = 20 * kSecond) {
     const std::int64_t end_us = clock_.now_us() + at_most_us;
