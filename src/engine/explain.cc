@@ -24,13 +24,13 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
   return tightest;
 }
 
-Decision explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us) {
-  Decision decision;
+void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
+             Decision& decision) {
   decision.now_us = now_us;
   decision.policy = first_policy;
   if (enforced.charges.empty()) {
     decision.reason = first_policy ? Reason::kNoLimit : Reason::kNoPolicy;
-    return decision;
+    return;
   }
   decision.cost = enforced.charges.front().cost;
   decision.allowed = enforced.verdict == Verdict::kAllowed;
@@ -41,7 +41,6 @@ Decision explain(const CompiledPolicy* first_policy, const Answered& enforced, s
     decision.reason = decision.tightest && decision.tightest->result.outcome.retry_after_us == kNever
                           ? Reason::kTooLarge
                           : Reason::kLimited;
-  return decision;
 }
 
 void add_shadow(const Answered& shadow, Decision& decision) {

@@ -22,8 +22,9 @@ struct Answered {
 const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied);
 
 // What the enforced limits come to. `first_policy` is the most specific one, or null. REQUIRES: the store has
-// answered.
-Decision explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us);
+// answered; `decision` is new.
+void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
+             Decision& decision);
 
 // What the shadow limits add to it: never a denial, but a reason, and the numbers if there are no others.
 void add_shadow(const Answered& shadow, Decision& decision);

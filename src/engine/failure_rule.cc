@@ -4,8 +4,7 @@
 
 namespace sluice {
 
-Decision FailureRule::decide(const Answered& enforced) {
-  Decision decision;
+void FailureRule::decide(const Answered& enforced, Decision& decision) {
   decision.policy = enforced.limits.front().policy;
   decision.cost = enforced.charges.front().cost;
   decision.degraded = true;
@@ -18,7 +17,6 @@ Decision FailureRule::decide(const Answered& enforced) {
   const bool has_local = any(OnFailure::kLocal);
   decision.allowed = !any(OnFailure::kClosed) && !(has_local && !local_);
   if (decision.allowed && has_local) decision.allowed = ask_local(enforced, decision) == Verdict::kAllowed;
-  return decision;
 }
 
 Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {

@@ -19,9 +19,9 @@ class FailureRule {
   // `local` keeps the counters of `on_failure: local`. Null: such policies are closed.
   explicit FailureRule(Store* local) : local_(local) {}
 
-  // REQUIRES: enforced.verdict is kNoAnswer, and it has limits. The decision points into this object, until
-  // the next call.
-  Decision decide(const Answered& enforced);
+  // REQUIRES: enforced.verdict is kNoAnswer, and it has limits; `decision` is new. It will point into this
+  // object, until the next call.
+  void decide(const Answered& enforced, Decision& decision);
 
  private:
   Verdict ask_local(const Answered& enforced, Decision& decision);

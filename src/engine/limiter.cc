@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kEnforced = 0, kShadow = 1;
-constexpr char kPartNames[] = {'e', 's'};
+constexpr char kHalfNames[] = {'e', 's'};
 constexpr std::uint32_t kSlotTagMask = (1u << 18) - 1;
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
@@ -27,7 +27,7 @@ Limiter::Limiter(const Parts& parts)
       planner_(parts.policies, parts.hasher, parts.clock, parts.totals),
       failure_rule_(parts.local) {}
 
-PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Result<Decision>& answer) {
+PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
   const auto planned = [&] {
     if (!is_look) return planner_.plan(request, true);
     CheckRequest look = request;
@@ -35,76 +35,87 @@ PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Result<D
     return planner_.plan(look, false);
   }();
   if (!planned) {
-    answer = std::unexpected(planned.error());
+    answer.emplace(std::unexpected(planned.error()));
   } else if (parts_.store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
-    answer = ask_now(request, is_look);
+    ask_now(request, is_look, answer);
   } else {
     return begin_later(request, is_look, answer);
   }
   return nullptr;
 }
 
-Result<Decision> Limiter::ask_now(const CheckRequest& request, bool is_look) {
-  Answered answered[2];
-  Plan* const plans[] = {&planner_.enforced(), &planner_.shadow()};
-  for (const std::size_t part : {kEnforced, kShadow}) {
-    Plan& plan = *plans[part];
-    InstantCall& call = calls_[part];
-    call.now_us = 0;
-    call.replayed = call.conflict = false;
-    if (plan.size == 0) continue;
-    call.charges = {plan.charges.data(), plan.size};
-    call.results = {results_[part].data(), plan.size};
-    call.dedupe = identity(request, is_look, kPartNames[part]);
-    parts_.store.start(call);
-    answered[part] = answered_by(call, {plan.limits.data(), plan.size});
-  }
-  const std::int64_t now_us =
-      calls_[kEnforced].now_us != 0 ? calls_[kEnforced].now_us : calls_[kShadow].now_us;
+void Limiter::ask_now(const CheckRequest& request, bool is_look, Answer& answer) {
+  const Answered enforced = ask_half(kEnforced, planner_.enforced(), request, is_look);
+  const Answered shadow = ask_half(kShadow, planner_.shadow(), request, is_look);
+  const std::int64_t now_us = calls_[enforced.charges.empty() ? kShadow : kEnforced].now_us;
   const Asked asked{planner_.first_policy(), *planner_.snapshot(), is_look};
-  return conclude(asked, answered[kEnforced], answered[kShadow], calls_[kEnforced], now_us);
+  conclude(asked, enforced, shadow, calls_[kEnforced], now_us, answer);
 }
 
-PendingCheck* Limiter::begin_later(const CheckRequest& request, bool is_look, Result<Decision>& answer) {
+Answered Limiter::ask_half(std::size_t half, Plan& plan, const CheckRequest& request, bool is_look) {
+  InstantCall& call = calls_[half];
+  if (plan.size == 0) {
+    call.now_us = 0;
+    call.replayed = call.conflict = false;
+    return {};
+  }
+  call.charges = {plan.charges.data(), plan.size};
+  call.results = {results_[half].data(), plan.size};
+  call.dedupe = identity(request, is_look, half);
+  parts_.store.start(call);
+  return answered_by(call, {plan.limits.data(), plan.size});
+}
+
+PendingCheck* Limiter::begin_later(const CheckRequest& request, bool is_look, Answer& answer) {
   const std::string_view tenant = Dimensions(request).tenant();
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
   PendingCheck& pending = take_pending();
   const std::int64_t deadline = deadline_us(request);
-  pending.enforced.fill(planner_.enforced(), identity(request, is_look, kPartNames[kEnforced]), deadline);
-  pending.shadow.fill(planner_.shadow(), identity(request, is_look, kPartNames[kShadow]), deadline);
+  pending.enforced.fill(planner_.enforced(), identity(request, is_look, kEnforced), deadline);
+  pending.shadow.fill(planner_.shadow(), identity(request, is_look, kShadow), deadline);
   pending.snapshot = planner_.snapshot();
   pending.first_policy = planner_.first_policy();
   pending.is_look = is_look;
   if (pending.start(parts_.store)) return &pending;
-  const auto take_answer = [&answer](const Result<Decision>& decision) { answer = decision; };
-  pending.later = std::ref(take_answer);
-  on_answered(pending);
+  finish(pending, answer);
   return nullptr;
 }
 
 void Limiter::on_answered(PendingCheck& pending) {
+  const Later later = std::exchange(pending.later, {});
+  const auto kept = pending.snapshot;  // until the answer has been read
+  Answer answer;
+  finish(pending, answer);
+  later(*answer);
+}
+
+// The decision may point into `pending`, which stays as it is until the next check begins.
+void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const std::int64_t now_us = pending.enforced.now_us != 0 ? pending.enforced.now_us : pending.shadow.now_us;
   const Asked asked{pending.first_policy, *pending.snapshot, pending.is_look};
-  const Limiter::Later later = std::exchange(pending.later, {});
-  later(conclude(asked, pending.enforced.answered(), pending.shadow.answered(), pending.enforced, now_us));
-  pending.snapshot.reset();
+  conclude(asked, pending.enforced.answered(), pending.shadow.answered(), pending.enforced, now_us, answer);
+  pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
 }
 
-Result<Decision> Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
-                                   const StoreCall& call, std::int64_t now_us) {
-  if (call.conflict) return std::unexpected(conflict());
+void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
+                       const StoreCall& call, std::int64_t now_us, Answer& answer) {
+  if (call.conflict) return void(answer.emplace(std::unexpected(conflict())));
   const bool failed = enforced.verdict == Verdict::kNoAnswer;
-  if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer)) return std::unexpected(no_answer());
-  Decision decision = failed ? failure_rule_.decide(enforced) : explain(asked.first_policy, enforced, now_us);
+  if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer))
+    return void(answer.emplace(std::unexpected(no_answer())));
+  Decision& decision = *answer.emplace();
+  if (failed)
+    failure_rule_.decide(enforced, decision);
+  else
+    explain(asked.first_policy, enforced, now_us, decision);
   decision.replayed = call.replayed;
   add_shadow(shadow, decision);
-  if (asked.is_look) return decision;
+  if (asked.is_look) return;
   if (shadow.verdict == Verdict::kDenied && !shadow.limits.empty())
     add(asked, *tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   count(asked, enforced, decision);
-  return decision;
 }
 
 void Limiter::add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
@@ -132,10 +143,10 @@ void Limiter::count(const Asked& asked, const Answered& enforced, const Decision
   if (enforced.limits.empty() && decision.allowed) add(asked, *decision.policy, DecisionCounters::kAllowed);
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, char part) {
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, std::size_t half) {
   if (request.request_id.empty() || is_look) [[likely]]
     return std::nullopt;
-  return identity_of(request, *planner_.first_policy(), part, parts_.hasher, scratch_);
+  return identity_of(request, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
 }
 
 // Counters of one tenant live together, so that a check on several of them is one step of one node of a

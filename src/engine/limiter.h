@@ -108,6 +108,8 @@ class Limiter : private PendingCheckEvents {
     std::optional<Result<int>> answer;
     LaterCount later;
   };
+  // Filled in where it stands: a Decision is large enough for copies to show.
+  using Answer = std::optional<Result<Decision>>;
   // What the answers belong to.
   struct Asked {
     const CompiledPolicy* first_policy;
@@ -123,27 +125,27 @@ class Limiter : private PendingCheckEvents {
 
   template <class Postpone>
   std::optional<Result<Decision>> ask(const CheckRequest& request, bool is_look, const Postpone& postpone) {
-    Result<Decision> answer;
-    PendingCheck* const pending = begin(request, is_look, answer);
-    if (!pending) return answer;
-    pending->later = postpone();
-    return std::nullopt;
+    Answer answer;
+    if (PendingCheck* const pending = begin(request, is_look, answer)) pending->later = postpone();
+    return answer;
   }
 
   // Null: `answer` is there.
-  PendingCheck* begin(const CheckRequest& request, bool is_look, Result<Decision>& answer);
-  PendingCheck* begin_later(const CheckRequest& request, bool is_look, Result<Decision>& answer);
-  Result<Decision> ask_now(const CheckRequest& request, bool is_look);
-  Result<Decision> conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
-                            const StoreCall& call, std::int64_t now_us);
+  PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
+  PendingCheck* begin_later(const CheckRequest& request, bool is_look, Answer& answer);
+  void ask_now(const CheckRequest& request, bool is_look, Answer& answer);
+  Answered ask_half(std::size_t half, Plan& plan, const CheckRequest& request, bool is_look);
+  void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
+                std::int64_t now_us, Answer& answer);
   void count(const Asked& asked, const Answered& enforced, const Decision& decision);
   void add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
            std::uint64_t n = 1);
-  std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, char part);
+  std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
   void place(Plan& plan, std::string_view tenant) const;
   std::int64_t deadline_us(const CheckRequest& request);
   std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request);
   void on_answered(PendingCheck& pending) override;
+  void finish(PendingCheck& pending, Answer& answer);
   PendingCheck& take_pending();
 
   Parts parts_;
