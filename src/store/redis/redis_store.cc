@@ -82,7 +82,7 @@ std::unique_ptr<Batch> RedisStore::spare_batch() {
 }
 
 void RedisStore::send_queue() {
-  if (held_back_ > 0 || !connection_.ready()) return;
+  if (held_back_ > 0 || !connection_.may_send()) return;
   while (!queue_.empty() && batches_in_flight_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
     while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
@@ -244,7 +244,7 @@ void RedisStore::complete(std::span<StoreCall* const> calls) {
 }
 
 void RedisStore::note_problem(std::string_view what, std::string_view why) {
-  problem_ = "Redis at " + options_.connection.address.to_string() + ": " + std::string(what) + " (" +
+  problem_ = "Redis at " + connection_.where() + ": " + std::string(what) + " (" +
              std::string(why.substr(0, 200)) + ")";
 }
 
@@ -254,7 +254,7 @@ AsyncStore::Health RedisStore::health() const {
   if (!problem_.empty()) {
     health.problems.push_back(problem_);
   } else if (!health.connected) {
-    health.problems.push_back("Redis at " + options_.connection.address.to_string() + ": not connected yet");
+    health.problems.push_back("Redis at " + connection_.where() + ": not connected yet");
   }
   return health;
 }
