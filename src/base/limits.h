@@ -83,6 +83,9 @@ inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;
 inline constexpr std::size_t kRespValuesMax = 1u << 17;
 inline constexpr std::size_t kRespDepthMax = 8;
 
+// Redis Sentinels that we ask about one master: those we were given and those we heard of.
+inline constexpr std::size_t kSentinelsMax = 16;
+
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;
 inline constexpr std::size_t kRedisBatchEntriesMax = 1024;

@@ -9,6 +9,11 @@
 
 namespace sluice::redis {
 
+// Whether two addresses lead to the same server.
+inline bool same_place(const Address& a, const Address& b) {
+  return a.host == b.host && a.port == b.port && a.unix_path == b.unix_path;
+}
+
 // Hears where to connect. May destroy neither the source nor itself.
 class AddressEvents {
  public:

@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::uint64_t kRenewalRetryUs = 60'000'000;
 
-bool same_place(const Address& a, const Address& b) {
-  return a.host == b.host && a.port == b.port && a.unix_path == b.unix_path;
-}
-
 }  // namespace
 
 Connection::Connection(Transport& transport, const Clock& clock, ConnectionOptions options, Random random,

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "redis/auth.h"
+
 namespace sluice::redis {
 namespace {
 
@@ -16,17 +18,6 @@ bool passes_by_itself(std::string_view error) {
 }
 
 }  // namespace
-
-bool append_auth(std::string& commands, const Address& address) {
-  if (!address.user.empty()) {
-    append_command(commands, {"AUTH", address.user, address.password});
-  } else if (!address.password.empty()) {
-    append_command(commands, {"AUTH", address.password});
-  } else {
-    return false;
-  }
-  return true;
-}
 
 void Link::open(const Address& address, bool must_be_master) {
   assert(phase_ == Phase::kClosed);
@@ -69,7 +60,10 @@ void Link::on_login_reply(std::span<const RespValue> reply) {
   // A user may lack the right; the name is only for those who look. But without a password this is the reply
   // that says so: a script is too long a word for the server to hear from a stranger.
   if (step == kName && !first.bytes.starts_with("NOAUTH")) return;
-  if (first.is_error()) return lose(first.bytes, !passes_by_itself(first.bytes));
+  if (first.is_error()) {
+    const std::string_view why = step == kAuth ? without_arguments(first.bytes) : first.bytes;
+    return lose(why, !passes_by_itself(why));
+  }
   if (step == kRole && (reply.size() < 2 || reply[1].bytes != "master"))
     return lose("the server says that it is no master", false);
   if (step != kScript) return;

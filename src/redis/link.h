@@ -92,7 +92,4 @@ class Link final : private ReplyStream::Events {
   std::deque<Asked> asked_;
 };
 
-// AUTH, if the address has a user or a password. Returns whether it was appended.
-bool append_auth(std::string& commands, const Address& address);
-
 }  // namespace sluice::redis
