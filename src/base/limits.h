@@ -72,6 +72,7 @@ inline constexpr std::size_t kDeferredAnswersMax = 65'536;
 // Where a store is.
 inline constexpr std::size_t kStoreUrlBytesMax = 8192;
 inline constexpr std::size_t kRedisHostsMax = 64;          // Sentinels, or nodes of a Cluster, in one URL
+inline constexpr std::size_t kSentinelsMax = 16;           // with those we only heard of, of one master
 inline constexpr std::size_t kHostBytesMax = 253;          // what DNS allows
 inline constexpr std::size_t kUnixPathBytesMax = 107;      // what the kernel allows
 inline constexpr std::size_t kTlsFileBytesMax = 4u << 20;  // certificates and keys
@@ -82,9 +83,6 @@ inline constexpr int kRedisConnectionsMax = 10'000;
 inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;
 inline constexpr std::size_t kRespValuesMax = 1u << 17;
 inline constexpr std::size_t kRespDepthMax = 8;
-
-// Redis Sentinels that we ask about one master: those we were given and those we heard of.
-inline constexpr std::size_t kSentinelsMax = 16;
 
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;

@@ -32,7 +32,7 @@ class AddressSource {
   virtual ~AddressSource() = default;
 
   // Looks where the server is; the answer comes within bounded time, perhaps before this returns. `another`:
-  // the last address was of no use. Events go to the last `events` given. REQUIRES: they outlive the source.
+  // the last address was of no use. News go to the same `events` from then on.
   virtual void find(AddressEvents& events, bool another) = 0;
 
   // Time passes. Called with each tick of the connection.

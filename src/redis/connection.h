@@ -45,7 +45,7 @@ class Connection final : private LinkEvents, private AddressEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
 
-  // REQUIRES: transport, clock, events and the options' source outlive it. Connects at the first tick().
+  // REQUIRES: transport, clock and events outlive it. Connects at the first tick().
   Connection(Transport& transport, const Clock& clock, ConnectionOptions options, Random random,
              ConnectionEvents& events);
 

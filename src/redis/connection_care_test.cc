@@ -69,7 +69,7 @@ class ConnectionCareTest : public testing::Test, public ConnectionEvents {
 
   ManualClock clock_{1'000'000'000};
   FakeNetwork network_;
-  ScriptedSource source_;
+  std::shared_ptr<ScriptedSource> source_ = std::make_shared<ScriptedSource>();
   ConnectionOptions options_{.address = {.host = "cache"}, .script = "return 1"};
   std::unique_ptr<Connection> made_;
   std::vector<std::string> heard_;  // what the connection's owner hears
@@ -189,100 +189,108 @@ TEST_F(ConnectionCareTest, AReplacementThatCannotBeMadeHurtsNobody) {
   EXPECT_FALSE(network_.last().open()) << "it begins from the start";
 }
 
+TEST_F(ConnectionCareTest, AServerThatDoesNotKnowAuthDoesNotSpreadThePassword) {
+  options_.address.password = "hush";
+  make();
+  network_.last().accept();
+  network_.last().say("-ERR unknown command 'AUTH', with args beginning with: 'hush' \r\n");
+  EXPECT_THAT(heard_, ElementsAre("lost: ERR unknown command 'AUTH'"));
+}
+
 TEST_F(ConnectionCareTest, TheSourceIsAskedForEveryConnection) {
-  options_.source = &source_;
+  options_.source = source_;
   make();
   EXPECT_THAT(network_.attempts(), IsEmpty());
-  source_.say("one");
+  source_->say("one");
   log_in_as(kMaster);
   EXPECT_TRUE(made_->ready());
   network_.last().cut("gone");
   pass(0);
-  source_.say("two");
+  source_->say("two");
   EXPECT_THAT(network_.attempts(), ElementsAre("one:6379", "two:6379"));
-  EXPECT_THAT(source_.asked, ElementsAre("any", "any"));
+  EXPECT_THAT(source_->asked, ElementsAre("any", "any"));
 }
 
 TEST_F(ConnectionCareTest, AServerThatIsNoMasterIsNotUsed) {
-  options_.source = &source_;
+  options_.source = source_;
   make();
-  source_.say("one");
+  source_->say("one");
   log_in_as(kReplica);
   EXPECT_THAT(heard_, ElementsAre("lost: the server says that it is no master"));
   pass(0);
-  source_.say("one");
+  source_->say("one");
   log_in_as("+what\r\n");
   pass(0);
-  EXPECT_THAT(source_.asked, ElementsAre("any", "another", "another"));
-  source_.say("two");
+  EXPECT_THAT(source_->asked, ElementsAre("any", "another", "another"));
+  source_->say("two");
   log_in_as(kMaster);
   EXPECT_TRUE(made_->ready());
 }
 
 TEST_F(ConnectionCareTest, AUserWhoMayNotAskForTheRoleIsRefused) {
-  options_.source = &source_;
+  options_.source = source_;
   make();
-  source_.say("one");
+  source_->say("one");
   log_in_as("-NOPERM this user has no permissions to run the 'role' command\r\n");
   EXPECT_THAT(heard_, ElementsAre(HasSubstr("'role'")));
   EXPECT_FALSE(made_->ready());
 }
 
 TEST_F(ConnectionCareTest, NobodyKnowsWhereTheServerIs) {
-  options_.source = &source_;
+  options_.source = source_;
   make();
-  source_.say_nothing_known();
+  source_->say_nothing_known();
   EXPECT_THAT(heard_, ElementsAre("lost: nobody knows"));
   pass(0);
-  EXPECT_THAT(source_.asked, ElementsAre("any", "any"));
+  EXPECT_THAT(source_->asked, ElementsAre("any", "any"));
 }
 
 TEST_F(ConnectionCareTest, NewsOfAnotherPlaceMoveTheConnectionAtOnce) {
-  options_.source = &source_;
+  options_.source = source_;
   make();
-  source_.say("one");
+  source_->say("one");
   log_in_as(kMaster);
   made_->send("x");
-  source_.say("one");
+  source_->say("one");
   EXPECT_TRUE(made_->ready()) << "no news";
-  source_.say("two");
+  source_->say("two");
   EXPECT_EQ(heard_.back(), "lost: the server is now at redis://two:6379");
   pass(0);
-  source_.say("two");
+  source_->say("two");
   EXPECT_EQ(network_.last().to, "two:6379");
   // Also while it is still connecting, and while it waits for the next attempt.
-  source_.say("three");
+  source_->say("three");
   pass(0);
-  source_.say("three");
+  source_->say("three");
   EXPECT_EQ(network_.last().to, "three:6379");
   network_.last().accept();
   network_.last().say("-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n");
-  const std::size_t asked = source_.asked.size();
+  const std::size_t asked = source_->asked.size();
   pass(0);
-  EXPECT_EQ(source_.asked.size(), asked) << "it waits a second";
-  source_.say("three");
+  EXPECT_EQ(source_->asked.size(), asked) << "it waits a second";
+  source_->say("three");
   pass(0);
-  EXPECT_EQ(source_.asked.size(), asked) << "no news";
-  source_.say("four");
+  EXPECT_EQ(source_->asked.size(), asked) << "no news";
+  source_->say("four");
   pass(0);
-  EXPECT_EQ(source_.asked.size(), asked + 1);
+  EXPECT_EQ(source_->asked.size(), asked + 1);
 }
 
 TEST_F(ConnectionCareTest, AReplacementGoesWhereTheServerIsNow) {
-  options_.source = &source_;
+  options_.source = source_;
   options_.idle_check_us = 2 * kHour;
   make();
-  source_.say("one");
+  source_->say("one");
   log_in_as(kMaster);
   pass(kHour);
-  source_.say_nothing_known();
+  source_->say_nothing_known();
   EXPECT_TRUE(made_->ready());
   pass(60 * kSecond);
-  source_.say("one");
+  source_->say("one");
   log_in_as(kMaster);
   EXPECT_THAT(heard_, ElementsAre("ready", "ready"));
   pass(kHour);
-  source_.say("two");
+  source_->say("two");
   EXPECT_EQ(heard_.back(), "lost: the server is now at redis://two:6379");
 }
 

@@ -1,19 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "redis/address_source.h"
 #include "redis/redis_url.h"
 
 namespace sluice::redis {
 
-class AddressSource;
-
 struct ConnectionOptions {
   Address address;
-  // Instead of `address`: asked again for every new connection, see redis/sentinel.h. It outlives the
-  // connection and serves no other.
-  AddressSource* source = nullptr;
+  // Instead of `address`: asked again for every new connection, see redis/sentinel.h. Of this connection
+  // alone.
+  std::shared_ptr<AddressSource> source;
   std::string client_name = "sluice";         // what CLIENT LIST shows
   std::string script;                         // loaded whenever a connection is made
   std::int64_t connect_timeout_us = 500'000;  // for all until it is ready

@@ -19,7 +19,7 @@ Sentinel::Sentinel(Transport& transport, const Clock& clock, SentinelOptions opt
       random_(std::move(random)),
       sentinels_(options_.sentinels),
       talks_{{transport, clock, options_.talk, *this}, {transport, clock, options_.talk, *this}} {
-  assert(!sentinels_.empty() && sentinels_.size() <= kSentinelsMax);
+  assert(!sentinels_.empty());
 }
 
 std::string Sentinel::describe() const {
@@ -67,7 +67,7 @@ void Sentinel::note_failure(const Address& sentinel, std::string_view why) {
     return;
   }
   if (!failures_.empty()) failures_ += "; ";
-  failures_ += sentinel.host + ":" + std::to_string(sentinel.port) + ": ";
+  failures_ += sentinel.place() + ": ";
   failures_ += why.substr(0, kReasonBytesMax);
 }
 

@@ -23,10 +23,10 @@ struct SentinelOptions {
 // Finds the master that a group of Sentinels watches, and hears when it is another one. Belongs to one
 // Connection and its thread.
 //
-//   Sentinel sentinel(transport, clock, {.sentinels = {{.host = "a", .port = 26379}, …},
-//                                        .master = {.password = "…"}, .talk = {.master_name = "mymaster"}},
-//                     random);
-//   Connection connection(transport, clock, {.source = &sentinel, …}, …);
+//   options.source = std::make_shared<Sentinel>(
+//       transport, clock, SentinelOptions{.sentinels = target.addresses, .master = target.login,
+//                                         .talk = {.master_name = target.master_name}}, random);
+//   Connection connection(transport, clock, options, random, events);
 //
 // Asks one Sentinel after the other, the one that answered last first; a silent one costs a moment. When its
 // answer is of no use (a Sentinel cut off from the others still believes in the old master) the next question
@@ -40,7 +40,7 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
 
-  // REQUIRES: transport and clock outlive it; 1 to kSentinelsMax sentinels.
+  // REQUIRES: transport and clock outlive it; at least one Sentinel.
   Sentinel(Transport& transport, const Clock& clock, SentinelOptions options, Random random);
 
   void find(AddressEvents& events, bool another) override;

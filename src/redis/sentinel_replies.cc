@@ -8,8 +8,6 @@
 namespace sluice::redis {
 namespace {
 
-constexpr std::size_t kHostBytesMax = 255;
-
 std::optional<HostAndPort> make(std::string_view host, std::string_view port) {
   std::uint16_t number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
