@@ -17,4 +17,6 @@ SystemClock::SystemClock() : wall_minus_monotonic_us_(read_us(CLOCK_REALTIME) - 
 
 std::int64_t SystemClock::now_us() const { return wall_minus_monotonic_us_ + read_us(CLOCK_MONOTONIC); }
 
+std::int64_t WallClock::now_us() const { return read_us(CLOCK_REALTIME); }
+
 }  // namespace sluice

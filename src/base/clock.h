@@ -25,6 +25,13 @@ class SystemClock final : public Clock {
   const std::int64_t wall_minus_monotonic_us_;
 };
 
+// Reads the wall clock each time, so it jumps when that is set: only to compare with other machines' clocks.
+// Thread-safe.
+class WallClock final : public Clock {
+ public:
+  std::int64_t now_us() const override;
+};
+
 // A clock that stands still until it is told to move, in either direction. Not thread-safe while it moves.
 class ManualClock final : public Clock {
  public:

@@ -16,6 +16,11 @@ TEST(SystemClock, StartsAtWallTimeAndNeverStepsBack) {
   }
 }
 
+TEST(WallClock, CountsFromTheSameEpoch) {
+  EXPECT_GT(WallClock().now_us(), 1'700'000'000'000'000);
+  EXPECT_LT(WallClock().now_us(), 1'700'000'000'000'000 * 3);
+}
+
 TEST(ManualClock, MovesOnlyWhenTold) {
   ManualClock clock(1'000);
   clock.advance(500);

@@ -72,6 +72,8 @@ inline constexpr std::size_t kDeferredAnswersMax = 65'536;
 // Where a store is.
 inline constexpr std::size_t kStoreUrlBytesMax = 8192;
 inline constexpr std::size_t kRedisHostsMax = 64;          // Sentinels, or nodes of a Cluster, in one URL
+inline constexpr std::size_t kReplicasMax = 64;            // of a server, that we look at
+inline constexpr std::size_t kSentinelsMax = 16;           // with those we only heard of, of one master
 inline constexpr std::size_t kHostBytesMax = 253;          // what DNS allows
 inline constexpr std::size_t kUnixPathBytesMax = 107;      // what the kernel allows
 inline constexpr std::size_t kTlsFileBytesMax = 4u << 20;  // certificates and keys

@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64u << 10;
 
+// A machine that is gone says nothing. The kernel finds out in these times, also for connections on which
+// nothing is sent.
+constexpr int kProbeAfterIdleSeconds = 15, kProbeEverySeconds = 5;
+constexpr int kUnacknowledgedMsMax = 20'000;
+
 // REQUIRES: the path is short enough for a socket, as parse_store_url() makes sure.
 SocketAddress unix_address(const std::string& path) {
   sockaddr_un socket{};
@@ -30,12 +35,22 @@ SocketAddress unix_address(const std::string& path) {
   return address;
 }
 
+void set_tcp_options(int fd) {
+  const auto set = [fd](int level, int name, int value) {
+    setsockopt(fd, level, name, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeEverySeconds);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMsMax);  // instead of a number of probes
+}
+
 // A socket on its way, or -1 with errno.
 int begin_to_connect(const SocketAddress& to) {
   const int fd = socket(to.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  const int yes = 1;
-  if (to.bytes.ss_family != AF_UNIX) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  if (to.bytes.ss_family != AF_UNIX) set_tcp_options(fd);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&to.bytes), to.size) == 0 || errno == EINPROGRESS)
     return fd;
   const int error = errno;

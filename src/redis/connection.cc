@@ -1,133 +1,118 @@
 #include "redis/connection.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace sluice::redis {
 namespace {
 
-// The steps of the log-in.
-constexpr char kAuth = 'a', kSelect = 's', kName = 'n', kScript = 'l';
+constexpr std::uint64_t kRenewalRetryUs = 60'000'000;
 
 }  // namespace
 
 Connection::Connection(Transport& transport, const Clock& clock, ConnectionOptions options, Random random,
                        ConnectionEvents& events)
-    : transport_(transport),
-      clock_(clock),
+    : clock_(clock),
       options_(std::move(options)),
       random_(std::move(random)),
-      events_(events) {}
+      events_(events),
+      fixed_(options_.address),
+      source_(options_.source != nullptr ? *options_.source : fixed_),
+      links_{{transport, clock, options_, *this}, {transport, clock, options_, *this}} {}
 
 void Connection::tick(std::int64_t now_us) {
-  if (phase_ == Phase::kReady || now_us < due_at_us_) return;
-  if (phase_ != Phase::kWaiting) {
-    return lose(phase_ == Phase::kConnecting ? "no connection in time" : "no reply to the log-in in time",
-                false);
+  source_.tick(now_us);
+  used_->tick(now_us);
+  next_->tick(now_us);
+  move_on_if_free();
+  if (now_us < due_at_us_) return;
+  if (phase_ == Phase::kWaiting) {
+    phase_ = Phase::kFinding;
+    source_.find(*this, address_failed_);
+  } else if (phase_ == Phase::kReady && !renewing_) {
+    renewing_ = true;
+    source_.find(*this, false);
   }
-  phase_ = Phase::kConnecting;
-  due_at_us_ = now_us + options_.connect_timeout_us;
-  std::string why;
-  channel_ = transport_.connect(options_.address, *this, why);
-  if (!channel_) lose(why, false);
 }
 
-void Connection::on_connected() {
-  phase_ = Phase::kLoggingIn;
-  log_in();
+void Connection::on_address(const Address& address) {
+  if (phase_ == Phase::kFinding) {
+    phase_ = Phase::kOpening;
+    used_->open(address, source_.finds_masters());
+  } else if (!same_place(address, used_->address())) {
+    if (phase_ != Phase::kWaiting) return lose("the server is now at " + address.to_string(), Wait::kNone);
+    due_at_us_ = clock_.now_us();
+  } else if (renewing_ && !next_->is_open()) {
+    next_->open(address, source_.finds_masters());
+  }
 }
 
-// All in one go; the replies tell which step failed.
-void Connection::log_in() {
-  std::string commands;
-  login_steps_.clear();
-  const auto step = [&](char name, std::initializer_list<std::string_view> words) {
-    login_steps_ += name;
-    append_command(commands, words);
-  };
-  const Address& address = options_.address;
-  if (!address.user.empty()) {
-    step(kAuth, {"AUTH", address.user, address.password});
-  } else if (!address.password.empty()) {
-    step(kAuth, {"AUTH", address.password});
-  }
-  if (address.database != 0) step(kSelect, {"SELECT", std::to_string(address.database)});
-  step(kName, {"CLIENT", "SETNAME", options_.client_name});
-  step(kScript, {"SCRIPT", "LOAD", options_.script});
-  channel_->send(commands);
+void Connection::on_no_address(std::string_view why) {
+  if (phase_ == Phase::kFinding) return lose(why, Wait::kShort);
+  if (renewing_) postpone_renewal();
 }
 
-void Connection::on_login_reply(const RespValue& reply) {
-  const char step = login_steps_.front();
-  login_steps_.erase(0, 1);
-  // A user may lack the right; the name is only for those who look. But without a password this is the reply
-  // that says so: a script is too long a word for the server to hear from a stranger.
-  if (step == kName && !reply.bytes.starts_with("NOAUTH")) return;
-  if (reply.is_error()) {
-    // LOADING and the like pass; a wrong password does not.
-    const bool passes = reply.bytes.starts_with("LOADING") || reply.bytes.starts_with("BUSY") ||
-                        reply.bytes.starts_with("MASTERDOWN");
-    return lose(reply.bytes, !passes);
-  }
-  if (step != kScript) return;
-  script_sha_ = reply.bytes;
+void Connection::on_link_ready(Link& link) {
+  if (&link == next_) return move_on_if_free();
   failures_ = 0;
+  address_failed_ = false;
+  begin_to_serve();
+}
+
+void Connection::on_link_reply(Link&, std::span<const RespValue> reply) {
+  events_.on_reply(reply);
+  move_on_if_free();
+}
+
+void Connection::on_link_lost(Link& link, std::string_view why, bool refused) {
+  if (&link == next_) return postpone_renewal();
+  lose(why, refused ? Wait::kLong : Wait::kShort);
+}
+
+void Connection::drop(std::string_view why) {
+  if (used_->is_open()) lose(why, Wait::kShort);
+}
+
+void Connection::begin_to_serve() {
   phase_ = Phase::kReady;
+  renewing_ = false;
+  const auto tenth = static_cast<std::uint64_t>(options_.max_age_us / 10);
+  due_at_us_ = clock_.now_us() + static_cast<std::int64_t>(9 * tenth + random_(tenth + 1));
   events_.on_ready();
 }
 
-void Connection::send(std::string_view commands, std::size_t count) {
-  assert(ready());
-  unanswered_ += count;
-  channel_->send(commands);
+void Connection::move_on_if_free() {
+  if (!ready() || !next_->ready() || !used_->idle()) return;
+  used_->close();
+  std::swap(used_, next_);
+  begin_to_serve();
 }
 
-void Connection::on_bytes(std::string_view bytes) {
-  heard_at_us_ = clock_.now_us();
-  parser_.feed(bytes);
-  const std::uint64_t generation = generation_;
-  while (generation == generation_) {
-    const RespParser::Status status = parser_.next();
-    if (status == RespParser::Status::kNeedMore) return;
-    if (status == RespParser::Status::kBroken) return lose(std::string(parser_.problem()), false);
-    if (phase_ == Phase::kLoggingIn) {
-      on_login_reply(parser_.reply().front());
-    } else if (unanswered_ == 0) {
-      return lose(std::string("a reply that nobody asked for: ") + std::string(parser_.reply().front().bytes),
-                  false);
-    } else {
-      --unanswered_;
-      events_.on_reply(parser_.reply());
-    }
-  }
+// The old connection is as good as before.
+void Connection::postpone_renewal() {
+  renewing_ = false;
+  due_at_us_ = clock_.now_us() + static_cast<std::int64_t>(kRenewalRetryUs + random_(kRenewalRetryUs));
 }
 
-void Connection::on_closed(std::string_view why) { lose(why, false); }
-
-void Connection::drop(std::string_view why) {
-  if (channel_) lose(why, false);
-}
-
-void Connection::lose(std::string_view why, bool refused) {
+void Connection::lose(std::string_view why, Wait wait) {
   const std::string reason(why);  // `why` may lie in the buffer that goes now
-  const bool was_ready = phase_ == Phase::kReady;
-  ++generation_;
-  channel_.reset();
-  parser_.clear();
-  unanswered_ = 0;
+  failures_ = ready() ? 0 : failures_ + 1;
+  address_failed_ = phase_ == Phase::kOpening && wait != Wait::kNone;
+  used_->close();
+  next_->close();
+  renewing_ = false;
   phase_ = Phase::kWaiting;
-  failures_ = was_ready ? 0 : failures_ + 1;
-  due_at_us_ = clock_.now_us() + backoff_us(refused);
+  due_at_us_ = clock_.now_us() + wait_us(wait);
   events_.on_lost(reason);
 }
 
-// Full jitter: many nodes that lost the same server come back spread over the whole time.
-std::int64_t Connection::backoff_us(bool refused) {
-  if (refused) {
+std::int64_t Connection::wait_us(Wait wait) const {
+  if (wait == Wait::kNone) return 0;
+  if (wait == Wait::kLong) {
     const auto half = static_cast<std::uint64_t>(options_.backoff_refused_us / 2);
     return static_cast<std::int64_t>(half + random_(half + 1));
   }
+  // Full jitter: many nodes that lost the same server come back spread over the whole time.
   const std::int64_t doubled = options_.backoff_first_us << std::min(failures_, 16u);
   const std::int64_t most = std::min(doubled, options_.backoff_max_us);
   return static_cast<std::int64_t>(random_(static_cast<std::uint64_t>(most) + 1));

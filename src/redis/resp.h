@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace sluice::redis {
 
 // Appends one command to `out`: its name and arguments. A command is an array of bulk strings.
 void append_command(std::string& out, std::span<const std::string_view> words);
+inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {
+  append_command(out, std::span(words.begin(), words.size()));
+}
 
 // The same piece by piece: append_array(out, 3) promises three calls of append_bulk.
 void append_array(std::string& out, std::size_t words);

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_store_fixture.h"
+#include "store/redis/redis_load_fixture.h"
 
 namespace sluice {
 namespace {
@@ -8,79 +8,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A steady stream of checks on one counter that never refills, each with its own deadline, and what became of
-// them.
-class RedisFaultsTest : public RedisStoreFixture {
+class RedisFaultsTest : public RedisLoadFixture {
  protected:
-  static constexpr std::int64_t kLimit = 1'000'000;
-
   RedisStoreOptions quick_options() const {
     RedisStoreOptions with = options(server_);
     with.operation_timeout_us = 50'000;
     return with;
   }
-  Charge charge() { return {key("counted"), limit(Algorithm::kFixedWindow, kLimit, 366 * 86'400 * kSecond)}; }
-
-  // Starts one more call.
-  void ask(std::int64_t patience_us) {
-    auto call = std::make_unique<TestCall>(std::vector{charge()}, in_us(patience_us));
-    if (with_request_ids_) call->dedupe = Dedupe{{7, ++last_id_}, 1, 600 * kSecond};
-    if (store_->start(*call)) {
-      note(*call);
-    } else {
-      calls_.push_back(std::move(call));
-    }
-  }
-  void sweep() {
-    std::erase_if(calls_, [&](const auto& call) {
-      EXPECT_LE(call->times_done, 1);
-      if (call->times_done == 0) {
-        EXPECT_LT(clock_.now_us(), call->deadline_us + kSecond) << "somebody waits long after the deadline";
-        return false;
-      }
-      note(*call);
-      return true;
-    });
-  }
-  void note(const TestCall& call) { ++(call.verdict == Verdict::kNoAnswer ? unanswered_ : allowed_); }
-
-  void load_for(std::int64_t us, std::int64_t patience_us = 100'000) {
-    const std::int64_t end_us = clock_.now_us() + us;
-    while (clock_.now_us() < end_us) {
-      for (int i = 0; i < 20; ++i) ask(patience_us);
-      run_once();
-      sweep();
-    }
-  }
-  bool load_until_allowed(std::int64_t at_most_us) {
-    const std::int64_t before = allowed_, end_us = clock_.now_us() + at_most_us;
-    while (allowed_ == before && clock_.now_us() < end_us) load_for(10'000);
-    return allowed_ > before;
-  }
-  void settle() {
-    EXPECT_TRUE(run_until([&] {
-      sweep();
-      return calls_.empty();
-    }));
-  }
-  std::int64_t charged() {
-    const auto look = [&] {
-      TestCall call({{charge().key, charge().params, 0}});
-      return finish(call).allowed() ? kLimit - call.remaining() : -1;
-    };
-    std::int64_t units = look();
-    while (units < 0 && !HasFailure()) {  // the connection may just be gone
-      run_once();
-      units = look();
-    }
-    return units;
-  }
 
   TestRedisServer server_;
-  std::vector<std::unique_ptr<TestCall>> calls_;
-  std::int64_t allowed_ = 0, unanswered_ = 0;
-  bool with_request_ids_ = false;
-  std::uint64_t last_id_ = 0;
 };
 
 TEST_F(RedisFaultsTest, FlushedScriptsAreNotNoticed) {
@@ -223,6 +159,33 @@ TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
   EXPECT_EQ(unanswered_, 0);
   EXPECT_EQ(allowed_, static_cast<std::int64_t>(last_id_));
   EXPECT_EQ(charged(), allowed_);
+}
+
+TEST_F(RedisFaultsTest, AgedConnectionsAreReplacedAndNobodyNotices) {
+  server_.start();
+  RedisStoreOptions with = options(server_);
+  with.connection.max_age_us = 50'000;
+  make_connected_store(with);
+  load_for(kSecond, 20 * kSecond);
+  settle();
+  EXPECT_GT(store_->counters().connections_made, 5u);
+  EXPECT_EQ(store_->counters().connections_lost, 0u);
+  EXPECT_EQ(unanswered_, 0);
+  EXPECT_EQ(charged(), allowed_);
+}
+
+TEST_F(RedisFaultsTest, AServerThatFreezesWhileNobodyAsksIsFoundOut) {
+  server_.start();
+  RedisStoreOptions with = options(server_);
+  with.connection.idle_check_us = 100'000;
+  with.connection.idle_reply_us = 200'000;
+  make_connected_store(with);
+  run_for(500'000);
+  EXPECT_EQ(store_->counters().connections_lost, 0u) << "it answers when it is asked";
+  server_.freeze();
+  EXPECT_TRUE(run_until([&] { return !store_->health().connected; }));
+  server_.thaw();
+  EXPECT_TRUE(run_until([&] { return store_->health().connected; }));
 }
 
 TEST_F(RedisFaultsTest, EmptiedCountersStartAgain) {

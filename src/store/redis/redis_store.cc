@@ -50,6 +50,7 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       limits_(params),
       breaker_(options_.breaker, random, options_.on_breaker_change),
       connection_(transport, clock, options_.connection, random, *this),
+      adviser_(connection_, options_.advise_every_us, options_.on_advice),
       probe_(std::make_unique<Probe>(params, random(1u << 16))),
       next_deadline_us_(kNoDeadline) {}
 
@@ -82,7 +83,7 @@ std::unique_ptr<Batch> RedisStore::spare_batch() {
 }
 
 void RedisStore::send_queue() {
-  if (held_back_ > 0 || !connection_.ready()) return;
+  if (held_back_ > 0 || !connection_.may_send()) return;
   while (!queue_.empty() && batches_in_flight_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
     while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
@@ -111,7 +112,7 @@ void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
   counters_.keys += batch->keys();
   ++batches_in_flight_;
   const std::int64_t late_us = late_at_us(*batch, now_us);
-  in_flight_.push_back({std::move(batch), {}, late_us});
+  in_flight_.push_back({std::move(batch), {}, late_us, false, wall_us()});
   connection_.send(command_);
 }
 
@@ -128,6 +129,7 @@ void RedisStore::resend_with_script(InFlight command) {
   command_.clear();
   command.batch->append_command(command_, "EVAL", options_.connection.script, options_.key_prefix,
                                 decide_at_us);
+  command.sent_at_us = wall_us();
   in_flight_.push_back(std::move(command));
   connection_.send(command_);
 }
@@ -152,6 +154,7 @@ void RedisStore::reset(std::span<const CounterName> counters, std::function<void
 void RedisStore::on_ready() {
   ++counters_.connections_made;
   connected_ = true;
+  adviser_.on_ready();
   breaker_.hurry(clock_.now_us());
   if (breaker_.closed()) problem_.clear();
   send_queue();
@@ -166,7 +169,10 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
     on_error(command, first.bytes);
   } else if (command.batch) {
     const bool understood = command.batch->read_reply(reply, limits_);
-    if (understood) problem_.clear();
+    if (understood) {
+      problem_.clear();
+      note_clock(command, reply[1].integer);
+    }
     finish(command, understood);
     if (!understood) connection_.drop("a reply that does not fit its command");
   } else if (command.reset_done) {
@@ -229,6 +235,7 @@ void RedisStore::on_lost(std::string_view why) {
 
 void RedisStore::tick(std::int64_t now_us) {
   connection_.tick(now_us);
+  adviser_.tick(now_us);
   expire_calls(now_us);
   expire_commands(now_us);
   if (connection_.ready() && breaker_.take_probe(now_us)) send_probe(now_us);
@@ -243,8 +250,16 @@ void RedisStore::complete(std::span<StoreCall* const> calls) {
   --held_back_;
 }
 
+std::int64_t RedisStore::wall_us() const {
+  return (options_.wall_clock != nullptr ? *options_.wall_clock : clock_).now_us();
+}
+
+void RedisStore::note_clock(const InFlight& command, std::int64_t server_us) {
+  if (options_.decide_by == nullptr) adviser_.note_clock(command.sent_at_us, wall_us(), server_us);
+}
+
 void RedisStore::note_problem(std::string_view what, std::string_view why) {
-  problem_ = "Redis at " + options_.connection.address.to_string() + ": " + std::string(what) + " (" +
+  problem_ = "Redis at " + connection_.where() + ": " + std::string(what) + " (" +
              std::string(why.substr(0, 200)) + ")";
 }
 
@@ -254,8 +269,10 @@ AsyncStore::Health RedisStore::health() const {
   if (!problem_.empty()) {
     health.problems.push_back(problem_);
   } else if (!health.connected) {
-    health.problems.push_back("Redis at " + options_.connection.address.to_string() + ": not connected yet");
+    health.problems.push_back("Redis at " + connection_.where() + ": not connected yet");
   }
+  for (const std::string& advice : adviser_.advice())
+    health.problems.push_back("Redis at " + connection_.where() + ": " + advice);
   return health;
 }
 

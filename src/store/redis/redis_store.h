@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "redis/adviser.h"
 #include "redis/breaker.h"
 #include "redis/connection.h"
 #include "redis/server_error.h"
@@ -30,6 +32,10 @@ struct RedisStoreOptions {
       50'000;  // a server that takes longer is failing, whatever callers can bear
   std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
+  // How often the server is asked about itself, for advice(); 0: never.
+  std::int64_t advise_every_us = 0;
+  redis::Adviser::OnChange on_advice;
+  const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
 };
 
 // What a RedisStore has done so far; only grows.
@@ -89,6 +95,11 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   const RedisStoreCounters& counters() const { return counters_; }
   redis::Breaker::State breaker_state() const { return breaker_.state(); }
 
+  // What should be changed about the server although it works; also part of health().problems.
+  const std::vector<std::string>& advice() const { return adviser_.advice(); }
+  // How far the server's clock is ahead of ours (negative: behind); nothing before the first reply.
+  std::optional<redis::ClockDelta::Estimate> clock_delta() const { return adviser_.clock().estimate(); }
+
  private:
   static constexpr std::int64_t kNoDeadline = INT64_MAX;
   class Probe;
@@ -98,6 +109,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     std::function<void(int)> reset_done;
     std::int64_t late_at_us = 0;
     bool late = false;
+    std::int64_t sent_at_us = 0;  // by the wall clock
   };
 
   void on_ready() override;
@@ -117,6 +129,8 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void complete(std::span<StoreCall* const> calls);
   std::int64_t late_at_us(Batch& batch, std::int64_t now_us) const;
   std::unique_ptr<Batch> spare_batch();
+  std::int64_t wall_us() const;
+  void note_clock(const InFlight& command, std::int64_t server_us);
   void note_problem(std::string_view what, std::string_view why);
 
   const Clock& clock_;
@@ -124,6 +138,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   LimitRecords limits_;
   redis::Breaker breaker_;
   redis::Connection connection_;
+  redis::Adviser adviser_;
   std::deque<StoreCall*> queue_;  // null: answered already
   std::deque<InFlight> in_flight_;
   std::size_t batches_in_flight_ = 0;

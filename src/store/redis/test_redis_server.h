@@ -60,15 +60,7 @@ class TestRedisServer {
                                       "--enable-debug-command",
                                       "yes"};
     words.insert(words.end(), extra_.begin(), extra_.end());
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      if (std::freopen("/dev/null", "w", stdout) != nullptr) execv(kProgram, arguments.data());
-      _exit(127);
-    }
-    for (int i = 0; i < 500 && ask({"PING"}).empty(); ++i) usleep(10'000);
+    launch(std::move(words));
   }
 
   void kill() {
@@ -112,6 +104,21 @@ class TestRedisServer {
     const std::string text = ask({"INFO", section});
     const std::size_t at = text.find(name);
     return at == std::string::npos ? 0 : std::strtol(text.c_str() + at + name.size(), nullptr, 10);
+  }
+
+ protected:
+  const std::string& directory() const { return directory_; }
+
+  void launch(std::vector<std::string> words) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      if (std::freopen("/dev/null", "w", stdout) != nullptr) execv(kProgram, arguments.data());
+      _exit(127);
+    }
+    for (int i = 0; i < 500 && ask({"PING"}).empty(); ++i) usleep(10'000);
   }
 
  private:

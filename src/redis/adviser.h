@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/advice.h"
+#include "redis/clock_delta.h"
+#include "redis/connection.h"
+#include "redis/server_facts.h"
+
+namespace sluice::redis {
+
+// Asks a server about itself, after each log-in and then every minute or so, beside the work, and says what
+// should be changed. A user who may not ask gets less advice, and no error. Not thread-safe.
+class Adviser {
+ public:
+  using OnChange = std::function<void(const std::vector<std::string>& advice)>;
+
+  // `every_us` 0: does not ask. REQUIRES: the connection outlives it, and both end together.
+  Adviser(Connection& connection, std::int64_t every_us, OnChange on_change)
+      : connection_(connection), every_us_(every_us), on_change_(std::move(on_change)) {}
+  Adviser(const Adviser&) = delete;
+  Adviser& operator=(const Adviser&) = delete;
+
+  // There is a new connection, perhaps to another server.
+  void on_ready();
+  void tick(std::int64_t now_us);
+
+  // A reply told the server's time; ours were those.
+  void note_clock(std::int64_t sent_us, std::int64_t received_us, std::int64_t server_us) {
+    clock_.note(sent_us, received_us, server_us);
+  }
+
+  const ClockDelta& clock() const { return clock_; }
+  const std::vector<std::string>& advice() const { return advice_; }
+
+ private:
+  void ask_about(const char* section, bool last);
+  void conclude();
+
+  Connection& connection_;
+  const std::int64_t every_us_;
+  const OnChange on_change_;
+  std::int64_t due_at_us_ = 0;
+  ServerFacts facts_;  // of the round under way
+  ClockDelta clock_;
+  std::vector<std::string> advice_;
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace sluice::redis {
+
+// How far a server's clock is ahead of ours, from the times at which we asked and heard and the time that the
+// server named in between. Not thread-safe.
+//
+// The answer could have been given at any moment of the round trip, so the fastest one of the last seconds
+// tells best, and tells how sure one can be.
+class ClockDelta {
+ public:
+  struct Estimate {
+    std::int64_t ahead_us = 0;  // negative: behind
+    std::int64_t error_us = 0;  // at most so much more or less
+
+    // Whether the clocks are certainly so far apart.
+    bool beyond(std::int64_t us) const { return ahead_us - error_us > us || ahead_us + error_us < -us; }
+  };
+
+  void note(std::int64_t sent_us, std::int64_t received_us, std::int64_t server_us) {
+    if (received_us < sent_us) return;  // our own clock was set
+    const std::int64_t period = received_us / kPeriodUs;
+    if (period != period_) {
+      before_ = period == period_ + 1 ? now_ : std::nullopt;
+      now_.reset();
+      period_ = period;
+    }
+    const std::int64_t half_us = (received_us - sent_us + 1) / 2;
+    if (!now_ || half_us < now_->error_us) now_ = Estimate{server_us - (sent_us + half_us), half_us};
+  }
+
+  // Nothing is known before the first answer.
+  std::optional<Estimate> estimate() const {
+    if (!now_) return before_;
+    return before_ && before_->error_us < now_->error_us ? before_ : now_;
+  }
+
+ private:
+  static constexpr std::int64_t kPeriodUs = 10'000'000;
+  std::int64_t period_ = 0;
+  std::optional<Estimate> now_;     // of this period
+  std::optional<Estimate> before_;  // of the one before
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,123 @@
+#include "redis/link.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "redis/auth.h"
+
+namespace sluice::redis {
+namespace {
+
+// The steps of the log-in.
+constexpr char kAuth = 'a', kSelect = 's', kName = 'n', kRole = 'r', kScript = 'l';
+
+// LOADING and the like pass; a wrong password does not.
+bool passes_by_itself(std::string_view error) {
+  return error.starts_with("LOADING") || error.starts_with("BUSY") || error.starts_with("MASTERDOWN");
+}
+
+}  // namespace
+
+void Link::open(const Address& address, bool must_be_master) {
+  assert(phase_ == Phase::kClosed);
+  address_ = address;
+  must_be_master_ = must_be_master;
+  phase_ = Phase::kConnecting;
+  give_up_at_us_ = clock_.now_us() + options_.connect_timeout_us;
+  std::string why;
+  if (!stream_.open(address_, why)) lose(why, false);
+}
+
+void Link::close() {
+  phase_ = Phase::kClosed;
+  stream_.close();
+  sent_ = answered_ = 0;
+  asked_.clear();
+}
+
+// All in one go; the replies tell which step failed.
+void Link::on_open() {
+  phase_ = Phase::kLoggingIn;
+  std::string commands;
+  login_steps_.clear();
+  const auto step = [&](char name, std::initializer_list<std::string_view> words) {
+    login_steps_ += name;
+    append_command(commands, words);
+  };
+  if (append_auth(commands, address_)) login_steps_ += kAuth;
+  if (address_.database != 0) step(kSelect, {"SELECT", std::to_string(address_.database)});
+  step(kName, {"CLIENT", "SETNAME", options_.client_name});
+  if (must_be_master_) step(kRole, {"ROLE"});
+  step(kScript, {"SCRIPT", "LOAD", options_.script});
+  stream_.send(commands);
+}
+
+void Link::on_login_reply(std::span<const RespValue> reply) {
+  const char step = login_steps_.front();
+  login_steps_.erase(0, 1);
+  const RespValue& first = reply.front();
+  // A user may lack the right; the name is only for those who look. But without a password this is the reply
+  // that says so: a script is too long a word for the server to hear from a stranger.
+  if (step == kName && !first.bytes.starts_with("NOAUTH")) return;
+  if (first.is_error()) {
+    const std::string_view why = step == kAuth ? without_arguments(first.bytes) : first.bytes;
+    return lose(why, !passes_by_itself(why));
+  }
+  if (step == kRole && (reply.size() < 2 || reply[1].bytes != "master"))
+    return lose("the server says that it is no master", false);
+  if (step != kScript) return;
+  script_sha_ = first.bytes;
+  phase_ = Phase::kReady;
+  events_.on_link_ready(*this);
+}
+
+void Link::send(std::string_view commands, std::size_t count) {
+  assert(ready());
+  sent_ += count;
+  stream_.send(commands);
+}
+
+void Link::ask(std::string_view command, Answer answer) {
+  assert(ready());
+  asked_.push_back({sent_++, clock_.now_us(), std::move(answer)});
+  stream_.send(command);
+}
+
+void Link::on_reply(std::span<const RespValue> reply) {
+  if (phase_ == Phase::kLoggingIn) return on_login_reply(reply);
+  if (idle()) return lose("a reply that nobody asked for: " + std::string(reply.front().bytes), false);
+  const std::uint64_t number = answered_++;
+  if (asked_.empty() || asked_.front().number != number) return events_.on_link_reply(*this, reply);
+  const Asked asked = std::move(asked_.front());
+  asked_.pop_front();
+  asked.answer(reply);
+}
+
+void Link::tick(std::int64_t now_us) {
+  if (phase_ == Phase::kReady) return look_after(now_us);
+  if (phase_ == Phase::kClosed || now_us < give_up_at_us_) return;
+  lose(phase_ == Phase::kConnecting ? "no connection in time" : "no reply to the log-in in time", false);
+}
+
+// A server that went while nobody wanted anything of it must not be found out by the next one who does. While
+// commands of the owner wait, it is for the owner to judge how long is too long.
+void Link::look_after(std::int64_t now_us) {
+  if (idle()) {
+    if (now_us - heard_at_us() < options_.idle_check_us) return;
+    std::string ping;
+    append_command(ping, {"PING"});
+    return ask(ping, [](std::span<const RespValue>) {});
+  }
+  if (unanswered() > 0) return;
+  if (now_us - std::max(asked_.front().at_us, heard_at_us()) >= options_.idle_reply_us)
+    lose("the server has nothing to do and does not answer", false);
+}
+
+void Link::lose(std::string_view why, bool refused) {
+  const std::string reason(why);  // `why` may lie in the buffer that goes now
+  close();
+  events_.on_link_lost(*this, reason, refused);
+}
+
+}  // namespace sluice::redis

@@ -1,0 +1,143 @@
+#include "redis/sentinel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "base/limits.h"
+
+namespace sluice::redis {
+namespace {
+
+constexpr std::size_t kReasonBytesMax = 80;
+
+}  // namespace
+
+Sentinel::Sentinel(Transport& transport, const Clock& clock, SentinelOptions options, Random random)
+    : clock_(clock),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      sentinels_(options_.sentinels),
+      talks_{{transport, clock, options_.talk, *this}, {transport, clock, options_.talk, *this}} {
+  assert(!sentinels_.empty());
+}
+
+std::string Sentinel::describe() const {
+  const std::string name = "master " + options_.talk.master_name;
+  return master_.host.empty() ? name : master_.to_string() + " (" + name + ")";
+}
+
+void Sentinel::find(AddressEvents& events, bool another) {
+  events_ = &events;
+  awaited_ = true;
+  if (in_round_) return;
+  if (another) std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
+  begin_round();
+}
+
+void Sentinel::tick(std::int64_t now_us) {
+  asking_->tick(now_us);
+  listening_->tick(now_us);
+  if (!in_round_ && now_us >= listen_at_us_) begin_round();
+}
+
+void Sentinel::begin_round() {
+  in_round_ = true;
+  listen_at_us_ = INT64_MAX;
+  not_known_ = 0;
+  failures_.clear();
+  to_ask_.assign(sentinels_.rbegin(), sentinels_.rend());
+  ask_next();
+}
+
+void Sentinel::ask_next() {
+  while (!to_ask_.empty()) {
+    const Address sentinel = std::move(to_ask_.back());
+    to_ask_.pop_back();
+    std::string why;
+    if (asking_->open(sentinel, why)) return;
+    note_failure(sentinel, why);
+  }
+  end_round_without_answer();
+}
+
+void Sentinel::note_failure(const Address& sentinel, std::string_view why) {
+  if (why.empty()) {
+    ++not_known_;
+    return;
+  }
+  if (!failures_.empty()) failures_ += "; ";
+  failures_ += sentinel.place() + ": ";
+  failures_ += why.substr(0, kReasonBytesMax);
+}
+
+void Sentinel::end_round_without_answer() {
+  in_round_ = false;
+  if (!listening_->is_open()) listen_at_us_ = clock_.now_us() + listen_wait_us();
+  if (!std::exchange(awaited_, false)) return;
+  if (not_known_ > 0) {
+    events_->on_no_address("no Sentinel knows a master named " + options_.talk.master_name);
+  } else {
+    events_->on_no_address("no Sentinel answers: " + failures_);
+  }
+}
+
+std::int64_t Sentinel::listen_wait_us() {
+  const auto half = static_cast<std::uint64_t>(options_.listen_again_us / 2);
+  return static_cast<std::int64_t>(half + random_(half + 1));
+}
+
+void Sentinel::move_to_front(const Address& sentinel) {
+  const auto at =
+      std::ranges::find_if(sentinels_, [&](const Address& each) { return same_place(each, sentinel); });
+  if (at != sentinels_.end()) std::rotate(sentinels_.begin(), at, at + 1);
+}
+
+void Sentinel::on_master(SentinelTalk& talk, const HostAndPort& master) {
+  assert(&talk == asking_);
+  move_to_front(talk.sentinel());
+  listening_->close();
+  std::swap(asking_, listening_);
+  listening_since_us_ = clock_.now_us();
+  in_round_ = awaited_ = false;
+  master_ = options_.master;
+  master_.host = master.host;
+  master_.port = master.port;
+  events_->on_address(master_);
+}
+
+// Those we were given stay, whatever others say; so does the one that tells us, which does not name itself.
+void Sentinel::on_other_sentinels(SentinelTalk& talk, const std::vector<HostAndPort>& others) {
+  if (others.empty()) return;
+  std::erase_if(sentinels_, [&](const Address& known) {
+    const auto is_known = [&](const Address& each) { return same_place(each, known); };
+    return !is_known(talk.sentinel()) && std::ranges::none_of(options_.sentinels, is_known) &&
+           std::ranges::find(others, HostAndPort{known.host, known.port}) == others.end();
+  });
+  for (const HostAndPort& other : others) {
+    if (sentinels_.size() >= kSentinelsMax) return;
+    Address address = talk.sentinel();
+    address.host = other.host;
+    address.port = other.port;
+    const auto is_it = [&](const Address& each) { return same_place(each, address); };
+    if (std::ranges::none_of(sentinels_, is_it)) sentinels_.push_back(std::move(address));
+  }
+}
+
+// It knows best: whatever others are about to answer may be old.
+void Sentinel::on_switch(SentinelTalk& talk) {
+  move_to_front(talk.sentinel());
+  asking_->close();
+  begin_round();
+}
+
+void Sentinel::on_talk_ended(SentinelTalk& talk, std::string_view why) {
+  if (&talk == asking_) {
+    note_failure(talk.sentinel(), why);
+    return ask_next();
+  }
+  // At once, unless it never listened to us for long.
+  listen_at_us_ = std::max(clock_.now_us(), listening_since_us_ + listen_wait_us());
+}
+
+}  // namespace sluice::redis
