@@ -116,10 +116,10 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{clock_,  params_, memory_,       in_memory_, board_,
-                                  hasher_, totals_, door_options_, settings_};
+  const NodeThread::Shared shared{clock_, wall_clock_, params_, memory_,       in_memory_,
+                                  board_, hasher_,     totals_, door_options_, settings_};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
-    auto thread = std::make_unique<NodeThread>(shared, loop, seed());
+    auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());
     return thread;
   });

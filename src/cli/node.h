@@ -49,6 +49,7 @@ class Node {
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
 
   SystemClock clock_;
+  WallClock wall_clock_;
   ParamsTable params_;
   SettingsBoard settings_;
   MemoryStore memory_;

@@ -9,12 +9,17 @@ constexpr std::int64_t kReportEveryUs = 100'000;
 
 }  // namespace
 
-NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed)
-    : shared_(shared), transport_(loop), random_(seed), settings_generation_(shared.settings.generation()) {
+NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first)
+    : shared_(shared),
+      is_first_(is_first),
+      transport_(loop),
+      random_(seed),
+      settings_generation_(shared.settings.generation()) {
   if (shared_.settings.current().redis) {
     LoopStore made = make_store();
     redis_ = std::make_unique<ReplaceableStore>(std::move(made.store));
     redis_counters_ = std::move(made.counters);
+    redis_clocks_ = std::move(made.clocks);
   }
   limiter_.emplace(Limiter::Parts{store(), shared_.policies, shared_.hasher, shared_.clock, shared_.totals,
                                   &shared_.memory});
@@ -26,12 +31,14 @@ LoopStore NodeThread::make_store() {
   return make_redis_store(shared_.settings.current(),
                           {.transport = transport_,
                            .clock = shared_.clock,
+                           .wall_clock = shared_.wall_clock,
                            .params = shared_.params,
                            .random = [this](std::uint64_t below) { return random_() % below; },
                            .log =
                                [](bool is_problem, const std::string& sentence) {
                                  log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
-                               }});
+                               },
+                           .asks_for_advice = is_first_});
 }
 
 void NodeThread::tick(std::int64_t now_us) {
@@ -50,6 +57,7 @@ void NodeThread::follow_settings(std::int64_t now_us) {
   former_counters_ += redis_counters_();
   redis_->replace(std::move(made.store), now_us);
   redis_counters_ = std::move(made.counters);
+  redis_clocks_ = std::move(made.clocks);
 }
 
 void NodeThread::publish_report(std::int64_t now_us) {
@@ -59,6 +67,7 @@ void NodeThread::publish_report(std::int64_t now_us) {
   if (redis_) {
     report.redis = former_counters_;
     *report.redis += redis_counters_();
+    report.clocks = redis_clocks_();
   }
   const std::lock_guard lock(report_mutex_);
   report.reached = report_.reached || health.connected;

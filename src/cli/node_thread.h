@@ -49,6 +49,7 @@ class NodeThread final : public net::Application {
   // What all threads share; outlives them.
   struct Shared {
     const Clock& clock;
+    const Clock& wall_clock;
     ParamsTable& params;
     MemoryStore& memory;    // the counters, or those of `on_failure: local`
     LocalStore& in_memory;  // the same with request ids
@@ -58,7 +59,8 @@ class NodeThread final : public net::Application {
     const doors::DoorOptions& doors;
     const SettingsBoard& settings;
   };
-  NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed);
+  // The first one does what is to be done once.
+  NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
 
   // How its store was doing a moment ago. Thread-safe.
   StoreReport report() const;
@@ -88,11 +90,13 @@ class NodeThread final : public net::Application {
   void publish_report(std::int64_t now_us);
 
   const Shared shared_;
+  const bool is_first_;
   net::TcpTransport transport_;
   std::mt19937_64 random_;
   std::uint64_t settings_generation_;
   std::unique_ptr<ReplaceableStore> redis_;  // null: counters are in memory
   std::function<RedisStoreCounters()> redis_counters_;
+  std::function<std::vector<StoreReport::NodeClock>()> redis_clocks_;
   RedisStoreCounters former_counters_;  // of stores that were replaced
   std::optional<Limiter> limiter_;
   std::optional<doors::App> app_;

@@ -6,12 +6,15 @@
 
 #include "cli/command.h"
 #include "redis/redis_environment.h"
+#include "redis/sentinel.h"
 #include "store/redis/script.h"
 
 namespace sluice::cli {
 namespace {
 
 using redis::StoreTarget;
+
+constexpr std::int64_t kAdviseEveryUs = 60'000'000;
 
 StoreTarget target_of(const std::string& url) {
   auto target = redis::parse_store_url(url);
@@ -29,7 +32,27 @@ RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& 
       log(true, fmt::format("{} does not answer as it should; failure rules decide until it does", place));
     if (to == State::kClosed) log(false, fmt::format("{} answers again", place));
   };
+  if (parts.asks_for_advice) {
+    options.advise_every_us = kAdviseEveryUs;
+    options.on_advice = [log = parts.log, place = settings.redis->to_string()](const auto& advice) {
+      for (const std::string& sentence : advice) log(true, fmt::format("{}: {}", place, sentence));
+    };
+  }
+  options.wall_clock = &parts.wall_clock;
   return options;
+}
+
+std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const StoreParts& parts) {
+  redis::SentinelOptions options;
+  options.sentinels = target.addresses;
+  options.master = target.login;
+  options.talk.master_name = target.master_name;
+  return std::make_shared<redis::Sentinel>(parts.transport, parts.clock, std::move(options), parts.random);
+}
+
+StoreReport::NodeClock clock_of(const RedisStore& store, std::string node) {
+  const auto estimate = store.clock_delta();
+  return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt};
 }
 
 }  // namespace
@@ -55,13 +78,17 @@ StoreSettings read_store_settings(const ServeOptions& options) {
 LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& parts) {
   const StoreTarget& target = *settings.redis;
   RedisStoreOptions options = node_options(settings, parts);
-  if (target.kind != StoreTarget::Kind::kSingle)
-    throw CommandError("--store: Sentinel and Cluster are not wired up yet");
-  options.connection.address = target.addresses.front();
+  if (target.kind == StoreTarget::Kind::kCluster) throw CommandError("--store: Cluster is not wired up yet");
+  if (target.kind == StoreTarget::Kind::kSentinel)
+    options.connection.source = sentinel_of(target, parts);
+  else
+    options.connection.address = target.addresses.front();
   auto store = std::make_unique<RedisStore>(parts.transport, parts.clock, parts.params, std::move(options),
                                             parts.random);
   RedisStore* const made = store.get();
-  return {std::move(store), [made] { return made->counters(); }};
+  return {.store = std::move(store),
+          .counters = [made] { return made->counters(); },
+          .clocks = [made, node = target.to_string()] { return std::vector{clock_of(*made, node)}; }};
 }
 
 }  // namespace sluice::cli

@@ -13,6 +13,7 @@
 #include "store/async_store.h"
 #include "store/params_table.h"
 #include "store/redis/redis_store.h"
+#include "telemetry/store_report.h"
 
 namespace sluice::cli {
 
@@ -32,16 +33,19 @@ StoreSettings read_store_settings(const ServeOptions& options);
 struct StoreParts {
   redis::Transport& transport;
   const Clock& clock;
+  const Clock& wall_clock;  // what other machines' clocks are compared with
   ParamsTable& params;
   RedisStore::Random random;
   // Takes a sentence for the log: the store went away, or is back.
   std::function<void(bool is_problem, const std::string& sentence)> log;
+  bool asks_for_advice = false;  // one loop is enough to ask the server about itself
 };
 
 // A loop's own store, and what can be asked of it beyond AsyncStore.
 struct LoopStore {
   std::unique_ptr<AsyncStore> store;
   std::function<RedisStoreCounters()> counters;
+  std::function<std::vector<StoreReport::NodeClock>()> clocks;
 };
 
 // REQUIRES: settings.redis

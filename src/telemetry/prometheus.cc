@@ -25,6 +25,14 @@ void PrometheusText::family(std::string_view name, std::string_view type, std::s
 }
 
 void PrometheusText::sample(std::initializer_list<Label> labels, std::uint64_t value) {
+  add(labels, std::to_string(value));
+}
+
+void PrometheusText::sample_seconds(std::initializer_list<Label> labels, std::int64_t us) {
+  add(labels, std::to_string(static_cast<double>(us) / 1e6));
+}
+
+void PrometheusText::add(std::initializer_list<Label> labels, std::string_view value) {
   text_ += name_;
   char separator = '{';
   for (const auto& [label, text] : labels) {
@@ -35,7 +43,7 @@ void PrometheusText::sample(std::initializer_list<Label> labels, std::uint64_t v
     separator = ',';
   }
   if (labels.size() > 0) text_ += '}';
-  text_.append(" ").append(std::to_string(value)).append("\n");
+  text_.append(" ").append(value).append("\n");
 }
 
 }  // namespace sluice

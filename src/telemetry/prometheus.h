@@ -20,10 +20,13 @@ class PrometheusText {
   // Starts a family; the samples that follow belong to it. REQUIRES: each name is started once.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::initializer_list<Label> labels, std::uint64_t value);
+  void sample_seconds(std::initializer_list<Label> labels, std::int64_t us);
 
   std::string take() && { return std::move(text_); }
 
  private:
+  void add(std::initializer_list<Label> labels, std::string_view value);
+
   std::string name_;
   std::string text_;
 };

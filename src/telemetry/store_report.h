@@ -16,6 +16,12 @@ struct StoreReport {
   bool reached = false;                     // every loop has been connected at least once
   std::vector<std::string> problems;        // sentences, each once
   std::optional<RedisStoreCounters> redis;  // none: counters are in memory
+  // How far a server's clock is ahead of ours; not known before it has answered.
+  struct NodeClock {
+    std::string node;  // its address
+    std::optional<std::int64_t> ahead_us;
+  };
+  std::vector<NodeClock> clocks;  // each server once
 
   void add(const StoreReport& other) {
     reached = (loops == 0 || reached) && other.reached;
@@ -23,6 +29,13 @@ struct StoreReport {
     connected += other.connected;
     for (const std::string& problem : other.problems)
       if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+    for (const NodeClock& clock : other.clocks) {
+      const auto known = std::ranges::find(clocks, clock.node, &NodeClock::node);
+      if (known == clocks.end())
+        clocks.push_back(clock);
+      else if (!known->ahead_us)
+        known->ahead_us = clock.ahead_us;
+    }
     if (!other.redis) return;
     if (!redis) redis.emplace();
     *redis += *other.redis;
