@@ -54,7 +54,7 @@ local function counter_reader(now_us, values, limit_at)
     if not from then return {}, false, false, false end
     -- What happened when is all a log knows, whatever the limit.
     if from.is_log then return at, warned, from ~= limit, known end
-    local units = math.min(from.steps.units_used(from, at, first, second, now_us), limit.capacity)
+    local units = math.min(from.steps.units_used(from, at, first, second, now_us), from.capacity, limit.capacity)
     return units > 0 and {now_us, units} or {}, warned, true, known
   end
 

@@ -63,7 +63,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   end
 
   local function settle_state(entry)
-    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- as in driver.lua
+    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- see keep_counter
     entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
   end
 
@@ -87,7 +87,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
 
   local function keep_counter(entry, tag)
     local at, first, second = entry.at, entry.first, entry.second
-    if at == 0 and first == 0 and second == 0 then return false end
+    if at == 0 and first == 0 then return false end  -- as in driver.lua
     fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first)
     if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
     return struct.pack('>BI7I4', tag, at, first)
