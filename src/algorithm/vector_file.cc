@@ -1,6 +1,7 @@
 #include "algorithm/vector_file.h"
 
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -22,13 +23,18 @@ class Reader {
     if (word == "fresh") {
       next_ = {};
       next_.fresh = true;
+      grants_.clear();
     } else if (word == "limit") {
       read_limit();
       next_.limit_changed = !next_.fresh;
     } else if (word == "count_denied") {
       next_.on_denial = this->word() == "on" ? OnDenial::kCharge : OnDenial::kFree;
     } else {
-      read_row(word);
+      next_.refund_of.reset();
+      if (word == "refund")
+        read_refund();
+      else
+        read_charge(word);
       rows_.push_back(next_);
       next_.fresh = next_.limit_changed = false;
     }
@@ -88,11 +94,28 @@ class Reader {
     next_.limit = *params;
   }
 
-  // now_us cost | allowed remaining retry_after_us reset_after_us | state
-  void read_row(const std::string& now) {
-    next_.where = where();
+  // now_us cost | …
+  void read_charge(const std::string& now) {
     next_.now_us = number(now);
     next_.cost = number();
+    read_expected();
+    grants_.emplace_back(next_.now_us, next_.cost, next_.outcome);
+  }
+
+  // refund now_us row | …
+  void read_refund() {
+    next_.now_us = number();
+    next_.cost = 0;
+    const std::int64_t row = number();
+    if (row < 1 || row > std::ssize(grants_)) fail("no such row to give back");
+    next_.refund_of = grants_[static_cast<std::size_t>(row - 1)];
+    read_expected();
+    grants_.emplace_back();
+  }
+
+  // … | allowed remaining retry_after_us reset_after_us | state
+  void read_expected() {
+    next_.where = where();
     expect("|");
     const std::string allowed = word();
     if (allowed != "yes" && allowed != "no") fail("allowed must be yes or no");
@@ -117,6 +140,7 @@ class Reader {
   int number_ = 0;
   std::istringstream words_;
   VectorRow next_;
+  std::vector<Grant> grants_;  // of the rows since `fresh`
   std::vector<VectorRow> rows_;
 };
 

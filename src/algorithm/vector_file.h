@@ -1,15 +1,17 @@
 #pragma once
 
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "algorithm/refund.h"
 #include "algorithm/step.h"
 
 // Reads tests/vectors/*.vec, for tests only. The format is described in tests/vectors/README.md.
 namespace sluice {
 
-// One row: decide `cost` at `now_us`; the rest is what must come of it.
+// One row: decide `cost` at `now_us`, or give `refund_of` back; the rest is what must come of it.
 struct VectorRow {
   std::string where;           // "gcra.vec:17"
   bool fresh = false;          // this row starts a new counter
@@ -18,6 +20,7 @@ struct VectorRow {
   OnDenial on_denial = OnDenial::kFree;
   std::int64_t now_us = 0;
   std::int64_t cost = 0;
+  std::optional<Grant> refund_of;
   Outcome outcome;
   State state;  // of every algorithm but sliding_log
   Log log;      // of sliding_log

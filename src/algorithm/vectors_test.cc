@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "algorithm/for_test.h"
+#include "algorithm/refund.h"
 #include "algorithm/step.h"
 #include "algorithm/vector_file.h"
 
@@ -33,6 +34,10 @@ void run(const std::vector<VectorRow>& rows) {
       state = migrate(limit, row.limit, state, row.now_us);
     }
     limit = row.limit;
+    if (row.refund_of && is_log)
+      refund(limit, log, row.now_us, *row.refund_of);
+    else if (row.refund_of)
+      state = refund(limit, state, row.now_us, *row.refund_of);
     if (is_log) {
       ASSERT_EQ(step(limit, log, row.now_us, row.cost, row.on_denial), row.outcome);
       ASSERT_EQ(log, row.log);
@@ -40,6 +45,9 @@ void run(const std::vector<VectorRow>& rows) {
       const Stepped stepped = step(limit, state, row.now_us, row.cost, row.on_denial);
       ASSERT_EQ(stepped.outcome, row.outcome);
       ASSERT_EQ(stepped.state, row.state);
+      if (row.refund_of) {
+        ASSERT_EQ(state, row.state) << "a look has changed what the refund has left";
+      }
       state = stepped.state;
     }
   }
@@ -97,6 +105,8 @@ TEST(Vectors, WhatCannotBeReadIsNamedByLine) {
   EXPECT_EQ(error("limit gcra 1/1s\n0 1 | maybe 0 0 0 | 0 0 0\n"), "x.vec:2: allowed must be yes or no");
   EXPECT_EQ(error("limit gcra 1/1s\n0 1 | yes 0 0 0 | 0 0\n"), "x.vec:2: the line ends too early");
   EXPECT_EQ(error("limit gcra 1/1s\n0 1 | yes 0 0 0 | 0 0 0 0\n"), "x.vec:2: unexpected 0");
+  EXPECT_EQ(error("fresh\nlimit gcra 1/1s\nrefund 0 1 | yes 0 0 0 | 0 0 0\n"),
+            "x.vec:3: no such row to give back");
 }
 
 }  // namespace

@@ -34,7 +34,10 @@ class StoreCall {
   std::span<ChargeResult> results;  // as many as charges
   std::int64_t deadline_us = 0;     // on the process's clock: an answer after it is kNoAnswer; 0: none
   std::optional<Dedupe> dedupe;
-  // Not 0: gives back what an allowed call with the same charges, answered with this `now_us`, has charged.
+  // Not 0: gives back what an allowed call with the same charges, answered with this `now_us`, has charged;
+  // `results` still holds what it answered (algorithm/refund.h says why; all zero if it is not known: then
+  // less comes back). Charges with OnDenial::kCharge stay, as in any check that is denied in the end. Always
+  // allowed; the results then tell the levels. A dedupe id makes it count once; it is not that of the charge.
   std::int64_t refund_of_us = 0;
 
   Verdict verdict = Verdict::kNoAnswer;

@@ -40,15 +40,16 @@ class Check:
     repeats: int = 1
     explain: bool = False
     request_id: RequestId = None
+    refund_of: tuple = ()  # the Grant of each entry: gives them back; explained
 
     def pack(self):
-        header = len(self.entries) + (64 if self.request_id else 0) + (128 if self.explain else 0)
-        text = struct.pack(">BH", header, self.repeats) + b"".join(entry.pack() for entry in self.entries)
+        header = len(self.entries) + (64 if self.request_id else 0) + (128 if self.explain or self.refund_of else 0)
+        text = struct.pack(">BH", header, 0 if self.refund_of else self.repeats)
+        text += b"".join(entry.pack() for entry in self.entries)
+        if self.refund_of:
+            text += uint(self.refund_of[0].at_us, 7)
+            text += b"".join(uint(grant.remaining, 4) + uint(grant.reset_after_us, 7) for grant in self.refund_of)
         return text + (self.request_id.pack() if self.request_id else b"")
-
-    @property
-    def has_record(self):
-        return self.explain or self.request_id is not None
 
 
 @dataclasses.dataclass(frozen=True)

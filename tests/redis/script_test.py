@@ -103,6 +103,18 @@ def test_a_fraction_over_another_denominator_is_less_than_a_microsecond(script, 
     assert only(script(KEYS[:1], TEN_PER_HOUR, [explain(Entry(1, 1, 0))], now_us=NOW)).reset_after_us == 5
 
 
+@pytest.mark.parametrize("tag", [1, 9])
+def test_a_denied_cost_and_nothing_else_is_forgotten(tag, script, client):
+    """Of other numbers, known or not; also by a check that another limit denies."""
+    limits = [Numbers(Limit.parse("leaky_bucket 20/1h"), 2, 2), Numbers(Limit.parse("leaky_bucket 10/1h"), 1),
+              Numbers(Limit.parse("gcra 0/1h"), 3)]
+    client.set(KEYS[0], pack_state(tag, limits[0].limit, (0, 0, 77)))
+    checks = [Check((Entry(1, 1), Entry(2, 3))), Check((Entry(3, 1),))]
+    answer = script(KEYS[:3], limits, checks)
+    assert answer.verdicts == [0, 1]
+    assert client.get(KEYS[0]) is None
+
+
 @pytest.mark.parametrize("old, new", [("gcra", "sliding_log"), ("sliding_log", "gcra"), ("sliding_log", "fixed_window"),
                                       ("sliding_window", "sliding_log"), ("sliding_log", "sliding_log")])
 def test_consumption_carries_over_between_logs_and_others(old, new, script):

@@ -38,7 +38,10 @@ def program(rows):
             if row.limit_changed and row.limit.name != "sliding_log":
                 yield f"migrate {row.now_us}"
             limit = row.limit
-        yield f"row {row.now_us} {row.cost} {int(row.count_denied)}"
+        if row.refund_of:
+            yield f"refund {row.now_us} " + " ".join(str(n) for n in dataclasses.astuple(row.refund_of))
+        else:
+            yield f"row {row.now_us} {row.cost} {int(row.count_denied)}"
 
 
 def differences(rows, parts, tmp_path):

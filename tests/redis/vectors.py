@@ -50,6 +50,16 @@ class Limit:
 
 
 @dataclasses.dataclass(frozen=True)
+class Grant:
+    """What is known of an admitted row when it is given back."""
+
+    at_us: int
+    cost: int
+    remaining: int
+    reset_after_us: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Row:
     where: str
     fresh: bool
@@ -58,30 +68,35 @@ class Row:
     count_denied: bool
     now_us: int
     cost: int
+    refund_of: object  # the Grant that is given back; None: `cost` is charged
     outcome: tuple  # allowed, remaining, retry_after_us, reset_after_us
     state: tuple  # three numbers; of a log: time, cost, time, cost, …
 
 
 def read(lines, name):
-    rows = []
+    rows, grants = [], []
     fresh, changed, limit, count_denied = True, False, None, False
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         if words[0] == "fresh":
-            fresh, changed, count_denied = True, False, False
+            fresh, changed, count_denied, grants = True, False, False, []
         elif words[0] == "limit":
             limit, changed = Limit.parse(" ".join(words[1:])), not fresh
         elif words[0] == "count_denied":
             count_denied = words[1] == "on"
         else:
             asked, answer, state = line.split("|")
-            now_us, cost = map(int, asked.split())
+            is_refund = words[0] == "refund"
+            now_us, number = map(int, asked.split()[is_refund:])
             allowed, *numbers = answer.split()
+            cost, refund_of = (0, grants[number - 1]) if is_refund else (number, None)
+            numbers = tuple(map(int, numbers))
+            grants.append(Grant(now_us, cost, numbers[0], numbers[2]))
             state = tuple(int(n) for word in state.split() for n in word.split(":"))
-            rows.append(Row(f"{name}:{number}", fresh, limit, changed, count_denied, now_us, cost,
-                            (allowed == "yes", *map(int, numbers)), state))
+            rows.append(Row(f"{name}:{number}", fresh, limit, changed, count_denied, now_us, cost, refund_of,
+                            (allowed == "yes", *numbers), state))
             fresh = changed = False
     return rows
 

@@ -25,6 +25,7 @@ void Batch::clear() {
   checks_.clear();
   order_.clear();
   entries_.clear();
+  grants_.clear();
   counter_keys_.clear();
   counters_.clear();
   id_keys_.clear();
@@ -41,7 +42,8 @@ bool Batch::fits(const StoreCall& call) const {
     return false;
   return std::ranges::all_of(call.charges, [&](const Charge& charge) {
     const std::uint32_t counter = counter_keys_.find(charge.key);
-    return counter == kNone || counters_[counter].params == charge.params;
+    return counter == kNone ||
+           (counters_[counter].params == charge.params && counters_[counter].previous == charge.previous);
   });
 }
 
@@ -51,7 +53,7 @@ bool Batch::add(StoreCall& call, LimitRecords& limits) {
   if (calls_.empty()) limits.begin();
   calls_.push_back(&call);
   next_call_.push_back(kNone);
-  const bool single = call.charges.size() == 1 && !call.dedupe &&
+  const bool single = call.charges.size() == 1 && !call.dedupe && call.refund_of_us == 0 &&
                       limits.params(call.charges[0].params).algorithm != Algorithm::kSlidingLog;
   if (!single || !join(static_cast<std::uint32_t>(calls_.size() - 1), call.charges[0]))
     add_check(call, single, limits);
@@ -73,7 +75,7 @@ bool Batch::join(std::uint32_t call, const Charge& charge) {
 
 std::uint32_t Batch::counter_of(const Charge& charge) {
   const std::uint32_t counter = counter_keys_.number_of(charge.key);
-  if (counter == counters_.size()) counters_.push_back({charge.slot_tag, charge.params});
+  if (counter == counters_.size()) counters_.push_back({charge.slot_tag, charge.params, charge.previous});
   return counter;
 }
 
@@ -85,8 +87,10 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
   for (const Charge& charge : call.charges) {
     check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
-    entries_.push_back({counter_of(charge), limits.number_of(charge.params, limit_bytes_), charge});
+    entries_.push_back(
+        {counter_of(charge), limits.number_of(charge.params, charge.previous, limit_bytes_), charge});
   }
+  if (call.refund_of_us != 0) add_grants(call, check);
   if (call.dedupe) {
     check.request_id = static_cast<std::uint32_t>(request_ids_.size());
     const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
@@ -101,6 +105,18 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
     counter.last_single = number;
   }
   checks_.push_back(check);
+}
+
+// What is to be given back. A limit that charges denials keeps its charge: the whole was denied, after all.
+void Batch::add_grants(const StoreCall& call, Check& check) {
+  check.explain = true;
+  check.first_grant = static_cast<std::uint32_t>(grants_.size());
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    Charge& charge = entries_[check.first_entry + i].charge;
+    if (charge.on_denial == OnDenial::kCharge) charge.cost = 0;
+    const Outcome& told = call.results[i].outcome;
+    grants_.emplace_back(call.refund_of_us, charge.cost, told.allowed ? told : Outcome{});
+  }
 }
 
 // As they came, except that those on one counter alone follow the first of them.
@@ -123,19 +139,26 @@ void Batch::append_waiting(std::vector<StoreCall*>& out) const {
 
 std::string Batch::encoded_checks() const {
   std::string out;
-  out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14);
+  out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14 + grants_.size() * 18);
   append_number(out, counters_.size(), 2);
   for (const std::uint32_t number : order_) {
     const Check& check = checks_[number];
     const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
     append_number(out, check.entries | flags, 1);
-    append_number(out, check.repeats, 2);
+    append_number(out, check.is_refund() ? 0 : check.repeats, 2);
     for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i) {
       const Entry& entry = entries_[i];
       append_number(out, entry.counter + 1, 2);
       append_number(out, entry.limit, 2);
       append_number(out, entry.charge.on_denial == OnDenial::kCharge ? 1 : 0, 1);
       append_number(out, static_cast<std::uint64_t>(entry.charge.cost), 4);
+    }
+    if (check.is_refund()) {
+      append_number(out, static_cast<std::uint64_t>(grants_[check.first_grant].at_us), 7);
+      for (std::uint32_t i = check.first_grant; i < check.first_grant + check.entries; ++i) {
+        append_number(out, static_cast<std::uint64_t>(grants_[i].remaining), 4);
+        append_number(out, static_cast<std::uint64_t>(grants_[i].reset_after_us), 7);
+      }
     }
     if (check.request_id == kNone) continue;
     const auto& [dedupe, key] = request_ids_[check.request_id];
@@ -194,7 +217,8 @@ bool Batch::read_reply(std::span<const redis::RespValue> reply, const LimitRecor
   const auto verdicts = reply.subspan(2 + counters_.size(), checks_.size());
   auto records = reply.last(records_);
   views_.resize(counters_.size());
-  for (std::size_t i = 0; i < values.size(); ++i) views_[i].read(values[i].bytes);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    views_[i].read(values[i].bytes, limits, counters_[i].params, counters_[i].previous, now_us);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Check& check = checks_[order_[i]];
     std::string_view record;
@@ -238,6 +262,10 @@ void Batch::replay(const Check& check, std::uint32_t call, bool admitted, std::i
     const LimitParams& params = limits.params(entry.charge.params);
     if (params.algorithm == Algorithm::kSlidingLog) {
       seen_all = false;
+      continue;
+    }
+    if (check.is_refund()) {
+      views_[entry.counter].refund(params, grants_[check.first_grant + i], now_us);
       continue;
     }
     ChargeResult result;

@@ -20,6 +20,7 @@ namespace sluice {
 //   charge key A by 1                      keys A, B
 //   charge key A by 1                      check 1: A by 1, twice
 //   charge keys A and B by 2               check 2: A by 2 and B by 2
+//   refund of a charge of A and C          check 3: a refund on A and C
 //
 // A key is in the batch once, however many calls want it, and calls that ask for the same become one check
 // that is repeated: a very busy key costs Redis little more than a quiet one. The script decides the checks
@@ -29,7 +30,8 @@ namespace sluice {
 class Batch {
  public:
   // Takes a call in. False when it does not fit: too much, or one of its keys is here under other numbers. An
-  // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls.
+  // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls; the request id of
+  // a refund is not that of the charge.
   bool add(StoreCall& call, LimitRecords& limits);
 
   // For the next use; keeps its memory.
@@ -64,6 +66,7 @@ class Batch {
   struct Counter {
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
+    ParamsId previous = 0;
     std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
     std::uint32_t last_single = kNone;
   };
@@ -84,10 +87,12 @@ class Batch {
     bool single = false;
     std::uint16_t repeats = 1;
     std::uint32_t request_id = kNone;   // in request_ids_
+    std::uint32_t first_grant = kNone;  // in grants_; a refund has one for each of its entries
     std::uint32_t next_single = kNone;  // the next on the same counter alone
     std::uint32_t first_call = 0;
     std::uint32_t last_call = 0;
 
+    bool is_refund() const { return first_grant != kNone; }
     bool has_record() const { return explain || request_id != kNone; }
   };
 
@@ -95,6 +100,7 @@ class Batch {
   bool join(std::uint32_t call, const Charge& charge);
   std::uint32_t counter_of(const Charge& charge);
   void add_check(const StoreCall& call, bool single, LimitRecords& limits);
+  void add_grants(const StoreCall& call, Check& check);
   void arrange();
   std::string encoded_checks() const;
   bool is_reply(std::span<const redis::RespValue> reply) const;
@@ -108,6 +114,7 @@ class Batch {
   std::vector<Check> checks_;
   std::vector<std::uint32_t> order_;  // in which checks_ are sent
   std::vector<Entry> entries_;
+  std::vector<Grant> grants_;
   KeyIndex counter_keys_;
   std::vector<Counter> counters_;  // of counter_keys_
   KeyIndex id_keys_;

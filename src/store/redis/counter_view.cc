@@ -1,21 +1,63 @@
 #include "store/redis/counter_view.h"
 
+#include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "store/pressure.h"
 #include "store/redis/wire.h"
 
 namespace sluice {
+namespace {
 
-// warned and tag 1 | at 7 | first 4 | second 4, if there is one
-void CounterView::read(std::string_view value) {
+// tag 1 | at 7 | first 4 | second 4, if there is one
+std::optional<State> read_state(std::string_view value) {
+  if (value.size() != 12 && value.size() != 16) return std::nullopt;
+  State state{.at = number_at(value, 1, 7), .first = number_at(value, 8, 4), .second = 0};
+  if (value.size() == 16) state.second = number_at(value, 12, 4);
+  return state;
+}
+
+// tag 1 | L | per entry: time 7 | cost 4
+std::optional<Log> read_log(std::string_view value) {
+  constexpr std::size_t kHeaderBytes = 2, kEntryBytes = 11;
+  if (value.size() < kHeaderBytes || (value.size() - kHeaderBytes) % kEntryBytes != 0 || value[1] != 'L')
+    return std::nullopt;
+  Log log;
+  for (std::size_t at = kHeaderBytes; at < value.size(); at += kEntryBytes)
+    log.push_back({number_at(value, at, 7), number_at(value, at + 7, 4)});
+  return log;
+}
+
+// What it was under its numbers, or nothing if it can't be read.
+std::optional<State> read_under(std::string_view value, const LimitParams& from, const LimitParams& to,
+                                std::int64_t now_us) {
+  if (from.algorithm != Algorithm::kSlidingLog) {
+    const std::optional<State> state = read_state(value);
+    return state && &from != &to ? migrate(from, to, *state, now_us) : state;
+  }
+  std::optional<Log> log = read_log(value);
+  if (!log) return std::nullopt;
+  const std::int64_t used = from.capacity - step(from, *log, now_us, 0).remaining;
+  return step(to, State{}, now_us, std::min(used, to.capacity)).state;
+}
+
+}  // namespace
+
+void CounterView::read(std::string_view value, const LimitRecords& limits, ParamsId params, ParamsId previous,
+                       std::int64_t now_us) {
   state_ = {};
-  warned_ = false;
-  if (value.size() != 12 && value.size() != 16) return;
-  warned_ = (number_at(value, 0, 1) & 128) != 0;
-  state_.at = number_at(value, 1, 7);
-  state_.first = number_at(value, 8, 4);
-  if (value.size() == 16) state_.second = number_at(value, 12, 4);
+  warned_ = known_ = false;
+  const LimitParams& to = limits.params(params);
+  if (value.empty() || to.algorithm == Algorithm::kSlidingLog) return;
+  const std::int64_t tag = number_at(value, 0, 1);
+  const bool these = tag % 128 == limits.tag(params);
+  const bool former = !these && previous != 0 && tag % 128 == limits.tag(previous);
+  const auto state = read_under(value, former ? limits.params(previous) : to, to, now_us);
+  if (!state) return;
+  state_ = *state;
+  warned_ = tag >= 128;
+  known_ = these || former;
 }
 
 bool CounterView::replay(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
@@ -29,12 +71,24 @@ bool CounterView::replay(const LimitParams& params, const Charge& charge, bool a
   const bool now_warns = warns(params, stepped.outcome.remaining, warned_);
   result.pressure = pressure_of(stepped.outcome, now_warns);
   result.denied_cost = params.algorithm == Algorithm::kLeakyBucket ? stepped.state.second : 0;
-  if (untouched || charge.cost == 0) return had_room;
-  state_ = stepped.state;
-  // A full bucket is forgotten, and a leaky bucket's denied cost with it.
-  if (params.is_bucket() && state_.at == 0 && state_.first == 0) state_.second = 0;
-  warned_ = now_warns;
+  if (charge.cost == 0) return had_room;
+  known_ = true;
+  keep(stepped.state);
+  if (!untouched) warned_ = now_warns;
   return had_room;
+}
+
+void CounterView::refund(const LimitParams& params, const Grant& grant, std::int64_t now_us) {
+  assert(params.algorithm != Algorithm::kSlidingLog);
+  if (!known_ || grant.cost == 0) return;
+  keep(sluice::refund(params, state_, now_us, grant));
+  warned_ = warns(params, step(params, state_, now_us, 0).outcome.remaining, warned_);
+}
+
+void CounterView::keep(const State& state) {
+  state_ = state;
+  // A full bucket is forgotten, and a leaky bucket's denied cost with it.
+  if (state_.at == 0 && state_.first == 0) state_.second = 0;
 }
 
 }  // namespace sluice

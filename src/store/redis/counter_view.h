@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "algorithm/refund.h"
 #include "algorithm/step.h"
+#include "store/redis/limit_records.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -17,17 +19,25 @@ namespace sluice {
 // itself.
 class CounterView {
  public:
-  // The value of the key before the call; empty when there was none.
-  void read(std::string_view value);
+  // The value of the key before the call, empty when there was none; moved to these numbers if it was written
+  // under the previous ones (0: none). A counter that is a log now is not read.
+  void read(std::string_view value, const LimitRecords& limits, ParamsId params, ParamsId previous,
+            std::int64_t now_us);
 
   // Goes through one charge. `all_fit`: whether the script admitted the check it belongs to. Returns whether
   // this counter had room.
   bool replay(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
               ChargeResult& result);
 
+  // Goes through a refund.
+  void refund(const LimitParams& params, const Grant& grant, std::int64_t now_us);
+
  private:
+  void keep(const State& state);
+
   State state_;
   bool warned_ = false;
+  bool known_ = false;  // it was written under these numbers, or moved to them
 };
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
--- Checks that are more than a cost on one bucket or window: several entries, a log, a request id, an explanation.
+-- Checks that are more than a cost on one bucket or window: several entries, a log, a request id, an explanation, a refund.
 -- All entries are decided first, then, when it is known whether all had room, settled.
 
 local REQUEST_ID, EXPLAIN = 64, 128  -- flags of a check
@@ -10,6 +10,7 @@ local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
 local function general_checks(now_us, values, fresh_us, limit_at)
   local checks = ARGV[2]
   local LEAKY_BUCKET, RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 2, 16, 22
+  local REFUND = 0  -- instead of `repeats`
   local load, load_log = counter_reader(now_us, values, limit_at)
   local log_codec
   local new_records = {}
@@ -24,10 +25,10 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       local limit = limit_at(limit_index)
       local entry = {key = key, limit = limit, cost = cost, count_denied = count_denied == 1}
       if limit.is_log then
-        entry.log, entry.warned, entry.changed = load_log(key, limit)
+        entry.log, entry.warned, entry.changed, entry.known = load_log(key, limit)
         entry.second, entry.new_second = 0, 0
       else
-        entry.at, entry.first, entry.second, entry.warned = load(key, limit)
+        entry.at, entry.first, entry.second, entry.warned, entry.known = load(key, limit)
       end
       entries[i] = entry
     end
@@ -61,14 +62,18 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     entry.warned = warned
   end
 
+  local function settle_state(entry)
+    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- see keep_counter
+    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+  end
+
   local function settle_entry(entry, all_fit)
     if entry.cost == 0 then return end
     local charged = all_fit or entry.count_denied
     if entry.log then return settle_log(entry, charged) end
     if entry.fits and not charged then return end  -- it had room, another had not
     entry.at, entry.first, entry.second = entry.new_at, entry.new_first, entry.new_second
-    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- as in driver.lua
-    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+    settle_state(entry)
   end
 
   local function keep_log(entry, tag)
@@ -82,10 +87,18 @@ local function general_checks(now_us, values, fresh_us, limit_at)
 
   local function keep_counter(entry, tag)
     local at, first, second = entry.at, entry.first, entry.second
-    if at == 0 and first == 0 and second == 0 then return false end
+    if at == 0 and first == 0 then return false end  -- as in driver.lua
     fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first)
     if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
     return struct.pack('>BI7I4', tag, at, first)
+  end
+
+  local function keep_entries(count)
+    for i = 1, count do
+      local entry = entries[i]
+      local tag = entry.limit.tag + (entry.warned and 128 or 0)
+      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
+    end
   end
 
   -- Returns how often all entries had room: the first so many times.
@@ -106,12 +119,41 @@ local function general_checks(now_us, values, fresh_us, limit_at)
         break
       end
     end
+    keep_entries(count)
+    return admitted
+  end
+
+  -- What is known of the check that a refund gives back: when that was and, of each entry, what it was told.
+  local function read_grants(position, count)
+    local granted_at_us
+    granted_at_us, position = struct.unpack('>I7', checks, position)
+    for i = 1, count do
+      local grant = {at_us = granted_at_us, cost = entries[i].cost}
+      grant.remaining, grant.reset_after_us, position = struct.unpack('>I4I7', checks, position)
+      entries[i].grant = grant
+    end
+    return position
+  end
+
+  local function refund_entries(count)
+    local refund, refund_log = refund_steps()
     for i = 1, count do
       local entry = entries[i]
-      local tag = entry.limit.tag + (entry.warned and 128 or 0)
-      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
+      local limit = entry.limit
+      entry.warned_before, entry.fits, entry.new_second = entry.warned, limit.capacity > 0, entry.second
+      if not entry.known then
+        entry.cost = 0  -- none of what is there was charged under these numbers
+      elseif entry.log then
+        entry.changed = refund_log(limit, entry.log, now_us, entry.grant) or entry.changed
+        settle_log(entry, false)
+      else
+        entry.at, entry.first, entry.second = refund(limit, entry.at, entry.first, entry.second, now_us, entry.grant)
+        entry.new_second = entry.second
+        settle_state(entry)
+      end
     end
-    return admitted
+    keep_entries(count)
+    return 1
   end
 
   -- What became of an entry, in 22 bytes.
@@ -144,14 +186,14 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   end
 
   -- With a request id: the first decision stands.
-  local function decide_once(position, count)
+  local function decide_once(position, count, settle)
     local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
     local known = values[key]
     if type(known) == 'string' and #known >= RECORD_HEADER_BYTES and (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0 then
       if string.sub(known, 1, 8) ~= fingerprint then return CONFLICT, false, after end
       return REPLAYED, known, after
     end
-    local admitted = charge_entries(count, 1)
+    local admitted = settle(count, 1)
     local record = explain_check(count, fingerprint, admitted == 1)
     values[key] = record
     new_records[#new_records + 1] = {KEYS[key], record, ttl_ms}
@@ -160,10 +202,13 @@ local function general_checks(now_us, values, fresh_us, limit_at)
 
   local function decide(position, header, repeats)
     local count = header % REQUEST_ID
-    local after = read_entries(position + 3, count)
-    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count) end
+    local after, settle = read_entries(position + 3, count), charge_entries
+    if repeats == REFUND then
+      after, settle = read_grants(after, count), refund_entries
+    end
+    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count, settle) end
     if header < EXPLAIN then return charge_entries(count, repeats), nil, after end
-    local admitted = charge_entries(count, 1)
+    local admitted = settle(count, 1)
     return admitted, explain_check(count, '\0\0\0\0\0\0\0\0', admitted == 1), after
   end
 

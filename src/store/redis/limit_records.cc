@@ -1,8 +1,15 @@
 #include "store/redis/limit_records.h"
 
+#include <algorithm>
+
 #include "store/redis/wire.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::size_t kPreviousAt = 2;  // in a record
+
+}  // namespace
 
 std::string limit_record(const LimitParams& params) {
   std::string numbers;
@@ -23,19 +30,43 @@ std::string limit_record(const LimitParams& params) {
   std::string record;
   append_number(record, algorithm, 1);
   append_number(record, hash >> 57, 1);
-  append_number(record, 0, 2);  // the numbers it had before: not known
+  append_number(record, 0, 2);  // the numbers it had before: none
   return record + numbers;
 }
 
-std::uint16_t LimitRecords::number_of(ParamsId id, std::string& out) {
+LimitRecords::Entry& LimitRecords::entry(ParamsId id) {
   if (id >= entries_.size()) entries_.resize(id + 1);
   Entry& entry = entries_[id];
-  if (entry.call == call_) return entry.number;
   if (entry.record.empty()) entry.record = limit_record(params_[id]);
-  out += entry.record;
-  entry.call = call_;
-  entry.number = static_cast<std::uint16_t>(out.size() / kBytes);
-  return entry.number;
+  return entry;
+}
+
+std::uint16_t LimitRecords::number_of(ParamsId id, ParamsId previous, std::string& out) {
+  const auto append = [&](const std::string& record) {
+    out += record;
+    return static_cast<std::uint16_t>(out.size() / kBytes);
+  };
+  if (previous == 0) {
+    Entry& limit = entry(id);
+    if (limit.plain.call != call_) limit.plain = {call_, append(limit.record)};
+    return limit.plain.number;
+  }
+  entry(previous);
+  Entry& limit = entry(id);
+  if (tag(id) == tag(previous)) return number_of(id, 0, out);
+  const std::uint16_t former = number_of(previous, 0, out);
+  const auto is_this = [&](const Number& n) { return n.call == call_ && n.previous == previous; };
+  if (const auto found = std::ranges::find_if(limit.changed, is_this); found != limit.changed.end())
+    return found->number;
+  const Number number{call_, append(limit.record), previous};
+  out[out.size() - kBytes + kPreviousAt] = static_cast<char>(former >> 8);
+  out[out.size() - kBytes + kPreviousAt + 1] = static_cast<char>(former & 0xff);
+  const auto stale = std::ranges::find_if(limit.changed, [&](const Number& n) { return n.call != call_; });
+  if (stale != limit.changed.end())
+    *stale = number;
+  else
+    limit.changed.push_back(number);
+  return number.number;
 }
 
 }  // namespace sluice

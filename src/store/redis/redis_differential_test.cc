@@ -1,13 +1,20 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "store/memory_store.h"
+#include "store/naive_store.h"
 #include "store/redis/redis_store_fixture.h"
 #include "store/test_seed.h"
+#include "store/vector_life.h"
 
 namespace sluice {
 namespace {
@@ -19,52 +26,87 @@ std::string shown(const ChargeResult& result) {
          " pressure " + std::to_string(static_cast<int>(result.pressure));
 }
 
-// A log in memory notices at a look, too, that the clock has stepped back; in Redis looks never write. So
-// there are either looks or such steps.
-enum class Trace { kWithLooks, kWithStepsBack };
+// What a random trace has beside charges. Not everything at once: a log in memory notices at a look, too,
+// that the clock has stepped back or the limit has changed; in Redis looks never write.
+enum class Trace { kWithLooks, kWithStepsBack, kWithChanges, kWithRefunds };
 
-// The same checks at the same times to memory and to Redis, several on their way at once.
+// The same checks at the same times to two stores, several on their way to Redis at once: to Redis and to
+// memory or, with refunds, which memory never needs, to the slow and obvious store.
 class RedisDifferentialTest : public RedisStoreFixture, public testing::WithParamInterface<Trace> {
  protected:
   static constexpr std::uint64_t kAlgorithms = 6, kKeys = 60;
 
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
-  // Redis expires keys by its own clock. Where time steps back, that must not happen within the test.
-  std::int64_t slower() const { return GetParam() == Trace::kWithStepsBack ? 1000 : 1; }
+  // Redis expires keys by its own clock, which goes on while the test's stands or steps back. So that a busy
+  // machine does not make it forget too early, everything takes long.
+  static constexpr std::int64_t kSlower = 1000;
 
-  void connect(std::uint64_t seed) {
+  ParamsId random_limit(std::uint64_t algorithm) {
+    const auto count = static_cast<std::int64_t>(1 + below(30));
+    return limit(static_cast<Algorithm>(algorithm), count, (below(2) ? 1 : 7) * kSecond * kSlower);
+  }
+
+  void connect(std::uint64_t seed, std::string script) {
     random_.seed(seed);
     server_.start();
     RedisStoreOptions with = options(server_);
+    with.connection.script = std::move(script);
     with.decide_by = &time_;
     with.batches_in_flight = 1;
     make_connected_store(with);
-    for (std::uint64_t k = 0; k < kKeys; ++k) {
-      const auto count = static_cast<std::int64_t>(1 + below(30));
-      limits_.push_back(
-          limit(static_cast<Algorithm>(k % kAlgorithms), count, (below(2) ? 1 : 7) * kSecond * slower()));
+    for (std::uint64_t k = 0; k < kKeys; ++k) limits_.push_back({random_limit(k % kAlgorithms), 0});
+  }
+
+  // A limit gets other numbers, maybe of another algorithm, or those back that it had before: whoever is not
+  // asked for a while must still know under which of the two it was written. Not numbers of the same tag.
+  void change_limit() {
+    auto& [now, before] = limits_[below(kKeys)];
+    if (before == 0) {
+      do before = random_limit(below(kAlgorithms));
+      while (limit_record(params_[before])[1] == limit_record(params_[now])[1]);
     }
+    std::swap(now, before);
   }
 
   void pass_time() {
-    time_.advance(static_cast<std::int64_t>(below(100) == 0 ? below(30'000'000) : below(50'000)) * slower());
+    time_.advance(static_cast<std::int64_t>(below(100) == 0 ? below(30'000'000) : below(50'000)) * kSlower);
     if (GetParam() == Trace::kWithStepsBack && below(200) == 0)
-      time_.advance(-static_cast<std::int64_t>(below(2'000'000)) * slower());
+      time_.advance(-static_cast<std::int64_t>(below(2'000'000)) * kSlower);
   }
 
+  struct Granted {
+    std::vector<Charge> charges;
+    std::vector<ChargeResult> results;
+    std::int64_t now_us;
+    std::vector<int> rows;  // in the lives of the counters
+  };
+
   std::unique_ptr<TestCall> random_call() {
+    if (GetParam() == Trace::kWithChanges && below(10) == 0) change_limit();
+    if (!granted_.empty() && below(4) == 0) return random_refund();
+    const bool looks = GetParam() == Trace::kWithLooks || GetParam() == Trace::kWithRefunds;
     std::vector<Charge> charges;
     const std::uint64_t first = below(kKeys), stride = 1 + below(6);
     for (std::uint64_t i = 0, size = below(2) ? 1 : 1 + below(5); i < size; ++i) {
       const std::uint64_t k = (first + i * stride) % kKeys;
-      const std::uint64_t cost = below(10) + (GetParam() == Trace::kWithStepsBack ? 1 : 0);
-      charges.push_back({{k + 1, k},
-                         limits_[k],
-                         static_cast<std::int64_t>(cost),
-                         below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree});
+      charges.push_back({.key = {k + 1, k},
+                         .params = limits_[k].first,
+                         .cost = static_cast<std::int64_t>(below(10) + (looks ? 0 : 1)),
+                         .on_denial = below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree,
+                         .previous = limits_[k].second});
     }
     return std::make_unique<TestCall>(std::move(charges));
+  }
+
+  std::unique_ptr<TestCall> random_refund() {
+    const auto chosen = granted_.begin() + static_cast<std::ptrdiff_t>(below(granted_.size()));
+    auto call = std::make_unique<TestCall>(chosen->charges);
+    std::ranges::copy(chosen->results, call->results.begin());
+    call->refund_of_us = chosen->now_us;
+    refunds_.emplace(call.get(), std::move(*chosen));
+    granted_.erase(chosen);
+    return call;
   }
 
   // Starts some calls at once; returns them in the order in which they were decided.
@@ -79,56 +121,143 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     return decided;
   }
 
-  void expect_same_in_memory(const TestCall& call) {
-    std::vector<ChargeResult> expected(call.charges.size());
+  // What the other store says. The lives of the counters are written down.
+  Verdict expected_of(const TestCall& call, std::vector<ChargeResult>& expected) {
+    const auto refund = refunds_.find(&call);
+    if (refund != refunds_.end()) {
+      const Granted& of = refund->second;
+      expected = of.results;
+      naive_.refund(call.charges, expected, of.now_us);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const Charge& charge = call.charges[i];
+        VectorLife& life = lives_[charge.key];
+        if (charge.cost > 0 && charge.on_denial == OnDenial::kFree)
+          life.refund(params_[charge.params], of.rows[i], time_.now_us());
+        else
+          life.charge(params_[charge.params], {.cost = 0}, true, true, time_.now_us());
+      }
+      refunds_.erase(refund);
+      return Verdict::kAllowed;
+    }
     std::int64_t now_us = 0;
-    const Verdict verdict = memory_.apply(call.charges, expected, now_us);
-    ASSERT_EQ(call.now_us, now_us);
+    Store& other = GetParam() == Trace::kWithRefunds ? static_cast<Store&>(naive_) : memory_;
+    const Verdict verdict = other.apply(call.charges, expected, now_us);
+    std::vector<int> rows;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      rows.push_back(lives_[call.charges[i].key].charge(params_[call.charges[i].params], call.charges[i],
+                                                        verdict == Verdict::kAllowed,
+                                                        expected[i].outcome.allowed, now_us));
+    if (GetParam() == Trace::kWithRefunds && verdict == Verdict::kAllowed && below(3) == 0)
+      granted_.push_back({{call.charges.begin(), call.charges.end()}, expected, now_us, std::move(rows)});
+    return verdict;
+  }
+
+  struct Difference {
+    std::string what;
+    std::string life;  // for tests/vectors
+    ChargeResult expected;
+  };
+
+  std::optional<Difference> difference(const TestCall& call) {
+    std::vector<ChargeResult> expected(call.charges.size());
+    const Verdict verdict = expected_of(call, expected);
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      const Charge& charge = call.charges[i];
-      const LimitParams& params = params_[charge.params];
-      std::string& past = history_[charge.key];
-      past += "\n  at " + std::to_string(now_us) + " cost " + std::to_string(charge.cost) +
-              (charge.on_denial == OnDenial::kCharge ? ", counts denied" : "") +
-              (call.allowed() ? "" : ", check denied") + ": " + shown(expected[i]);
+      const LimitParams& params = params_[call.charges[i].params];
       // Whether it warned before: both may forget that with a counter that is full again, not at the same
       // moment.
       const std::int64_t used_percents = (params.capacity - expected[i].outcome.remaining) * 100;
       if (used_percents >= 70 * params.capacity && used_percents <= 80 * params.capacity)
         expected[i].pressure = call.results[i].pressure;
-      ASSERT_EQ(shown(call.results[i]), shown(expected[i]))
-          << to_string(params.algorithm) << " of " << params.capacity << " per " << params.rate.period_us
-          << " us; in memory:" << past;
+      if (shown(call.results[i]) != shown(expected[i]))
+        return Difference{"Redis says " + shown(call.results[i]) + ", expected " + shown(expected[i]),
+                          lives_[call.charges[i].key].text(), expected[i]};
     }
-    ASSERT_EQ(call.verdict, verdict);
+    if (call.verdict != verdict || call.now_us != time_.now_us())
+      return Difference{"verdict or time", lives_[call.charges[0].key].text(), {}};
+    return std::nullopt;
+  }
+
+  // Up to the first difference.
+  std::optional<Difference> run_trace(int rounds) {
+    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+      pass_time();
+      for (const auto& call : decide_some())
+        if (auto found = difference(*call)) return found;
+    }
+    return std::nullopt;
   }
 
   TestRedisServer server_;
   ManualClock time_{1'800'000'000 * kSecond};
   MemoryStore memory_{time_, params_, {.bytes_max = 8 << 20}};
-  std::vector<ParamsId> limits_;
-  std::map<KeyHash, std::string> history_;
+  NaiveStore naive_{time_, params_};
+  std::vector<std::pair<ParamsId, ParamsId>> limits_;  // of each key: now, and before
+  std::vector<Granted> granted_;
+  std::map<const TestCall*, Granted> refunds_;  // under way
+  std::map<KeyHash, VectorLife> lives_;
 };
 
 TEST_P(RedisDifferentialTest, DecidesAsMemoryDoes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-  connect(seed);
-  for (int round = 0; round < 1500; ++round) {
-    pass_time();
-    for (const auto& call : decide_some()) {
-      expect_same_in_memory(*call);
-      if (HasFatalFailure()) return;
-    }
-  }
+  connect(seed, std::string(redis_script()));
+  const auto found = run_trace(1500);
+  ASSERT_FALSE(found) << found->what << "; as a group for tests/vectors, to be filled in by reference.py:\n"
+                      << found->life;
   EXPECT_EQ(store_->counters().contradictions, 0u);
   EXPECT_GT(store_->counters().checks, store_->counters().batches * 2);
 }
 
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << "no longer there, choose another mistake: " << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+// The last row of a group once the reference has filled it in: "now cost | allowed remaining retry reset |
+// …".
+std::string filled_in(const std::string& life) {
+  const auto path = std::filesystem::temp_directory_path() / ("sluice-" + std::to_string(getpid()) + ".vec");
+  std::ofstream(path) << life;
+  const std::string command =
+      "/usr/bin/python3 " SLUICE_SOURCE_DIR "/tests/vectors/reference.py fill " + path.string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::ifstream file(path);
+  std::string line, last;
+  while (std::getline(file, line)) last = line;
+  std::filesystem::remove(path);
+  return last;
+}
+
+// The test would notice: a script with a small mistake is found out, and the group that is printed shows, by
+// the independent model, what would have been right.
+TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
+  const std::map<Trace, std::pair<std::string, std::string>> mistakes = {
+      {Trace::kWithLooks, {"+ cost * limit.interval_us", "+ cost * limit.interval_us + 1"}},
+      {Trace::kWithStepsBack, {"if at > index + 1 then at = index + 1 end", ""}},
+      {Trace::kWithChanges, {"at, first, second = migrate(from,", "at, first, second = migrate(limit,"}},
+      {Trace::kWithRefunds, {"given_us = given_us - since_us", ""}},
+  };
+  const auto& [what, with] = mistakes.at(GetParam());
+  connect(7, replaced(std::string(redis_script()), what, with));
+  const auto found = run_trace(5000);
+  ASSERT_TRUE(found);
+  const std::string row = filled_in(found->life);
+  const Outcome& o = found->expected.outcome;
+  char right[200];
+  std::snprintf(right, sizeof right, "| %3s %10ld %14ld %14ld |", o.allowed ? "yes" : "no", o.remaining,
+                o.retry_after_us, o.reset_after_us);
+  EXPECT_NE(row.find(right), std::string::npos) << row << "\n" << right << "\n" << found->life;
+}
+
+std::string name_of(const testing::TestParamInfo<Trace>& trace) {
+  constexpr const char* kNames[] = {"WithLooks", "WithStepsBack", "WithChanges", "WithRefunds"};
+  return kNames[static_cast<int>(trace.param)];
+}
 INSTANTIATE_TEST_SUITE_P(Traces, RedisDifferentialTest,
-                         testing::Values(Trace::kWithLooks, Trace::kWithStepsBack), [](const auto& trace) {
-                           return trace.param == Trace::kWithLooks ? "WithLooks" : "WithStepsBack";
-                         });
+                         testing::Values(Trace::kWithLooks, Trace::kWithStepsBack, Trace::kWithChanges,
+                                         Trace::kWithRefunds),
+                         name_of);
 
 }  // namespace
 }  // namespace sluice

@@ -43,14 +43,61 @@ TEST(LimitRecords, NumberTheLimitsOfACall) {
   LimitRecords records(table);
   std::string bytes;
   records.begin();
-  EXPECT_EQ(records.number_of(twenty, bytes), 1);
-  EXPECT_EQ(records.number_of(ten, bytes), 2);
-  EXPECT_EQ(records.number_of(twenty, bytes), 1);
+  EXPECT_EQ(records.number_of(twenty, 0, bytes), 1);
+  EXPECT_EQ(records.number_of(ten, 0, bytes), 2);
+  EXPECT_EQ(records.number_of(twenty, 0, bytes), 1);
   EXPECT_EQ(bytes, limit_record(table[twenty]) + limit_record(table[ten]));
   EXPECT_EQ(bytes.size(), 2 * LimitRecords::kBytes);
   records.begin();
   bytes.clear();
-  EXPECT_EQ(records.number_of(ten, bytes), 1) << "a new call counts anew";
+  EXPECT_EQ(records.number_of(ten, 0, bytes), 1) << "a new call counts anew";
+}
+
+TEST(LimitRecords, NameTheNumbersThatALimitHadBefore) {
+  ParamsTable table;
+  const auto limit = [&](std::int64_t count) {
+    return table.intern(make_limit_params(Algorithm::kGcra, {count, 1'000'000}, std::nullopt).value());
+  };
+  const ParamsId ten = limit(10), twenty = limit(20), thirty = limit(30);
+  LimitRecords records(table);
+  for (int call = 0; call < 2; ++call) {
+    std::string bytes;
+    records.begin();
+    EXPECT_EQ(records.number_of(twenty, ten, bytes), 2);
+    EXPECT_EQ(records.number_of(twenty, ten, bytes), 2);
+    EXPECT_EQ(records.number_of(ten, 0, bytes), 1) << "it is there as the numbers of before";
+    EXPECT_EQ(records.number_of(twenty, 0, bytes), 3) << "a limit with the same numbers that has not changed";
+    EXPECT_EQ(records.number_of(twenty, thirty, bytes), 5) << "or that had others before";
+    EXPECT_EQ(records.number_of(twenty, ten, bytes), 2);
+    EXPECT_EQ(records.number_of(twenty, thirty, bytes), 5);
+    ASSERT_EQ(bytes.size(), 5 * LimitRecords::kBytes);
+    const auto previous = [&](std::size_t number) {
+      return number_at(bytes, (number - 1) * LimitRecords::kBytes + 2, 2);
+    };
+    EXPECT_EQ(previous(1), 0);
+    EXPECT_EQ(previous(2), 1);
+    EXPECT_EQ(previous(3), 0);
+    EXPECT_EQ(previous(4), 0);
+    EXPECT_EQ(previous(5), 4);
+    bytes.replace(LimitRecords::kBytes + 2, 2, 2, '\0');
+    EXPECT_EQ(bytes.substr(LimitRecords::kBytes, LimitRecords::kBytes), limit_record(table[twenty]));
+  }
+}
+
+// Nobody could tell under which of them a value was written.
+TEST(LimitRecords, DoNotNameFormerNumbersOfTheSameTag) {
+  ParamsTable table;
+  const auto limit = [&](std::int64_t count) {
+    return table.intern(make_limit_params(Algorithm::kGcra, {count, 1'000'000}, std::nullopt).value());
+  };
+  const ParamsId ten = limit(10);
+  std::int64_t count = 11;
+  while (limit_record(table[limit(count)])[1] != limit_record(table[ten])[1]) ++count;
+  LimitRecords records(table);
+  std::string bytes;
+  records.begin();
+  EXPECT_EQ(records.number_of(limit(count), ten, bytes), 1);
+  EXPECT_EQ(bytes, limit_record(table[limit(count)]));
 }
 
 TEST(LimitRecords, CarryATagOfSevenBits) {

@@ -1,0 +1,91 @@
+#include "algorithm/refund.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "algorithm/gcra.h"
+#include "base/arith.h"
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+using gcra::Span;
+
+[[maybe_unused]] bool in_range(std::int64_t now_us, const Grant& grant) {
+  return now_us >= 0 && now_us < kExactMax / 2 && grant.at_us >= 0 && grant.at_us < kExactMax / 2 &&
+         grant.cost >= 0 && grant.cost <= kCostMax;
+}
+
+// A count that is saturated may stand for more than it says.
+void take_from(std::int64_t& count, std::int64_t cost) {
+  if (count < kWindowUnitsMax) count -= std::min(count, cost);
+}
+
+// How long after the grant the bucket is full again, by what the grant has answered: at least so long.
+Span queue_end(const LimitParams& p, Span moment, const Grant& grant) {
+  const bool untouched = moment > Span{} && moment <= gcra::full(p) &&
+                         gcra::ceil_us(moment) == grant.reset_after_us &&
+                         gcra::whole_units(p, gcra::minus(p, gcra::full(p), moment)) == grant.remaining;
+  if (untouched) return moment;
+  return std::max(Span{grant.reset_after_us - 1, 0}, gcra::plus_units(p, {}, grant.cost));
+}
+
+State bucket_without(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
+  if (state.at < now_us || grant.cost > p.capacity) return state;
+  const std::int64_t fraction = std::clamp<std::int64_t>(state.first, 0, p.denominator - 1);
+  Span left = queue_end(p, {state.at - grant.at_us, fraction}, grant);
+  left.us -= now_us - grant.at_us;
+  if (left < Span{}) return state;
+  const Span used{state.at - now_us, fraction};
+  const Span given = std::min({left, gcra::plus_units(p, {}, grant.cost), used});
+  return gcra::with_used(now_us, gcra::minus(p, used, given), state.second);
+}
+
+State fixed_window_without(const LimitParams& p, State state, const Grant& grant) {
+  const std::int64_t end_us = grant.at_us + grant.reset_after_us;
+  const std::int64_t index =
+      std::max(end_us / p.rate.period_us - 1, floor_div(grant.at_us, p.rate.period_us));
+  if (state.at == index) take_from(state.first, grant.cost);
+  return state;
+}
+
+State sliding_window_without(const LimitParams& p, State state, const Grant& grant) {
+  const std::int64_t faded_us = grant.at_us + grant.reset_after_us;
+  const std::int64_t index =
+      std::max(faded_us / p.rate.period_us - 2, floor_div(grant.at_us, p.rate.period_us));
+  if (state.at == index)
+    take_from(state.first, grant.cost);
+  else if (state.at == index + 1)
+    take_from(state.second, grant.cost);
+  return state;
+}
+
+State without(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
+  if (p.is_bucket()) return bucket_without(p, state, now_us, grant);
+  if (p.algorithm == Algorithm::kFixedWindow) return fixed_window_without(p, state, grant);
+  return sliding_window_without(p, state, grant);
+}
+
+}  // namespace
+
+State refund(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
+  assert(p.algorithm != Algorithm::kSlidingLog && in_range(now_us, grant));
+  if (p.capacity == 0) return state;
+  return step(p, without(p, state, now_us, grant), now_us, 0).state;
+}
+
+void refund(const LimitParams& p, Log& log, std::int64_t now_us, const Grant& grant) {
+  assert(p.algorithm == Algorithm::kSlidingLog && in_range(now_us, grant));
+  if (p.capacity == 0) return;
+  const std::int64_t written_us =
+      std::max(grant.at_us + grant.reset_after_us - p.rate.period_us, grant.at_us);
+  const auto entry = std::ranges::find(log, written_us, &LogEntry::at_us);
+  if (entry != log.end()) {
+    take_from(entry->cost, grant.cost);
+    if (entry->cost == 0) log.erase(entry);
+  }
+  step(p, log, now_us, 0);
+}
+
+}  // namespace sluice

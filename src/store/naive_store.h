@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "algorithm/refund.h"
+#include "algorithm/step.h"
+#include "base/clock.h"
+#include "store/pressure.h"
+#include "store/store.h"
+
+namespace sluice {
+
+// The slow and obvious store, to compare others with in tests: a map of what every counter holds; each is
+// copied before a check and put back if the check is denied. It never forgets. Not thread-safe.
+class NaiveStore final : public Store {
+ public:
+  NaiveStore(const Clock& clock, const ParamsTable& params) : clock_(clock), params_(params) {}
+
+  Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                std::int64_t& now_us) override {
+    now_us = clock_.now_us();
+    std::vector<Counter> before;
+    bool all_fit = true;
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      before.push_back(move(charges[i]));
+      results[i] = take(charges[i], charges[i].cost);
+      all_fit &= results[i].outcome.allowed;
+    }
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      if (all_fit || !results[i].outcome.allowed || charges[i].on_denial == OnDenial::kCharge) continue;
+      counters_[charges[i].key] = before[i];
+      results[i] = take(charges[i], 0);
+    }
+    return all_fit ? Verdict::kAllowed : Verdict::kDenied;
+  }
+
+  // Gives back what an allowed check has charged, except where denials are charged. `results`: what it was
+  // told; then the levels.
+  void refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us) {
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      const Charge& charge = charges[i];
+      const LimitParams& params = params_[charge.params];
+      Counter& counter = move(charge);
+      const bool stays = charge.cost == 0 || charge.on_denial == OnDenial::kCharge;
+      const Grant grant(granted_at_us, charge.cost, results[i].outcome);
+      if (!stays && is_log(params))
+        sluice::refund(params, counter.log, clock_.now_us(), grant);
+      else if (!stays)
+        counter.state = sluice::refund(params, counter.state, clock_.now_us(), grant);
+      results[i] = take(charge, 0);
+      if (!stays) counter.warned = warns(params, results[i].outcome.remaining, counter.warned);
+    }
+  }
+
+  int reset(std::span<const KeyHash> keys) override {
+    int existed = 0;
+    for (const KeyHash& key : keys) existed += static_cast<int>(counters_.erase(key));
+    return existed;
+  }
+  Stats stats() const override { return {.keys = counters_.size()}; }
+
+ private:
+  struct Counter {
+    ParamsId params = 0;
+    State state;
+    Log log;
+    bool warned = false;
+  };
+
+  static bool is_log(const LimitParams& params) { return params.algorithm == Algorithm::kSlidingLog; }
+
+  // The counter of a charge, under the numbers of its limit.
+  Counter& move(const Charge& charge) {
+    Counter& counter = counters_[charge.key];
+    const ParamsId former = std::exchange(counter.params, charge.params);
+    if (former == 0 || former == charge.params) return counter;
+    const LimitParams &from = params_[former], &to = params_[charge.params];
+    if (is_log(from) && is_log(to)) return counter;
+    if (!is_log(from) && !is_log(to)) {
+      counter.state = migrate(from, to, counter.state, clock_.now_us());
+      return counter;
+    }
+    // What both kinds understand is the number of units in use.
+    Counter old = std::exchange(counter, {charge.params, {}, {}, counter.warned});
+    const std::int64_t remaining = is_log(from) ? step(from, old.log, clock_.now_us(), 0).remaining
+                                                : step(from, old.state, clock_.now_us(), 0).outcome.remaining;
+    const std::int64_t units = std::min(from.capacity - remaining, to.capacity);
+    if (is_log(to))
+      step(to, counter.log, clock_.now_us(), units);
+    else
+      counter.state = step(to, State{}, clock_.now_us(), units).state;
+    return counter;
+  }
+
+  ChargeResult take(const Charge& charge, std::int64_t cost) {
+    const LimitParams& params = params_[charge.params];
+    Counter& counter = counters_[charge.key];
+    ChargeResult result;
+    if (is_log(params)) {
+      result.outcome = step(params, counter.log, clock_.now_us(), cost, charge.on_denial);
+    } else {
+      const Stepped stepped = step(params, counter.state, clock_.now_us(), cost, charge.on_denial);
+      counter.state = stepped.state;
+      result.outcome = stepped.outcome;
+    }
+    const bool now_warns = warns(params, result.outcome.remaining, counter.warned);
+    result.pressure = pressure_of(result.outcome, now_warns);
+    if (cost > 0) counter.warned = now_warns;
+    return result;
+  }
+
+  const Clock& clock_;
+  const ParamsTable& params_;
+  std::map<KeyHash, Counter> counters_;
+};
+
+}  // namespace sluice

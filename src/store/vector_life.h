@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "algorithm/limit_params.h"
+#include "store/store.h"
+
+namespace sluice {
+
+// The life of one counter as a group for tests/vectors, written down while a random test goes on: when the
+// test fails, the group replays what happened to the counter. Save it, run `reference.py fill`, and read.
+// (Only a limit that changes between sliding_log and the others is more than the vector files can say.)
+class VectorLife {
+ public:
+  // A charge and what became of it. Returns the number of its row.
+  int charge(const LimitParams& limit, const Charge& charge, bool check_allowed, bool had_room,
+             std::int64_t now_us) {
+    const bool counts = charge.on_denial == OnDenial::kCharge;
+    if (counts != std::exchange(count_denied_, counts))
+      text_ += std::string("count_denied ") + (counts ? "on\n" : "off\n");
+    // Where another counter of the check had no room, it was but a look.
+    const bool untouched = !check_allowed && had_room && !counts;
+    return row(limit, std::to_string(now_us) + ' ' + std::to_string(untouched ? 0 : charge.cost));
+  }
+
+  int refund(const LimitParams& limit, int row_of_charge, std::int64_t now_us) {
+    return row(limit, "refund " + std::to_string(now_us) + ' ' + std::to_string(row_of_charge));
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  int row(const LimitParams& limit, const std::string& words) {
+    if (limit != limit_) {
+      limit_ = limit;
+      text_ += "limit " + std::string(to_string(limit.algorithm)) + ' ' + std::to_string(limit.rate.count) +
+               '/' + std::to_string(limit.rate.period_us) + "us" +
+               (limit.is_bucket() && limit.capacity > 0 ? " burst " + std::to_string(limit.capacity) : "") +
+               '\n';
+    }
+    text_ += words + '\n';
+    return ++rows_;
+  }
+
+  std::string text_ = "fresh\n";
+  LimitParams limit_;
+  bool count_denied_ = false;
+  int rows_ = 0;
+};
+
+}  // namespace sluice

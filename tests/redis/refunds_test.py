@@ -1,0 +1,130 @@
+"""Giving back what was charged: what the vectors don't show, several entries, other numbers, other checks of the call."""
+
+import pytest
+from script import REPLAYED, Check, Entry, Numbers, RequestId, pack_state, unpack_state
+from vectors import Grant, Limit
+
+NOW = 1_790_000_000_000_000
+HOUR = 3_600_000_000
+KEYS = [f"rl:{{abc}}{i:022d}" for i in range(6)]
+ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
+LIMITS = [Numbers(Limit.parse(f"{algorithm} 10/1h"), tag) for tag, algorithm in enumerate(ALGORITHMS, 1)]
+TEN_PER_HOUR = LIMITS[:1]
+
+
+def charge(script, keys, limits, entries, now_us=NOW):
+    """An admitted check, and the check that gives it back."""
+    answer = script(keys, limits, [Check(entries, explain=True)], now_us=now_us)
+    assert answer.verdicts == [1]
+    grants = tuple(Grant(now_us, entry.cost, outcome.remaining, outcome.reset_after_us)
+                   for entry, outcome in zip(entries, answer.records[0].outcomes))
+    return Check(entries, refund_of=grants)
+
+
+def test_every_algorithm_takes_part_and_the_values_are_those_of_before(script, client):
+    before_all = tuple(Entry(i + 1, i + 1, 2) for i in range(6))
+    charge(script, KEYS, LIMITS, before_all)
+    before = client.mget(KEYS)
+    refund = charge(script, KEYS, LIMITS, tuple(Entry(i + 1, i + 1, 3) for i in range(6)))
+    assert client.mget(KEYS) != before
+    answer = script(KEYS, LIMITS, [refund], now_us=NOW)
+    assert client.mget(KEYS) == before
+    assert (answer.verdicts, answer.records[0].allowed) == ([1], True)
+    assert [(o.allowed, o.remaining, o.retry_after_us) for o in answer.records[0].outcomes] == [(True, 8, 0)] * 6
+
+
+def test_what_is_as_good_as_new_afterwards_is_deleted(script, client):
+    refund = charge(script, KEYS, LIMITS, tuple(Entry(i + 1, i + 1, 3) for i in range(6)))
+    assert client.dbsize() == 6
+    script(KEYS, LIMITS, [refund], now_us=NOW)
+    assert client.dbsize() == 0
+
+
+def test_a_refund_is_always_admitted_and_of_nothing_writes_nothing(script, client):
+    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 10),))
+    client.delete(KEYS[0])
+    client.config_resetstat()
+    answer = script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW)
+    assert (answer.verdicts, answer.records[0].outcomes[0].remaining) == ([1], 10)
+    assert not {"cmdstat_set", "cmdstat_del"} & client.info("commandstats").keys()
+
+
+def test_the_checks_after_it_in_the_call_have_the_room(script):
+    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 10),))
+    one = Check((Entry(1, 1),), repeats=4)
+    answer = script(KEYS[:1], TEN_PER_HOUR, [one, refund, one, Check((Entry(1, 1, 6),)), one], now_us=NOW)
+    assert answer.verdicts == [0, 1, 4, 1, 0]
+
+
+def test_a_charge_and_its_refund_may_meet_in_a_call(script):
+    entries = (Entry(1, 1, 4),)
+    refund = Check(entries, refund_of=(Grant(NOW, 4, 6, 4 * HOUR // 10),))
+    checks = [Check(entries), refund, Check((Entry(1, 1, 10),))]
+    assert script(KEYS[:1], TEN_PER_HOUR, checks, now_us=NOW).verdicts == [1, 1, 1]
+
+
+@pytest.mark.parametrize("algorithm", range(6))
+def test_a_counter_that_has_moved_to_other_numbers_is_left_alone(algorithm, script, client):
+    refund = charge(script, KEYS[:1], [LIMITS[algorithm]], (Entry(1, 1, 4),))
+    moved = [Numbers(Limit.parse(f"{ALGORITHMS[algorithm]} 50/1h"), 100, 2), LIMITS[algorithm]]
+    assert script(KEYS[:1], moved, [Check((Entry(1, 1, 9),))], now_us=NOW).verdicts == [1]
+    value = client.get(KEYS[0])
+    assert unpack_state(value)[0] == 100
+    script(KEYS[:1], [LIMITS[algorithm]], [refund], now_us=NOW)
+    assert client.get(KEYS[0]) == value
+
+
+def test_a_counter_of_the_previous_numbers_moves_first(script, client):
+    limits = [Numbers(Limit.parse("gcra 50/1h"), 100, 2), *TEN_PER_HOUR]
+    refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 4),))
+    client.set(KEYS[0], pack_state(1, TEN_PER_HOUR[0].limit, (NOW + HOUR, 0, 0)))  # all 10, by a node that knows no others
+    answer = script(KEYS[:1], limits, [refund], now_us=NOW)
+    assert answer.records[0].outcomes[0].remaining == 50 - 10 + 4
+    assert unpack_state(client.get(KEYS[0]))[0] == 100
+
+
+def test_what_nobody_knows_of_the_grant_gives_back_less(script):
+    """Without its answers it counts as the first of its bucket: half an interval later half a unit has been refilled."""
+    def remaining(known):
+        script.client.flushall()
+        script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 5),))], now_us=NOW)
+        refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 1),))
+        if not known:
+            refund = Check(refund.entries, refund_of=(Grant(NOW, 1, 0, 0),))
+        answer = script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 2),)), refund], now_us=NOW + HOUR // 20)
+        return answer.records[0].outcomes[0].reset_after_us
+
+    assert remaining(known=True) == 7 * HOUR // 10 - HOUR // 20
+    assert remaining(known=False) == 7 * HOUR // 10 - HOUR // 20 + HOUR // 20
+
+
+@pytest.mark.parametrize("algorithm", range(6))
+def test_given_back_at_once_the_answers_of_the_grant_do_not_matter(algorithm, script, client):
+    limits = [LIMITS[algorithm]]
+    script(KEYS[:1], limits, [Check((Entry(1, 1, 2),))], now_us=NOW - 1)
+    value = client.get(KEYS[0])
+    refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 3),))
+    script(KEYS[:1], limits, [Check(refund.entries, refund_of=(Grant(NOW, 3, 0, 0),))], now_us=NOW)
+    assert client.get(KEYS[0]) == value
+
+
+def test_the_warning_goes_with_what_was_given_back(script):
+    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 9),))
+    answer = script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW)
+    assert answer.records[0].outcomes[0].pressure == "normal"
+    charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 6),))
+    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 3),))
+    assert script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW).records[0].outcomes[0].pressure == "normal"
+
+
+def test_with_a_request_id_it_gives_back_once(script, client):
+    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 4),))
+    charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 5),))
+    once = Check(refund.entries, refund_of=refund.refund_of, request_id=RequestId(2, b"refund-1"))
+    keys = [KEYS[0], "rl:{abc}id"]
+    first = script(keys, TEN_PER_HOUR, [once], counter_keys=1, now_us=NOW)
+    value = client.get(KEYS[0])
+    again = script(keys, TEN_PER_HOUR, [once, Check((Entry(1, 1, 0),), explain=True)], counter_keys=1, now_us=NOW)
+    assert (first.verdicts, again.verdicts) == ([1], [REPLAYED, 1])
+    assert first.records[0].outcomes[0].remaining == 5 and again.records[0] == first.records[0]
+    assert client.get(KEYS[0]) == value

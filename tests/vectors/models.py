@@ -1,0 +1,272 @@
+"""The six algorithms once more, as slow and as obvious as possible, in exact fractions.
+
+A model says only a few things: does a cost fit at a moment, what does charging it do, and what giving it back. The rest
+follows from what the words mean, by search: `remaining` is the largest cost that fits, `retry_after_us` the shortest wait
+after which the cost fits, `reset_after_us` the shortest wait after which nothing counts any more.
+"""
+
+import copy
+from fractions import Fraction
+from math import ceil, floor
+
+NEVER = -1
+DENIED_MAX = 2**22 - 1
+UNITS_MAX = 2**30 - 1
+BUCKETS = ("gcra", "token_bucket", "leaky_bucket")
+WINDOWS = ("fixed_window", "sliding_window")
+ALGORITHMS = BUCKETS + WINDOWS + ("sliding_log",)
+
+
+class Limit:
+    def __init__(self, algorithm, count, period, burst=None):
+        self.algorithm, self.count, self.period = algorithm, count, period
+        self.capacity = 0 if count == 0 else burst or count
+        self.interval = Fraction(period, count) if count else None
+
+
+class Bucket:
+    """Full again at the moment `full_at`; each unit takes one interval to come back."""
+
+    def __init__(self, limit):
+        self.limit, self.full_at, self.denied = limit, Fraction(0), 0
+
+    def size(self):
+        return self.limit.capacity * self.limit.interval
+
+    def missing(self, now):
+        return min(max(self.full_at - now, Fraction(0)), self.size())
+
+    def fits(self, now, cost):
+        return self.missing(now) + cost * self.limit.interval <= self.size()
+
+    def idle(self, now):
+        return self.missing(now) == 0
+
+    def settle(self, now):
+        self.full_at = min(self.full_at, now + self.size()) if self.full_at > now else Fraction(0)
+
+    def charge(self, now, cost):
+        missing = self.missing(now) + cost * self.limit.interval
+        self.full_at = now + min(missing, self.size())
+
+    def note(self, allowed, cost):
+        if self.limit.algorithm == "leaky_bucket":
+            if not allowed:
+                self.denied = min(self.denied + cost, DENIED_MAX)
+            elif cost:
+                self.denied = 0
+
+    def units(self, now):
+        return ceil(self.missing(now) / self.limit.interval)
+
+    def set_units(self, now, units):
+        if units:
+            self.full_at = now + units * self.limit.interval
+
+    def place(self):
+        return None  # all that is known is what the charge has answered
+
+    def give_back(self, now, grant):
+        """Charges are refilled in the order in which they came: this one until the moment at which the bucket was to be
+        full again then. That moment is known to the microsecond, exactly if the bucket still answers as it did."""
+        charged = grant.cost * self.limit.interval
+        until = max(grant.now + grant.reset - 1, grant.now + charged)
+        if self.full_at <= grant.now + self.size() and level(copy.copy(self), grant.now) == [grant.remaining, grant.reset]:
+            until = self.full_at
+        self.full_at -= max(min(until - now, charged, self.full_at - now), 0)
+
+    def columns(self):
+        whole = floor(self.full_at)
+        denominator = self.limit.interval.denominator if self.limit.interval else 1
+        return [whole, (self.full_at - whole) * denominator, self.denied]
+
+
+class Windows:
+    """Counts of the window `index` and of the one before it."""
+
+    def __init__(self, limit):
+        self.limit, self.index, self.current, self.previous = limit, 0, 0, 0
+
+    def settle(self, now):
+        index = now // self.limit.period
+        if self.current == self.previous == 0:
+            self.index = index
+        self.index = min(self.index, index + 1)  # the clock has stepped back
+        if self.index < index:
+            sliding = self.limit.algorithm == "sliding_window"
+            self.previous = self.current if sliding and self.index == index - 1 else 0
+            self.current, self.index = 0, index
+
+    def at(self, now):
+        later = copy.copy(self)
+        later.settle(now)
+        return later
+
+    def units(self, now):
+        w = self.at(now)
+        part = max(Fraction(now, w.limit.period) - w.index, Fraction(0))
+        return ceil(w.previous * (1 - part)) + w.current
+
+    def fits(self, now, cost):
+        return self.units(now) + cost <= self.limit.capacity
+
+    def idle(self, now):
+        return self.units(now) == 0
+
+    def charge(self, now, cost):
+        self.current = min(self.current + cost, UNITS_MAX)
+
+    def note(self, allowed, cost):
+        pass
+
+    def set_units(self, now, units):
+        if units:
+            self.index, self.current = now // self.limit.period, units
+
+    def place(self):
+        return self.index
+
+    def give_back(self, now, grant):
+        if self.index == grant.place and self.current < UNITS_MAX:
+            self.current = max(self.current - grant.cost, 0)
+        elif self.index == grant.place + 1 and self.previous < UNITS_MAX:
+            self.previous = max(self.previous - grant.cost, 0)
+
+    def columns(self):
+        return [self.index if self.current or self.previous else 0, self.current, self.previous]
+
+
+class Log:
+    """What was admitted, and when."""
+
+    def __init__(self, limit):
+        self.limit, self.entries = limit, []
+
+    def settle(self, now):
+        for entry in self.entries:
+            entry[0] = min(entry[0], now + self.limit.period)  # the clock has stepped back
+        time = max([now] + [at for at, _ in self.entries])
+        alive = [[at, cost] for at, cost in self.entries if at + self.limit.period > time]
+        self.entries = []
+        for at, cost in alive:
+            self.add(at, cost)
+        return time
+
+    def add(self, at, cost):
+        if self.entries and self.entries[-1][0] == at:
+            self.entries[-1][1] = min(self.entries[-1][1] + cost, UNITS_MAX)
+        else:
+            self.entries.append([at, cost])
+
+    def units(self, now):
+        later = copy.deepcopy(self)
+        later.settle(now)
+        return sum(cost for _, cost in later.entries)
+
+    def fits(self, now, cost):
+        return self.units(now) + cost <= self.limit.capacity
+
+    def idle(self, now):
+        return self.units(now) == 0
+
+    def charge(self, now, cost):
+        self.add(self.settle(now), cost)
+        while sum(cost for _, cost in self.entries[1:]) >= self.limit.capacity:
+            self.entries.pop(0)
+
+    def note(self, allowed, cost):
+        pass
+
+    def place(self):
+        return self.entries[-1][0]
+
+    def give_back(self, now, grant):
+        for entry in self.entries:
+            if entry[0] == grant.place and entry[1] < UNITS_MAX:
+                entry[1] = max(entry[1] - grant.cost, 0)
+        self.entries = [entry for entry in self.entries if entry[1]]
+
+    def columns(self):
+        return [f"{at}:{cost}" for at, cost in self.entries]
+
+
+def new_counter(limit):
+    return (Bucket if limit.algorithm in BUCKETS else Windows if limit.algorithm in WINDOWS else Log)(limit)
+
+
+def changed(counter, limit, now):
+    """The counter after its limit's numbers have changed."""
+    old = counter.limit
+    if isinstance(counter, Log):
+        counter.limit = limit
+        return counter
+    if vars(old) == vars(limit):
+        return counter
+    moved = new_counter(limit)
+    if old.algorithm == limit.algorithm == "leaky_bucket":
+        moved.denied = counter.denied
+    if not (old.capacity and limit.capacity):
+        return moved
+    if isinstance(counter, Bucket) and isinstance(moved, Bucket) and old.interval == limit.interval:
+        moved.full_at = counter.full_at
+    elif isinstance(counter, Windows) and old.algorithm == limit.algorithm and old.period == limit.period:
+        moved.index, moved.current, moved.previous = counter.index, counter.current, counter.previous
+    else:
+        moved.set_units(now, min(counter.units(now), limit.capacity))
+    return moved
+
+
+def smallest(holds, start=0):
+    """The smallest n >= start for which `holds`, which stays true once it is."""
+    if holds(start):
+        return start
+    step = 1
+    while not holds(start + step):
+        step *= 2
+    low, high = start + step // 2, start + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def step(counter, now, cost, count_denied):
+    """Decides, charges, and returns the row's expected columns."""
+    limit = counter.limit
+    if limit.capacity == 0:
+        counter.note(False, cost)
+        return ["no", 0, NEVER, 0]
+    counter.settle(now)
+    allowed = cost == 0 or counter.fits(now, cost)
+    if cost and (allowed or count_denied):
+        counter.charge(now, cost)
+    counter.note(allowed, cost)
+    if allowed:
+        retry = 0
+    elif cost > limit.capacity:
+        retry = NEVER
+    else:
+        retry = smallest(lambda d: counter.fits(now + d, cost))
+    remaining, reset = level(counter, now)
+    return ["yes" if allowed else "no", remaining, retry, reset]
+
+
+def level(counter, now):
+    """What remains, and how long until nothing counts any more."""
+    counter.settle(now)
+    over = smallest(lambda c: c > counter.limit.capacity or not counter.fits(now, c))
+    return [max(over - 1, 0), smallest(lambda d: counter.idle(now + d))]
+
+
+class Grant:
+    """What is known of an admitted row when it is given back."""
+
+    def __init__(self, counter, now, cost, expected):
+        self.now, self.cost, self.place = now, cost, counter.place()
+        self.remaining, self.reset = expected[1], expected[3]
+
+
+def refund(counter, now, grant):
+    """Takes the charge out; returns what a look says afterwards."""
+    counter.give_back(now, grant)
+    return step(counter, now, 0, False)
