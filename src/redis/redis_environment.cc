@@ -16,10 +16,6 @@ constexpr const char* kUser = "REDIS_CLUSTER_USERNAME";
 constexpr const char* kPassword = "REDIS_CLUSTER_PASSWORD";
 constexpr const char* kMaxConnections = "REDIS_MAX_CONN";
 
-std::unexpected<Error> refuse(const char* variable, std::string_view message) {
-  return invalid(variable, std::string(variable) + ": " + std::string(message));
-}
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kSpace);
@@ -89,29 +85,29 @@ Result<std::optional<RedisEnvironment>> read_redis_environment(const Environment
   if (url.empty()) {
     for (const char* other : {kTls, kUser, kPassword, kMaxConnections}) {
       if (!get(other).empty())
-        return refuse(other, "it is set but REDIS_CLUSTER_URL is not; set that, or unset this");
+        return invalid(other, "it is set but REDIS_CLUSTER_URL is not; set that, or unset this");
     }
     return std::nullopt;
   }
 
   Nodes nodes;
-  if (const auto problem = read_nodes(url, nodes)) return refuse(kUrl, *problem);
+  if (const auto problem = read_nodes(url, nodes)) return invalid(kUrl, *problem);
 
   bool tls = nodes.tls.value_or(false);
   if (!use_tls.empty()) {
     const auto wanted = boolean(use_tls);
-    if (!wanted) return refuse(kTls, "it must be true, false, 1 or 0");
+    if (!wanted) return invalid(kTls, "it must be true, false, 1 or 0");
     if (nodes.tls.value_or(*wanted) != *wanted)
-      return refuse(kTls, *wanted
-                              ? "it asks for TLS but REDIS_CLUSTER_URL has redis://; write rediss:// there"
-                              : "it forbids TLS but REDIS_CLUSTER_URL has rediss://; write redis:// there");
+      return invalid(kTls, *wanted
+                               ? "it asks for TLS but REDIS_CLUSTER_URL has redis://; write rediss:// there"
+                               : "it forbids TLS but REDIS_CLUSTER_URL has rediss://; write redis:// there");
     tls = *wanted;
   }
 
-  if (!user.empty() && password.empty()) return refuse(kUser, "it needs REDIS_CLUSTER_PASSWORD");
+  if (!user.empty() && password.empty()) return invalid(kUser, "it needs REDIS_CLUSTER_PASSWORD");
   if (!password.empty()) {
     if (!nodes.credentials.empty())
-      return refuse(kPassword, "REDIS_CLUSTER_URL has a user and password, too; keep one of them");
+      return invalid(kPassword, "REDIS_CLUSTER_URL has a user and password, too; keep one of them");
     nodes.credentials = percent_encoded(user) + ":" + percent_encoded(password);
   }
 
@@ -119,13 +115,14 @@ Result<std::optional<RedisEnvironment>> read_redis_environment(const Environment
   if (!most.empty()) {
     environment.connections_max = number_up_to(most, kRedisConnectionsMax);
     if (environment.connections_max.value_or(0) == 0)
-      return refuse(kMaxConnections, "it must be a number from 1 to " + std::to_string(kRedisConnectionsMax));
+      return invalid(kMaxConnections,
+                     "it must be a number from 1 to " + std::to_string(kRedisConnectionsMax));
   }
 
   const std::string at = nodes.credentials.empty() ? "" : nodes.credentials + "@";
   auto target =
       parse_store_url((tls ? "rediss+cluster://" : "redis+cluster://") + at + nodes.hosts + nodes.options);
-  if (!target) return refuse(kUrl, target.error().message);
+  if (!target) return invalid(kUrl, target.error().message);
   environment.target = std::move(*target);
   return environment;
 }

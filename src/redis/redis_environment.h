@@ -26,7 +26,8 @@ using EnvironmentLookup = std::function<const char*(const char* name)>;
 //   REDIS_CLUSTER_PASSWORD
 //   REDIS_MAX_CONN           1 to 10000
 //
-// An empty variable counts as not set. Nothing when none is set. The error's field is the variable.
+// An empty variable counts as not set. Nothing when none is set. The error's field is the
+// variable, and its message a sentence about it.
 Result<std::optional<RedisEnvironment>> read_redis_environment(const EnvironmentLookup& lookup);
 
 }  // namespace sluice::redis

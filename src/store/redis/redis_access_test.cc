@@ -141,13 +141,35 @@ std::vector<std::string> documented_user() {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
+// Where Sentinels would say that the master is.
+class MasterAt final : public redis::AddressSource {
+ public:
+  explicit MasterAt(redis::Address address) : address_(std::move(address)) {}
+  void find(redis::AddressEvents& events, bool) override { events.on_address(address_); }
+  void tick(std::int64_t) override {}
+  bool finds_masters() const override { return true; }
+  std::string describe() const override { return address_.to_string(); }
+
+ private:
+  const redis::Address address_;
+};
+
 TEST_F(RedisAccessTest, TheDocumentedUserMayDoAllThatIsNeeded) {
   const std::vector<std::string> words = documented_user();
   ASSERT_GT(words.size(), 4u);
   ASSERT_EQ(server_.ask(std::vector<std::string_view>(words.begin(), words.end())), "OK");
-  const std::string url = "redis://sluice:password@127.0.0.1:" + std::to_string(server_.port());
-  make_connected_store(options_for(url));
+  const std::string url = "redis://sluice:password@127.0.0.1:" + std::to_string(server_.port()) + "/2";
+  RedisStoreOptions all = options_for(url);
+  all.connection.source = std::make_shared<MasterAt>(all.connection.address);
+  all.connection.idle_check_us = 1000;
+  all.advise_every_us = kSecond;
+  make_connected_store(all);
   expect_all_works();
+  for (const char* const command :
+       {"cmdstat_ping:", "cmdstat_select:", "cmdstat_role:", "cmdstat_client|setname:"}) {
+    EXPECT_TRUE(run_until([&] { return server_.info("commandstats", command + std::string("calls=")) > 0; }))
+        << command;
+  }
   EXPECT_EQ(server_.info("stats", "acl_access_denied_cmd:"), 0);
   EXPECT_EQ(server_.info("stats", "acl_access_denied_key:"), 0);
 
