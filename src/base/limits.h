@@ -94,4 +94,10 @@ inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for th
 // Counters that are on their way between two Redis servers at a time.
 inline constexpr std::size_t kTenantMoveBatchMax = 256;
 
+// Redis Cluster.
+inline constexpr std::size_t kRedisClusterNodesMax = 1000;  // masters and replicas that we know
+inline constexpr std::size_t kRedisFlightSlotsMax = 64;     // script calls that go to one node together
+inline constexpr std::size_t kRedisSplitCallsMax = 10'000;  // calls on several slots, or sent elsewhere
+inline constexpr std::uint32_t kRedisHopsMax = 5;           // from node to node, for one call
+
 }  // namespace sluice

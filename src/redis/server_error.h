@@ -19,7 +19,12 @@ enum class ServerError : std::uint8_t {
   kNotLoggedIn,
   kNotAllowed,
   kTooManyClients,
-  kCluster,
+  kMoved,
+  kAsk,
+  kTryAgain,
+  kSlotNotServed,
+  kClusterDown,
+  kCrossSlot,
   kOther,
 };
 inline constexpr std::size_t kServerErrorKinds = static_cast<std::size_t>(ServerError::kOther) + 1;

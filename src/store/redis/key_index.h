@@ -1,31 +1,30 @@
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/hash.h"
-#include "base/limits.h"
 
 namespace sluice {
 
-// Numbers the distinct keys of a batch in the order in which they come, from 0 on. Not thread-safe.
+// Numbers the distinct keys of a batch in the order in which they come, from 0 on. Not thread-safe. Grows
+// with the batch and keeps its memory: there may be many batches, most of them small.
 class KeyIndex {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  KeyIndex() : table_(kSize, 0) {}
+  KeyIndex() : table_(kSizeFirst, 0) {}
 
   // kNone: it has not come yet.
   std::uint32_t find(const KeyHash& key) const { return table_[place_of(key)] - 1; }
 
   // A key that has not come yet gets the number that size() was.
   std::uint32_t number_of(const KeyHash& key) {
-    const std::uint32_t place = place_of(key);
+    std::uint32_t place = place_of(key);
     if (table_[place] == 0) {
-      assert(keys_.size() < kSize / 2);
+      if (keys_.size() >= table_.size() / 2) place = grow_for(key);
       keys_.push_back(key);
       places_.push_back(place);
       table_[place] = static_cast<std::uint32_t>(keys_.size());
@@ -43,14 +42,24 @@ class KeyIndex {
   }
 
  private:
-  static constexpr std::uint32_t kSize = 4096;  // a power of two
-  static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kSize / 2);
+  static constexpr std::size_t kSizeFirst = 64;  // a power of two
 
   // Where the key is, or where it would go.
   std::uint32_t place_of(const KeyHash& key) const {
-    std::uint32_t place = static_cast<std::uint32_t>(key.low) & (kSize - 1);
-    while (table_[place] != 0 && keys_[table_[place] - 1] != key) place = (place + 1) & (kSize - 1);
+    const auto mask = static_cast<std::uint32_t>(table_.size() - 1);
+    std::uint32_t place = static_cast<std::uint32_t>(key.low) & mask;
+    while (table_[place] != 0 && keys_[table_[place] - 1] != key) place = (place + 1) & mask;
     return place;
+  }
+
+  // Returns where this new key goes now.
+  std::uint32_t grow_for(const KeyHash& key) {
+    table_.assign(2 * table_.size(), 0);
+    for (std::uint32_t i = 0; i < keys_.size(); ++i) {
+      places_[i] = place_of(keys_[i]);
+      table_[places_[i]] = i + 1;
+    }
+    return place_of(key);
   }
 
   std::vector<std::uint32_t> table_;  // 1 + number; 0: free

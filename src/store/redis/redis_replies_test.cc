@@ -72,7 +72,7 @@ TEST_F(RedisRepliesTest, ErrorsAreNoAnswerAndExplained) {
       {"-MISCONF Redis is configured to save RDB snapshots\r\n", "cannot save its data", false},
       {"-NOAUTH Authentication required.\r\n", "wants a password", true},
       {"-NOPERM this user has no permissions\r\n", "lacks rights", true},
-      {"-MOVED 3999 127.0.0.1:6381\r\n", "a node of a cluster", false},
+      {"-MOVED 3999 127.0.0.1:6381\r\n", "connect with redis+cluster://", false},
       {"-ERR something new\r\n", "answered with an error (ERR something new)", false},
   };
   for (const auto& c : cases) {

@@ -10,7 +10,14 @@ namespace sluice {
 namespace {
 
 constexpr std::int64_t kSilenceUsMax = 2'000'000;  // however patient the callers are
-constexpr std::size_t kResetsInFlightMax = 64;
+constexpr std::size_t kQuestionsInFlightMax = 4 * kLimitsPerCheckMax;
+
+// A node of a cluster that says so lives, but the call belongs elsewhere, or will.
+bool sends_away(redis::ServerError kind) {
+  using enum redis::ServerError;
+  return kind == kMoved || kind == kAsk || kind == kTryAgain || kind == kSlotNotServed ||
+         kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
+}
 
 }  // namespace
 
@@ -25,6 +32,7 @@ class RedisStore::Probe final : public StoreCall {
     results = {&result_, 1};
   }
   void on_done() override {}
+  void look_where(std::uint32_t slot_tag) { charge_.slot_tag = slot_tag; }
 
  private:
   Charge charge_;
@@ -57,21 +65,28 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
 RedisStore::~RedisStore() = default;
 
 bool RedisStore::start(StoreCall& call) {
+  if (!enqueue(call, queue_)) return true;
+  send_queue();
+  return false;
+}
+
+// False: it is answered already.
+bool RedisStore::enqueue(StoreCall& call, std::deque<StoreCall*>& queue) {
   call.verdict = Verdict::kNoAnswer;
   call.replayed = call.conflict = false;
   call.results_known = 0;
   if (!breaker_.closed()) {
     ++counters_.turned_away;
-    return true;
+    probe_->look_where(call.charges[0].slot_tag);
+    return false;
   }
-  if (queue_.size() >= options_.queue_max) {
+  if (queue.size() >= options_.queue_max) {
     ++counters_.queue_full;
-    return true;
+    return false;
   }
   if (call.deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, call.deadline_us);
-  queue_.push_back(&call);
-  send_queue();
-  return false;
+  queue.push_back(&call);
+  return true;
 }
 
 std::unique_ptr<Batch> RedisStore::spare_batch() {
@@ -84,7 +99,11 @@ std::unique_ptr<Batch> RedisStore::spare_batch() {
 
 void RedisStore::send_queue() {
   if (held_back_ > 0 || !connection_.may_send()) return;
-  while (!queue_.empty() && batches_in_flight_ < options_.batches_in_flight) {
+  if (options_.cluster != nullptr) {
+    send_flights(asking_queue_, true);
+    return send_flights(queue_, false);
+  }
+  while (!queue_.empty() && flights_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
     while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
       queue_.pop_front();
@@ -104,16 +123,38 @@ std::int64_t RedisStore::late_at_us(Batch& batch, std::int64_t now_us) const {
 }
 
 void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
-  const std::int64_t decide_at_us = options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
-  command_.clear();
-  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix, decide_at_us);
+  add_to_flight(std::move(batch), false, now_us);
+  send_flight();
+}
+
+void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us) {
+  if (asking) append_asking(now_us);
+  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix, decide_at_us());
+  ++flight_commands_;
   ++counters_.batches;
   counters_.checks += batch->size();
   counters_.keys += batch->keys();
-  ++batches_in_flight_;
   const std::int64_t late_us = late_at_us(*batch, now_us);
-  in_flight_.push_back({std::move(batch), {}, late_us, false, wall_us()});
-  connection_.send(command_);
+  in_flight_.push_back({.batch = std::move(batch),
+                        .late_at_us = late_us,
+                        .sent_at_us = wall_us(),
+                        .asking = asking,
+                        .ends_flight = false});
+}
+
+void RedisStore::send_flight() {
+  in_flight_.back().ends_flight = true;
+  ++flights_;
+  send_commands();
+}
+
+void RedisStore::send_commands() {
+  connection_.send(command_, std::exchange(flight_commands_, 0));
+  command_.clear();
+}
+
+std::int64_t RedisStore::decide_at_us() const {
+  return options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
 }
 
 void RedisStore::send_probe(std::int64_t now_us) {
@@ -122,33 +163,57 @@ void RedisStore::send_probe(std::int64_t now_us) {
   send(std::move(batch), now_us);
 }
 
-// EVAL loads the script and runs it in one step: whoever flushes scripts cannot come in between.
+// EVAL loads the script and runs it in one step: whoever flushes scripts cannot come in between. When one is
+// on its way already, those behind it find the script.
 void RedisStore::resend_with_script(InFlight command) {
   ++counters_.scripts_reloaded;
-  const std::int64_t decide_at_us = options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
-  command_.clear();
-  command.batch->append_command(command_, "EVAL", options_.connection.script, options_.key_prefix,
-                                decide_at_us);
+  command.brings_script = scripts_on_way_ == 0;
   command.sent_at_us = wall_us();
+  if (command.asking) append_asking(clock_.now_us());
+  command.batch->append_command(command_, command.brings_script ? "EVAL" : "EVALSHA",
+                                command.brings_script ? options_.connection.script : connection_.script_sha(),
+                                options_.key_prefix, decide_at_us());
+  ++flight_commands_;
+  scripts_on_way_ += command.brings_script ? 1 : 0;
   in_flight_.push_back(std::move(command));
-  connection_.send(command_);
+  send_commands();
+}
+
+bool RedisStore::ask(std::string_view command, OnReply on_reply, bool asking) {
+  if (!connection_.ready() || questions_ >= kQuestionsInFlightMax) return false;
+  const std::int64_t now_us = clock_.now_us();
+  if (asking) append_asking(now_us);
+  command_ += command;
+  ++flight_commands_;
+  ++questions_;
+  in_flight_.push_back(
+      {.on_reply = std::move(on_reply), .late_at_us = now_us + options_.operation_timeout_us});
+  send_commands();
+  return true;
+}
+
+void RedisStore::answer(InFlight& command, std::span<const redis::RespValue> reply) {
+  if (!command.on_reply) return;
+  --questions_;
+  std::exchange(command.on_reply, {})(reply);
 }
 
 void RedisStore::reset(std::span<const CounterName> counters, std::function<void(int)> done) {
-  const bool crowded = in_flight_.size() >= options_.batches_in_flight + kResetsInFlightMax;
-  if (!connection_.ready() || !breaker_.closed() || crowded) return done(-1);
   if (counters.empty()) return done(0);
-  command_.clear();
-  redis::append_array(command_, 1 + counters.size());
-  redis::append_bulk(command_, "UNLINK");
-  std::string name;
+  std::string command, name;
+  redis::append_array(command, 1 + counters.size());
+  redis::append_bulk(command, "UNLINK");
   for (const auto& [key, slot_tag] : counters) {
     name.clear();
     append_key(name, options_.key_prefix, slot_tag, key);
-    redis::append_bulk(command_, name);
+    redis::append_bulk(command, name);
   }
-  in_flight_.push_back({nullptr, std::move(done), clock_.now_us() + options_.operation_timeout_us});
-  connection_.send(command_);
+  const bool sent = breaker_.closed() && ask(command, [done](std::span<const redis::RespValue> reply) {
+                      const bool counted =
+                          !reply.empty() && reply.front().type == redis::RespValue::Type::kInteger;
+                      done(counted ? static_cast<int>(reply.front().integer) : -1);
+                    });
+  if (!sent) done(-1);
 }
 
 void RedisStore::on_ready() {
@@ -164,9 +229,9 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
   assert(!in_flight_.empty());
   InFlight command = std::move(in_flight_.front());
   in_flight_.pop_front();
-  const redis::RespValue& first = reply.front();
-  if (first.is_error()) {
-    on_error(command, first.bytes);
+  if (std::exchange(command.brings_script, false)) --scripts_on_way_;
+  if (reply.front().is_error()) {
+    on_error(command, reply);
   } else if (command.batch) {
     const bool understood = command.batch->read_reply(reply, limits_);
     if (understood) {
@@ -175,33 +240,61 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
     }
     finish(command, understood);
     if (!understood) connection_.drop("a reply that does not fit its command");
-  } else if (command.reset_done) {
-    command.reset_done(first.type == redis::RespValue::Type::kInteger ? static_cast<int>(first.integer) : -1);
+  } else {
+    answer(command, reply);
   }
   send_queue();
 }
 
-void RedisStore::on_error(InFlight& command, std::string_view error) {
+void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> reply) {
+  const std::string_view error = reply.front().bytes;
   const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
   ++counters_.errors[static_cast<std::size_t>(advice.kind)];
   if (advice.kind == redis::ServerError::kNoScript && command.batch)
     return resend_with_script(std::move(command));
-  note_problem(advice.meaning, error);
-  if (command.reset_done) command.reset_done(-1);
-  if (command.batch) finish(command, false);
+  if (options_.cluster != nullptr && sends_away(advice.kind)) {
+    command.batch ? hand_over(command, advice, error) : answer(command, reply);
+  } else {
+    note_problem(advice.meaning, error);
+    command.batch ? finish(command, false) : answer(command, reply);
+  }
   if (advice.new_connection) connection_.drop(advice.meaning);
 }
 
 // The end of a batch: its calls are answered, its place is free.
 void RedisStore::finish(InFlight& command, bool answered) {
-  --batches_in_flight_;
+  std::vector<StoreCall*> done;
+  end_batch(command, answered, done);
+  if (!breaker_.closed()) fail_queue(done);
+  complete(done);
+}
+
+// Frees the batch and its place. `waiting` gets the calls that are still there.
+void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
+  if (command.ends_flight) --flights_;
   counters_.contradictions += command.batch->contradictions();
   if (!command.late) breaker_.record(answered, command.batch->size(), clock_.now_us());
-  std::vector<StoreCall*> done;
-  command.batch->append_waiting(done);
-  if (!breaker_.closed()) fail_queue(done);
+  command.batch->append_waiting(waiting);
   spares_.push_back(std::move(command.batch));
-  complete(done);
+}
+
+// The calls are the cluster's now, except for our own.
+void RedisStore::hand_over(InFlight& command, const redis::ServerErrorAdvice& advice,
+                           std::string_view error) {
+  using enum redis::ServerError;
+  const bool node_failed =
+      advice.kind == kClusterDown || advice.kind == kReadOnly || advice.kind == kMasterDown;
+  if (node_failed) {
+    note_problem(advice.meaning, error);
+  } else {
+    problem_.clear();
+  }
+  std::vector<StoreCall*> calls, failed;
+  end_batch(command, !node_failed, calls);
+  std::erase(calls, static_cast<StoreCall*>(probe_.get()));
+  if (!breaker_.closed()) fail_queue(failed);
+  options_.cluster->on_sent_away(*this, advice.kind, error, calls);
+  complete(failed);
 }
 
 void RedisStore::on_lost(std::string_view why) {
@@ -216,7 +309,7 @@ void RedisStore::on_lost(std::string_view why) {
     checks += command.batch->size();
     spares_.push_back(std::move(command.batch));
   }
-  batches_in_flight_ = 0;
+  flights_ = scripts_on_way_ = 0;
   // With a request id a second try cannot charge twice; the others do not know whether they were charged.
   const auto repeatable =
       std::ranges::stable_partition(waiting, [](StoreCall* call) { return !call->dedupe; });
@@ -228,8 +321,7 @@ void RedisStore::on_lost(std::string_view why) {
   const bool was_connected = std::exchange(connected_, false);
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
   if (!breaker_.closed()) fail_queue(lost);
-  for (InFlight& command : commands)
-    if (command.reset_done) command.reset_done(-1);
+  for (InFlight& command : commands) answer(command, {});
   complete(lost);
 }
 

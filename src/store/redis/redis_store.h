@@ -19,8 +19,27 @@
 #include "redis/server_error.h"
 #include "store/async_store.h"
 #include "store/redis/batch.h"
+#include "store/redis/slot_groups.h"
 
 namespace sluice {
+
+class RedisStore;
+
+// The cluster that a RedisStore's server is a node of. Makes the difference between a store for one server
+// and one for a share of the slots.
+class RedisCluster {
+ public:
+  // The server has sent these calls away with an error, and charged nothing. They are the cluster's now,
+  // which may start() them anywhere; `reply` is good until it touches `from`.
+  virtual void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+                            std::span<StoreCall* const> calls) = 0;
+
+  // Whether a command on this slot may have one key only: while its keys are on two nodes.
+  virtual bool takes_single_keys_only(std::uint16_t slot) const = 0;
+
+ protected:
+  ~RedisCluster() = default;
+};
 
 struct RedisStoreOptions {
   redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script.h
@@ -36,6 +55,7 @@ struct RedisStoreOptions {
   std::int64_t advise_every_us = 0;
   redis::Adviser::OnChange on_advice;
   const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
+  RedisCluster* cluster = nullptr;    // null: the server is alone
 };
 
 // What a RedisStore has done so far; only grows.
@@ -72,9 +92,14 @@ struct RedisStoreCounters {
 // only frees its place in the pipeline. A server that says nothing at all gets a new connection, one that
 // keeps failing is left alone by the breaker; then calls are answered kNoAnswer on the spot, and a probe on a
 // key of its own finds out when it is back.
+//
+// On a node of a cluster a command may touch one slot only. Then what goes at once is not a batch but a
+// flight: a batch for each slot in the queue, written together.
 class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
+  // Gets a reply; an empty one: there was none.
+  using OnReply = std::function<void(std::span<const redis::RespValue>)>;
 
   // REQUIRES: transport, clock and params outlive the store.
   RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params, RedisStoreOptions options,
@@ -99,33 +124,65 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   const std::vector<std::string>& advice() const { return adviser_.advice(); }
   // How far the server's clock is ahead of ours (negative: behind); nothing before the first reply.
   std::optional<redis::ClockDelta::Estimate> clock_delta() const { return adviser_.clock().estimate(); }
+  // For a cluster:
+
+  bool ready() const { return connection_.ready(); }
+  // Nothing waits, nothing is under way: the store may be destroyed.
+  bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
+
+  // Starts calls together; those that are done already hear of it by on_done(). `asking`: the server may take
+  // them although the slot is not its own yet.
+  void start_all(std::span<StoreCall* const> calls, bool asking);
+
+  // Takes back the calls that were not sent yet.
+  std::vector<StoreCall*> take_queue();
+
+  // Sends a command that is no check. False: it cannot be sent now.
+  bool ask(std::string_view command, OnReply on_reply, bool asking = false);
+
+  // Gives the connection up and makes a new one.
+  void reconnect(std::string_view why) { connection_.drop(why); }
 
  private:
   static constexpr std::int64_t kNoDeadline = INT64_MAX;
   class Probe;
-  // A command without a reply yet: a batch, or a reset.
+  // A command without a reply yet: a batch; somebody's question; or neither, an ASKING.
   struct InFlight {
     std::unique_ptr<Batch> batch;
-    std::function<void(int)> reset_done;
+    OnReply on_reply;
     std::int64_t late_at_us = 0;
     bool late = false;
     std::int64_t sent_at_us = 0;  // by the wall clock
+    bool asking = false;          // comes after an ASKING
+    bool ends_flight = true;      // its reply frees a place
+    bool brings_script = false;
   };
 
   void on_ready() override;
   void on_reply(std::span<const redis::RespValue> reply) override;
   void on_lost(std::string_view why) override;
 
+  bool enqueue(StoreCall& call, std::deque<StoreCall*>& queue);
   void send_queue();
+  void send_flights(std::deque<StoreCall*>& queue, bool asking);
+  std::uint64_t group_of(const StoreCall& call) const;
   void send(std::unique_ptr<Batch> batch, std::int64_t now_us);
+  void add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us);
+  void append_asking(std::int64_t now_us);
+  void send_flight();
+  void send_commands();
+  std::int64_t decide_at_us() const;
   void send_probe(std::int64_t now_us);
   void resend_with_script(InFlight command);
-  void on_error(InFlight& command, std::string_view error);
+  void answer(InFlight& command, std::span<const redis::RespValue> reply);
+  void on_error(InFlight& command, std::span<const redis::RespValue> reply);
+  void hand_over(InFlight& command, const redis::ServerErrorAdvice& advice, std::string_view error);
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
   void collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
   void fail_queue(std::vector<StoreCall*>& failed);
   void finish(InFlight& command, bool answered);
+  void end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting);
   void complete(std::span<StoreCall* const> calls);
   std::int64_t late_at_us(Batch& batch, std::int64_t now_us) const;
   std::unique_ptr<Batch> spare_batch();
@@ -139,13 +196,18 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::Breaker breaker_;
   redis::Connection connection_;
   redis::Adviser adviser_;
-  std::deque<StoreCall*> queue_;  // null: answered already
+  std::deque<StoreCall*> queue_;         // null: answered already
+  std::deque<StoreCall*> asking_queue_;  // the same for those that go after an ASKING
   std::deque<InFlight> in_flight_;
-  std::size_t batches_in_flight_ = 0;
+  std::size_t flights_ = 0;          // a batch alone is one, too
+  std::size_t questions_ = 0;        // in_flight_ that somebody waits for
+  std::size_t scripts_on_way_ = 0;   // in_flight_ that bring the script
+  std::size_t flight_commands_ = 0;  // in command_
+  SlotGroups groups_;
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
-  std::string command_;            // being written
+  std::string command_;            // being written; empty between uses
   std::int64_t next_deadline_us_;  // no call's is earlier
   int held_back_ = 0;              // more calls are about to come: send nothing yet
   std::string problem_;            // a sentence, while there is one

@@ -28,18 +28,21 @@ void RedisStore::collect_expired(std::int64_t now_us, std::vector<StoreCall*>& e
   };
   for (InFlight& command : in_flight_)
     if (command.batch) std::ranges::for_each(command.batch->calls(), look_at);
-  std::ranges::for_each(queue_, look_at);
-  while (!queue_.empty() && queue_.front() == nullptr) queue_.pop_front();
+  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_}) {
+    std::ranges::for_each(*queue, look_at);
+    while (!queue->empty() && queue->front() == nullptr) queue->pop_front();
+  }
 }
 
 // A late reply will still come in its turn. A server that has said nothing at all for that long may have
 // gone, though.
 void RedisStore::expire_commands(std::int64_t now_us) {
   std::uint64_t late_checks = 0;
+  std::vector<OnReply> unanswered;
   for (InFlight& command : in_flight_) {
     if (command.late || now_us < command.late_at_us) continue;
     command.late = true;
-    if (command.reset_done) std::exchange(command.reset_done, {})(-1);
+    if (command.on_reply) unanswered.push_back(std::exchange(command.on_reply, {}));
     if (!command.batch) continue;
     ++counters_.late_batches;
     late_checks += command.batch->size();
@@ -48,9 +51,11 @@ void RedisStore::expire_commands(std::int64_t now_us) {
     note_problem("the server does not answer in time", "no reply");
     breaker_.record(false, late_checks, now_us);
   }
+  questions_ -= unanswered.size();
+  for (const OnReply& hear : unanswered) hear({});
   const bool silent = now_us - connection_.heard_at_us() >= options_.operation_timeout_us;
   if (!in_flight_.empty() && in_flight_.front().late && silent) connection_.drop("the server is silent");
-  if (breaker_.closed() || queue_.empty()) return;
+  if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;
   fail_queue(failed);
   complete(failed);
@@ -58,11 +63,9 @@ void RedisStore::expire_commands(std::int64_t now_us) {
 
 // The breaker is open: nobody in the queue will be asked for.
 void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
-  for (StoreCall* call : std::exchange(queue_, {})) {
-    if (call == nullptr) continue;
-    ++counters_.turned_away;
-    failed.push_back(call);
-  }
+  const std::vector<StoreCall*> waiting = take_queue();
+  counters_.turned_away += waiting.size();
+  failed.insert(failed.end(), waiting.begin(), waiting.end());
 }
 
 }  // namespace sluice

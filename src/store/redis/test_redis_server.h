@@ -86,14 +86,20 @@ class TestRedisServer {
     return ntohs(address.sin_port);
   }
 
-  // One command over a connection of its own; the reply as text, empty when there is none.
+  // One command over a connection of its own; the reply as text, empty when there is none. Of an array, the
+  // first of it.
   std::string ask(std::initializer_list<std::string_view> words) const {
     return ask(std::span(words.begin(), words.size()));
   }
   std::string ask(std::span<const std::string_view> words) const {
+    const std::vector<std::string> reply = ask_all(words);
+    return reply.empty() ? "" : reply.front();
+  }
+  // The same for a whole array.
+  std::vector<std::string> ask_all(std::span<const std::string_view> words) const {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in to = loopback(port_);
-    std::string reply;
+    std::vector<std::string> reply;
     if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0) reply = exchange(fd, words);
     close(fd);
     return reply;
@@ -130,22 +136,25 @@ class TestRedisServer {
     return address;
   }
 
-  static std::string exchange(int fd, std::span<const std::string_view> words) {
+  static std::vector<std::string> exchange(int fd, std::span<const std::string_view> words) {
     std::string command;
     redis::append_command(command, words);
-    if (write(fd, command.data(), command.size()) < 0) return "";
+    if (write(fd, command.data(), command.size()) < 0) return {};
     redis::RespParser parser;
     char buffer[4096];
     while (parser.next() == redis::RespParser::Status::kNeedMore) {
       const ssize_t got = read(fd, buffer, sizeof(buffer));
-      if (got <= 0) return "";
+      if (got <= 0) return {};
       parser.feed({buffer, static_cast<std::size_t>(got)});
       if (parser.next() == redis::RespParser::Status::kReply) break;
     }
-    if (parser.reply().empty()) return "";
-    const redis::RespValue& value = parser.reply().front();
-    return value.type == redis::RespValue::Type::kInteger ? std::to_string(value.integer)
-                                                          : std::string(value.bytes);
+    std::vector<std::string> texts;
+    for (const redis::RespValue& value : parser.reply()) {
+      if (value.type == redis::RespValue::Type::kArray) continue;
+      texts.push_back(value.type == redis::RespValue::Type::kInteger ? std::to_string(value.integer)
+                                                                     : std::string(value.bytes));
+    }
+    return texts;
   }
 
   const std::vector<std::string> extra_;

@@ -27,6 +27,9 @@ inline std::int64_t number_at(std::string_view bytes, std::size_t at, std::size_
 // byte would make it 48. Keys with one tag live on one node of a cluster.
 void append_key(std::string& out, std::string_view prefix, std::uint32_t slot_tag, const KeyHash& hash);
 
+// The slot of a cluster that keys with this tag live in. Only true while the prefix has no { of its own.
+std::uint16_t slot_of_tag(std::uint32_t slot_tag);
+
 // How long the names are that append_key makes, without the prefix.
 inline constexpr std::size_t kKeyBytesAfterPrefix = 27;
 

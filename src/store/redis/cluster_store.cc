@@ -1,0 +1,184 @@
+#include "store/redis/cluster_store.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "base/limits.h"
+#include "store/redis/wire.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kRefundPatienceUs = 1'000'000;
+constexpr std::uint32_t kRefreshesInVain = 3;  // then others are called in
+
+bool on_one_slot(std::span<const Charge> charges) {
+  const std::uint32_t tag = charges[0].slot_tag;
+  const std::uint16_t slot = slot_of_tag(tag);
+  return std::ranges::all_of(charges.subspan(1), [&](const Charge& charge) {
+    return charge.slot_tag == tag || slot_of_tag(charge.slot_tag) == slot;
+  });
+}
+
+}  // namespace
+
+ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+                           ClusterStoreOptions options, Random random)
+    : clock_(clock),
+      params_(params),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      nodes_(
+          options_.seeds,
+          [this, &transport, &params](const redis::Address& address) {
+            RedisStoreOptions node = options_.node;
+            node.connection.address = address;
+            node.cluster = this;
+            auto store = std::make_unique<RedisStore>(transport, clock_, params, std::move(node), random_);
+            for (int i = 0; i < bursts_; ++i) store->begin_burst();
+            return store;
+          },
+          clock.now_us()),
+      refresh_timer_(options_.refresh, random_) {
+  assert(!options_.node.key_prefix.contains('{'));
+}
+
+ClusterStore::~ClusterStore() = default;
+
+void ClusterStore::leave_unanswered(StoreCall& call) {
+  call.verdict = Verdict::kNoAnswer;
+  call.replayed = call.conflict = false;
+  call.results_known = 0;
+}
+
+bool ClusterStore::start(StoreCall& call) {
+  if (!on_one_slot(call.charges)) return start_split(call);
+  return start_on(nodes_.of_slot(slot_of_tag(call.charges[0].slot_tag)), call);
+}
+
+bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
+
+bool ClusterStore::start_on(Node* node, StoreCall& call) {
+  if (node != nullptr) return node->store->start(call);
+  ++counters_.without_node;
+  leave_unanswered(call);
+  return true;
+}
+
+SplitCall* ClusterStore::spare_split() {
+  if (spare_splits_.empty()) {
+    if (splits_.size() >= kRedisSplitCallsMax) {
+      ++counters_.too_many_split;
+      return nullptr;
+    }
+    splits_.push_back(std::make_unique<SplitCall>());
+    return splits_.back().get();
+  }
+  SplitCall* split = spare_splits_.back();
+  spare_splits_.pop_back();
+  return split;
+}
+
+void ClusterStore::give_back(SplitCall& split) { spare_splits_.push_back(&split); }
+
+bool ClusterStore::start_split(StoreCall& call) {
+  leave_unanswered(call);
+  SplitCall* split = spare_split();
+  if (split == nullptr) return true;
+  ++counters_.split_calls;
+  split->begin(call, *this);
+  for (Part& part : split->parts())
+    if (start_part(part)) split->one_less();
+  if (!split->one_less()) return false;
+  conclude(*split);
+  return true;
+}
+
+void ClusterStore::on_parts_done(SplitCall& split) {
+  if (split.call() != nullptr) return conclude(split).on_done();
+  for (const Part* part : split.refunds())
+    if (part->verdict == Verdict::kNoAnswer) ++counters_.refunds_lost;
+  give_back(split);
+}
+
+// The answer is put together, and what must be given back is on its way before the caller can ask the next
+// question.
+StoreCall& ClusterStore::conclude(SplitCall& split) {
+  StoreCall& call = split.settle(params_);
+  start_refunds(split);
+  return call;
+}
+
+void ClusterStore::start_refunds(SplitCall& split) {
+  const auto refunds = split.begin_refunds(clock_.now_us() + kRefundPatienceUs);
+  counters_.refunds += refunds.size();
+  for (Part* part : refunds)
+    if (start_part(*part)) split.one_less();
+  if (split.one_less()) on_parts_done(split);
+}
+
+void ClusterStore::begin_burst() {
+  ++bursts_;
+  nodes_.for_each([](Node& node) { node.store->begin_burst(); });
+}
+
+void ClusterStore::end_burst() {
+  --bursts_;
+  nodes_.for_each([](Node& node) { node.store->end_burst(); });
+}
+
+std::int64_t ClusterStore::next_due_us() const {
+  std::int64_t due_us = INT64_MAX;
+  nodes_.for_each([&](const Node& node) { due_us = std::min(due_us, node.store->next_due_us()); });
+  for (const Part* part : waiting_) due_us = std::min(due_us, part->retry_at_us);
+  return due_us;
+}
+
+void ClusterStore::tick(std::int64_t now_us) {
+  nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
+  resume_waiting(now_us);
+  if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
+  if (refresh_timer_.due(now_us)) refresh(now_us);
+  nodes_.let_go(now_us);
+}
+
+void ClusterStore::refresh(std::int64_t now_us) {
+  Node* node = nodes_.next_ready();
+  if (node == nullptr || refresh_timer_.failures() >= kRefreshesInVain) nodes_.call_in_others(now_us);
+  if (node == nullptr) return;
+  std::string command;
+  redis::append_array(command, 2);
+  redis::append_bulk(command, "CLUSTER");
+  redis::append_bulk(command, "SLOTS");
+  ++counters_.refreshes;
+  refresh_timer_.begin(now_us);
+  const bool sent = node->store->ask(
+      command,
+      [this, asked = node->here()](std::span<const redis::RespValue> reply) { on_map(asked, reply); });
+  if (!sent) refresh_timer_.end(now_us, false);
+}
+
+void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply) {
+  const std::int64_t now_us = clock_.now_us();
+  const auto map = redis::read_slot_map(reply, asked);
+  if (!map) return refresh_timer_.end(now_us, false);
+  ++counters_.maps;
+  moving_.reset();
+  nodes_.adopt(*map, now_us);
+  refresh_timer_.end(now_us, nodes_.all_well());
+  // Who waits for a node that is not there may have a better one now.
+  std::vector<StoreCall*> stranded;
+  nodes_.for_each([&](Node& node) {
+    if (node.store->ready()) return;
+    const std::vector<StoreCall*> calls = node.store->take_queue();
+    stranded.insert(stranded.end(), calls.begin(), calls.end());
+  });
+  start_by_map(std::move(stranded));
+}
+
+AsyncStore::Health ClusterStore::health() const {
+  return {.connected = nodes_.all_well(), .problems = nodes_.problems()};
+}
+
+}  // namespace sluice

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/refresh_timer.h"
+#include "store/redis/cluster_nodes.h"
+#include "store/redis/split_call.h"
+
+namespace sluice {
+
+struct ClusterStoreOptions {
+  std::vector<redis::Address> seeds;  // nodes to begin with; the cluster names the others
+  RedisStoreOptions node;             // for every node; its address and cluster are ours to set
+  redis::RefreshOptions refresh;      // of the map of slots
+};
+
+// What a ClusterStore has done beside what its nodes have; only grows.
+struct ClusterStoreCounters {
+  std::uint64_t split_calls = 0;     // on several slots
+  std::uint64_t refunds = 0;         // slots where a denied call had been charged
+  std::uint64_t refunds_lost = 0;    // those of them that got no answer
+  std::uint64_t redirected = 0;      // calls that followed a MOVED or ASK
+  std::uint64_t tried_again = 0;     // calls that waited for a slot to settle, each time
+  std::uint64_t astray = 0;          // calls given up after too many redirects
+  std::uint64_t without_node = 0;    // calls on a slot that nobody has
+  std::uint64_t too_many_split = 0;  // turned away: more of them than we keep
+  std::uint64_t refreshes = 0;       // maps that were asked for
+  std::uint64_t maps = 0;            // and understood
+};
+
+// An AsyncStore on a Redis or Valkey Cluster. Belongs to one event loop's thread.
+//
+//   ClusterStore store(transport, clock, params, {.seeds = {*parse_redis_url("redis://10.0.0.7:7000")}, .node
+//   =
+//   {.connection = {.script = redis_script()}}}, random);
+//
+// A call goes to the node that has the slot of its charges (Charge::slot_tag). When they live on several
+// slots, the call is split: all slots are asked at the same time, so it takes one round trip, and when one of
+// them denies, what the others have charged is given back.
+//
+// The map of slots comes from any node, and again when it turns out to be wrong: a node sends a call away, is
+// lost, or is down. Until then a call follows the redirects it gets. None of them has charged anything, so
+// following is safe for calls without a request id, too. A lost master's slots are asked for until somebody
+// has them; meanwhile its breaker answers for these slots, and only these.
+//
+// What splitting costs in exactness (for docs/operations.md):
+// - Never more is admitted than by one server: an admitted call is charged on all its slots. (What the refund
+// itself
+//   can leave, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
+// - Less may be admitted: from the moment a slot charges a call that another slot denies until the refund is
+// there,
+//   one round trip later, the room that such calls hold is missing. At any time that is at most the sum of
+//   the costs of the split calls that are under way.
+// - A charge stays, and fades like any other, when its call got no answer from that slot (it may have been
+// charged
+//   all the same), or when its refund got none within a second (counted: refunds_lost). With a request id
+//   neither is lost if the request is repeated until it is answered: then what it was charged is what it was
+//   admitted.
+// - OnDenial::kCharge holds across slots as within one: such charges are not given back.
+class ClusterStore final : public AsyncStore, private RedisCluster, private SplitCall::Events {
+ public:
+  using Random = RedisStore::Random;
+
+  // REQUIRES: transport, clock and params outlive the store; there is a seed; node.key_prefix has no {.
+  ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+               ClusterStoreOptions options, Random random);
+  ~ClusterStore() override;
+
+  bool start(StoreCall& call) override;
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
+  void begin_burst() override;
+  void end_burst() override;
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override;
+  // Connected: every slot has a node that is well. One sentence per problem.
+  Health health() const override;
+
+  const ClusterStoreCounters& counters() const { return counters_; }
+  RedisStoreCounters node_counters() const { return nodes_.counters(); }
+  const ClusterNodes& nodes() const { return nodes_; }
+
+ private:
+  using Node = ClusterNodes::Node;
+  using Part = SplitCall::Part;
+  class Reset;
+
+  // Calls that are split.
+  bool start_split(StoreCall& call);
+  bool start_part(Part& part);
+  bool start_on(Node* node, StoreCall& call);
+  static void leave_unanswered(StoreCall& call);
+  void on_parts_done(SplitCall& split) override;
+  StoreCall& conclude(SplitCall& split);
+  void start_refunds(SplitCall& split);
+  SplitCall* spare_split();
+  void give_back(SplitCall& split);
+
+  // Calls that are sent away.
+  void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+                    std::span<StoreCall* const> calls) override;
+  bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
+  void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
+  std::vector<Part*> take_on(std::span<StoreCall* const> calls);
+  bool hop(Part& part);
+  void wait_a_little(Part& part);
+  void resume_waiting(std::int64_t now_us);
+  void start_by_map(std::vector<StoreCall*> calls);
+  void fail(std::span<StoreCall* const> calls);
+
+  // The map.
+  void refresh(std::int64_t now_us);
+  void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
+
+  const Clock& clock_;
+  const ParamsTable& params_;
+  const ClusterStoreOptions options_;
+  const Random random_;
+  int bursts_ = 0;  // that have begun and not ended
+  ClusterNodes nodes_;
+  redis::RefreshTimer refresh_timer_;
+  std::bitset<redis::kSlots> moving_;  // slots whose keys are on two nodes, as far as we have noticed
+  std::vector<std::unique_ptr<SplitCall>> splits_;
+  std::vector<SplitCall*> spare_splits_;
+  std::vector<Part*> waiting_;  // a little
+  ClusterStoreCounters counters_;
+};
+
+}  // namespace sluice

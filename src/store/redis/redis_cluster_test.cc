@@ -1,0 +1,175 @@
+#include <gmock/gmock.h>
+
+#include "store/dedupe_conformance.h"
+#include "store/redis/cluster_store_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+class RedisClusterTest : public ClusterStoreFixture {
+ protected:
+  void SetUp() override {
+    ClusterStoreFixture::SetUp();
+    if (!HasFatalFailure()) make_connected_store(options());
+  }
+};
+
+TEST_F(RedisClusterTest, CountersLiveOnTheNodeOfTheirSlot) {
+  for (std::size_t master = 0; master < 3; ++master) {
+    const Charge counter = charge("a", tag_on(master), 1, 2);
+    for (const bool allowed : {true, true, false}) {
+      TestCall call({counter});
+      EXPECT_EQ(finish(call).allowed(), allowed);
+    }
+    EXPECT_EQ(cluster_.node(master).ask({"DBSIZE"}), "1");
+  }
+  EXPECT_EQ(store_->counters().redirected, 0u) << "the map was right";
+  EXPECT_EQ(store_->node_counters().contradictions, 0u);
+}
+
+TEST_F(RedisClusterTest, OneServerAndOneNameForManyIsEnough) {
+  ClusterStoreOptions by_name = options();
+  by_name.seeds = {{.host = "127.0.0.1", .port = 1}, {.host = "localhost", .port = cluster_.node(2).port()}};
+  make_connected_store(by_name);
+  TestCall call({charge("a", tag_on(0)), charge("b", tag_on(1))});
+  EXPECT_TRUE(finish(call).allowed());
+}
+
+TEST_F(RedisClusterTest, ThreeSlotsCostOneCommandEachAtTheSameTime) {
+  const std::vector<Charge> charges = {charge("a", tag_on(0)), charge("b", tag_on(1)), charge("c", tag_on(2)),
+                                       charge("d", tag_on(0))};
+  const long before = cluster_.script_calls();
+  TestCall call(charges);
+  EXPECT_FALSE(store_->start(call));
+  EXPECT_EQ(store_->node_counters().batches, 3u) << "all are sent before any has answered";
+  EXPECT_TRUE(run_until([&] { return call.times_done == 1; }));
+  EXPECT_TRUE(call.allowed());
+  EXPECT_EQ(cluster_.script_calls() - before, 3);
+  for (const Charge& counter : charges) EXPECT_EQ(used(counter), 1);
+}
+
+TEST_F(RedisClusterTest, ManyCallsOnManySlotsOfANodeGoTogether) {
+  std::vector<std::unique_ptr<TestCall>> calls;
+  for (int i = 0; i < 200; ++i)
+    calls.push_back(std::make_unique<TestCall>(std::vector{charge("a", tag_on(0, i % 10))}));
+  const long before = cluster_.script_calls();
+  for (const auto& call : calls) EXPECT_FALSE(store_->start(*call));
+  for (const auto& call : calls) {
+    EXPECT_TRUE(run_until([&] { return call->times_done == 1; }));
+    EXPECT_TRUE(call->allowed());
+  }
+  EXPECT_LE(cluster_.script_calls() - before, 2 + 2 * 10) << "one per slot and flight";
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(used(charge("a", tag_on(0, i))), 20);
+}
+
+TEST_F(RedisClusterTest, AllSlotsOrNone) {
+  const Charge wide = charge("wide", tag_on(0), 3, 10), narrow = charge("narrow", tag_on(1), 1, 1);
+  TestCall first({wide, narrow}), second({wide, narrow});
+  EXPECT_TRUE(finish(first).allowed());
+  EXPECT_EQ(first.remaining(0), 7);
+  EXPECT_EQ(finish(second).verdict, Verdict::kDenied);
+  EXPECT_EQ(second.remaining(0), 7) << "not charged";
+  EXPECT_TRUE(second.results[0].outcome.allowed);
+  EXPECT_FALSE(second.results[1].outcome.allowed);
+  EXPECT_GT(second.results[1].outcome.retry_after_us, 0);
+  EXPECT_EQ(used(wide), 3);
+  EXPECT_EQ(store_->counters().refunds, 1u);
+  EXPECT_EQ(store_->counters().refunds_lost, 0u);
+}
+
+TEST_F(RedisClusterTest, ARequestIdCountsOnceOnEverySlot) {
+  const std::vector<Charge> charges = {charge("a", tag_on(0)), charge("b", tag_on(1)),
+                                       charge("c", tag_on(2))};
+  TestCall first(charges), again(charges), other(charges);
+  first.dedupe = again.dedupe = other.dedupe = Dedupe{key("request 1"), 77, 600 * kSecond};
+  other.dedupe->fingerprint = 78;
+  EXPECT_TRUE(finish(first).allowed());
+  EXPECT_FALSE(first.replayed);
+  EXPECT_TRUE(finish(again).allowed());
+  EXPECT_TRUE(again.replayed);
+  finish(other);
+  EXPECT_TRUE(other.conflict);
+  for (const Charge& counter : charges) EXPECT_EQ(used(counter), 1);
+}
+
+TEST_F(RedisClusterTest, ADeniedRequestIsGivenBackOnceHoweverOftenItIsRepeated) {
+  const Charge wide = charge("wide", tag_on(0), 3, 10), narrow = charge("narrow", tag_on(1), 2, 1);
+  TestCall earlier({wide});
+  EXPECT_TRUE(finish(earlier).allowed());
+  for (int i = 0; i < 3; ++i) {
+    TestCall denied({wide, narrow});
+    denied.dedupe = Dedupe{key("request 1"), 77, 600 * kSecond};
+    EXPECT_EQ(finish(denied).verdict, Verdict::kDenied);
+    EXPECT_EQ(denied.replayed, i > 0);
+    EXPECT_EQ(used(wide), 3);
+  }
+}
+
+// The first try reached one slot only. The second one finds that out, and takes back what the first was
+// granted.
+TEST_F(RedisClusterTest, ASecondTryThatIsDeniedGivesBackWhatTheFirstWasGranted) {
+  const Charge wide = charge("wide", tag_on(0), 3, 10), narrow = charge("narrow", tag_on(1), 2, 1);
+  const Dedupe id{key("request 1"), 77, 600 * kSecond};
+  TestCall half({wide}), whole({wide, narrow});
+  half.dedupe = whole.dedupe = id;
+  EXPECT_TRUE(finish(half).allowed());
+  EXPECT_EQ(finish(whole).verdict, Verdict::kDenied);
+  EXPECT_FALSE(whole.replayed);
+  EXPECT_EQ(used(wide), 0);
+}
+
+TEST_F(RedisClusterTest, ResetForgetsCountersOnEveryNode) {
+  TestCall call({charge("a", tag_on(0)), charge("b", tag_on(1)), charge("c", tag_on(2))});
+  EXPECT_TRUE(finish(call).allowed());
+  int existed = -2;
+  const CounterName names[] = {{key("a"), tag_on(0)}, {key("b"), tag_on(1)}, {key("never"), tag_on(2)}};
+  store_->reset(names, [&](int count) { existed = count; });
+  EXPECT_TRUE(run_until([&] { return existed != -2; }));
+  EXPECT_EQ(existed, 2);
+  EXPECT_EQ(used(charge("a", tag_on(0))), 0);
+  EXPECT_EQ(used(charge("c", tag_on(2))), 1);
+}
+
+class RedisClusterAccessTest : public ClusterStoreFixture {
+ protected:
+  RedisClusterAccessTest() : ClusterStoreFixture(0) {}
+};
+
+TEST_F(RedisClusterAccessTest, APasswordIsForAllNodes) {
+  for (std::size_t i = 0; i < 3; ++i) cluster_.node(i).ask({"CONFIG", "SET", "requirepass", "right"});
+  ClusterStoreOptions with = options();
+  with.seeds[0].password = "wrong";
+  store_ = std::make_unique<ClusterStore>(transport_, clock_, params_, with, random());
+  EXPECT_TRUE(run_until([&] { return store_->node_counters().connections_lost > 0; }));
+  EXPECT_FALSE(store_->health().connected);
+  EXPECT_THAT(store_->health().problems, testing::Contains(HasSubstr("WRONGPASS")));
+  with.seeds[0].password = "right";
+  make_connected_store(with);
+  TestCall call({charge("a", tag_on(0)), charge("b", tag_on(1)), charge("c", tag_on(2))});
+  EXPECT_TRUE(finish(call).allowed());
+}
+
+// A request id means on a cluster what it means everywhere.
+class ClusterUnderTest final : public DedupeUnderTest, private ClusterStoreFixture {
+ public:
+  ClusterUnderTest() {
+    SetUp();
+    make_connected_store(options());
+  }
+  AsyncStore& store() override { return *store_; }
+  ParamsTable& params() override { return params_; }
+  void wait(std::int64_t us) override { run_for(us); }
+  bool run_until(const std::function<bool()>& done) override { return LoopFixture::run_until(done); }
+
+ private:
+  void TestBody() override {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Cluster, DedupeConformance,
+                         testing::Values(DedupeFactory{"cluster",
+                                                       [] { return std::make_unique<ClusterUnderTest>(); }}));
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <utility>
+
+#include "store/redis/redis_store.h"
+#include "store/redis/wire.h"
+
+// What RedisStore does on a node of a cluster: commands on one slot each, and calls that go elsewhere.
+namespace sluice {
+
+void RedisStore::send_flights(std::deque<StoreCall*>& queue, bool asking) {
+  while (!queue.empty() && flights_ < options_.batches_in_flight) {
+    groups_.clear();
+    while (!queue.empty() &&
+           (queue.front() == nullptr || groups_.add(group_of(*queue.front()), *queue.front())))
+      queue.pop_front();
+    if (groups_.empty()) return;
+    const std::int64_t now_us = clock_.now_us();
+    // A key under other numbers does not fit into the batch of its slot, but may follow it.
+    groups_.for_each([&](std::span<StoreCall* const> calls) {
+      for (std::size_t taken = 0; taken < calls.size();) {
+        std::unique_ptr<Batch> batch = spare_batch();
+        while (taken < calls.size() && batch->add(*calls[taken], limits_)) ++taken;
+        add_to_flight(std::move(batch), asking, now_us);
+      }
+    });
+    send_flight();
+  }
+}
+
+// Calls of equal groups may share a command. Groups below kSlots are slots.
+std::uint64_t RedisStore::group_of(const StoreCall& call) const {
+  constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
+  const Charge& first = call.charges[0];
+  const std::uint16_t slot = slot_of_tag(first.slot_tag);
+  if (!options_.cluster->takes_single_keys_only(slot)) return slot;
+  // Calls on one and the same key have one key together.
+  const bool has_one_key = call.charges.size() == 1 && !call.dedupe;
+  return kAlone | (has_one_key ? first.key.low : reinterpret_cast<std::uintptr_t>(&call));
+}
+
+void RedisStore::append_asking(std::int64_t now_us) {
+  redis::append_array(command_, 1);
+  redis::append_bulk(command_, "ASKING");
+  ++flight_commands_;
+  in_flight_.push_back({.late_at_us = now_us + options_.operation_timeout_us});
+}
+
+void RedisStore::start_all(std::span<StoreCall* const> calls, bool asking) {
+  std::deque<StoreCall*>& queue = asking ? asking_queue_ : queue_;
+  ++held_back_;  // first all, then send
+  for (StoreCall* call : calls)
+    if (!enqueue(*call, queue)) call->on_done();
+  --held_back_;
+  send_queue();
+}
+
+std::vector<StoreCall*> RedisStore::take_queue() {
+  std::vector<StoreCall*> taken;
+  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_})
+    for (StoreCall* call : std::exchange(*queue, {}))
+      if (call != nullptr) taken.push_back(call);
+  return taken;
+}
+
+}  // namespace sluice

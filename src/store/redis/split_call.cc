@@ -1,0 +1,141 @@
+#include "store/redis/split_call.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "store/pressure.h"
+#include "store/redis/wire.h"
+
+namespace sluice {
+namespace {
+
+// What a request id becomes for the refund of its request.
+constexpr std::uint64_t kRefundMark = 0x7265'6675'6e64'6564;
+
+bool is_taken_back(const Charge& charge) { return charge.cost > 0 && charge.on_denial == OnDenial::kFree; }
+
+// What the result of an admitted charge would be had there been no charge.
+void tell_level_without(const LimitParams& params, std::int64_t cost, ChargeResult& result) {
+  Outcome& outcome = result.outcome;
+  outcome.remaining = std::min(params.capacity, outcome.remaining + cost);
+  if (outcome.remaining == params.capacity) {
+    outcome.reset_after_us = 0;
+  } else if (params.is_bucket()) {
+    const std::int64_t refilled_us =
+        cost * params.interval_us + cost * params.interval_remainder / params.denominator;
+    outcome.reset_after_us = std::max<std::int64_t>(outcome.reset_after_us - refilled_us, 1);
+  }
+  result.pressure =
+      pressure_of(outcome, warns(params, outcome.remaining, result.pressure != Pressure::kNormal));
+}
+
+}  // namespace
+
+void SplitCall::Part::on_done() {
+  if (whole_->one_less()) whole_->events_->on_parts_done(*whole_);
+}
+
+void SplitCall::begin(StoreCall& call, Events& events) {
+  call_ = &call;
+  events_ = &events;
+  parts_.clear();
+  refunds_.clear();
+  charges_.clear();
+  results_.clear();
+  place_.clear();
+  for (const Charge& charge : call.charges) {
+    const std::uint16_t slot = slot_of_tag(charge.slot_tag);
+    if (std::ranges::find(parts_, slot, &Part::slot) == parts_.end()) parts_.emplace_back().slot = slot;
+  }
+  for (Part& part : parts_) {
+    part.whole_ = this;
+    part.first_ = charges_.size();
+    part.deadline_us = call.deadline_us;
+    part.dedupe = call.dedupe;
+    part.refund_of_us = call.refund_of_us;
+    for (std::size_t i = 0; i < call.charges.size(); ++i) {
+      if (slot_of_tag(call.charges[i].slot_tag) != part.slot) continue;
+      charges_.push_back(call.charges[i]);
+      results_.push_back(call.results[i]);  // a refund says what was granted
+      place_.push_back(i);
+    }
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const std::size_t end = i + 1 < parts_.size() ? parts_[i + 1].first_ : charges_.size();
+    const std::size_t first = parts_[i].first_;
+    parts_[i].charges = std::span(charges_).subspan(first, end - first);
+    parts_[i].results = std::span(results_).subspan(first, end - first);
+  }
+  waiting_ = parts_.size() + 1;
+}
+
+StoreCall& SplitCall::settle(const ParamsTable& params) {
+  assert(call_ != nullptr && waiting_ == 0);
+  StoreCall& call = *call_;
+  bool denied = false, unanswered = false, all_known = true;
+  call.conflict = false;
+  call.replayed = true;
+  call.now_us = parts_.front().now_us;
+  for (const Part& part : parts_) {
+    unanswered |= part.verdict == Verdict::kNoAnswer;
+    denied |= part.verdict == Verdict::kDenied;
+    all_known &= part.results_known == part.results.size();
+    call.conflict |= part.conflict;
+    call.replayed &= part.replayed;
+  }
+  // An id that belongs to another request does so whatever the other slots say.
+  call.verdict = call.conflict ? Verdict::kDenied
+                 : unanswered  ? Verdict::kNoAnswer
+                 : denied      ? Verdict::kDenied
+                               : Verdict::kAllowed;
+  // Who has an id and no answer asks again, and then needs what was granted.
+  const bool asks_again = call.verdict == Verdict::kNoAnswer && call.dedupe.has_value();
+  undo_ = call.verdict != Verdict::kAllowed && !asks_again && call.refund_of_us == 0;
+  call.results_known = all_known ? call.results.size() : 0;
+  if (all_known) copy_results(params);
+  call_ = nullptr;
+  for (Part& part : parts_)
+    if (refundable(part)) refunds_.push_back(&part);
+  return call;
+}
+
+void SplitCall::copy_results(const ParamsTable& params) {
+  const std::span<ChargeResult> results = call_->results;
+  for (const Part& part : parts_) {
+    const bool had_room = call_->verdict == Verdict::kDenied && part.verdict == Verdict::kAllowed;
+    for (std::size_t i = 0; i < part.charges.size(); ++i) {
+      ChargeResult& result = results[place_[part.first_ + i]];
+      result = part.results[i];
+      const Charge& charge = part.charges[i];
+      if (had_room && is_taken_back(charge)) tell_level_without(params[charge.params], charge.cost, result);
+    }
+  }
+}
+
+bool SplitCall::refundable(const Part& part) const {
+  return undo_ && part.verdict == Verdict::kAllowed && part.results_known == part.results.size() &&
+         std::ranges::any_of(part.charges, is_taken_back);
+}
+
+std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline_us) {
+  for (Part* part : refunds_) {
+    std::size_t kept = part->first_;
+    for (std::size_t i = kept; i < part->first_ + part->charges.size(); ++i) {
+      if (!is_taken_back(charges_[i])) continue;
+      charges_[kept] = charges_[i];
+      results_[kept++] = results_[i];
+    }
+    part->charges = std::span(charges_).subspan(part->first_, kept - part->first_);
+    part->results = std::span(results_).subspan(part->first_, kept - part->first_);
+    part->refund_of_us = part->now_us;
+    part->deadline_us = deadline_us;
+    if (part->dedupe) part->dedupe->id.high ^= kRefundMark;
+    part->hops = 0;
+    part->give_up_at_us = 0;
+  }
+  waiting_ = refunds_.size() + 1;
+  return refunds_;
+}
+
+}  // namespace sluice
