@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "redis/redis_environment.h"
 #include "redis/sentinel.h"
+#include "store/redis/cluster_store.h"
 #include "store/redis/script.h"
 
 namespace sluice::cli {
@@ -55,6 +56,23 @@ StoreReport::NodeClock clock_of(const RedisStore& store, std::string node) {
   return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt};
 }
 
+LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, const StoreParts& parts) {
+  ClusterStoreOptions options;
+  options.seeds = target.addresses;
+  options.node = std::move(node);
+  auto store = std::make_unique<ClusterStore>(parts.transport, parts.clock, parts.params, std::move(options),
+                                              parts.random);
+  ClusterStore* const made = store.get();
+  const auto clocks = [made] {
+    std::vector<StoreReport::NodeClock> all;
+    made->nodes().for_each([&](const ClusterNodes::Node& each) {
+      all.push_back(clock_of(*each.store, each.endpoint.to_string()));
+    });
+    return all;
+  };
+  return {.store = std::move(store), .counters = [made] { return made->node_counters(); }, .clocks = clocks};
+}
+
 }  // namespace
 
 StoreSettings read_store_settings(const ServeOptions& options) {
@@ -78,7 +96,8 @@ StoreSettings read_store_settings(const ServeOptions& options) {
 LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& parts) {
   const StoreTarget& target = *settings.redis;
   RedisStoreOptions options = node_options(settings, parts);
-  if (target.kind == StoreTarget::Kind::kCluster) throw CommandError("--store: Cluster is not wired up yet");
+  if (target.kind == StoreTarget::Kind::kCluster)
+    return make_cluster_store(target, std::move(options), parts);
   if (target.kind == StoreTarget::Kind::kSentinel)
     options.connection.source = sentinel_of(target, parts);
   else
