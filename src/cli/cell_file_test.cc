@@ -48,7 +48,8 @@ TEST(CellFile, WhatIsWrongIsNamedWithLineAndField) {
   };
   const std::string a = "cells:\n- {name: a, store: memory, tenants: [t, x]}\n";
   for (const Row& row : {
-           Row{"", "c.yaml:1: must be a map"},
+           Row{"", "c.yaml: the file is empty"},
+           {"eu", "c.yaml:1: must be a map of fields, not a text"},
            {"cells: [", "c.yaml:"},
            {"{}", "cells: is missing"},
            {"cells: eu", "c.yaml:1: cells: must be a list, not a text"},

@@ -95,22 +95,23 @@ void CellMover::finish_carrying(std::int64_t now_us) {
   to_carry_.pop_back();
   const TenantMove::Progress& progress = move->progress();
   counters_.keys += progress.moved;
+  publish();
   if (move->state() == TenantMove::State::kDone) {
     ++counters_.done;
     say(fmt::format("{}: {} counters carried over, {} were there already", whose(done), progress.moved,
                     progress.already_there));
     to_forget_.push_back({done, now_us + kSettleUs});
-    return publish();
+    return;
   }
   // The others between these two would fare no better.
   const auto alike = [&done](const Relocation& other) {
     return other.from == done.from && other.to == done.to;
   };
   const std::size_t others = std::erase_if(to_carry_, alike);
+  if (others > 0) publish();
   counters_.stopped += 1 + others;
   parts_.log(true, fmt::format("{}, and {} others, without all counters: {} were carried over; {}",
                                whose(done), others, progress.moved, move->problem()));
-  publish();
 }
 
 void CellMover::finish_forgetting() {

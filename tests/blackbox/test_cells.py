@@ -87,8 +87,16 @@ class Rig:
         found = re.search(rf"^{re.escape(line)} (\d+)$", self.http.get("/metrics").body.decode(), re.MULTILINE)
         return int(found[1])
 
-    def wait_until_settled(self):
-        wait_until(lambda: not self.http.get("/readyz").json["problems"], WAIT_SECONDS, "the end of all moves")
+    def wait_for_metric(self, line, expected):
+        """What a loop knows is seen a moment later."""
+        wait_until(lambda: self.metric(line) == expected, WAIT_SECONDS, f"{line} {expected}")
+
+    def wait_for_remaining(self, tenant, expected):
+        """Every thread follows a change at its next tick."""
+        wait_until(lambda: self.remaining(tenant) == expected, WAIT_SECONDS, f"{expected} left for {tenant}")
+
+    def wait_for_end_of_move(self, which):
+        self.server.wait_for_log(rf"{which}: \d+ counters that were left there are forgotten", WAIT_SECONDS)
 
 
 @pytest.fixture
@@ -111,25 +119,37 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     assert rig.remaining("other", tokens=1) == 99
     rig.change("tenants: [acme, bank], tiers: [gold]")
     rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 70)
     assert rig.remaining("bank", tokens=1) == 69
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
     assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
-    rig.wait_until_settled()
-    assert rig.metric('rate_limiter_tenant_moves_total{result="done"}') == 1
+    rig.wait_for_metric('rate_limiter_tenant_moves_total{result="done"}', 1)
     assert rig.metric("rate_limiter_tenant_moved_keys_total") == 1
 
     rig.change("tenants: [acme], tiers: [gold]")
     rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters carried over", WAIT_SECONDS)
-    assert rig.remaining("bank") == 69, "and back"
+    rig.wait_for_remaining("bank", 69)
 
 
 def test_a_moved_tenant_starts_anew_if_so_asked(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [bank]", ", when_moved: reset")
     rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as asked", WAIT_SECONDS)
-    wait_until(lambda: rig.remaining("bank") == 100, WAIT_SECONDS, "a fresh counter")
-    wait_until(lambda: rig.home.counters() == 0, WAIT_SECONDS, "the old one to be forgotten")
-    rig.wait_until_settled()
-    assert rig.metric('rate_limiter_tenant_moves_total{result="done"}') == 1
+    rig.wait_for_remaining("bank", 100)
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
+    assert rig.home.counters() == 0, "and is forgotten where it was"
+    rig.wait_for_metric('rate_limiter_tenant_moves_total{result="done"}', 1)
+
+
+def test_a_move_is_seen_while_it_goes_on(rig):
+    """The new server says nothing for a while: the move waits for it."""
+    rig.remaining("bank", tokens=30)
+    rig.eu.client.client_pause(3000)
+    rig.change("tenants: [acme, bank]")
+    wait_until(lambda: any("moving tenant bank from default to eu" in problem
+                           for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "the move in /readyz")
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
+    wait_until(lambda: not rig.http.get("/readyz").json["problems"], WAIT_SECONDS, "the end of it in /readyz")
 
 
 def test_a_bad_file_changes_nothing(rig):
@@ -141,8 +161,9 @@ def test_a_bad_file_changes_nothing(rig):
     assert rig.remaining("acme", tokens=1) == 99
     assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
     rig.change("tenants: [acme, bank]")
-    rig.server.wait_for_log("moved tenant bank", WAIT_SECONDS)
-    assert rig.remaining("bank") == 70, "mended, it counts"
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 70)
+    wait_until(lambda: rig.eu.counters() == 2, WAIT_SECONDS, "the counter in its new place")
 
 
 def test_a_cell_that_cannot_be_reached_costs_only_its_own(rig):
