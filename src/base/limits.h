@@ -79,6 +79,9 @@ inline constexpr std::size_t kUnixPathBytesMax = 107;      // what the kernel al
 inline constexpr std::size_t kTlsFileBytesMax = 4u << 20;  // certificates and keys
 inline constexpr int kRedisDatabaseMax = 65'535;
 inline constexpr int kRedisConnectionsMax = 10'000;
+inline constexpr std::size_t kCellsMax = 64;            // besides `default`
+inline constexpr std::size_t kCellPlacesMax = 100'000;  // tenants, prefixes and tiers of one file
+inline constexpr std::size_t kTenantMovesMax = 1'000;   // by one change of the cells
 
 // A reply of Redis. A batch on many sliding logs is the longest there is.
 inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "base/limits.h"
 #include "cli/command.h"
 #include "cli/listen_address.h"
 #include "telemetry/log.h"
@@ -36,25 +37,41 @@ int thread_count(int wanted, std::optional<int> connections_max) {
   return wanted;
 }
 
-// Nodes that share a store must come to the same keys.
-KeyHasher hasher_for(const ServeOptions& options, bool shared_store) {
+const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
+
+// Nodes that share a store must come to the same keys. With cells, any may become such a store.
+KeyHasher hasher_for(const ServeOptions& options, const Cells& cells) {
   if (!options.key_secret.empty()) return KeyHasher::from_text(options.key_secret);
-  return shared_store ? KeyHasher::from_text("sluice") : KeyHasher::with_random_secret();
+  const bool may_share = default_store(cells).redis || !options.cells.empty();
+  return may_share ? KeyHasher::from_text("sluice") : KeyHasher::with_random_secret();
 }
 
-std::uint64_t memory_bytes(const ServeOptions& options, bool shared_store) {
+std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
   const std::uint64_t bytes = options.memory_mib * kMiB;
-  return shared_store ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
+  const bool only_for_failures = default_store(cells).redis && options.cells.empty();
+  return only_for_failures ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
+}
+
+// A cell's new address is said as it comes into force.
+void log_new_addresses(const Cells& before, const Cells& after) {
+  for (const Cell& cell : after.list()) {
+    const Cell* const old = before.named(cell.name);
+    if (!old || old->store == cell.store || !old->store.redis || !cell.store.redis) continue;
+    log(LogLevel::kInfo,
+        fmt::format("the store {} is {} from now on; calls under way finish at {}", cell.name,
+                    cell.store.redis->to_string(), old->store.redis->to_string()));
+  }
 }
 
 }  // namespace
 
 Node::Node(const ServeOptions& options)
-    : settings_(read_store_settings(options)),
-      memory_(clock_, params_, {.bytes_max = memory_bytes(options, settings_.current().redis.has_value())}),
+    : has_cells_(!options.cells.empty()),
+      cells_(read_cells(options)),
+      memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       in_memory_(memory_, clock_),
       policies_(open_policies(options)),
-      hasher_(hasher_for(options, settings_.current().redis.has_value())),
+      hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
 
@@ -112,12 +129,12 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   net::ServerOptions server;
   server.host = address.host;
   server.port = address.port;
-  server.threads = thread_count(options.threads, settings_.current().connections_max);
+  server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{clock_, wall_clock_, params_, memory_,       in_memory_,
-                                  board_, hasher_,     totals_, door_options_, settings_};
+  const NodeThread::Shared shared{clock_,  wall_clock_, params_,       memory_, in_memory_, board_,
+                                  hasher_, totals_,     door_options_, cells_,  has_cells_};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());
@@ -128,14 +145,19 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
 }
 
 bool Node::take_settings(const ServeOptions& options) {
-  StoreSettings fresh = read_store_settings(options);
-  const StoreSettings current = settings_.current();
-  if (fresh == current) return true;
-  // Between memory and Redis the keys differ, and so does what the threads are made of.
-  if (!fresh.redis || !current.redis || fresh.connections_max != current.connections_max) return false;
-  log(LogLevel::kInfo, fmt::format("the store is {} from now on; calls under way finish at {}",
-                                   fresh.redis->to_string(), current.redis->to_string()));
-  settings_.publish(std::move(fresh));
+  const CellBoard::Pointer fresh = read_cells(options);
+  const CellBoard::Pointer current = cells_.wanted();
+  if (*fresh == *current) return true;
+  // The engine, the keys and the memory are made for cells, or not; and for a default store of one kind.
+  const StoreSettings &before = default_store(*current), &after = default_store(*fresh);
+  if (options.cells.empty() == has_cells_ || before.redis.has_value() != after.redis.has_value() ||
+      before.connections_max != after.connections_max)
+    return false;
+  if (current->relocations_to(*fresh).size() > kTenantMovesMax)
+    throw CommandError(fmt::format(
+        "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
+  log_new_addresses(*current, *fresh);
+  cells_.want(fresh);
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cli/cell_board.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
 #include "doors/door_context.h"
@@ -31,8 +32,9 @@ class Node {
   void reload_policies() {
     if (policies_) policies_->reload();
   }
-  // Takes over what can change while it runs: where the store is. True: all that differs has been taken over.
-  // Throws CommandError if the new settings are wrong; then the old ones stay.
+  // Takes over what can change while it runs: where the stores are, and who is placed on which. True: all
+  // that differs will be in force soon. Throws CommandError if the new settings are wrong; then the old ones
+  // stay.
   bool take_settings(const ServeOptions& options);
 
   // Says "not ready" to load balancers and goes on serving.
@@ -51,7 +53,8 @@ class Node {
   SystemClock clock_;
   WallClock wall_clock_;
   ParamsTable params_;
-  SettingsBoard settings_;
+  const bool has_cells_;
+  CellBoard cells_;
   MemoryStore memory_;
   LocalStore in_memory_;
   PolicyBoard board_;

@@ -7,6 +7,10 @@ namespace {
 
 constexpr std::int64_t kReportEveryUs = 100'000;
 
+void log_about_store(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
+}
+
 }  // namespace
 
 NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first)
@@ -14,63 +18,62 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       is_first_(is_first),
       transport_(loop),
       random_(seed),
-      settings_generation_(shared.settings.generation()) {
-  if (shared_.settings.current().redis) {
-    LoopStore made = make_store();
-    redis_ = std::make_unique<ReplaceableStore>(std::move(made.store));
-    redis_counters_ = std::move(made.counters);
-    redis_clocks_ = std::move(made.clocks);
-  }
-  limiter_.emplace(Limiter::Parts{store(), shared_.policies, shared_.hasher, shared_.clock, shared_.totals,
-                                  &shared_.memory});
+      cells_generation_(shared.cells.generation()) {
+  stores_.emplace(
+      shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
+      shared_.cells.current());
+  if (is_first_)
+    mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
+                                    log_about_store});
+  limiter_.emplace(Limiter::Parts{.store = stores_->default_store(),
+                                  .policies = shared_.policies,
+                                  .hasher = shared_.hasher,
+                                  .clock = shared_.clock,
+                                  .totals = shared_.totals,
+                                  .local = &shared_.memory,
+                                  .placement = shared_.has_cells ? &*stores_ : nullptr});
   app_.emplace(*limiter_, shared_.doors, random_());
   publish_report(0);
 }
 
-LoopStore NodeThread::make_store() {
-  return make_redis_store(shared_.settings.current(),
-                          {.transport = transport_,
-                           .clock = shared_.clock,
-                           .wall_clock = shared_.wall_clock,
-                           .params = shared_.params,
-                           .random = [this](std::uint64_t below) { return random_() % below; },
-                           .log =
-                               [](bool is_problem, const std::string& sentence) {
-                                 log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
-                               },
-                           .asks_for_advice = is_first_});
+LoopStore NodeThread::make_store(const StoreSettings& settings) {
+  return make_redis_store(settings, {.transport = transport_,
+                                     .clock = shared_.clock,
+                                     .wall_clock = shared_.wall_clock,
+                                     .params = shared_.params,
+                                     .random = random(),
+                                     .log = log_about_store,
+                                     .asks_for_advice = is_first_});
+}
+
+RedisStore::Random NodeThread::random() {
+  return [this](std::uint64_t below) { return random_() % below; };
 }
 
 void NodeThread::tick(std::int64_t now_us) {
-  follow_settings(now_us);
-  store().tick(now_us);
-  if (redis_) shared_.in_memory.tick(now_us);
+  if (mover_) mover_->tick(now_us);
+  follow_cells(now_us);
+  stores_->tick(now_us);
   app_->publish_health();
   if (now_us >= next_report_us_) publish_report(now_us);
 }
 
-void NodeThread::follow_settings(std::int64_t now_us) {
-  const std::uint64_t generation = shared_.settings.generation();
-  if (generation == settings_generation_ || !redis_) return;
-  settings_generation_ = generation;
-  LoopStore made = make_store();
-  former_counters_ += redis_counters_();
-  redis_->replace(std::move(made.store), now_us);
-  redis_counters_ = std::move(made.counters);
-  redis_clocks_ = std::move(made.clocks);
+void NodeThread::follow_cells(std::int64_t now_us) {
+  const std::uint64_t generation = shared_.cells.generation();
+  if (generation == cells_generation_) return;
+  cells_generation_ = generation;
+  stores_->follow(shared_.cells.current(), now_us);
 }
 
 void NodeThread::publish_report(std::int64_t now_us) {
   next_report_us_ = now_us + kReportEveryUs;
-  const AsyncStore::Health health = store().health();
-  StoreReport report{.loops = 1, .connected = health.connected ? 1 : 0, .problems = health.problems};
-  if (redis_) {
-    report.redis = former_counters_;
-    *report.redis += redis_counters_();
-    report.clocks = redis_clocks_();
+  StoreReport report = stores_->report();
+  if (mover_ && shared_.has_cells) {
+    report.moves = mover_->counters();
+    if (std::string sentence = mover_->in_progress(); !sentence.empty())
+      report.problems.push_back(std::move(sentence));
   }
   const std::lock_guard lock(report_mutex_);
-  report.reached = report_.reached || health.connected;
   report_ = std::move(report);
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,6 +7,9 @@
 #include <optional>
 #include <random>
 
+#include "cli/cell_board.h"
+#include "cli/cell_mover.h"
+#include "cli/cell_stores.h"
 #include "cli/store_setup.h"
 #include "doors/app.h"
 #include "engine/limiter.h"
@@ -16,33 +18,11 @@
 #include "net/tcp_transport.h"
 #include "store/local_store.h"
 #include "store/memory_store.h"
-#include "store/replaceable_store.h"
 #include "telemetry/store_report.h"
 
 namespace sluice::cli {
 
-// The settings of the store in force; they may change while the server runs. Thread-safe.
-class SettingsBoard {
- public:
-  explicit SettingsBoard(StoreSettings settings) : settings_(std::move(settings)) {}
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  StoreSettings current() const {
-    const std::lock_guard lock(mutex_);
-    return settings_;
-  }
-  void publish(StoreSettings settings) {
-    const std::lock_guard lock(mutex_);
-    settings_ = std::move(settings);
-    generation_.fetch_add(1, std::memory_order_release);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  StoreSettings settings_;  // guarded by mutex_
-  std::atomic<std::uint64_t> generation_ = 0;
-};
-
-// One loop thread of the server: its connections to the store, its engine, its doors. Lives on that thread;
+// One loop thread of the server: its connections to the stores, its engine, its doors. Lives on that thread;
 // only report() may be called from others.
 class NodeThread final : public net::Application {
  public:
@@ -57,12 +37,13 @@ class NodeThread final : public net::Application {
     const KeyHasher& hasher;
     DecisionTotals& totals;
     const doors::DoorOptions& doors;
-    const SettingsBoard& settings;
+    CellBoard& cells;
+    bool has_cells;  // besides the default, or may get some
   };
   // The first one does what is to be done once.
   NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
 
-  // How its store was doing a moment ago. Thread-safe.
+  // How its stores were doing a moment ago. Thread-safe.
   StoreReport report() const;
 
   void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
@@ -79,25 +60,23 @@ class NodeThread final : public net::Application {
     return app_->open_stream(context, stream);
   }
   void tick(std::int64_t now_us) override;
-  std::int64_t next_due_us() const override { return store().next_due_us(); }
-  void begin_burst() override { store().begin_burst(); }
-  void end_burst() override { store().end_burst(); }
+  std::int64_t next_due_us() const override { return stores_->next_due_us(); }
+  void begin_burst() override { stores_->begin_burst(); }
+  void end_burst() override { stores_->end_burst(); }
 
  private:
-  LoopStore make_store();
-  AsyncStore& store() const { return redis_ ? static_cast<AsyncStore&>(*redis_) : shared_.in_memory; }
-  void follow_settings(std::int64_t now_us);
+  LoopStore make_store(const StoreSettings& settings);
+  RedisStore::Random random();
+  void follow_cells(std::int64_t now_us);
   void publish_report(std::int64_t now_us);
 
   const Shared shared_;
   const bool is_first_;
   net::TcpTransport transport_;
   std::mt19937_64 random_;
-  std::uint64_t settings_generation_;
-  std::unique_ptr<ReplaceableStore> redis_;  // null: counters are in memory
-  std::function<RedisStoreCounters()> redis_counters_;
-  std::function<std::vector<StoreReport::NodeClock>()> redis_clocks_;
-  RedisStoreCounters former_counters_;  // of stores that were replaced
+  std::uint64_t cells_generation_;
+  std::optional<CellStores> stores_;
+  std::optional<CellMover> mover_;  // in one thread only
   std::optional<Limiter> limiter_;
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;

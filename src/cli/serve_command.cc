@@ -16,8 +16,8 @@
 namespace sluice::cli {
 namespace {
 
-// SIGHUP: the policies are read again, and the settings; of these the log level and the place of the store
-// can change while we run.
+// SIGHUP: the policies are read again, and the settings; of these the log level, the place of the store and
+// the cells can change while we run.
 void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions& running) {
   node.reload_policies();
   try {
@@ -27,12 +27,12 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     if (node.take_settings(fresh)) {
       running.store = fresh.store;
       running.key_prefix = fresh.key_prefix;
+      running.cells = fresh.cells;
     }
     if (fresh != running)
       log(LogLevel::kWarning,
-          "some changed settings need a restart; only --log-level, and a --store that is Redis before and "
-          "after, "
-          "are taken over at once");
+          "some changed settings need a restart; only --log-level, a --store that is Redis before and after, "
+          "and the content of --cells are taken over at once");
   } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }

@@ -84,6 +84,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "redis+cluster://h:p,h:p or unix:///path; reread on SIGHUP")
       ->default_str("memory")
       ->check(valid_store);
+  add("cells", o.cells, "YAML file with further stores, and the tenants and tiers on each; reread on SIGHUP");
   add("key-prefix", o.key_prefix, "of every key in Redis")->check(valid_prefix);
   add("key-secret", o.key_secret, "goes into the names of keys; nodes that share a store need the same");
   add("nodes", o.nodes, "how many nodes share the load, for `on_failure: local`")

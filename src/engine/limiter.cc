@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "engine/request_identity.h"
+#include "engine/slot_tag.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::size_t kEnforced = 0, kShadow = 1;
 constexpr char kHalfNames[] = {'e', 's'};
-constexpr std::uint32_t kSlotTagMask = (1u << 18) - 1;
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
@@ -36,23 +36,25 @@ PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& 
   }();
   if (!planned) {
     answer.emplace(std::unexpected(planned.error()));
-  } else if (parts_.store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
-    ask_now(request, is_look, answer);
-  } else {
-    return begin_later(request, is_look, answer);
+    return nullptr;
   }
+  AsyncStore& store = store_for(request);
+  if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
+    return begin_later(store, request, is_look, answer);
+  ask_now(store, request, is_look, answer);
   return nullptr;
 }
 
-void Limiter::ask_now(const CheckRequest& request, bool is_look, Answer& answer) {
-  const Answered enforced = ask_half(kEnforced, planner_.enforced(), request, is_look);
-  const Answered shadow = ask_half(kShadow, planner_.shadow(), request, is_look);
+void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer) {
+  const Answered enforced = ask_half(kEnforced, store, planner_.enforced(), request, is_look);
+  const Answered shadow = ask_half(kShadow, store, planner_.shadow(), request, is_look);
   const std::int64_t now_us = calls_[enforced.charges.empty() ? kShadow : kEnforced].now_us;
   const Asked asked{planner_.first_policy(), *planner_.snapshot(), is_look};
   conclude(asked, enforced, shadow, calls_[kEnforced], now_us, answer);
 }
 
-Answered Limiter::ask_half(std::size_t half, Plan& plan, const CheckRequest& request, bool is_look) {
+Answered Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+                           bool is_look) {
   InstantCall& call = calls_[half];
   if (plan.size == 0) {
     call.now_us = 0;
@@ -62,11 +64,12 @@ Answered Limiter::ask_half(std::size_t half, Plan& plan, const CheckRequest& req
   call.charges = {plan.charges.data(), plan.size};
   call.results = {results_[half].data(), plan.size};
   call.dedupe = identity(request, is_look, half);
-  parts_.store.start(call);
+  store.start(call);
   return answered_by(call, {plan.limits.data(), plan.size});
 }
 
-PendingCheck* Limiter::begin_later(const CheckRequest& request, bool is_look, Answer& answer) {
+PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request, bool is_look,
+                                   Answer& answer) {
   const std::string_view tenant = Dimensions(request).tenant();
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
@@ -77,7 +80,7 @@ PendingCheck* Limiter::begin_later(const CheckRequest& request, bool is_look, An
   pending.snapshot = planner_.snapshot();
   pending.first_policy = planner_.first_policy();
   pending.is_look = is_look;
-  if (pending.start(parts_.store)) return &pending;
+  if (pending.start(store)) return &pending;
   finish(pending, answer);
   return nullptr;
 }
@@ -152,11 +155,10 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_loo
 // Counters of one tenant live together, so that a check on several of them is one step of one node of a
 // cluster. Those without a tenant are spread: together they would be more than one node can bear.
 void Limiter::place(Plan& plan, std::string_view tenant) const {
-  const auto tag = [](const KeyHash& hash) { return static_cast<std::uint32_t>(hash.low) & kSlotTagMask; };
-  const std::uint32_t tenant_tag = tag(parts_.hasher(tenant));
+  const std::uint32_t tenant_tag = slot_tag_of_tenant(tenant, parts_.hasher);
   for (std::size_t i = 0; i < plan.size; ++i) {
     const CompiledLimit& limit = *plan.limits[i].limit;
-    plan.charges[i].slot_tag = limit.by_tenant ? tenant_tag : tag(plan.charges[i].key);
+    plan.charges[i].slot_tag = limit.by_tenant ? tenant_tag : slot_tag_of(plan.charges[i].key);
     plan.charges[i].previous = limit.previous;
   }
 }
@@ -187,7 +189,7 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
       if (request.policy_id.empty() || plan->limits[i].policy->source.id == request.policy_id)
         counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
   }
-  parts_.store.reset(counters, [pending](int existed) {
+  store_for(request).reset(counters, [pending](int existed) {
     const Result<int> answer = existed < 0 ? Result<int>(std::unexpected(no_answer())) : existed;
     if (pending->later)
       pending->later(answer);

@@ -17,6 +17,7 @@
 #include "engine/failure_rule.h"
 #include "engine/pending_check.h"
 #include "engine/planner.h"
+#include "engine/store_placement.h"
 #include "policy/repository.h"
 #include "store/async_store.h"
 #include "telemetry/decision_counters.h"
@@ -47,7 +48,8 @@ class Limiter : private PendingCheckEvents {
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` and deadlines: the store's clock decides
     DecisionTotals& totals;
-    Store* local = nullptr;  // where `on_failure: local` counts; null: such policies are closed
+    Store* local = nullptr;               // where `on_failure: local` counts; null: such policies are closed
+    StorePlacement* placement = nullptr;  // null: all counters are in `store`
   };
   explicit Limiter(const Parts& parts);
 
@@ -132,9 +134,16 @@ class Limiter : private PendingCheckEvents {
 
   // Null: `answer` is there.
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
-  PendingCheck* begin_later(const CheckRequest& request, bool is_look, Answer& answer);
-  void ask_now(const CheckRequest& request, bool is_look, Answer& answer);
-  Answered ask_half(std::size_t half, Plan& plan, const CheckRequest& request, bool is_look);
+  PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
+  void ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
+  Answered ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+                    bool is_look);
+  AsyncStore& store_for(const CheckRequest& request) const {
+    if (!parts_.placement) [[likely]]
+      return parts_.store;
+    const Dimensions dimensions(request);
+    return parts_.placement->store_for(dimensions.tenant(), dimensions.tier());
+  }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);
   void count(const Asked& asked, const Answered& enforced, const Decision& decision);

@@ -12,26 +12,37 @@ constexpr std::int64_t kDrainUsMin = 2'000'000;
 
 }  // namespace
 
-void ReplaceableStore::replace(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
+void DrainingStores::add(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
   // Resets have no deadline that we can see, but take no longer than an operation may. Calls wait at most as
   // long as a policy's deadline may be.
-  draining_.push_back(
-      {std::exchange(store_, std::move(store)), now_us + kDrainUsMin, now_us + kDeadlineUsMax});
+  stores_.push_back({std::move(store), now_us + kDrainUsMin, now_us + kDeadlineUsMax});
 }
 
-void ReplaceableStore::tick(std::int64_t now_us) {
-  store_->tick(now_us);
-  for (Draining& old : draining_) old.store->tick(now_us);
-  std::erase_if(draining_, [now_us](const Draining& old) {
+void DrainingStores::tick(std::int64_t now_us) {
+  for (Draining& old : stores_) old.store->tick(now_us);
+  std::erase_if(stores_, [now_us](const Draining& old) {
     return old.not_after_us <= now_us ||
            (old.not_before_us <= now_us && old.store->next_due_us() == INT64_MAX);
   });
 }
 
-std::int64_t ReplaceableStore::next_due_us() const {
-  std::int64_t due_us = store_->next_due_us();
-  for (const Draining& old : draining_) due_us = std::min(due_us, old.store->next_due_us());
+std::int64_t DrainingStores::next_due_us() const {
+  std::int64_t due_us = INT64_MAX;
+  for (const Draining& old : stores_) due_us = std::min(due_us, old.store->next_due_us());
   return due_us;
+}
+
+void ReplaceableStore::replace(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
+  draining_.add(std::exchange(store_, std::move(store)), now_us);
+}
+
+void ReplaceableStore::tick(std::int64_t now_us) {
+  store_->tick(now_us);
+  draining_.tick(now_us);
+}
+
+std::int64_t ReplaceableStore::next_due_us() const {
+  return std::min(store_->next_due_us(), draining_.next_due_us());
 }
 
 }  // namespace sluice

@@ -8,11 +8,28 @@
 
 namespace sluice {
 
+// Stores that get no new calls any more. Each keeps its connections until the calls that it has taken are
+// answered, by their deadlines at the latest, and goes then. Belongs to one event loop's thread.
+class DrainingStores {
+ public:
+  void add(std::unique_ptr<AsyncStore> store, std::int64_t now_us);
+  void tick(std::int64_t now_us);
+  std::int64_t next_due_us() const;
+  std::size_t size() const { return stores_.size(); }
+
+ private:
+  struct Draining {
+    std::unique_ptr<AsyncStore> store;
+    std::int64_t not_before_us;
+    std::int64_t not_after_us;
+  };
+  std::vector<Draining> stores_;
+};
+
 // An AsyncStore behind which another may be put while calls are under way: settings change, connections move
 // on. Belongs to one event loop's thread.
 //
-// New calls go to the new store at once. The old one keeps its connections until the calls that it has taken
-// are answered, by their deadlines at the latest, and goes then.
+// New calls go to the new store at once; the old one drains.
 class ReplaceableStore final : public AsyncStore {
  public:
   explicit ReplaceableStore(std::unique_ptr<AsyncStore> store) : store_(std::move(store)) {}
@@ -33,13 +50,8 @@ class ReplaceableStore final : public AsyncStore {
   Health health() const override { return store_->health(); }
 
  private:
-  struct Draining {
-    std::unique_ptr<AsyncStore> store;
-    std::int64_t not_before_us;
-    std::int64_t not_after_us;
-  };
   std::unique_ptr<AsyncStore> store_;
-  std::vector<Draining> draining_;
+  DrainingStores draining_;
 };
 
 }  // namespace sluice

@@ -118,6 +118,16 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
     if (clock.ahead_us) text.sample_seconds({{"node", clock.node}}, *clock.ahead_us);
 }
 
+void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
+  text.family("rate_limiter_tenant_moves_total", "counter",
+              "Tenants that went to another cell, by what became of their counters.");
+  text.sample({{"result", "done"}}, moves.done);
+  text.sample({{"result", "stopped"}}, moves.stopped);
+  text.sample({{"result", "anew"}}, moves.anew);
+  write_value(text, "rate_limiter_tenant_moved_keys_total", "counter",
+              "Counters carried to another cell with their tenants.", moves.keys);
+}
+
 }  // namespace
 
 std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stats& memory,
@@ -130,6 +140,7 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
   write_memory(text, memory);
   write_requests(text, requests);
   if (store.redis) write_redis(text, store, *store.redis);
+  if (store.moves) write_moves(text, *store.moves);
   write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents put in force.",
               policies.reloads);
   write_value(text, "rate_limiter_config_reload_failures_total", "counter",

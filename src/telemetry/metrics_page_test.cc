@@ -56,5 +56,16 @@ TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
   EXPECT_THAT(metrics_page({}, {}, {}, {}, {}), Not(HasSubstr("redis")));
 }
 
+TEST(MetricsPage, ShowsMovesOfTheLoopThatMakesThem) {
+  StoreReport all;
+  all.add({.loops = 1, .moves = TenantMoveCounters{.done = 1, .stopped = 2, .anew = 3, .keys = 40}});
+  all.add({.loops = 1});
+  const std::string page = metrics_page({}, {}, {}, all, {});
+  EXPECT_THAT(page, HasSubstr("rate_limiter_tenant_moves_total{result=\"done\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_tenant_moves_total{result=\"stopped\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_tenant_moves_total{result=\"anew\"} 3\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_tenant_moved_keys_total 40\n"));
+}
+
 }  // namespace
 }  // namespace sluice

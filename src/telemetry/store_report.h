@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,16 @@
 #include "store/redis/redis_store.h"
 
 namespace sluice {
+
+// Tenants whose counters had to go to another store. Plain data.
+struct TenantMoveCounters {
+  std::uint64_t done = 0;
+  std::uint64_t stopped = 0;  // before all counters were carried over, or forgotten as asked
+  std::uint64_t anew = 0;     // between these stores nothing can be carried
+  std::uint64_t keys = 0;     // carried over
+
+  friend bool operator==(const TenantMoveCounters&, const TenantMoveCounters&) = default;
+};
 
 // How the store is doing, as seen by one loop or by several together. Plain data.
 struct StoreReport {
@@ -21,7 +32,8 @@ struct StoreReport {
     std::string node;  // its address
     std::optional<std::int64_t> ahead_us;
   };
-  std::vector<NodeClock> clocks;  // each server once
+  std::vector<NodeClock> clocks;            // each server once
+  std::optional<TenantMoveCounters> moves;  // one loop does it for all; none: not this one
 
   void add(const StoreReport& other) {
     reached = (loops == 0 || reached) && other.reached;
@@ -36,6 +48,7 @@ struct StoreReport {
       else if (!known->ahead_us)
         known->ahead_us = clock.ahead_us;
     }
+    if (other.moves) moves = other.moves;
     if (!other.redis) return;
     if (!redis) redis.emplace();
     *redis += *other.redis;

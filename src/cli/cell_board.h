@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "cli/cells.h"
+
+namespace sluice::cli {
+
+// The cells in force, and those that the operator wants: a CellMover brings the one to the other.
+// Thread-safe.
+class CellBoard {
+ public:
+  using Pointer = std::shared_ptr<const Cells>;
+
+  explicit CellBoard(Pointer cells) : current_(cells), wanted_(std::move(cells)) {}
+
+  // Changes whenever current() does.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  Pointer current() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+  void publish(Pointer cells) {
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(cells);
+    generation_.fetch_add(1, std::memory_order_release);
+  }
+
+  Pointer wanted() const {
+    const std::lock_guard lock(mutex_);
+    return wanted_;
+  }
+  void want(Pointer cells) {
+    const std::lock_guard lock(mutex_);
+    wanted_ = std::move(cells);
+    has_news_.store(true, std::memory_order_release);
+  }
+  // What is wanted now, once; null: nothing else than before.
+  Pointer take_news() {
+    if (!has_news_.load(std::memory_order_acquire)) return nullptr;
+    const std::lock_guard lock(mutex_);
+    has_news_.store(false, std::memory_order_relaxed);
+    return wanted_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Pointer current_, wanted_;  // guarded by mutex_
+  std::atomic<std::uint64_t> generation_ = 0;
+  std::atomic<bool> has_news_ = false;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,121 @@
+#include "cli/cell_file.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+#include "policy/fields.h"
+#include "policy/literals.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::array<std::string_view, 1> kTopFields = {"cells"};
+constexpr std::array<std::string_view, 5> kCellFields = {"name", "store", "tenants", "tiers", "when_moved"};
+
+Literal<std::optional<redis::StoreTarget>> parse_store(std::string_view text) {
+  if (text == "memory") return std::optional<redis::StoreTarget>();
+  auto target = redis::parse_store_url(text);
+  if (!target) return std::unexpected(target.error().message);
+  return std::optional(std::move(*target));
+}
+
+Literal<WhenMoved> parse_when_moved(std::string_view text) {
+  if (text == "keep") return WhenMoved::kKeep;
+  if (text == "reset") return WhenMoved::kReset;
+  return std::unexpected(shown(text) + " is none of keep, reset");
+}
+
+Literal<std::string> parse_tenant(std::string_view text) {
+  if (text.find('*') < text.size() - 1)
+    return std::unexpected(shown(text) + " has a * before its end; only the last letter may be one");
+  return parse_free_text(text, kKeyBytesMax);
+}
+
+Literal<std::string> parse_tier(std::string_view text) { return parse_free_text(text, kKeyBytesMax); }
+
+// Reads the cells of one file; knows what has been taken. Not thread-safe.
+class CellReader {
+ public:
+  Cell read(const DocumentNode& node, const Place& place) {
+    const Fields fields(node, place, kCellFields);
+    Cell cell;
+    if (!fields.is_map()) return cell;
+    fields.missing("name");
+    fields.missing("store");
+    cell.name = fields.text("name", parse_name).value_or("");
+    cell.store.redis = fields.text("store", parse_store).value_or(std::nullopt);
+    cell.when_moved = fields.text("when_moved", parse_when_moved).value_or(WhenMoved::kKeep);
+    if (cell.name == Cells::kDefaultName)
+      fields.report("name", "\"default\" is the name of the store of --store; choose another");
+    else if (!cell.name.empty() && !names_.emplace(cell.name, place.path).second)
+      fields.report("name", names_[cell.name] + " is named " + shown(cell.name) + ", too");
+    cell.tenants = read_places(fields, "tenants", place, parse_tenant, tenants_);
+    cell.tiers = read_places(fields, "tiers", place, parse_tier, tiers_);
+    if (!fields.has("tenants") && !fields.has("tiers"))
+      fields.missing("tenants", "; a cell needs `tenants` or `tiers`");
+    return cell;
+  }
+
+ private:
+  using Taken = std::map<std::string, std::string>;  // what → the field that has it
+
+  template <class Parse>
+  std::vector<std::string> read_places(const Fields& fields, std::string_view name, const Place& cell,
+                                       const Parse& parse, Taken& taken) {
+    std::vector<std::string> places;
+    const DocumentNode* const list = fields.node(name);
+    const Place place = cell.field(name);
+    if (!list || !is_list(*list, place)) return places;
+    count_ += list->items.size();
+    if (count_ > kCellPlacesMax) {
+      place.report(list->line,
+                   "there are more than " + std::to_string(kCellPlacesMax) + " tenants and tiers");
+      return places;
+    }
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      const DocumentNode& item = list->items[i];
+      const Place here = place.item(i);
+      if (!is_text(item, here)) continue;
+      auto parsed = parse(item.text);
+      if (!parsed)
+        here.report(item.line, parsed.error());
+      else if (const auto [entry, is_new] = taken.emplace(*parsed, here.path); !is_new)
+        here.report(item.line, shown(*parsed) + " is placed by " + entry->second + " already");
+      else
+        places.push_back(std::move(*parsed));
+    }
+    return places;
+  }
+
+  std::map<std::string, std::string> names_;
+  Taken tenants_, tiers_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::vector<Cell> parse_cells(std::string_view text, const std::string& file, Problems& problems) {
+  std::vector<Cell> cells;
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return cells;
+  const Place top{file, problems, ""};
+  const Fields fields(*tree, top, kTopFields);
+  if (!fields.is_map()) return cells;
+  fields.missing("cells");
+  const DocumentNode* const list = fields.node("cells");
+  const Place place = top.field("cells");
+  if (!list || !is_list(*list, place)) return cells;
+  if (list->items.size() > kCellsMax) {
+    place.report(list->line, "there are more than " + std::to_string(kCellsMax) + " cells");
+    return cells;
+  }
+  CellReader reader;
+  for (std::size_t i = 0; i < list->items.size(); ++i)
+    cells.push_back(reader.read(list->items[i], place.item(i)));
+  return cells;
+}
+
+}  // namespace sluice::cli

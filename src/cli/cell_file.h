@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/cells.h"
+#include "policy/problems.h"
+
+namespace sluice::cli {
+
+// Reads the text of the file of --cells, YAML or JSON:
+//
+//   cells:
+//     - name: eu
+//       store: rediss://eu.internal      # what --store takes
+//       tenants: [acme, "bank-*"]        # names, or prefixes with a * at the end
+//       tiers: [enterprise]
+//       when_moved: keep                 # or reset
+//
+// Everything that is wrong is added to `problems` with line and field; the cells are only to be used when
+// there are none. Never throws.
+std::vector<Cell> parse_cells(std::string_view text, const std::string& file, Problems& problems);
+
+}  // namespace sluice::cli

@@ -1,0 +1,97 @@
+#include "cli/cells.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/cell_file.h"
+#include "cli/command.h"
+#include "policy/policy_files.h"
+
+namespace sluice::cli {
+
+Cells::Cells(StoreSettings default_store, std::vector<Cell> others) : list_(std::move(others)) {
+  list_.insert(list_.begin(), Cell{.name = std::string(kDefaultName), .store = std::move(default_store)});
+  for (std::size_t i = 1; i < list_.size(); ++i) {
+    Cell& cell = list_[i];
+    cell.store.key_prefix = list_.front().store.key_prefix;
+    for (const std::string& tenant : cell.tenants) {
+      if (!tenant.ends_with('*')) {
+        tenants_.emplace(tenant, i);
+        continue;
+      }
+      prefixes_.emplace(tenant.substr(0, tenant.size() - 1), i);
+      prefix_lengths_.insert(tenant.size() - 1);
+    }
+    for (const std::string& tier : cell.tiers) tiers_.emplace(tier, i);
+  }
+}
+
+const Cell* Cells::named(std::string_view name) const {
+  const auto found = std::ranges::find(list_, name, &Cell::name);
+  return found == list_.end() ? nullptr : &*found;
+}
+
+std::size_t Cells::find(std::string_view tenant, std::string_view tier) const {
+  if (!tenant.empty()) {
+    if (const auto found = tenants_.find(tenant); found != tenants_.end()) return found->second;
+    for (const std::size_t length : prefix_lengths_) {
+      if (length > tenant.size()) continue;
+      if (const auto found = prefixes_.find(tenant.substr(0, length)); found != prefixes_.end())
+        return found->second;
+    }
+  }
+  const auto found = tiers_.find(tier);
+  return found == tiers_.end() ? 0 : found->second;
+}
+
+std::vector<Relocation> Cells::relocations_to(const Cells& after) const {
+  std::set<std::string> named;
+  for (const Places* places : {&tenants_, &after.tenants_})
+    for (const auto& [tenant, cell] : *places) named.insert(tenant);
+  std::vector<Relocation> relocations;
+  for (const std::string& tenant : named) {
+    const Cell& before = list_[find(tenant, "")];
+    const Cell& to = after.list_[after.find(tenant, "")];
+    if (before.name == to.name) continue;
+    const Cell* const still_there = after.named(before.name);
+    relocations.push_back({tenant, still_there ? still_there : &before, &to});
+  }
+  return relocations;
+}
+
+Cells Cells::holding_back(const std::vector<Relocation>& tenants) const {
+  Cells held = *this;
+  for (const Relocation& relocation : tenants) {
+    auto place = std::ranges::find(held.list_, relocation.from->name, &Cell::name);
+    if (place == held.list_.end()) place = held.list_.insert(place, *relocation.from);
+    held.tenants_[relocation.tenant] = static_cast<std::size_t>(place - held.list_.begin());
+  }
+  return held;
+}
+
+bool Cells::places_groups_like(const Cells& other) const {
+  const auto by_name = [](const Cells& cells) {
+    std::map<std::string, std::string> places;
+    for (const auto& [prefix, cell] : cells.prefixes_) places[prefix + '*'] = cells.list_[cell].name;
+    for (const auto& [tier, cell] : cells.tiers_) places["tier " + tier] = cells.list_[cell].name;
+    return places;
+  };
+  return by_name(*this) == by_name(other);
+}
+
+std::shared_ptr<const Cells> read_cells(const ServeOptions& options) {
+  std::vector<Cell> cells;
+  if (!options.cells.empty()) {
+    Problems problems;
+    for (const PolicyFile& file : read_policy_files({options.cells}, problems))
+      if (problems.empty()) cells = parse_cells(file.text, file.path, problems);
+    if (!problems.empty()) throw CommandError(fmt::format("--cells: {}", fmt::join(problems.texts(), "; ")));
+  }
+  return std::make_shared<const Cells>(read_store_settings(options), std::move(cells));
+}
+
+}  // namespace sluice::cli

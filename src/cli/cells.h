@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cli/store_setup.h"
+#include "policy/text_hash.h"
+
+namespace sluice::cli {
+
+// What becomes of the counters of a tenant that comes to a cell.
+enum class WhenMoved : std::uint8_t { kKeep, kReset };
+
+// A named store and who lives there. Plain data.
+struct Cell {
+  std::string name;
+  StoreSettings store;
+  std::vector<std::string> tenants;  // names, or prefixes with a * at the end
+  std::vector<std::string> tiers;
+  WhenMoved when_moved = WhenMoved::kKeep;
+
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+// A tenant that goes from one cell to another. The cells belong to the Cells that are compared.
+struct Relocation {
+  std::string tenant;
+  const Cell* from;
+  const Cell* to;
+};
+
+// All cells and who is placed on which. Immutable, so thread-safe.
+//
+// A request goes by its tenant's name; else by the longest prefix of it; else by its tier; else to `default`.
+class Cells {
+ public:
+  static constexpr std::string_view kDefaultName = "default";
+
+  // REQUIRES: `others` are as parse_cells() leaves them: nobody is placed twice. Their prefix of keys becomes
+  // that of the default store.
+  Cells(StoreSettings default_store, std::vector<Cell> others);
+
+  // The first is `default`.
+  const std::vector<Cell>& list() const { return list_; }
+  const Cell* named(std::string_view name) const;
+
+  // Position in list().
+  std::size_t find(std::string_view tenant, std::string_view tier) const;
+
+  // Who, of the tenants that are placed by their names here or there, lives in another cell after the change
+  // to `after`. A cell is known by its name: another URL is the same store at another address. Where tiers
+  // decide, too, they are left out of account.
+  std::vector<Relocation> relocations_to(const Cells& after) const;
+
+  // The same cells, but each of these tenants still goes where it comes from.
+  Cells holding_back(const std::vector<Relocation>& tenants) const;
+
+  // Whether prefixes or tiers are placed alike.
+  bool places_groups_like(const Cells& other) const;
+
+  friend bool operator==(const Cells& a, const Cells& b) { return a.list_ == b.list_; }
+
+ private:
+  using Places = std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>>;
+
+  std::vector<Cell> list_;
+  Places tenants_;
+  Places prefixes_;
+  std::set<std::size_t, std::greater<>> prefix_lengths_;
+  Places tiers_;
+};
+
+// From --store, or the REDIS_ variables, and the file of --cells. Throws CommandError that names what to
+// change.
+std::shared_ptr<const Cells> read_cells(const ServeOptions& options);
+
+}  // namespace sluice::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/cells.h"
+#include "redis/store_url.h"
+
+namespace sluice::cli::testing {
+
+// A Redis server of this host, or "memory".
+inline StoreSettings store_at(const std::string& host) {
+  StoreSettings settings{.redis = std::nullopt, .connections_max = std::nullopt, .key_prefix = "rl:"};
+  if (host != "memory") settings.redis = redis::parse_store_url("redis://" + host).value();
+  return settings;
+}
+
+inline Cell cell_at(const std::string& host, std::string name, std::vector<std::string> tenants,
+                    std::vector<std::string> tiers = {}, WhenMoved when_moved = WhenMoved::kKeep) {
+  return {std::move(name), store_at(host), std::move(tenants), std::move(tiers), when_moved};
+}
+
+inline std::shared_ptr<const Cells> make_cells(std::vector<Cell> others, const std::string& host = "home") {
+  return std::make_shared<const Cells>(store_at(host), std::move(others));
+}
+
+}  // namespace sluice::cli::testing

@@ -1,0 +1,74 @@
+#include "engine/store_placement.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "engine/limiter_fixture.h"
+#include "engine/slot_tag.h"
+
+namespace sluice {
+namespace {
+
+using testing::kSecondUs;
+using testing::make_limit;
+using testing::make_policy;
+
+// Tenant "far" and tier "gold" are in a store of their own.
+class StorePlacementTest : public testing::LimiterFixture, private StorePlacement {
+ protected:
+  StorePlacementTest() {
+    publish({make_policy("p", {make_limit({.per = {"tenant"}, .rate = {10, 3600 * kSecondUs}})})});
+  }
+
+  std::int64_t remaining(const CheckRequest& request) {
+    return placed.usage(request).value().limits[0].result.outcome.remaining;
+  }
+
+  MemoryStore far_memory{clock, params, {}};
+  LocalStore far{far_memory, clock};
+  Limiter placed{{.store = local_store,
+                  .policies = board,
+                  .hasher = hasher,
+                  .clock = clock,
+                  .totals = totals,
+                  .placement = this}};
+
+ private:
+  AsyncStore& store_for(std::string_view tenant, std::string_view tier) override {
+    return tenant == "far" || tier == "gold" ? far : local_store;
+  }
+};
+
+TEST_F(StorePlacementTest, ARequestIsCountedWhereItIsPlaced) {
+  const std::array<Dimension, 1> gold = {{{"tier", "gold"}}};
+  const std::array<Dimension, 1> by_dimension = {{{"tenant", "far"}}};
+  ASSERT_TRUE(placed.check({.tenant = "near"}).value().allowed);
+  EXPECT_EQ(store.stats().keys, 1u);
+  EXPECT_EQ(far_memory.stats().keys, 0u);
+  ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
+  ASSERT_TRUE(placed.check({.dimensions = by_dimension}).value().allowed);
+  EXPECT_EQ(far_memory.stats().keys, 1u);
+  ASSERT_TRUE(placed.check({.tenant = "near", .dimensions = gold}).value().allowed);
+  EXPECT_EQ(far_memory.stats().keys, 2u);
+  EXPECT_EQ(store.stats().keys, 1u);
+  EXPECT_EQ(remaining({.tenant = "far"}), 8);
+  EXPECT_EQ(remaining({.tenant = "near"}), 9) << "tenant and tier are two counters in two stores";
+  EXPECT_EQ(remaining({.tenant = "near", .dimensions = gold}), 9);
+}
+
+TEST_F(StorePlacementTest, AResetGoesThereToo) {
+  ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
+  EXPECT_EQ(limiter.reset({.tenant = "far"}).value(), 0) << "without placement it looks elsewhere";
+  EXPECT_EQ(placed.reset({.tenant = "far"}).value(), 1);
+  EXPECT_EQ(remaining({.tenant = "far"}), 10);
+}
+
+TEST(SlotTag, HasEighteenBitsAndIsTheTenants) {
+  const KeyHasher hasher = KeyHasher::from_text("test");
+  EXPECT_EQ(slot_tag_of({.high = 7, .low = 0xffff'ffff'ffff'ffff}), 0x3ffffu);
+  EXPECT_EQ(slot_tag_of_tenant("acme", hasher), slot_tag_of(hasher("acme")));
+}
+
+}  // namespace
+}  // namespace sluice

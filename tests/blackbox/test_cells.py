@@ -1,0 +1,174 @@
+"""Several stores in one server: who counts where, and what becomes of counters when a tenant moves."""
+
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+import redis
+from harness.server import DIE_WITH_PARENT, wait_until
+
+WAIT_SECONDS = 60
+POLICY = """
+policies:
+  - id: p
+    limits: [{ name: day, per: [tenant], rate: 100/d }]
+"""
+
+
+class Redis:
+    """A redis-server on a free port of the loopback, answering when the constructor returns."""
+
+    def __init__(self, directory):
+        directory.mkdir()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = subprocess.Popen(
+            [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory),
+             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.client = redis.Redis(port=self.port, socket_timeout=WAIT_SECONDS)
+        wait_until(self._answers, WAIT_SECONDS, f"redis-server on port {self.port}")
+
+    def _answers(self):
+        assert self.process.poll() is None, "redis-server ended"
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    def counters(self):
+        return self.client.dbsize()
+
+    def stop(self):
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def two_redis(tmp_path):
+    started = []
+    try:
+        for name in ("redis-home", "redis-eu"):
+            started.append(Redis(tmp_path / name))
+        yield started
+    finally:
+        for one in started:
+            one.stop()
+
+
+class Rig:
+    """A server whose --store is `home`, with a cell `eu`, and a client."""
+
+    def __init__(self, server, http, two_redis, path):
+        self.home, self.eu = two_redis
+        self.file = path / "cells.yaml"
+        self.write("tenants: [acme], tiers: [gold]")
+        self.server = server(POLICY, ["--store", self.home.url, "--cells", str(self.file), "--threads", "2"])
+        self.http = http(self.server)
+        wait_until(lambda: self.http.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+
+    def write(self, who, more=""):
+        self.file.write_text(f"cells:\n  - {{ name: eu, store: '{self.eu.url}', {who} {more} }}\n")
+
+    def change(self, who, more=""):
+        self.write(who, more)
+        self.server.signal(signal.SIGHUP)
+
+    def remaining(self, tenant, tokens=0, **more):
+        answer = self.http.check(policy_id="p", tenant_id=tenant, tokens=tokens, **more)
+        assert answer["allowed"] and not answer.get("degraded"), answer
+        return answer["remaining"]
+
+    def metric(self, line):
+        found = re.search(rf"^{re.escape(line)} (\d+)$", self.http.get("/metrics").body.decode(), re.MULTILINE)
+        return int(found[1])
+
+    def wait_for_metric(self, line, expected):
+        """What a loop knows is seen a moment later."""
+        wait_until(lambda: self.metric(line) == expected, WAIT_SECONDS, f"{line} {expected}")
+
+    def wait_for_remaining(self, tenant, expected):
+        """Every thread follows a change at its next tick."""
+        wait_until(lambda: self.remaining(tenant) == expected, WAIT_SECONDS, f"{expected} left for {tenant}")
+
+    def wait_for_end_of_move(self, which):
+        self.server.wait_for_log(rf"{which}: \d+ counters that were left there are forgotten", WAIT_SECONDS)
+
+
+@pytest.fixture
+def rig(server, http, two_redis, tmp_path):
+    return Rig(server, http, two_redis, tmp_path)
+
+
+def test_requests_are_counted_where_they_are_placed(rig):
+    assert rig.remaining("other", tokens=1) == 99
+    assert (rig.home.counters(), rig.eu.counters()) == (1, 0)
+    assert rig.remaining("acme", tokens=1) == 99
+    assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
+    assert rig.remaining("other", tokens=2, dimensions={"tier": "gold"}) == 98
+    assert (rig.home.counters(), rig.eu.counters()) == (1, 2)
+    assert rig.remaining("other") == 99
+
+
+def test_a_moved_tenant_keeps_its_counters(rig):
+    assert rig.remaining("bank", tokens=30) == 70
+    assert rig.remaining("other", tokens=1) == 99
+    rig.change("tenants: [acme, bank], tiers: [gold]")
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 70)
+    assert rig.remaining("bank", tokens=1) == 69
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
+    assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
+    rig.wait_for_metric('rate_limiter_tenant_moves_total{result="done"}', 1)
+    assert rig.metric("rate_limiter_tenant_moved_keys_total") == 1
+
+    rig.change("tenants: [acme], tiers: [gold]")
+    rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 69)
+
+
+def test_a_moved_tenant_starts_anew_if_so_asked(rig):
+    assert rig.remaining("bank", tokens=30) == 70
+    rig.change("tenants: [bank]", ", when_moved: reset")
+    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as asked", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 100)
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
+    assert rig.home.counters() == 0, "and is forgotten where it was"
+    rig.wait_for_metric('rate_limiter_tenant_moves_total{result="done"}', 1)
+
+
+def test_a_move_is_seen_while_it_goes_on(rig):
+    """The new server says nothing for a while: the move waits for it."""
+    rig.remaining("bank", tokens=30)
+    rig.eu.client.client_pause(3000)
+    rig.change("tenants: [acme, bank]")
+    wait_until(lambda: any("moving tenant bank from default to eu" in problem
+                           for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "the move in /readyz")
+    rig.wait_for_end_of_move("moved tenant bank from default to eu")
+    wait_until(lambda: not rig.http.get("/readyz").json["problems"], WAIT_SECONDS, "the end of it in /readyz")
+
+
+def test_a_bad_file_changes_nothing(rig):
+    assert rig.remaining("bank", tokens=30) == 70
+    rig.change("tenants: [bank, bank]")
+    rig.server.wait_for_log(r"cells\.yaml:2: cells\[0\]\.tenants\[1\]: \"bank\" is placed by .* settings in force stay",
+                            WAIT_SECONDS)
+    assert rig.remaining("bank") == 70
+    assert rig.remaining("acme", tokens=1) == 99
+    assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
+    rig.change("tenants: [acme, bank]")
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 70)
+    wait_until(lambda: rig.eu.counters() == 2, WAIT_SECONDS, "the counter in its new place")
+
+
+def test_a_cell_that_cannot_be_reached_costs_only_its_own(rig):
+    rig.eu.client.shutdown(nosave=True)
+    wait_until(lambda: any("cell eu" in problem for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS,
+               "a problem that names the cell")
+    assert rig.remaining("other", tokens=1) == 99
+    assert rig.http.check(policy_id="p", tenant_id="acme", tokens=1)["degraded"] is True
