@@ -11,12 +11,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 BLACKBOX = HERE.parent / "blackbox"
 sys.path[:0] = [str(HERE), str(BLACKBOX)]
 
+from harness.server import wait_until  # noqa: E402
 from rig.cluster import RedisCluster  # noqa: E402
 from rig.load import Load, Plan  # noqa: E402
+from rig.patience import WAIT_S  # noqa: E402
 from rig.process import children  # noqa: E402
 from rig.proxy import FaultProxy  # noqa: E402
 from rig.redis_server import RedisServer  # noqa: E402
 from rig.sentinels import SentinelSet  # noqa: E402
+from rig.trial import POLICIES, run_trial  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
 _blackbox = importlib.util.module_from_spec(_spec)
@@ -97,3 +100,24 @@ def load(directory, cleanup):
         cleanup.callback(one.kill)
         return one.start()
     return start
+
+
+@pytest.fixture
+def sluice(server, http):
+    """A factory: sluice(url) is a server on the store at this URL, with the policies of rig/trial.py and two loops; it
+    has met its store, unless ready=False."""
+    def start(url, *args, policies=POLICIES, ready=True, **more):
+        node = server(policies, args=["--store", url, "--key-secret", "fault tests", "--threads", "2", *args], **more)
+        if ready:
+            wait_until(lambda: http(node).get("/readyz").status == 200, WAIT_S, f"the store:\n{node.log()}")
+        return node
+    return start
+
+
+@pytest.fixture
+def trial(load, http):
+    """A function: trial(node, fault) is the Outcome of a fault under load; see rig/trial.py."""
+    def run(node, fault, **options):
+        client = http(node[0] if isinstance(node, list) else node)
+        return run_trial(node, load, client, fault, **options)
+    return run

@@ -51,7 +51,8 @@ class RedisCluster:
 
     def __init__(self, directory, with_replicas=False, **config):
         self.masters = [ClusterNode(directory / f"master{i}", **config) for i in range(MASTERS)]
-        self.replicas = [ClusterNode(directory / f"replica{i}", **config) for i in range(MASTERS if with_replicas else 0)]
+        self.replicas = [ClusterNode(directory / f"replica{i}", **config)
+                         for i in range(MASTERS if with_replicas else 0)]
         self.nodes = [*self.masters, *self.replicas]
 
     @property
@@ -71,11 +72,11 @@ class RedisCluster:
         for node in self.nodes:
             wait_until(lambda: int(node.state()["cluster_known_nodes"]) == len(self.nodes), WAIT_S, "the nodes to meet")
         for master, replica in zip(self.masters, self.replicas):
-            wait_until(lambda: self._try(replica.cluster, "REPLICATE", master.id), WAIT_S, "a replica to find its master")
+            wait_until(lambda: self._try(replica.cluster, "REPLICATE", master.id), WAIT_S, "replicas to know masters")
         for node in self.nodes:
             wait_until(lambda: self._complete(node), WAIT_S, "every node to know every slot")
         for replica in self.replicas:
-            wait_until(lambda: replica.cli.info("replication")["master_link_status"] == "up", WAIT_S, "a replica's link")
+            wait_until(lambda: replica.cli.info("replication")["master_link_status"] == "up", WAIT_S, "replication")
         return self
 
     def _complete(self, node):

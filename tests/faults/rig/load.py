@@ -97,9 +97,17 @@ class Report:
     def of_tenants(self, tenants):
         return Report([answer for answer in self.answers if answer.tenant in tenants], self.stalls)
 
+    def granted_answers(self):
+        """Those that the store allowed; of several with one id, the first."""
+        first = {}
+        for answer in self.answers:
+            if answer.allowed and not answer.degraded:
+                first.setdefault(answer.number, answer)
+        return list(first.values())
+
     def granted(self):
         """{number of the check: its cost} of those that the store allowed."""
-        return {answer.number: answer.cost for answer in self.answers if answer.allowed and not answer.degraded}
+        return {answer.number: answer.cost for answer in self.granted_answers()}
 
     def longest_s(self):
         return max((answer.seconds for answer in self.answers), default=0)
@@ -117,8 +125,8 @@ class Report:
     def assert_in_time(self, deadline_s):
         """No answer came after the deadline, but for what the machine itself took."""
         late = [answer for answer in self.answers if answer.seconds > deadline_s + self.slack_s]
-        assert not late, (f"{len(late)} of {len(self.answers)} answers came later than {deadline_s} s + {self.slack_s:.3f} s,"
-                          f" the last took {late[-1].seconds:.3f} s")
+        assert not late, (f"{len(late)} of {len(self.answers)} answers came later than {deadline_s} s and a slack of "
+                          f"{self.slack_s:.3f} s, the last took {late[-1].seconds:.3f} s")
 
     def assert_recovered(self, returned_at, within_s=patience.RECOVERY_S):
         """Soon after the store's return nothing is degraded any more, and there was something to see it by."""
@@ -126,6 +134,18 @@ class Report:
         late = self.degraded(after=end)
         assert not late, f"{len(late)} degraded answers, the last {late[-1].began - returned_at:.3f} s after the return"
         assert any(answer.ok and answer.began > returned_at and not answer.degraded for answer in self.answers)
+
+    def assert_answers_fit_their_questions(self, limit, counters_kept=True):
+        """No answer was given to another question: each key's answers count down in steps of its own cost and, while
+        no counter starts again, never say the same twice. REQUIRES: as many costs as keys, so that each has one."""
+        seen = set()
+        for answer in self.answers:
+            if not answer.ok or answer.degraded or not answer.allowed or answer.body["replayed"]:
+                continue
+            used = limit - answer.body["remaining"]
+            assert used % answer.cost == 0 and used > 0, f"an answer to another question: {answer}"
+            assert not counters_kept or (answer.tenant, answer.key, used) not in seen, f"given twice: {answer}"
+            seen.add((answer.tenant, answer.key, used))
 
     def assert_one_answer_each(self):
         """Every request id has its one decision: nothing is left undecided, and no retry was told another one.

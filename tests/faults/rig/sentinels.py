@@ -44,7 +44,7 @@ class Sentinel(RedisServer):
 
 
 class SentinelSet:
-    """Up, connected and in agreement when start() returns. Redis servers are found in .servers, Sentinels in .sentinels."""
+    """Up, connected and in agreement when start() returns: Redis servers in .servers, Sentinels in .sentinels."""
 
     def __init__(self, directory, replicas=1, name="mymaster", **config):
         self.name = name
@@ -65,7 +65,7 @@ class SentinelSet:
         for one in self.sentinels:
             one.start()
         for one in self.sentinels:
-            wait_until(lambda: one.knows(len(self.sentinels), len(replicas)), WAIT_S, "the Sentinels to know each other")
+            wait_until(lambda: one.knows(len(self.sentinels), len(replicas)), WAIT_S, "the Sentinels to meet")
         return self
 
     def master(self):
