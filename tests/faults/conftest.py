@@ -21,6 +21,8 @@ from rig.redis_server import RedisServer  # noqa: E402
 from rig.sentinels import SentinelSet  # noqa: E402
 from rig.trial import POLICIES, run_trial  # noqa: E402
 
+SUMMARIES = pytest.StashKey()  # a line per trial, shown at the end
+
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
 _blackbox = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_blackbox)
@@ -115,9 +117,16 @@ def sluice(server, http):
 
 
 @pytest.fixture
-def trial(load, http):
+def trial(load, http, request):
     """A function: trial(node, fault) is the Outcome of a fault under load; see rig/trial.py."""
     def run(node, fault, **options):
         client = http(node[0] if isinstance(node, list) else node)
-        return run_trial(node, load, client, fault, **options)
+        outcome = run_trial(node, load, client, fault, **options)
+        request.config.stash.setdefault(SUMMARIES, []).append(f"{request.node.name:55} {outcome.summary()}")
+        return outcome
     return run
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in config.stash.get(SUMMARIES, []):
+        terminalreporter.write_line(line)

@@ -61,6 +61,16 @@ class Outcome:
     def reports(self):
         return [self.exact, self.quick, self.scarce]
 
+    def summary(self):
+        """In one line, for people."""
+        answers = sum(len(report.answers) for report in self.reports)
+        degraded = sum(len(report.degraded()) for report in self.reports)
+        last = max((answer.began for report in self.reports for answer in report.degraded()), default=0)
+        recovery = f"{max(0, last - self.returned):5.2f} s" if degraded else "      –"
+        return (f"{answers:6} answers, {degraded:5} degraded, recovered in {recovery}, longest "
+                f"{self.quick.longest_s() * 1000:4.0f} of {QUICK_DEADLINE_S * 1000:.0f} ms, "
+                f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms")
+
     def assert_promises(self, recovery_s=patience.RECOVERY_S, counters_kept=True):
         """Whatever happens: every check gets a decision, its own, by its deadline, and soon after the store's return
         from the store."""
