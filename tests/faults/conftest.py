@@ -111,7 +111,8 @@ def sluice(server, http):
     def start(url, *args, policies=POLICIES, ready=True, **more):
         node = server(policies, args=["--store", url, "--key-secret", "fault tests", "--threads", "2", *args], **more)
         if ready:
-            wait_until(lambda: http(node).get("/readyz").status == 200, WAIT_S, f"the store:\n{node.log()}")
+            client = http(node)
+            wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, f"the store:\n{node.log()}")
         return node
     return start
 
