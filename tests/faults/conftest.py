@@ -109,7 +109,8 @@ def sluice(server, http):
     """A factory: sluice(url) is a server on the store at this URL, with the policies of rig/trial.py and two loops; it
     has met its store, unless ready=False."""
     def start(url, *args, policies=POLICIES, ready=True, **more):
-        node = server(policies, args=["--store", url, "--key-secret", "fault tests", "--threads", "2", *args], **more)
+        node = server(policies, args=["--store", url, "--key-secret", "fault tests", "--threads", "2",
+                                        "--drain-notice-ms", "0", *args], **more)
         if ready:
             client = http(node)
             wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, f"the store:\n{node.log()}")
