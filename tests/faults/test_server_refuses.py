@@ -193,7 +193,7 @@ def test_no_room_for_another_client(redis_server, sluice, http):
         pass
     node = sluice(store.url, ready=False)
     client = http(node)
-    wait_until(lambda: "too many clients" in problems(client), WAIT_S, "the problem")
+    wait_until(lambda: "number of clients" in problems(client), WAIT_S, "the problem")
     assert client.check(policy_id="exact", tenant_id="t", key="k")["degraded"]
     before, began = ours.info("stats")["rejected_connections"], now()
     time.sleep(3)
