@@ -199,5 +199,5 @@ def test_no_room_for_another_client(redis_server, sluice, http):
     time.sleep(3)
     assert ours.info("stats")["rejected_connections"] - before < THREADS * (now() - began)
     for one in kept:
-        one.close()
+        one.connection_pool.disconnect()
     wait_until(lambda: not client.check(policy_id="exact", tenant_id="t", key="k")["degraded"], WAIT_S, "room")

@@ -103,7 +103,7 @@ class RedisServer(Process):
 
     def forget_client(self):
         if self._client is not None:
-            self._client.close()
+            self._client.connection_pool.disconnect()
             self._client = None
 
     def kill(self):

@@ -45,9 +45,9 @@ policies:
     deadline: 1s
 """
 
-WARM_UP_S = 1.0
-CALM_S = 0.7     # goes on after the recovery, to see that it lasts
-OUTAGE_S = 1.5   # how long a fault usually lasts
+WARM_UP_S = 0.7
+CALM_S = 0.5     # goes on after the recovery, to see that it lasts
+OUTAGE_S = 1.2   # how long a fault usually lasts
 
 
 @dataclasses.dataclass(frozen=True)
