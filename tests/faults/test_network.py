@@ -10,7 +10,7 @@ import pytest
 
 from rig.load import now
 from rig.patience import HANG_S
-from rig.trial import OUTAGE_S, QUICK_DEADLINE_S
+from rig.trial import OUTAGE_S, QUICK_DEADLINE_S, charged
 
 MIB = 1 << 20
 
@@ -22,21 +22,32 @@ def through(redis_server, proxy, sluice):
     return network, sluice(network.url)
 
 
+def cut_replies(network, rounds):
+    """Connections end before a reply, after its first bytes, or in its middle, again and again."""
+    lengths = random.Random(4)
+    for _ in range(rounds):
+        network.cut_replies_after(lambda: lengths.choice([0, 1, 2, 5, 20, 100, 300]))
+        time.sleep(0.15)
+        network.cut_replies_after(None)
+        time.sleep(0.1)
+
+
 def test_replies_cut_in_the_middle(through, trial, http):
     """The check was charged, the answer got lost: asked again under its id, it is charged once."""
     network, node = through
-    lengths = random.Random(4)
-
-    def fault():
-        for _ in range(15):
-            network.cut_replies_after(lambda: lengths.choice([0, 1, 2, 5, 20, 100, 300]))
-            time.sleep(0.15)
-            network.cut_replies_after(None)
-            time.sleep(0.1)
-    outcome = trial(node, fault)
+    outcome = trial(node, lambda: cut_replies(network, rounds=12))
     outcome.assert_promises()
     outcome.assert_exact(http(node))
-    assert network.accepted > 5
+
+
+def test_under_another_id_the_same_would_be_charged_twice(through, load, http):
+    """What the ids are good for, and that the test above can fail."""
+    network, node = through
+    running = load(node, policy_id="exact", ids="e", fresh_ids=True, per_second=300)
+    time.sleep(0.5)
+    cut_replies(network, rounds=8)
+    report = running.stop()
+    assert charged(http(node), "exact", "k0", "t0") > sum(report.granted().values())
 
 
 def test_connections_reset(through, trial, http):

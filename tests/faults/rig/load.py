@@ -27,6 +27,7 @@ class Plan:
     costs: int = 1               # 1, 2, … this
     ids: str = ""                # not empty: each check has a request id that begins so, and is asked again with
                                  # the same id until an answer is not degraded
+    fresh_ids: bool = False      # a mistake to be planted: each attempt has an id of its own
     connections: int = 16        # as many checks are in flight at most
     per_second: int = 500        # of all connections together, and no more
     settle_s: float = patience.WAIT_S  # after the end, ids are asked for this long for their answers

@@ -78,6 +78,8 @@ class Client:
             number, check = self.next_check()
             while True:
                 status, answer = await self.ask(connection, number, check)
+                if self.plan["fresh_ids"]:
+                    check["request_id"] += "+"
                 if not self.wants_retry(status, answer):
                     break
                 await asyncio.sleep(RETRY_AFTER_S)
