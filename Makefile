@@ -32,7 +32,7 @@ compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test test-unit test-threads test-blackbox test-redis test-docs check check-format check-rules check-tidy bench clean deps dev
+.PHONY: help run build test test-unit test-threads test-blackbox test-redis test-faults test-docs check check-format check-rules check-tidy bench clean deps dev
 
 help:  ## this list
 	@echo "Sluice, a rate limiter as a service. Targets:"
@@ -46,7 +46,7 @@ build:  ## the release binary: build/release/sluice
 	@$(call configure,release)
 	@$(call compile,release)
 
-test: test-unit test-threads test-blackbox test-redis test-docs  ## every test; the five parts below can be run alone
+test: test-unit test-threads test-blackbox test-redis test-faults test-docs  ## every test; the six parts below can be run alone
 
 dev:
 	@tools/install build test
@@ -68,6 +68,9 @@ test-blackbox: dev  ## real clients against the server (SLUICE_BINARY, default t
 test-redis:  ## the Redis script: against the vectors, a reference and planted mistakes, on a real server
 	@tools/install test
 	@$(PYTHON) -m pytest -q -p no:cacheprovider tests/redis
+
+test-faults: dev  ## Redis killed, frozen, failed over, resharded, cut off: real servers under load; ARGS=… goes to pytest
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) -m pytest -q -p no:cacheprovider tests/faults $(ARGS)
 
 test-docs: dev  ## every command and policy shown in the documentation
 	@$(PYTHON) tools/run_docs_test.py

@@ -158,6 +158,15 @@ TEST_F(ConnectionTest, AServerThatRefusesUsIsAskedAboutOncePerSecond) {
   EXPECT_EQ(server_.attempts, 2);
 }
 
+TEST_F(ConnectionTest, AServerWithoutRoomSaysSoBeforeItIsAskedAndIsLeftAlone) {
+  pass(0);
+  server_.accept();
+  server_.say("-ERR max number of clients reached\r\n");
+  EXPECT_THAT(heard_, ElementsAre("lost: ERR max number of clients reached"));
+  pass(999'999);
+  EXPECT_EQ(server_.attempts, 1);
+}
+
 TEST_F(ConnectionTest, AServerThatIsLoadingIsAskedSoonAgain) {
   pass(0);
   server_.accept();

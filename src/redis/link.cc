@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "redis/auth.h"
+#include "redis/server_error.h"
 
 namespace sluice::redis {
 namespace {
@@ -15,6 +16,12 @@ constexpr char kAuth = 'a', kSelect = 's', kName = 'n', kRole = 'r', kScript = '
 // LOADING and the like pass; a wrong password does not.
 bool passes_by_itself(std::string_view error) {
   return error.starts_with("LOADING") || error.starts_with("BUSY") || error.starts_with("MASTERDOWN");
+}
+
+// A server that wants a password, or has no room for us, says so to whatever we say first.
+bool refuses_everything(std::string_view error) {
+  const ServerError kind = explain_server_error(error).kind;
+  return kind == ServerError::kNotLoggedIn || kind == ServerError::kTooManyClients;
 }
 
 }  // namespace
@@ -57,9 +64,9 @@ void Link::on_login_reply(std::span<const RespValue> reply) {
   const char step = login_steps_.front();
   login_steps_.erase(0, 1);
   const RespValue& first = reply.front();
-  // A user may lack the right; the name is only for those who look. But without a password this is the reply
-  // that says so: a script is too long a word for the server to hear from a stranger.
-  if (step == kName && !first.bytes.starts_with("NOAUTH")) return;
+  // A user may lack the right; the name is only for those who look. But this may be the first reply, and the
+  // only one: a script is too long a word for the server to hear from a stranger.
+  if (step == kName && !(first.is_error() && refuses_everything(first.bytes))) return;
   if (first.is_error()) {
     const std::string_view why = step == kAuth ? without_arguments(first.bytes) : first.bytes;
     return lose(why, !passes_by_itself(why));

@@ -1,0 +1,27 @@
+"""How long a fault test waits, and how late an answer may be. Every bound on time in these tests comes from here.
+
+The promise is made for a machine that has time for us: an answer by the policy's deadline, and the usual answers again
+within two seconds of the store's return. On a busy machine a process that is due may not run for a while, and neither
+we nor the server can help it. So the load client keeps a metronome beside its requests: it sleeps for ten milliseconds,
+again and again, and notes by how much it overslept. The longest of these is the machine's own share, measured at
+the very time of the test. What a test allows is
+
+    the promised time + GRACE_S + STALLS × the longest stall
+
+GRACE_S is what sanitizers and a Python client add. STALLS: a request passes through four processes in a row (client,
+server, Redis, and the proxy where there is one), and through the client twice; each may be the one that has to wait.
+
+The bounds are wide and still tell right from wrong: faults last for seconds, and a server that waits for a lost reply,
+or does not come back by itself, misses them by far. No test asserts that anything is fast.
+"""
+
+GRACE_S = 0.5
+STALLS = 5
+
+RECOVERY_S = 2.0      # within this, the usual answers are back
+WAIT_S = 30           # for what must happen, but has no promise about when
+HANG_S = 60           # an answer that has not come by then never will
+
+
+def slack_s(longest_stall_s):
+    return GRACE_S + STALLS * longest_stall_s

@@ -1,0 +1,133 @@
+"""A cluster whose nodes die and whose slots move."""
+
+import time
+
+from harness.server import wait_until
+
+from rig.load import now
+from rig.patience import WAIT_S
+
+TENANTS = 12  # spread over the masters: a tenant's counters live together
+
+
+def homes(cluster, client):
+    """{tenant: the master that holds its counters}"""
+    found = {}
+    for tenant in (f"t{i}" for i in range(TENANTS)):
+        before = {node.port: node.cli.dbsize() for node in cluster.masters}
+        client.check(policy_id="exact", tenant_id=tenant, key="where", tokens=1)
+        found[tenant] = next(node for node in cluster.masters if node.cli.dbsize() > before[node.port])
+    assert len(set(found.values())) > 1, "all tenants live on one node"
+    return found
+
+
+def test_slots_moved_in_a_loop(cluster, sluice, trial, http):
+    stores = cluster()
+    node = sluice(stores.url)
+    client = http(node)
+    moves = 0
+
+    def fault():
+        nonlocal moves
+        end = now() + 5
+        while now() < end:
+            for slot in sorted(slot for master in stores.masters for slot in master.used_slots()):
+                source = stores.owner(slot)
+                to = stores.masters[(stores.masters.index(source) + 1) % len(stores.masters)]
+                stores.begin_move(slot, to)
+                stores.move_keys(slot, source, to, at_most=1)
+                time.sleep(0.02)  # neither here nor there
+                stores.move_keys(slot, source, to)
+                stores.end_move(slot, source, to)
+                moves += 1
+    outcome = trial(node, fault, tenants=TENANTS)
+    outcome.assert_promises()
+    outcome.assert_not_felt()
+    outcome.assert_exact(client)
+    assert moves > TENANTS
+
+
+def test_a_slot_that_stays_half_moved(cluster, sluice, http):
+    """Keys that are at the old owner are served there, all others at the new one, for as long as it takes."""
+    stores = cluster()
+    node = sluice(stores.url)
+    client = http(node)
+
+    def use(key):
+        decision = client.check(policy_id="exact", tenant_id="t0", key=key)
+        assert (decision["allowed"], decision["degraded"]) == (True, False), decision
+        return decision["remaining"]
+    first = {f"old{i}": use(f"old{i}") for i in range(20)}
+    source = next(one for one in stores.masters if one.cli.dbsize())
+    slot, = source.used_slots()
+    to = next(one for one in stores.masters if one is not source)
+    stores.begin_move(slot, to)
+    stores.move_keys(slot, source, to, at_most=10)
+    assert {key: use(key) for key in first} == {key: left - 1 for key, left in first.items()}
+    fresh = {f"new{i}": use(f"new{i}") for i in range(20)}
+    assert {key: use(key) for key in fresh} == {key: left - 1 for key, left in fresh.items()}
+    stores.move_keys(slot, source, to)
+    stores.end_move(slot, source, to)
+    assert {key: use(key) for key in first} == {key: left - 2 for key, left in first.items()}
+
+
+def test_a_master_lost_for_good(cluster, sluice, trial, http):
+    """Only what lived there is degraded; the rest of the cluster does not notice."""
+    stores = cluster()
+    node = sluice(stores.url)
+    client = http(node)
+    home = homes(stores, client)
+    lost = home["t0"]
+
+    def fault():
+        lost.kill()
+        time.sleep(3)
+        fault.seen = client.get("/readyz").json["problems"]
+        lost.start()
+        wait_until(lambda: lost.state()["cluster_state"] == "ok", WAIT_S, "the node to join again")
+    outcome = trial(node, fault, tenants=TENANTS)
+    here = {tenant for tenant, where in home.items() if where is lost}
+    for report in (outcome.exact, outcome.quick):
+        assert report.of_tenants(here).degraded()
+        report.assert_all_answered()
+        report.assert_recovered(outcome.returned)
+    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
+    outcome.exact.assert_in_time(1)
+    outcome.quick.assert_in_time(0.03)
+    assert fault.seen
+
+
+def test_a_master_lost_and_replaced_by_its_replica(cluster, sluice, trial, http):
+    stores = cluster(with_replicas=True)
+    node = sluice(stores.url)
+    home = homes(stores, http(node))
+    lost = home["t0"]
+    slot = next(iter(lost.used_slots()))
+
+    def fault():
+        lost.kill()
+        stores.wait_for_other_owner(slot, lost)
+    outcome = trial(node, fault, tenants=TENANTS)
+    outcome.assert_promises(counters_kept=False)
+    outcome.assert_was_felt()
+    here = {tenant for tenant, where in home.items() if where is lost}
+    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
+
+
+def test_a_master_frozen_and_thawed(cluster, sluice, trial, http):
+    """Shorter than the cluster takes to notice: nothing is lost, late replies belong to nobody."""
+    stores = cluster()
+    node = sluice(stores.url)
+    client = http(node)
+    home = homes(stores, client)
+    frozen = home["t0"]
+
+    def fault():
+        frozen.freeze()
+        time.sleep(0.8)
+        frozen.thaw()
+    outcome = trial(node, fault, tenants=TENANTS)
+    outcome.assert_promises()
+    here = {tenant for tenant, where in home.items() if where is frozen}
+    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
+    outcome.assert_exact(client)

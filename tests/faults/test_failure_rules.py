@@ -1,0 +1,175 @@
+"""What callers hear while the store is gone, and that nodes on one store count as one."""
+
+import grpc
+import pytest
+from harness.server import wait_until
+
+from rig.patience import WAIT_S
+from rig.trial import SCARCE_LIMIT
+
+RULES = """
+policies:
+  - id: open
+    resource: /open
+    limits: [{ name: units, per: [key], rate: 10/366d }]
+    on_failure: open
+    deadline: 1s
+  - id: closed
+    resource: /closed
+    limits: [{ name: units, per: [key], rate: 10/366d }]
+    on_failure: closed
+    deadline: 1s
+  - id: local
+    resource: /local
+    limits: [{ name: units, per: [key], rate: 10/366d }]
+    on_failure: local
+    local: { rate: 3/366d, burst: 3 }
+    deadline: 1s
+  - id: share
+    resource: /share
+    limits: [{ name: units, per: [key], rate: 10/366d }]
+    on_failure: local
+    deadline: 1s
+"""
+
+
+@pytest.fixture
+def node(redis_server, sluice):
+    """A node whose store is up, and the store."""
+    store = redis_server()
+    return sluice(store.url, "--nodes", "5", policies=RULES), store
+
+
+def answers(client, policy, count):
+    return [client.check(policy_id=policy, tenant_id="t", key="k") for _ in range(count)]
+
+
+def test_answers_without_a_store(node, http):
+    server, store = node
+    client = http(server)
+    assert [one["degraded"] for one in answers(client, "closed", 2)] == [False, False]
+    store.kill()
+    for policy, allowed in (("open", [True] * 12), ("closed", [False] * 12), ("local", [True] * 3 + [False] * 9),
+                            ("share", [True] * 2 + [False] * 10)):
+        heard = answers(client, policy, 12)
+        assert [one["allowed"] for one in heard] == allowed, policy
+        assert {(one["degraded"], one["reason"], one["policy_id"]) for one in heard} == {
+            (True, "store_unavailable", policy)}
+    store.start()
+    wait_until(lambda: not answers(client, "closed", 1)[0]["degraded"], WAIT_S, "the store")
+
+
+def test_each_degraded_decision_is_counted(node, http):
+    server, store = node
+    client = http(server)
+    store.kill()
+    for policy in ("open", "closed", "local"):
+        answers(client, policy, 7)
+    page = client.get("/metrics").body.decode()
+    for policy in ("open", "closed", "local"):
+        assert f'rate_limiter_failed_total{{policy="{policy}",mode="{policy}"}} 7' in page
+
+
+def test_proxies_hear_503_from_a_closed_failure(node, http):
+    server, store = node
+    client = http(server)
+    store.kill()
+    answer = client.get("/v1/authorize?policy_id=closed&tenant_id=t&key=k")
+    assert answer.status == 503
+    assert int(answer.headers["retry-after"]) >= 1
+    assert client.get("/v1/authorize?policy_id=open&tenant_id=t&key=k").status == 200
+
+
+def test_grpc_hears_the_same(node, grpc_stub):
+    server, store = node
+    stub = grpc_stub(server)
+    store.kill()
+    for policy, allowed in (("open", True), ("closed", False)):
+        answer = stub.CheckAndIncrement(policy_id=policy, dimensions={"key": "k"})
+        assert (answer.allowed, answer.degraded, answer.reason) == (allowed, True, "store_unavailable")
+
+
+def test_reads_and_resets_are_unavailable(node, grpc_stub):
+    server, store = node
+    stub = grpc_stub(server)
+    question = {"policy_id": "open", "dimensions": {"key": "k"}}
+    stub.CheckAndIncrement(**question, cost=4)
+    assert stub.GetUsage(**question).usages[0].current == 4
+    store.kill()
+    for method in (stub.GetUsage, stub.ResetKey):
+        with pytest.raises(grpc.RpcError) as failure:
+            method(**question)
+        assert failure.value.code() == grpc.StatusCode.UNAVAILABLE
+    store.start()
+
+    def reset():
+        try:
+            return stub.ResetKey(**question)
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.UNAVAILABLE
+    wait_until(reset, WAIT_S, "the store")
+    assert stub.GetUsage(**question).usages[0].current == 0
+
+
+def test_a_frozen_store_keeps_reads_and_resets_no_longer_than_checks(node, grpc_stub):
+    server, store = node
+    stub = grpc_stub(server)
+    store.freeze()
+    for method in (stub.GetUsage, stub.ResetKey):
+        with pytest.raises(grpc.RpcError) as failure:
+            method(policy_id="open", dimensions={"key": "k"}, timeout=WAIT_S)
+        assert failure.value.code() == grpc.StatusCode.UNAVAILABLE
+    store.thaw()
+
+
+def test_degraded_answers_are_not_remembered(node, http):
+    server, store = node
+    client = http(server)
+    question = {"policy_id": "closed", "tenant_id": "t", "key": "k", "request_id": "once"}
+    store.kill()
+    assert client.check(**question)["degraded"]
+    store.start()
+    wait_until(lambda: not answers(client, "open", 1)[0]["degraded"], WAIT_S, "the store")
+    decided = []
+
+    def decide():
+        decided.append(client.check(**question))
+        return not decided[-1]["degraded"]
+    wait_until(decide, WAIT_S, "a decision")
+    assert (decided[-1]["allowed"], decided[-1]["replayed"]) == (True, False)
+    again = client.check(**question)
+    assert (again["allowed"], again["replayed"], again["remaining"]) == (True, True, decided[-1]["remaining"])
+
+
+def test_a_caller_with_less_time_than_the_policy_gets_its_answer(redis_server, sluice, grpc_stub):
+    store = redis_server()
+    server = sluice(store.url, policies=RULES.replace("deadline: 1s", "deadline: 50s"))
+    stub = grpc_stub(server)
+    assert stub.CheckAndIncrement(policy_id="open", dimensions={"key": "k"}).degraded is False
+    store.freeze()
+    answer = stub.CheckAndIncrement(policy_id="open", dimensions={"key": "k"}, timeout=10)
+    assert (answer.allowed, answer.degraded) == (True, True)
+    store.thaw()
+
+
+def test_nodes_on_one_store_share_one_limit(redis_server, sluice, load):
+    store = redis_server()
+    nodes = [sluice(store.url) for _ in range(2)]
+    running = load(nodes, policy_id="scarce", per_second=400, connections=32)
+    wait_until(lambda: store.script_calls() > SCARCE_LIMIT, WAIT_S, "enough checks")
+    report = running.stop()
+    report.assert_all_answered()
+    assert report.counts()["denied"] > 0
+    assert sum(report.granted().values()) == SCARCE_LIMIT
+
+
+def test_two_nodes_through_a_fault_are_as_exact_as_one(redis_server, sluice, trial, http):
+    store = redis_server(appendonly="yes", appendfsync="no")
+    nodes = [sluice(store.url) for _ in range(2)]
+
+    def fault():
+        store.kill()
+        store.start()
+    outcome = trial(nodes, fault)
+    outcome.assert_promises()
+    outcome.assert_exact(http(nodes[1]))

@@ -1,0 +1,190 @@
+"""A network between Sluice and Redis that is slow, cuts connections inside a reply, or swallows everything."""
+
+import concurrent.futures
+import json
+import random
+import re
+import time
+
+import pytest
+
+from rig.load import now
+from rig.patience import HANG_S
+from rig.trial import OUTAGE_S, QUICK_DEADLINE_S, charged
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def through(redis_server, proxy, sluice):
+    """(the proxy, a node that reaches its store through it)"""
+    network = proxy(redis_server())
+    return network, sluice(network.url)
+
+
+def cut_replies(network, rounds):
+    """Connections end before a reply, after its first bytes, or in its middle, again and again."""
+    lengths = random.Random(4)
+    for _ in range(rounds):
+        network.cut_replies_after(lambda: lengths.choice([0, 1, 2, 5, 20, 100, 300]))
+        time.sleep(0.15)
+        network.cut_replies_after(None)
+        time.sleep(0.1)
+
+
+def test_replies_cut_in_the_middle(through, trial, http):
+    """The check was charged, the answer got lost: asked again under its id, it is charged once."""
+    network, node = through
+    outcome = trial(node, lambda: cut_replies(network, rounds=12))
+    outcome.assert_promises()
+    outcome.assert_exact(http(node))
+
+
+def test_under_another_id_the_same_would_be_charged_twice(through, load, http):
+    """What the ids are good for, and that the test above can fail."""
+    network, node = through
+    running = load(node, policy_id="exact", ids="e", fresh_ids=True, per_second=300)
+    time.sleep(0.5)
+    cut_replies(network, rounds=8)
+    report = running.stop()
+    assert charged(http(node), "exact", "k0", "t0") > sum(report.granted().values())
+
+
+def test_connections_reset(through, trial, http):
+    network, node = through
+
+    def fault():
+        for _ in range(10):
+            network.reset_connections()
+            time.sleep(0.15)
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_exact(http(node))
+
+
+def test_connections_half_closed(through, trial, http):
+    network, node = through
+
+    def fault():
+        for _ in range(5):
+            network.half_close()
+            time.sleep(0.3)
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_exact(http(node))
+
+
+@pytest.mark.parametrize("weather", [{"silent": True}, {"deaf": True}], ids=["swallowed", "stuck"])
+def test_a_black_hole(through, trial, http, weather):
+    network, node = through
+
+    def fault():
+        network.set(**weather)
+        time.sleep(OUTAGE_S)
+        network.heal()
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_was_felt()
+    outcome.assert_exact(http(node))
+
+
+def test_nobody_listens(through, trial, http):
+    network, node = through
+
+    def fault():
+        network.refuse()
+        time.sleep(OUTAGE_S)
+        network.accept()
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_was_felt()
+    outcome.assert_exact(http(node))
+
+
+@pytest.mark.parametrize("weather", [{"latency_s": 0.004, "jitter_s": 0.004}, {"reply_slice": 1}],
+                         ids=["latency and jitter", "one byte at a time"])
+def test_slow_but_within_the_deadline(through, trial, http, weather):
+    network, node = through
+
+    def fault():
+        network.set(**weather)
+        time.sleep(OUTAGE_S)
+        network.heal()
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_exact(http(node))
+
+
+@pytest.mark.parametrize("weather", [{"latency_s": 0.3, "jitter_s": 0.1}, {"bytes_per_s": 300}],
+                         ids=["latency", "bandwidth"])
+def test_slower_than_the_deadline(through, trial, http, weather):
+    network, node = through
+    window = []
+
+    def fault():
+        network.set(**weather)
+        window.append(now())
+        time.sleep(OUTAGE_S)
+        window.append(now())
+        network.heal()
+        network.reset_connections()  # what still lies on the slow road is not waited for
+    outcome = trial(node, fault)
+    outcome.assert_promises()
+    outcome.assert_exact(http(node))
+    assert outcome.quick.between(*window).degraded()
+
+
+def resident_bytes(node):
+    with open(f"/proc/{node.pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
+
+
+PATIENT = """
+policies:
+  - id: patient
+    limits: [{ name: units, per: [key], rate: 1000000/d }]
+    on_failure: closed
+    deadline: 2s
+"""
+BATCHES = 40  # of a thousand each: several times what may wait in a queue
+
+
+def test_memory_stays_flat_while_nothing_comes_back(redis_server, proxy, sluice, http):
+    network = proxy(redis_server())
+    # Freed memory must not be kept for the sanitizer's own purposes.
+    node = sluice(network.url, policies=PATIENT, env={"ASAN_OPTIONS": "quarantine_size_mb=1"})
+    checks = json.dumps({"checks": [{"policy_id": "patient", "tenant_id": "t", "key": f"k{i}"} for i in range(1000)]})
+    connections = [http(node, timeout_s=HANG_S) for _ in range(BATCHES)]
+
+    def ask(connection):
+        began = now()
+        answer = connection.post("/v1/ratelimit/check-batch", checks)
+        return answer.status, now() - began, [one["degraded"] for one in answer.json["results"]]
+
+    def flood():
+        with concurrent.futures.ThreadPoolExecutor(BATCHES) as pool:
+            return list(pool.map(ask, connections))
+
+    flood()
+    network.set(deaf=True)
+    resident = []
+    for _ in range(4):
+        for status, seconds, degraded in flood():
+            assert status == 200
+            assert all(degraded)
+            assert seconds < 2 + HANG_S / 4
+        resident.append(resident_bytes(node))
+    assert resident[-1] - resident[0] < 24 * MIB, [one // MIB for one in resident]
+    network.heal()
+
+
+def test_a_short_deadline_is_kept_while_others_wait_long(through, load):
+    network, node = through
+    running = load(node, policy_id="quick", per_second=300)
+    patient = load(node, policy_id="exact", per_second=50)
+    time.sleep(1)
+    network.set(silent=True)
+    time.sleep(OUTAGE_S)
+    network.heal()
+    running.stop().assert_in_time(QUICK_DEADLINE_S)
+    patient.stop().assert_in_time(1)

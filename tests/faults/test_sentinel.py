@@ -1,0 +1,118 @@
+"""A master with replicas and Sentinels that choose another one."""
+
+import time
+
+from harness.server import wait_until
+
+from rig.patience import WAIT_S
+from rig.trial import charged
+
+RESIGN_S = 1.0  # an old master gets no more writes from us after this
+
+
+def assert_little_was_lost(outcome, client):
+    """Replication is not waited for: what was decided while the master changed may be forgotten, and nothing else.
+    Nothing is charged that was not granted, or twice."""
+    granted = outcome.granted_by_key()
+    kept = {where: charged(client, "exact", *where) for where in granted}
+    assert all(kept[where] <= granted[where] for where in granted)
+    assert sum(granted.values()) - sum(kept.values()) <= at_risk(outcome, outcome.exact)
+    outcome.assert_admitted_at_most(at_risk(outcome, outcome.scarce))
+
+
+def at_risk(outcome, report):
+    """Units granted from the beginning of the fault until the new master had taken over."""
+    begin, end = outcome.began - report.slack_s, outcome.returned + RESIGN_S + report.slack_s
+    return sum(answer.cost for answer in report.granted_answers() if begin <= answer.ended <= end)
+
+
+def assert_left_alone(server, trial, node):
+    """A former master gets no more writes, although it may not know yet that it is one; and nobody misses it."""
+    time.sleep(RESIGN_S)
+    before = server.script_calls()
+    outcome = trial(node, lambda: wait_until(lambda: server.cli.role()[0] == "slave", WAIT_S, "its end as a master"))
+    assert server.script_calls() == before
+    for report in outcome.reports:
+        report.assert_all_answered()
+        assert not report.degraded()
+
+
+def test_failover_by_command(sentinels, sluice, trial, http):
+    stores = sentinels()
+    node = sluice(stores.url)
+    old = stores.master()
+    outcome = trial(node, stores.failover)
+    outcome.assert_promises(counters_kept=False)
+    assert_little_was_lost(outcome, http(node))
+    assert_left_alone(old, trial, node)
+
+
+def test_failover_because_the_master_died(sentinels, sluice, trial, http):
+    stores = sentinels(replicas=2)
+    node = sluice(stores.url)
+    old = stores.master()
+
+    def fault():
+        old.kill()
+        stores.wait_for_other_master(old)
+    outcome = trial(node, fault)
+    outcome.assert_promises(counters_kept=False)
+    outcome.assert_was_felt()
+    assert_little_was_lost(outcome, http(node))
+    # It comes back, empty, and holds itself for the master until the Sentinels tell it otherwise.
+    old.start()
+    assert_left_alone(old, trial, node)
+    assert old.script_calls() == 0
+
+
+def test_the_old_master_sleeps_through_its_end(sentinels, sluice, trial, http):
+    stores = sentinels()
+    node = sluice(stores.url)
+    old = stores.master()
+
+    def fault():
+        old.freeze()
+        stores.wait_for_other_master(old)
+    outcome = trial(node, fault)
+    outcome.assert_promises(counters_kept=False)
+    outcome.assert_was_felt()
+    assert_little_was_lost(outcome, http(node))
+    # It wakes up and does what was asked of it in its sleep; nobody listens, and nobody asks anything new.
+    old.thaw()
+    assert_left_alone(old, trial, node)
+
+
+def test_few_sentinels_and_then_none(sentinels, sluice, trial, http):
+    """One that answers is enough to find the master, and whoever has found it needs none until it is lost."""
+    stores = sentinels()
+    stores.sentinels[0].freeze()
+    stores.sentinels[1].kill()
+    node = sluice(stores.url)
+    outcome = trial(node, stores.sentinels[2].kill)
+    outcome.assert_promises()
+    outcome.assert_not_felt()
+    outcome.assert_exact(http(node))
+
+
+def test_none_is_the_master(sentinels, sluice, trial, http):
+    """All servers are there, none takes writes, and the Sentinels are silent: the failure rule, then the way back."""
+    stores = sentinels()
+    node = sluice(stores.url)
+    master = stores.master()
+    client = http(node)
+    seen = []
+
+    def fault():
+        for one in stores.sentinels:
+            one.freeze()
+        master.cli.replicaof(stores.servers[1].host, 1)
+        time.sleep(1.5)
+        seen.append(client.get("/readyz").json["problems"])
+        master.cli.execute_command("REPLICAOF", "NO", "ONE")
+        for one in stores.sentinels:
+            one.thaw()
+        wait_until(lambda: stores.master().cli.role()[0] == "master", WAIT_S, "a master")
+    outcome = trial(node, fault)
+    outcome.assert_promises(counters_kept=False)
+    outcome.assert_was_felt()
+    assert seen[0]
