@@ -32,9 +32,9 @@ def grpc(server, seconds, connections, streams, resource="/bench"):
                                     "--server-pid", server.pid))
 
 
-def on_store(redis, policy, *arguments):
-    """In process, on a Redis; `policy` is one of bench/redis/policies.yaml."""
-    measured = sluice_bench("--direct", "--store", f"redis://{redis.address}", "--policies", ROOT / "bench/redis/policies.yaml",
+def on_store(url, policy, *arguments):
+    """In process, on the Redis of that URL; `policy` is one of bench/redis/policies.yaml."""
+    measured = sluice_bench("--direct", "--store", url, "--policies", ROOT / "bench/redis/policies.yaml",
                             "--resource", f"/{policy}", "--keys", 1 if policy.startswith("hot") else KEYS, *arguments)
     if policy != "hot-denied":
         return all_allowed(measured)

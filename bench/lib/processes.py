@@ -93,11 +93,10 @@ def serving(name, make_command, cwd=None, core=SERVER_CORE):
             server.stop()
 
 
-def sluice(policies="bench/policies.yaml", store=None, core=SERVER_CORE):
-    """Counters in memory, or on `store`, a Redis Server."""
+def sluice(policies="bench/policies.yaml", store="memory", core=SERVER_CORE):
     return serving("sluice", lambda port: [
         BUILD / "sluice", "serve", "--listen", f"127.0.0.1:{port}", "--policies", ROOT / policies, "--threads", "1",
-        "--store", f"redis://{store.address}" if store else "memory"], core=core)
+        "--store", store], core=core)
 
 
 def grpcpp():

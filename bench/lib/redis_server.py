@@ -35,6 +35,7 @@ def redis(core=SERVER_CORE, **settings):
         command = lambda port: ["/usr/bin/redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
                                 "--dir", folder, *more]
         with serving("redis-server", command, core=core) as server:
+            server.url = f"redis://{server.address}"
             yield server
 
 
