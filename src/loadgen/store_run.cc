@@ -5,6 +5,7 @@
 
 #include "engine/limiter.h"
 #include "loadgen/direct_engine.h"
+#include "loadgen/due_timer.h"
 #include "loadgen/schedule.h"
 #include "loadgen/window_run.h"
 #include "net/event_loop.h"
@@ -42,7 +43,6 @@ class Asker {
   void run(const Window& window, Schedule schedule) {
     Recorder recorder(window, schedule.open_loop());
     recorder_ = &recorder;
-    polls_ = schedule.open_loop();
     const auto end_us = [&window] { return window.end_us.load(std::memory_order_relaxed); };
     while (clock_.now_us() < end_us())
       turn([&](std::int64_t now_us) { ask_due(schedule, std::min(now_us, end_us() - 1)); });
@@ -65,7 +65,7 @@ class Asker {
   // Once around the loop, as a server goes: answers and new checks share a burst.
   template <class Ask>
   void turn(const Ask& ask) {
-    loop_.wait(polls_ ? 0 : wait_ms());
+    loop_.wait(wait_ms());
     const std::int64_t now_us = clock_.now_us();
     store_->begin_burst();
     loop_.dispatch();
@@ -81,11 +81,12 @@ class Asker {
     return static_cast<int>((std::max<std::int64_t>(due_us - clock_.now_us(), 0) + 999) / 1'000);
   }
 
-  // At most as many as there are places now, so that a store that answers at once cannot hold the thread.
+  // At most as many as there are places now: an answer will announce the next place, and a store that answers
+  // at once cannot hold the thread.
   void ask_due(Schedule& schedule, std::int64_t now_us) {
     for (std::uint32_t places = in_flight_max_ - under_way_; places > 0; --places) {
       const auto intended_us = schedule.take(now_us);
-      if (!intended_us) return;
+      if (!intended_us) return timer_.set(schedule.next_due_us() - clock_.now_us());
       ask_one(*intended_us);
     }
   }
@@ -116,6 +117,7 @@ class Asker {
   const Clock& clock_;
   const std::uint32_t in_flight_max_;
   net::EventLoop loop_;
+  DueTimer timer_{loop_};
   net::TcpTransport transport_{loop_};
   const std::unique_ptr<AsyncStore> store_;
   Limiter limiter_;
@@ -124,7 +126,6 @@ class Asker {
   Tally tally_;
   std::uint32_t under_way_ = 0;
   std::int64_t next_tick_us_ = 0;
-  bool polls_ = false;
 };
 
 }  // namespace

@@ -19,8 +19,7 @@ using MakeStore = std::function<std::unique_ptr<AsyncStore>(redis::Transport&, c
 
 // Checks in this process against a store somewhere else: the engine, event loop and store client that a
 // server would run, without its doors. Each thread has its own and keeps options.in_flight checks under way
-// or, with a rate, starts them when they are due; then it polls instead of sleeping, because a timer's
-// inaccuracy is as large as what is measured. Latencies are in µs.
+// or, with a rate, starts each when it is due. Latencies are in µs.
 //
 // A check that the failure rule decided counts as failed. The error is a sentence: policies that cannot be
 // read, a store that cannot be reached. REQUIRES: options.mode is kDirect.
