@@ -1,4 +1,4 @@
-"""One run of load at one server: microseconds of server CPU per answer."""
+"""One run of load at one server."""
 
 import json
 import pathlib
@@ -10,21 +10,41 @@ from lib.processes import BUILD, ROOT, BenchError, cpu_seconds, run_load
 KEYS = 100_000
 
 
-def grpc(server, seconds, connections, streams):
-    """`sluice bench`, closed loop. It reads the server's CPU time itself, around the measured window only."""
+def sluice_bench(*arguments):
+    """What `sluice bench` measured."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         result = pathlib.Path(folder, "result.json")
-        run_load([BUILD / "sluice", "bench", server.address, "--grpc", "--connections", connections, "--streams", streams,
-                  "--keys", KEYS, "--duration", seconds, "--warmup", min(1, seconds / 2), "--server-pid", server.pid,
-                  "--json", result])
-        measured = json.loads(result.read_text())
-    if measured["denied"] or measured["errors"]:
-        raise BenchError(f"{measured['denied']} denials and {measured['errors']} errors; all checks should pass")
-    return measured["server_cpu_us_per_check"]
+        run_load([BUILD / "sluice", "bench", *arguments, "--json", result])
+        return json.loads(result.read_text())
+
+
+def all_allowed(measured):
+    if measured["denied"] or measured["errors"] or not measured["allowed"]:
+        raise BenchError(f"{measured['allowed']} allowed, {measured['denied']} denied, {measured['errors']} errors; "
+                         "all checks should pass")
+    return measured
+
+
+def grpc(server, seconds, connections, streams, resource="/bench"):
+    """Closed loop. The generator reads the server's CPU time itself, around the measured window only."""
+    return all_allowed(sluice_bench(server.address, "--grpc", "--connections", connections, "--streams", streams, "--keys", KEYS,
+                                    "--resource", resource, "--duration", seconds, "--warmup", min(1, seconds / 2),
+                                    "--server-pid", server.pid))
+
+
+def on_store(url, policy, *arguments):
+    """In process, on the Redis of that URL; `policy` is one of bench/redis/policies.yaml."""
+    measured = sluice_bench("--direct", "--store", url, "--policies", ROOT / "bench/redis/policies.yaml",
+                            "--resource", f"/{policy}", "--keys", 1 if policy.startswith("hot") else KEYS, *arguments)
+    if policy != "hot-denied":
+        return all_allowed(measured)
+    if measured["allowed"] > 1 or measured["errors"]:
+        raise BenchError(f"{measured['allowed']} allowed, {measured['errors']} errors; all checks should be denied")
+    return measured
 
 
 def http(server, seconds, connections):
-    """wrk with one thread; the script varies the keys."""
+    """wrk with one thread; the script varies the keys. Microseconds of the server's CPU per answer."""
     before = cpu_seconds(server.pid)
     out = run_load(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", ROOT / "bench" / "wrk_check.lua",
                     f"http://{server.address}/v1/ratelimit/check"])

@@ -76,15 +76,15 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(name, make_command, cwd=None):
-    """Starts `make_command(port)` on the server's core; yields the Server; stops it."""
+def serving(name, make_command, cwd=None, core=SERVER_CORE):
+    """Starts `make_command(port)` on that core; yields the Server; stops it."""
     port = free_port()
     command = make_command(port)
     if not pathlib.Path(command[0]).exists():
         raise BenchError(f"{command[0]} is missing; run `make bench`, which builds it")
     with tempfile.TemporaryFile("w+") as log:
         # taskset replaces itself by the server, so the pid is the server's.
-        process = subprocess.Popen(pinned(SERVER_CORE, command), cwd=cwd, stdout=subprocess.DEVNULL, stderr=log)
+        process = subprocess.Popen(pinned(core, command), cwd=cwd, stdout=subprocess.DEVNULL, stderr=log)
         server = Server(process, port, log)
         try:
             server.wait_ready(name)
@@ -93,10 +93,10 @@ def serving(name, make_command, cwd=None):
             server.stop()
 
 
-def sluice():
+def sluice(policies="bench/policies.yaml", store="memory", core=SERVER_CORE):
     return serving("sluice", lambda port: [
-        BUILD / "sluice", "serve", "--listen", f"127.0.0.1:{port}", "--policies", ROOT / "bench" / "policies.yaml",
-        "--threads", "1"])
+        BUILD / "sluice", "serve", "--listen", f"127.0.0.1:{port}", "--policies", ROOT / policies, "--threads", "1",
+        "--store", store], core=core)
 
 
 def grpcpp():

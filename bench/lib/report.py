@@ -13,11 +13,11 @@ def number(value, unit=""):
 
 
 def table(rows):
-    lines = [("what", "ours", "baseline", "ratio", "target", "ok")]
+    lines = [("what", "ours", "baseline", "value", "target", "ok")]
     for row in rows:
-        ratio = number(row.value) if row.baseline is not None else "–"
-        lines.append((row.name, number(row.ours, row.unit), number(row.baseline, row.unit), ratio,
-                      "≤ " + number(row.target), row.verdict()))
+        value = number(row.value, row.value_unit) if row.baseline is not None else "–"
+        lines.append((row.name, number(row.ours, row.unit), number(row.baseline, row.unit), value,
+                      ("≥ " if row.at_least else "≤ ") + number(row.target, row.value_unit), row.verdict()))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join(" | ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
 
@@ -28,5 +28,5 @@ def write_json(path, rows, options):
         "machine": {"cores": os.cpu_count(), "kernel": platform.release()},
         "runs": options.runs, "seconds_per_run": options.seconds,
         "rows": [{"what": r.name, "unit": r.unit, "ours": r.ours, "baseline": r.baseline, "value": r.value,
-                  "target": r.target, "ok": r.verdict(), "values": r.values} for r in rows],
+                  "target": r.target, "at_least": r.at_least, "ok": r.verdict(), "values": r.values} for r in rows],
     }, indent=2, ensure_ascii=False) + "\n")

@@ -1,35 +1,7 @@
 """What is measured, one function per row or group of rows, and what it should come to."""
 
-import dataclasses
-import statistics
-
-from lib import load, processes
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    unit: str
-    ours: float
-    baseline: float | None
-    value: float    # what is compared with the target: a ratio, or ours where there is no baseline
-    target: float
-    values: list = dataclasses.field(default_factory=list)  # of each run
-
-    NOISE = 0.03  # a miss by less is reported but not counted
-
-    def verdict(self):
-        if self.value <= self.target:
-            return "yes"
-        return "within noise" if self.value <= self.target * (1 + self.NOISE) else "MISSED"
-
-
-def interleaved(ours, baseline, runs):
-    """Runs both sides in turn; the ratio is the median of the ratios of neighbours."""
-    pairs = [(ours(), baseline()) for _ in range(runs)]
-    ratios = [a / b for a, b in pairs]
-    return (statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs),
-            statistics.median(ratios), ratios)
+from lib import load, processes, redis_rows
+from lib.row import Row, interleaved
 
 
 def against(name, start_baseline, drive, target, options):
@@ -40,7 +12,8 @@ def against(name, start_baseline, drive, target, options):
 
 def grpc(name, connections, streams, target):
     return lambda options: against(name, processes.grpcpp,
-                                   lambda server: load.grpc(server, options.seconds, connections, streams), target, options)
+                                   lambda server: load.grpc(server, options.seconds, connections, streams)["server_cpu_us_per_check"],
+                                   target, options)
 
 
 def http(options):
@@ -74,4 +47,5 @@ GROUPS = {
     "in-process-1m": in_process("1 M", 1_000_000),
     "in-process-10m": in_process("10 M", 10_000_000),
     "policies": policies,
+    **redis_rows.GROUPS,
 }

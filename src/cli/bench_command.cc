@@ -1,16 +1,46 @@
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
+#include <random>
 
 #include "cli/command.h"
+#include "cli/store_setup.h"
 #include "loadgen/bench_command.h"
 
 namespace sluice::cli {
+namespace {
+
+// Stores as a server would have them.
+loadgen::MakeStore store_maker(const std::string& url) {
+  if (url.empty()) return {};
+  ServeOptions as_served;
+  as_served.store = url;
+  return [settings = read_store_settings(as_served)](redis::Transport& transport, const Clock& clock,
+                                                     ParamsTable& params) {
+    const auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
+    return make_redis_store(settings,
+                            {.transport = transport,
+                             .clock = clock,
+                             .params = params,
+                             .random = [random](std::uint64_t below) { return (*random)() % below; },
+                             .log =
+                                 [](bool, const std::string& sentence) {
+                                   std::cerr << "sluice bench: " << sentence << "\n";
+                                 }})
+        .store;
+  };
+}
+
+}  // namespace
 
 void add_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<loadgen::BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Drive load at a server, or in process (--direct)");
   loadgen::add_bench_options(*command, *options);
-  command->callback([options, &exit_code] { exit_code = loadgen::run_bench(*options); });
+  command->callback([options, &exit_code] {
+    if (options->store == "memory") options->store.clear();
+    exit_code = loadgen::run_bench(*options, store_maker(options->store));
+  });
 }
 
 }  // namespace sluice::cli

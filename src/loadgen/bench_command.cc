@@ -9,12 +9,14 @@
 #include "base/limits.h"
 #include "loadgen/direct_run.h"
 #include "loadgen/load_run.h"
+#include "loadgen/process_cpu.h"
 
 namespace sluice::loadgen {
 namespace {
 
 constexpr std::uint32_t kConnectionsMax = 10'000;
 constexpr std::uint32_t kStreamsMax = 10'000;
+constexpr std::uint32_t kInFlightMax = 100'000;
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::int64_t kCallsPerSecondMax = 10'000'000;
 constexpr double kSecondsMax = 86'400;
@@ -50,6 +52,9 @@ void add_call(CLI::App& app, BenchOptions& o) {
   mode->add_flag_callback("--direct", [&o] { o.mode = Mode::kDirect; }, "in this process; needs --policies");
   mode->require_option(0, 1);
   app.add_option("--policies", o.policies, "policy file of --direct")->type_name("FILE");
+  app.add_option("--store", o.store,
+                 "where the counters of --direct live: redis://…, as serve has it (memory)")
+      ->type_name("URL");
   app.add_option("--tenant", o.shape.tenant, "tenant of every check (bench)");
   app.add_option("--resource", o.shape.resource, "resource of every check (/bench)");
   app.add_option("--policy", o.shape.policy_id, "policy id of every check (by tenant and resource)");
@@ -89,6 +94,8 @@ void add_load(CLI::App& app, BenchOptions& o) {
   add_number(app, "--connections", o.connections, 1u, kConnectionsMax, "connections (8)");
   add_number(app, "--streams", o.streams, 1u, kStreamsMax,
              "calls under way on each (50); HTTP/1.1: pipelined");
+  add_number(app, "--in-flight", o.in_flight, 1u, kInFlightMax,
+             "--direct --store: checks under way per thread (400)");
   add_number(app, "--threads", o.threads, 1u, kThreadsMax, "threads of load (1)");
   add_number(app, "--rate", o.rate_per_second, std::int64_t{1}, kCallsPerSecondMax,
              "open loop: calls per second (default: closed loop)");
@@ -103,12 +110,21 @@ std::string contradiction_in(const BenchOptions& o) {
   if (o.mode != Mode::kDirect && o.threads > o.connections)
     return "--threads must not be more than --connections.";
   if (o.mode != Mode::kGrpc && !o.method.empty()) return "--method is for gRPC only.";
-  if (o.mode == Mode::kDirect && o.rate_per_second != 0)
-    return "--rate needs a server; --direct goes as fast as it can.";
+  if (o.mode != Mode::kDirect && !o.store.empty()) return "--store is for --direct; a server has its own.";
+  if (o.in_nanoseconds() && o.rate_per_second != 0)
+    return "--rate needs a server or --store; --direct in memory goes as fast as it can.";
+  if (o.server_pid != 0 && !process_cpu_us(o.server_pid))
+    return "there is no process " + std::to_string(o.server_pid) + " for --server-pid.";
   if (o.method.empty() && !o.message.empty()) return "--payload-hex and --payload-file need --method.";
   if (o.shape.dimension.empty() || o.shape.dimension.size() > kNameBytesMax)
     return "--dimension must be 1 to 128 bytes.";
   return {};
+}
+
+std::expected<Measurement, std::string> measure(const BenchOptions& options, const Clock& clock,
+                                                const MakeStore& make_store) {
+  if (options.mode != BenchOptions::Mode::kDirect) return run_load(options, clock);
+  return options.store.empty() ? run_direct(options, clock) : run_on_store(options, clock, make_store);
 }
 
 int fail(const std::string& sentence) {
@@ -127,11 +143,10 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
   app.footer("Example: sluice bench 127.0.0.1:8080 --keys 1000000 --distribution zipf:0.99 --rate 50000");
 }
 
-int run_bench(const BenchOptions& options) {
+int run_bench(const BenchOptions& options, const MakeStore& make_store) {
   if (const std::string wrong = contradiction_in(options); !wrong.empty()) return fail(wrong);
   const SystemClock clock;
-  const bool direct = options.mode == BenchOptions::Mode::kDirect;
-  const auto measured = direct ? run_direct(options, clock) : run_load(options, clock);
+  const auto measured = measure(options, clock, make_store);
   if (!measured) return fail(measured.error());
   std::cout << to_table(options, *measured) << std::flush;
   if (!options.json_file.empty()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "loadgen/options.h"
+#include "loadgen/store_run.h"
 
 namespace CLI {
 class App;
@@ -14,11 +15,11 @@ namespace sluice::loadgen {
 //   BenchOptions options;
 //   CLI::App* bench = app.add_subcommand("bench", "drive load at a server");
 //   add_bench_options(*bench, options);
-//   bench->callback([&] { status = run_bench(options); });
+//   bench->callback([&] { status = run_bench(options, make_store); });
 void add_bench_options(CLI::App& app, BenchOptions& options);
 
-// Runs, prints the table to stdout and errors to stderr. Exit status: 0; 1 if calls failed; 2 if it could not
-// run.
-int run_bench(const BenchOptions& options);
+// Runs, prints the table to stdout and errors to stderr. `make_store` is called only with options.store. Exit
+// status: 0; 1 if calls failed; 2 if it could not run.
+int run_bench(const BenchOptions& options, const MakeStore& make_store);
 
 }  // namespace sluice::loadgen

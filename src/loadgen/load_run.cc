@@ -1,14 +1,12 @@
 #include "loadgen/load_run.h"
 
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "loadgen/connection.h"
 #include "loadgen/grpc_protocol.h"
 #include "loadgen/http_protocol.h"
-#include "loadgen/interruptible_wait.h"
-#include "loadgen/process_cpu.h"
+#include "loadgen/window_run.h"
 #include "loadgen/worker.h"
 
 namespace sluice::loadgen {
@@ -39,9 +37,6 @@ std::expected<Measurement, std::string> run_load(const BenchOptions& options, co
   if (!address) return std::unexpected(address.error());
   if (const auto reachable = probe(*address, options.server); !reachable)
     return std::unexpected(reachable.error());
-  if (options.server_pid != 0 && !process_cpu_us(options.server_pid))
-    return std::unexpected("there is no process " + std::to_string(options.server_pid) +
-                           " for --server-pid.");
 
   const Payload payload = make_payload(options);
   const GrpcTarget target = make_target(options);
@@ -53,34 +48,19 @@ std::expected<Measurement, std::string> run_load(const BenchOptions& options, co
   };
 
   Window window;
-  const std::int64_t begin_us = clock.now_us();
-  window.start_us = begin_us + options.warmup_us;
-  window.end_us = window.start_us + options.duration_us;
-  InterruptibleWait wait(clock);
+  open_window(window, options, clock);
   std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::function<void()>> threads;
   for (std::uint32_t i = 0; i < options.threads; ++i) {
     load.connections = share_of(options.connections, i, options.threads);
-    workers.push_back(std::make_unique<Worker>(
-        clock, window, load,
-        Schedule(options.rate_per_second, begin_us, {.thread = i, .threads = options.threads}),
-        KeySource(options.keys, options.distribution, options.seed + i)));
+    workers.push_back(
+        std::make_unique<Worker>(clock, window, load,
+                                 Schedule(options.rate_per_second, window.start_us - options.warmup_us,
+                                          {.thread = i, .threads = options.threads}),
+                                 KeySource(options.keys, options.distribution, options.seed + i)));
+    threads.emplace_back([worker = workers.back().get()] { worker->run(); });
   }
-
-  Measurement measured;
-  {
-    std::vector<std::jthread> threads;
-    for (auto& worker : workers) threads.emplace_back([&worker] { worker->run(); });
-    wait.until(window.start_us);
-    const auto server_before = process_cpu_us(options.server_pid);
-    const std::int64_t client_before = own_cpu_us();
-    measured.interrupted = !wait.until(window.end_us);
-    const auto server_after = process_cpu_us(options.server_pid);
-    measured.client_cpu_us = own_cpu_us() - client_before;
-    if (measured.interrupted) window.end_us = clock.now_us();
-    if (options.server_pid != 0 && server_before && server_after)
-      measured.server_cpu_us = *server_after - *server_before;
-  }
-  measured.elapsed_us = std::max<std::int64_t>(window.end_us - window.start_us, 0);
+  Measurement measured = run_through_window(window, options, clock, threads);
   for (const auto& worker : workers) measured.tally.merge(worker->recorder().tally());
   return measured;
 }

@@ -33,7 +33,12 @@ struct BenchOptions {
   std::int64_t warmup_us = 1'000'000;
 
   // In process.
-  std::string policies;  // policy file of kDirect
+  std::string policies;           // policy file of kDirect
+  std::string store;              // where its counters live; empty: in memory
+  std::uint32_t in_flight = 400;  // checks under way per thread, on such a store
+
+  // Whether latencies are told in nanoseconds, because a check takes less than a microsecond.
+  bool in_nanoseconds() const { return mode == Mode::kDirect && store.empty(); }
 
   // The report.
   std::int32_t server_pid = 0;  // 0: don't ask for its CPU time

@@ -24,7 +24,7 @@ struct Tally {
   std::uint64_t failed = 0;
   std::uint64_t unanswered =
       0;              // no answer until the run was over, or not even sent: the server was too slow
-  Histogram latency;  // in µs; of kDirect runs in ns
+  Histogram latency;  // in µs, or as BenchOptions::in_nanoseconds() says
   std::string first_failure;
 
   std::uint64_t answered() const { return allowed + denied; }

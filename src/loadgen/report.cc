@@ -56,12 +56,14 @@ const char* name_of(BenchOptions::Mode mode) {
 
 std::string describe(const BenchOptions& options) {
   const std::string keys = grouped(options.keys) + " keys " + options.distribution.text();
-  if (options.mode == BenchOptions::Mode::kDirect)
-    return text("direct · %u threads · %s", options.threads, keys.c_str());
+  if (options.in_nanoseconds()) return text("direct · %u threads · %s", options.threads, keys.c_str());
   const std::string pace =
       options.rate_per_second == 0
           ? "closed loop"
           : "open loop " + grouped(static_cast<std::uint64_t>(options.rate_per_second)) + "/s";
+  if (options.mode == BenchOptions::Mode::kDirect)
+    return text("direct, store elsewhere · %u threads × %u · %s · %s", options.threads, options.in_flight,
+                pace.c_str(), keys.c_str());
   return text("%s %s · %u connections × %u · %s · %s", name_of(options.mode), options.server.c_str(),
               options.connections, options.streams, pace.c_str(), keys.c_str());
 }
@@ -85,7 +87,7 @@ std::string to_table(const BenchOptions& options, const Measurement& measured) {
   out +=
       text("  allowed      %s   denied %s   errors %s   unanswered %s\n", grouped(tally.allowed).c_str(),
            grouped(tally.denied).c_str(), grouped(tally.failed).c_str(), grouped(tally.unanswered).c_str());
-  out += options.mode == BenchOptions::Mode::kDirect ? "  latency ns  " : "  latency µs  ";
+  out += options.in_nanoseconds() ? "  latency ns  " : "  latency µs  ";
   for (const auto& [name, q] : kQuantiles)
     out += text(" %s %s  ", name, grouped(static_cast<std::uint64_t>(tally.latency.quantile(q))).c_str());
   out += text(" max %s\n", grouped(static_cast<std::uint64_t>(tally.latency.max())).c_str());
@@ -101,8 +103,8 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
   std::string out = "{\n";
   out += text("  \"mode\": \"%s\",\n", name_of(options.mode));
   out += "  \"server\": " + quoted(options.server) + ",\n";
-  out += text("  \"connections\": %u, \"streams\": %u, \"threads\": %u,\n", options.connections,
-              options.streams, options.threads);
+  out += text("  \"connections\": %u, \"streams\": %u, \"threads\": %u, \"in_flight\": %u,\n",
+              options.connections, options.streams, options.threads, options.in_flight);
   out += text("  \"rate_per_second\": %lld, \"keys\": %u, \"distribution\": \"%s\", \"seed\": %llu,\n",
               static_cast<long long>(options.rate_per_second), options.keys,
               options.distribution.text().c_str(), static_cast<unsigned long long>(options.seed));
@@ -113,7 +115,7 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
       text("  \"allowed\": %llu, \"denied\": %llu, \"errors\": %llu, \"unanswered\": %llu,\n",
            static_cast<unsigned long long>(tally.allowed), static_cast<unsigned long long>(tally.denied),
            static_cast<unsigned long long>(tally.failed), static_cast<unsigned long long>(tally.unanswered));
-  out += options.mode == BenchOptions::Mode::kDirect ? "  \"latency_ns\": {" : "  \"latency_us\": {";
+  out += options.in_nanoseconds() ? "  \"latency_ns\": {" : "  \"latency_us\": {";
   for (const auto& [name, q] : kQuantiles)
     out += text("\"%s\": %lld, ", name, static_cast<long long>(tally.latency.quantile(q)));
   out +=

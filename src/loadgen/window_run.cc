@@ -1,0 +1,37 @@
+#include "loadgen/window_run.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "loadgen/interruptible_wait.h"
+#include "loadgen/process_cpu.h"
+
+namespace sluice::loadgen {
+
+void open_window(Window& window, const BenchOptions& options, const Clock& clock) {
+  window.start_us = clock.now_us() + options.warmup_us;
+  window.end_us = window.start_us + options.duration_us;
+}
+
+Measurement run_through_window(Window& window, const BenchOptions& options, const Clock& clock,
+                               const std::vector<std::function<void()>>& threads) {
+  InterruptibleWait wait(clock);
+  Measurement measured;
+  {
+    std::vector<std::jthread> running;
+    for (const auto& thread : threads) running.emplace_back(thread);
+    wait.until(window.start_us);
+    const auto server_before = process_cpu_us(options.server_pid);
+    const std::int64_t client_before = own_cpu_us();
+    measured.interrupted = !wait.until(window.end_us);
+    const auto server_after = process_cpu_us(options.server_pid);
+    measured.client_cpu_us = own_cpu_us() - client_before;
+    if (measured.interrupted) window.end_us = clock.now_us();
+    if (options.server_pid != 0 && server_before && server_after)
+      measured.server_cpu_us = *server_after - *server_before;
+  }
+  measured.elapsed_us = std::max<std::int64_t>(window.end_us - window.start_us, 0);
+  return measured;
+}
+
+}  // namespace sluice::loadgen
