@@ -21,6 +21,7 @@ loadgen::MakeStore store_maker(const std::string& url) {
     return make_redis_store(settings,
                             {.transport = transport,
                              .clock = clock,
+                             .wall_clock = clock,  // nobody looks at the comparison
                              .params = params,
                              .random = [random](std::uint64_t below) { return (*random)() % below; },
                              .log =
