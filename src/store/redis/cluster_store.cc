@@ -13,12 +13,9 @@ namespace {
 constexpr std::int64_t kRefundPatienceUs = 1'000'000;
 constexpr std::uint32_t kRefreshesInVain = 3;  // then others are called in
 
-bool on_one_slot(std::span<const Charge> charges) {
-  const std::uint32_t tag = charges[0].slot_tag;
-  const std::uint16_t slot = slot_of_tag(tag);
-  return std::ranges::all_of(charges.subspan(1), [&](const Charge& charge) {
-    return charge.slot_tag == tag || slot_of_tag(charge.slot_tag) == slot;
-  });
+bool are_on(std::uint16_t slot, std::span<const Charge> charges) {
+  return std::ranges::all_of(charges,
+                             [&](const Charge& charge) { return slot_of_tag(charge.slot_tag) == slot; });
 }
 
 }  // namespace
@@ -35,6 +32,7 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
             RedisStoreOptions node = options_.node;
             node.connection.address = address;
             node.cluster = this;
+            if (options_.for_each_node) options_.for_each_node(node);
             auto store = std::make_unique<RedisStore>(transport, clock_, params, std::move(node), random_);
             for (int i = 0; i < bursts_; ++i) store->begin_burst();
             return store;
@@ -53,8 +51,9 @@ void ClusterStore::leave_unanswered(StoreCall& call) {
 }
 
 bool ClusterStore::start(StoreCall& call) {
-  if (!on_one_slot(call.charges)) return start_split(call);
-  return start_on(nodes_.of_slot(slot_of_tag(call.charges[0].slot_tag)), call);
+  const std::uint16_t slot = slot_of_tag(call.charges[0].slot_tag);
+  if (!are_on(slot, call.charges.subspan(1))) return start_split(call);
+  return start_on(nodes_.of_slot(slot), call);
 }
 
 bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
@@ -138,6 +137,7 @@ std::int64_t ClusterStore::next_due_us() const {
 void ClusterStore::tick(std::int64_t now_us) {
   nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
   resume_waiting(now_us);
+  rescue([](const Node& node) { return node.slots == 0 && !node.store->ready(); });
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
@@ -167,10 +167,14 @@ void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::R
   moving_.reset();
   nodes_.adopt(*map, now_us);
   refresh_timer_.end(now_us, nodes_.all_well());
-  // Who waits for a node that is not there may have a better one now.
+  rescue([](const Node& node) { return node.slots == 0 || !node.store->ready(); });
+}
+
+// Calls that wait for such nodes may have better ones now.
+void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
   std::vector<StoreCall*> stranded;
   nodes_.for_each([&](Node& node) {
-    if (node.store->ready()) return;
+    if (!from(node)) return;
     const std::vector<StoreCall*> calls = node.store->take_queue();
     stranded.insert(stranded.end(), calls.begin(), calls.end());
   });

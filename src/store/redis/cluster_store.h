@@ -17,7 +17,9 @@ namespace sluice {
 struct ClusterStoreOptions {
   std::vector<redis::Address> seeds;  // nodes to begin with; the cluster names the others
   RedisStoreOptions node;             // for every node; its address and cluster are ours to set
-  redis::RefreshOptions refresh;      // of the map of slots
+  // May change them for one node: whose it is says its address.
+  std::function<void(RedisStoreOptions&)> for_each_node;
+  redis::RefreshOptions refresh;  // of the map of slots
 };
 
 // What a ClusterStore has done beside what its nodes have; only grows.
@@ -116,6 +118,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   // The map.
   void refresh(std::int64_t now_us);
   void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
+  void rescue(const std::function<bool(const Node&)>& from);
 
   const Clock& clock_;
   const ParamsTable& params_;

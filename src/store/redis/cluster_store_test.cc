@@ -242,6 +242,25 @@ TEST_F(ClusterStoreTest, APromotedReplicaIsFoundAndGetsWhatWaited) {
   EXPECT_EQ(store_->node_counters().sent_again, 1u);
 }
 
+// It is frozen: the connection looks well, and nobody answers.
+TEST_F(ClusterStoreTest, WhoWaitsForAReplacedNodeIsSentToItsSuccessor) {
+  connect();
+  pass(kSecond);
+  const auto with_id = call({charge(tag_on(kA), 5)}, 5 * kSecond), queued = call_on(kA, 5 * kSecond);
+  with_id->dedupe = Dedupe{{5, 5}, 7, kSecond};
+  store_->start(*with_id);
+  store_->start(*queued);
+  answer_refreshes("*3\r\n" + range(0, 5460, "b", 7001) + range(5461, 10922, "b", 7001) +
+                   range(10923, 16383, "c", 7002));
+  EXPECT_EQ(count(at(kB).take_sent(), kEvalsha), 1) << "what was not sent yet, at once";
+  at(kB).say(answer());
+  EXPECT_TRUE(queued->allowed());
+  at(kA).cut("Connection timed out");
+  pass(0);
+  EXPECT_EQ(count(at(kB).take_sent(), kEvalsha), 1)
+      << "what may be sent again, when the connection is given up";
+}
+
 TEST_F(ClusterStoreTest, ALostNodeIsNamedWithItsSlots) {
   connect();
   network_.unreachable = kB;

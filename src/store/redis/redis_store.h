@@ -134,8 +134,8 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   // them although the slot is not its own yet.
   void start_all(std::span<StoreCall* const> calls, bool asking);
 
-  // Takes back the calls that were not sent yet.
-  std::vector<StoreCall*> take_queue();
+  // Takes back the calls that were not sent yet, except those that are to be asked for with an ASKING.
+  std::vector<StoreCall*> take_queue() { return take(queue_); }
 
   // Sends a command that is no check. False: it cannot be sent now.
   bool ask(std::string_view command, OnReply on_reply, bool asking = false);
@@ -180,6 +180,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
   void collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
+  static std::vector<StoreCall*> take(std::deque<StoreCall*>& queue);
   void fail_queue(std::vector<StoreCall*>& failed);
   void finish(InFlight& command, bool answered);
   void end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting);

@@ -63,9 +63,18 @@ void RedisStore::expire_commands(std::int64_t now_us) {
 
 // The breaker is open: nobody in the queue will be asked for.
 void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
-  const std::vector<StoreCall*> waiting = take_queue();
-  counters_.turned_away += waiting.size();
-  failed.insert(failed.end(), waiting.begin(), waiting.end());
+  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_}) {
+    const std::vector<StoreCall*> waiting = take(*queue);
+    counters_.turned_away += waiting.size();
+    failed.insert(failed.end(), waiting.begin(), waiting.end());
+  }
+}
+
+std::vector<StoreCall*> RedisStore::take(std::deque<StoreCall*>& queue) {
+  std::vector<StoreCall*> taken(queue.begin(), queue.end());
+  queue.clear();
+  std::erase(taken, nullptr);
+  return taken;
 }
 
 }  // namespace sluice

@@ -54,12 +54,4 @@ void RedisStore::start_all(std::span<StoreCall* const> calls, bool asking) {
   send_queue();
 }
 
-std::vector<StoreCall*> RedisStore::take_queue() {
-  std::vector<StoreCall*> taken;
-  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_})
-    for (StoreCall* call : std::exchange(*queue, {}))
-      if (call != nullptr) taken.push_back(call);
-  return taken;
-}
-
 }  // namespace sluice
