@@ -21,33 +21,72 @@ def homes(cluster, client):
     return found
 
 
+def move_slots(stores, seconds):
+    """Moves every slot that is in use to the next master, again and again; says how many moves that were."""
+    moves, end = 0, now() + seconds
+    while now() < end:
+        for slot in sorted(slot for master in stores.masters for slot in master.used_slots()):
+            source = stores.owner(slot)
+            to = stores.masters[(stores.masters.index(source) + 1) % len(stores.masters)]
+            stores.begin_move(slot, to)
+            stores.move_keys(slot, source, to, at_most=1)
+            time.sleep(0.01)  # neither here nor there
+            stores.move_keys(slot, source, to)
+            stores.end_move(slot, source, to)
+            moves += 1
+    return moves
+
+
 def test_slots_moved_in_a_loop(cluster, sluice, trial, http):
     stores = cluster()
     node = sluice(stores.url)
-    client = http(node)
-    moves = 0
-
-    def fault():
-        nonlocal moves
-        end = now() + 5
-        while now() < end:
-            for slot in sorted(slot for master in stores.masters for slot in master.used_slots()):
-                source = stores.owner(slot)
-                to = stores.masters[(stores.masters.index(source) + 1) % len(stores.masters)]
-                stores.begin_move(slot, to)
-                stores.move_keys(slot, source, to, at_most=1)
-                time.sleep(0.02)  # neither here nor there
-                stores.move_keys(slot, source, to)
-                stores.end_move(slot, source, to)
-                moves += 1
-    outcome = trial(node, fault, tenants=TENANTS)
+    moves = []
+    outcome = trial(node, lambda: moves.append(move_slots(stores, seconds=4)), tenants=TENANTS)
     outcome.assert_promises()
     outcome.assert_not_felt()
-    outcome.assert_exact(client)
-    assert moves > TENANTS
+    outcome.assert_exact(http(node))
+    assert moves[0] > TENANTS
 
 
-def test_a_slot_that_stays_half_moved(cluster, sluice, http):
+SPREAD = """
+policies:
+  - id: spread
+    limits:
+      - { name: mine, per: [tenant], rate: 40000/366d }
+      - { name: shared, per: [key], rate: 100/366d }
+    on_failure: closed
+    deadline: 1s
+"""
+
+
+def test_checks_on_several_slots_are_exact_while_these_move(cluster, sluice, load, grpc_stub):
+    """A tenant's counter and one that tenants share live apart. What one slot denies, the other gives back."""
+    stores = cluster()
+    node = sluice(stores.url, policies=SPREAD)
+    running = load(node, policy_id="spread", ids="s", tenants=3, keys=4, costs=2, per_second=200)
+    time.sleep(0.5)
+    moves = move_slots(stores, seconds=3)
+    report = running.stop()
+    report.assert_all_answered()
+    report.assert_one_answer_each()
+    assert not report.degraded()
+    assert report.counts()["denied"] > 0 and moves > 0
+    stub = grpc_stub(node)
+
+    def used(name, tenant, key):
+        usages = stub.GetUsage(policy_id="spread", tenant_id=tenant, dimensions={"key": key}).usages
+        return next(one.current for one in usages if one.quota.name == name)
+
+    def granted(**where):
+        return sum(one.cost for one in report.granted_answers()
+                   if all(getattr(one, name) == value for name, value in where.items()))
+    for tenant in ("t0", "t1", "t2"):
+        assert used("mine", tenant, "k0") == granted(tenant=tenant)
+    for key in ("k0", "k1", "k2", "k3"):
+        assert used("shared", "t0", key) == granted(key=key) <= 100
+
+
+def test_a_slot_that_stays_half_moved(cluster, sluice, http, load):
     """Keys that are at the old owner are served there, all others at the new one, for as long as it takes."""
     stores = cluster()
     node = sluice(stores.url)
@@ -64,6 +103,11 @@ def test_a_slot_that_stays_half_moved(cluster, sluice, http):
     stores.begin_move(slot, to)
     stores.move_keys(slot, source, to, at_most=10)
     assert {key: use(key) for key in first} == {key: left - 1 for key, left in first.items()}
+    running = load(node, policy_id="exact", key="more", keys=40, per_second=300)
+    time.sleep(1)
+    report = running.stop()
+    report.assert_all_answered()
+    assert not report.degraded()
     fresh = {f"new{i}": use(f"new{i}") for i in range(20)}
     assert {key: use(key) for key in fresh} == {key: left - 1 for key, left in fresh.items()}
     stores.move_keys(slot, source, to)
@@ -81,7 +125,7 @@ def test_a_master_lost_for_good(cluster, sluice, trial, http):
 
     def fault():
         lost.kill()
-        time.sleep(3)
+        time.sleep(2)
         fault.seen = client.get("/readyz").json["problems"]
         lost.start()
         wait_until(lambda: lost.state()["cluster_state"] == "ok", WAIT_S, "the node to join again")
