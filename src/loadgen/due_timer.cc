@@ -15,7 +15,7 @@ DueTimer::DueTimer(net::EventLoop& loop)
 }
 
 DueTimer::~DueTimer() {
-  loop_.remove(fd_);
+  loop_.remove(fd_, *this);
   close(fd_);
 }
 

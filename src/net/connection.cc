@@ -76,7 +76,7 @@ Connection::Connection(ConnectionSet& set, int fd, std::string peer_address)
 }
 
 Connection::~Connection() {
-  set_.loop_.remove(fd_);
+  set_.loop_.remove(fd_, *this);
   ::close(fd_);
 }
 

@@ -45,7 +45,13 @@ void EventLoop::modify(int fd, std::uint32_t events, Watcher& watcher) {
   checked(epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event), "epoll_ctl");
 }
 
-void EventLoop::remove(int fd) { epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr); }
+void EventLoop::remove(int fd, const Watcher& watcher) {
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  for (int i = 0; i < ready_; ++i) {
+    epoll_event& event = events_[static_cast<std::size_t>(i)];
+    if (event.data.ptr == &watcher) event.events = 0;
+  }
+}
 
 int EventLoop::wait(int timeout_ms) {
   ready_ = epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), timeout_ms);
@@ -59,6 +65,7 @@ int EventLoop::wait(int timeout_ms) {
 void EventLoop::dispatch() {
   for (int i = 0; i < ready_; ++i) {
     const epoll_event& event = events_[static_cast<std::size_t>(i)];
+    if (event.events == 0) continue;  // removed in the meantime
     if (event.data.ptr) {
       static_cast<Watcher*>(event.data.ptr)->on_events(event.events);
     } else {

@@ -28,10 +28,12 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // The watcher must stay alive until it is removed; it may remove and destroy itself when called.
+  // The watcher must stay alive until it is removed. Whoever is called may remove and destroy any watcher,
+  // itself too: one that is removed is not called any more, even if its descriptor was ready together with
+  // the caller's.
   void add(int fd, std::uint32_t events, Watcher& watcher);
   void modify(int fd, std::uint32_t events, Watcher& watcher);
-  void remove(int fd);
+  void remove(int fd, const Watcher& watcher);
 
   // Waits at most that long and returns how many descriptors are ready; dispatch() then calls their watchers.
   // Two steps, so that the caller can read the clock in between.

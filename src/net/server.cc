@@ -98,7 +98,7 @@ class Server::Worker final : private EventLoop::Watcher {
     drain_end_us_ = context_.now_us + server_.options_.drain_us;
     next_housekeeping_us_ = 0;
     accept_some();  // those who came before the door closed are served
-    loop_.remove(listen_fd_);
+    loop_.remove(listen_fd_, *this);
     close(listen_fd_);
     listen_fd_ = -1;
     connections_.drain();

@@ -67,7 +67,7 @@ class TcpChannel final : public redis::Channel, private EventLoop::Watcher {
   }
 
   ~TcpChannel() override {
-    loop_.remove(fd_);
+    loop_.remove(fd_, *this);
     close(fd_);
     if (gone_ != nullptr) *gone_ = true;
   }

@@ -11,7 +11,6 @@ namespace sluice {
 
 // The life of one counter as a group for tests/vectors, written down while a random test goes on: when the
 // test fails, the group replays what happened to the counter. Save it, run `reference.py fill`, and read.
-// (Only a limit that changes between sliding_log and the others is more than the vector files can say.)
 class VectorLife {
  public:
   // A charge and what became of it. Returns the number of its row.

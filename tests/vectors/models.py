@@ -177,6 +177,10 @@ class Log:
     def note(self, allowed, cost):
         pass
 
+    def set_units(self, now, units):
+        if units:
+            self.entries = [[now, units]]
+
     def place(self):
         return self.entries[-1][0]
 
@@ -197,7 +201,7 @@ def new_counter(limit):
 def changed(counter, limit, now):
     """The counter after its limit's numbers have changed."""
     old = counter.limit
-    if isinstance(counter, Log):
+    if old.algorithm == limit.algorithm == "sliding_log":
         counter.limit = limit
         return counter
     if vars(old) == vars(limit):
@@ -211,6 +215,8 @@ def changed(counter, limit, now):
         moved.full_at = counter.full_at
     elif isinstance(counter, Windows) and old.algorithm == limit.algorithm and old.period == limit.period:
         moved.index, moved.current, moved.previous = counter.index, counter.current, counter.previous
+    elif "sliding_log" in (old.algorithm, limit.algorithm):
+        moved.set_units(now, min(counter.units(now), old.capacity, limit.capacity))
     else:
         moved.set_units(now, min(counter.units(now), limit.capacity))
     return moved
