@@ -125,6 +125,15 @@ def test_what_is_late_and_what_the_machine_is_to_blame_for():
     assert slack_s(0.1) == pytest.approx(1.0)
 
 
+def test_what_is_felt():
+    one = made(10, 10.1, degraded=True)
+    Report([one], [(5, 0.5), (10, 0.5)]).assert_not_felt(1)
+    Report([one], [(8.5, 0.3)]).assert_not_felt(1)  # the breaker may have opened then
+    for stalls in ([], [(10, 0.1)], [(5, 0.5)], [(11, 0.5)]):
+        with pytest.raises(AssertionError, match="were degraded"):
+            Report([one], stalls).assert_not_felt(1)
+
+
 def test_what_is_recovered():
     returned, soon, late = 10, 10.5, 10 + RECOVERY_S + slack_s(0) + 0.1
     good = made(late, late)

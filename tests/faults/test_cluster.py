@@ -6,6 +6,7 @@ from harness.server import wait_until
 
 from rig.load import now
 from rig.patience import WAIT_S
+from rig.trial import EXACT_DEADLINE_S, QUICK_DEADLINE_S
 
 TENANTS = 12  # spread over the masters: a tenant's counters live together
 
@@ -69,7 +70,7 @@ def test_checks_on_several_slots_are_exact_while_these_move(cluster, sluice, loa
     report = running.stop()
     report.assert_all_answered()
     report.assert_one_answer_each()
-    assert not report.degraded()
+    report.assert_not_felt(EXACT_DEADLINE_S)
     assert report.counts()["denied"] > 0 and moves > 0
     stub = grpc_stub(node)
 
@@ -107,7 +108,7 @@ def test_a_slot_that_stays_half_moved(cluster, sluice, http, load):
     time.sleep(1)
     report = running.stop()
     report.assert_all_answered()
-    assert not report.degraded()
+    report.assert_not_felt(EXACT_DEADLINE_S)
     fresh = {f"new{i}": use(f"new{i}") for i in range(20)}
     assert {key: use(key) for key in fresh} == {key: left - 1 for key, left in fresh.items()}
     stores.move_keys(slot, source, to)
@@ -135,9 +136,9 @@ def test_a_master_lost_for_good(cluster, sluice, trial, http):
         assert report.of_tenants(here).degraded()
         report.assert_all_answered()
         report.assert_recovered(outcome.returned)
-    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
-    outcome.exact.assert_in_time(1)
-    outcome.quick.assert_in_time(0.03)
+    outcome.exact.of_tenants(home.keys() - here).assert_not_felt(EXACT_DEADLINE_S)
+    outcome.exact.assert_in_time(EXACT_DEADLINE_S)
+    outcome.quick.assert_in_time(QUICK_DEADLINE_S)
     assert fault.seen
 
 
@@ -155,7 +156,7 @@ def test_a_master_lost_and_replaced_by_its_replica(cluster, sluice, trial, http)
     outcome.assert_promises(counters_kept=False)
     outcome.assert_was_felt()
     here = {tenant for tenant, where in home.items() if where is lost}
-    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
+    outcome.exact.of_tenants(home.keys() - here).assert_not_felt(EXACT_DEADLINE_S)
 
 
 def test_a_master_frozen_and_thawed(cluster, sluice, trial, http):
@@ -173,5 +174,5 @@ def test_a_master_frozen_and_thawed(cluster, sluice, trial, http):
     outcome = trial(node, fault, tenants=TENANTS)
     outcome.assert_promises()
     here = {tenant for tenant, where in home.items() if where is frozen}
-    assert not outcome.exact.of_tenants(home.keys() - here).degraded()
+    outcome.exact.of_tenants(home.keys() - here).assert_not_felt(EXACT_DEADLINE_S)
     outcome.assert_exact(client)

@@ -13,23 +13,23 @@ policies:
     resource: /open
     limits: [{ name: units, per: [key], rate: 10/366d }]
     on_failure: open
-    deadline: 1s
+    deadline: 2s
   - id: closed
     resource: /closed
     limits: [{ name: units, per: [key], rate: 10/366d }]
     on_failure: closed
-    deadline: 1s
+    deadline: 2s
   - id: local
     resource: /local
     limits: [{ name: units, per: [key], rate: 10/366d }]
     on_failure: local
     local: { rate: 3/366d, burst: 3 }
-    deadline: 1s
+    deadline: 2s
   - id: share
     resource: /share
     limits: [{ name: units, per: [key], rate: 10/366d }]
     on_failure: local
-    deadline: 1s
+    deadline: 2s
 """
 
 
@@ -143,7 +143,7 @@ def test_degraded_answers_are_not_remembered(node, http):
 
 def test_a_caller_with_less_time_than_the_policy_gets_its_answer(redis_server, sluice, grpc_stub):
     store = redis_server()
-    server = sluice(store.url, policies=RULES.replace("deadline: 1s", "deadline: 50s"))
+    server = sluice(store.url, policies=RULES.replace("deadline: 2s", "deadline: 50s"))
     stub = grpc_stub(server)
     assert stub.CheckAndIncrement(policy_id="open", dimensions={"key": "k"}).degraded is False
     store.freeze()

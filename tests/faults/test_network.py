@@ -10,7 +10,7 @@ import pytest
 
 from rig.load import now
 from rig.patience import HANG_S
-from rig.trial import OUTAGE_S, QUICK_DEADLINE_S, charged
+from rig.trial import EXACT_DEADLINE_S, OUTAGE_S, QUICK_DEADLINE_S, charged
 
 MIB = 1 << 20
 
@@ -187,4 +187,4 @@ def test_a_short_deadline_is_kept_while_others_wait_long(through, load):
     time.sleep(OUTAGE_S)
     network.heal()
     running.stop().assert_in_time(QUICK_DEADLINE_S)
-    patient.stop().assert_in_time(1)
+    patient.stop().assert_in_time(EXACT_DEADLINE_S)

@@ -129,9 +129,18 @@ class Report:
         assert not late, (f"{len(late)} of {len(self.answers)} answers came later than {deadline_s} s and a slack of "
                           f"{self.slack_s:.3f} s, the last took {late[-1].seconds:.3f} s")
 
-    def assert_recovered(self, returned_at, within_s=patience.RECOVERY_S):
+    def assert_not_felt(self, deadline_s):
+        """Every answer came from the store, unless the machine stood still and the breaker took that for a fault."""
+        blamed = [(began, began + stall) for began, stall in self.stalls
+                  if patience.explains_a_missed_deadline(stall, deadline_s)]
+        reach_s = patience.RECOVERY_S + deadline_s
+        felt = [answer for answer in self.degraded()
+                if not any(began <= answer.ended and answer.began <= ended + reach_s for began, ended in blamed)]
+        assert not felt, f"{len(felt)} of {len(self.answers)} answers were degraded, first {felt[0]}"
+
+    def assert_recovered(self, returned_at):
         """Soon after the store's return nothing is degraded any more, and there was something to see it by."""
-        end = returned_at + within_s + self.slack_s
+        end = returned_at + patience.RECOVERY_S + self.slack_s
         late = self.degraded(after=end)
         assert not late, f"{len(late)} degraded answers, the last {late[-1].began - returned_at:.3f} s after the return"
         assert any(answer.ok and answer.began > returned_at and not answer.degraded for answer in self.answers)

@@ -11,6 +11,9 @@ the very time of the test. What a test allows is
 GRACE_S is what sanitizers and a Python client add. STALLS: a request passes through four processes in a row (client,
 server, Redis, and the proxy where there is one), and through the client twice; each may be the one that has to wait.
 
+A fault that nobody may feel is judged alike: an answer that is degraded although the store was there all the time is
+forgiven if the machine stood still shortly before, for so long that STALLS such stalls fill the deadline.
+
 The bounds are wide and still tell right from wrong: faults last for seconds, and a server that waits for a lost reply,
 or does not come back by itself, misses them by far. No test asserts that anything is fast.
 """
@@ -25,3 +28,7 @@ HANG_S = 60           # an answer that has not come by then never will
 
 def slack_s(longest_stall_s):
     return GRACE_S + STALLS * longest_stall_s
+
+
+def explains_a_missed_deadline(stall_s, deadline_s):
+    return STALLS * stall_s >= deadline_s

@@ -33,6 +33,8 @@ class Sentinel(RedisServer):
         # publish period must be longer than a promotion takes, or a Sentinel that has not heard of it undoes it.
         self.cli.execute_command("SENTINEL", "DEBUG", "INFO-PERIOD", 300, "PUBLISH-PERIOD", 1000, "PING-PERIOD", 100,
                                  "ASK-PERIOD", 100)
+        # One that had to wait for the processor would think its clock had jumped, and do nothing for 30 seconds.
+        self.cli.execute_command("SENTINEL", "DEBUG", "TILT-TRIGGER", 20_000, "TILT-PERIOD", 1000)
         return self
 
     def master_port(self):
