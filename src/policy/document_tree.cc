@@ -145,7 +145,8 @@ std::optional<DocumentNode> parse_document_tree(std::string_view text, const std
     TreeBuilder builder;
     while (parser.HandleNextDocument(builder)) {
     }
-    if (!builder.has_document()) throw Refused{0, "the file is empty; if that is meant, write an empty list, as in `policies: []`"};
+    if (!builder.has_document())
+      throw Refused{0, "the file is empty; if that is meant, write an empty list, as in `policies: []`"};
     return builder.take();
   } catch (const Refused& refused) {
     problems.add({file, refused.line, "", refused.message});
