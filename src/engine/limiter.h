@@ -40,7 +40,7 @@ namespace sluice {
 //     return [caller = remember_caller()](const Result<Decision>& late) { caller.answer(late); };
 //   });
 //   if (decision) answer(*decision);
-class Limiter : private PendingCheckEvents {
+class Limiter final : private PendingCheckEvents {
  public:
   struct Parts {
     AsyncStore& store;
@@ -121,7 +121,7 @@ class Limiter : private PendingCheckEvents {
 
   template <class Function>
   static Function never_later() {
-    assert(!"the store does not answer at once");
+    assert(false && "the store does not answer at once");
     return {};
   }
 

@@ -23,11 +23,11 @@ class ClusterStore::Reset : public std::enable_shared_from_this<Reset> {
     redis::append_array(command, 2);
     redis::append_bulk(command, "UNLINK");
     redis::append_bulk(command, name);
-    send(*node, std::move(command), false, 0);
+    send(*node, command, false, 0);
   }
 
  private:
-  void send(const Node& node, std::string command, bool asking, std::uint32_t hops) {
+  void send(const Node& node, const std::string& command, bool asking, std::uint32_t hops) {
     const auto on_reply = [self = shared_from_this(), from = node.here(), command,
                            hops](std::span<const redis::RespValue> reply) {
       self->on_reply(from, command, hops, reply);
