@@ -11,6 +11,7 @@ import redis
 from harness.server import wait_until
 from redis.crc import key_slot
 
+from rig.patience import WAIT_S
 from rig.process import children, free_port
 from rig.redis_server import RedisServer
 
@@ -66,6 +67,14 @@ def test_passwords_unix_sockets_and_settings(redis_server):
     assert redis.Redis(unix_socket_path=str(one.unix_path), password="se cret").ping()
 
 
+def test_the_client_survives_that_its_connection_is_cut(redis_server):
+    one = redis_server()
+    one.cli.set("a", 1)
+    other = one.connect()
+    other.client_kill_filter(_type="normal", skipme=True)
+    assert one.cli.get("a") == "1"
+
+
 def test_a_server_that_cannot_start_says_why(tmp_path):
     with pytest.raises(RuntimeError, match="no-such-setting"):
         RedisServer(tmp_path, no_such_setting=1).start()
@@ -88,7 +97,7 @@ def test_sentinels_promote_a_replica_when_the_master_dies(sentinels):
     assert after.cli.get("a") == "1"
     after.cli.set("b", 2)
     before.start()
-    wait_until(lambda: before.cli.role()[0] == "slave", 30, "the old master to follow the new one")
+    wait_until(lambda: before.cli.role()[0] == "slave", WAIT_S, "the old master to follow the new one")
 
 
 def test_a_cluster_moves_slots_with_their_keys(cluster):

@@ -12,7 +12,7 @@ from rig.trial import POLICIES
 def outcome(server, trial):
     """(what a trial without a fault came to, the node)"""
     node = server(POLICIES)
-    return trial(node, lambda: None), node
+    return trial(node, lambda: None, patient=True), node
 
 
 def test_nothing_happened(outcome, server, http):

@@ -5,32 +5,15 @@ import time
 from harness.server import wait_until
 
 from rig.patience import WAIT_S
-from rig.trial import charged
-
-RESIGN_S = 1.0  # an old master gets no more writes from us after this
-
-
-def assert_little_was_lost(outcome, client):
-    """Replication is not waited for: what was decided while the master changed may be forgotten, and nothing else.
-    Nothing is charged that was not granted, or twice."""
-    granted = outcome.granted_by_key()
-    kept = {where: charged(client, "exact", *where) for where in granted}
-    assert all(kept[where] <= granted[where] for where in granted)
-    assert sum(granted.values()) - sum(kept.values()) <= at_risk(outcome, outcome.exact)
-    outcome.assert_admitted_at_most(at_risk(outcome, outcome.scarce))
-
-
-def at_risk(outcome, report):
-    """Units granted from the beginning of the fault until the new master had taken over."""
-    begin, end = outcome.began - report.slack_s, outcome.returned + RESIGN_S + report.slack_s
-    return sum(answer.cost for answer in report.granted_answers() if begin <= answer.ended <= end)
+from rig.trial import RESIGN_S
 
 
 def assert_left_alone(server, trial, node):
     """A former master gets no more writes, although it may not know yet that it is one; and nobody misses it."""
     time.sleep(RESIGN_S)
     before = server.script_calls()
-    outcome = trial(node, lambda: wait_until(lambda: server.cli.role()[0] == "slave", WAIT_S, "its end as a master"))
+    outcome = trial(node, lambda: wait_until(lambda: server.cli.role()[0] == "slave", WAIT_S, "its end as a master"),
+                    patient=True)
     assert server.script_calls() == before
     for report in outcome.reports:
         report.assert_all_answered()
@@ -43,7 +26,7 @@ def test_failover_by_command(sentinels, sluice, trial, http):
     old = stores.master()
     outcome = trial(node, stores.failover)
     outcome.assert_promises(counters_kept=False)
-    assert_little_was_lost(outcome, http(node))
+    outcome.assert_little_was_lost(http(node))
     assert_left_alone(old, trial, node)
 
 
@@ -58,7 +41,7 @@ def test_failover_because_the_master_died(sentinels, sluice, trial, http):
     outcome = trial(node, fault)
     outcome.assert_promises(counters_kept=False)
     outcome.assert_was_felt()
-    assert_little_was_lost(outcome, http(node))
+    outcome.assert_little_was_lost(http(node))
     # It comes back, empty, and holds itself for the master until the Sentinels tell it otherwise.
     old.start()
     assert_left_alone(old, trial, node)
@@ -76,7 +59,7 @@ def test_the_old_master_sleeps_through_its_end(sentinels, sluice, trial, http):
     outcome = trial(node, fault)
     outcome.assert_promises(counters_kept=False)
     outcome.assert_was_felt()
-    assert_little_was_lost(outcome, http(node))
+    outcome.assert_little_was_lost(http(node))
     # It wakes up and does what was asked of it in its sleep; nobody listens, and nobody asks anything new.
     old.thaw()
     assert_left_alone(old, trial, node)
@@ -88,7 +71,7 @@ def test_few_sentinels_and_then_none(sentinels, sluice, trial, http):
     stores.sentinels[0].freeze()
     stores.sentinels[1].kill()
     node = sluice(stores.url)
-    outcome = trial(node, stores.sentinels[2].kill)
+    outcome = trial(node, stores.sentinels[2].kill, patient=True)
     outcome.assert_promises()
     outcome.assert_not_felt()
     outcome.assert_exact(http(node))

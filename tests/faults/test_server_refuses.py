@@ -26,7 +26,7 @@ def test_scripts_flushed_all_the_time(redis_server, sluice, trial, http):
         for _ in range(30):
             store.cli.script_flush()
             time.sleep(0.1)
-    outcome = trial(node, fault)
+    outcome = trial(node, fault, patient=True)
     outcome.assert_promises()
     outcome.assert_not_felt()
     outcome.assert_exact(http(node))
@@ -39,7 +39,7 @@ def test_everything_flushed(redis_server, sluice, trial):
     def fault():
         time.sleep(1)
         store.cli.flushall()
-    outcome = trial(node, fault)
+    outcome = trial(node, fault, patient=True)
     outcome.assert_promises(counters_kept=False)
     outcome.assert_not_felt()
     outcome.assert_admitted_at_most(SCARCE_LIMIT)  # one flush, one more limit

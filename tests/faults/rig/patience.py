@@ -22,7 +22,7 @@ GRACE_S = 0.5
 STALLS = 5
 
 RECOVERY_S = 2.0      # within this, the usual answers are back
-WAIT_S = 30           # for what must happen, but has no promise about when
+WAIT_S = 60           # for what must happen, but has no promise about when
 HANG_S = 60           # an answer that has not come by then never will
 
 

@@ -4,6 +4,8 @@ import shutil
 
 import redis
 from harness.server import wait_until
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rig.patience import WAIT_S
 from rig.process import Process, free_port
@@ -49,9 +51,11 @@ class RedisServer(Process):
 
     @property
     def cli(self):
-        """A client for the test's own questions. A frozen server makes it fail, not hang."""
+        """A client for the test's own questions. A frozen server makes it fail, not hang; that somebody cuts its
+        connection (Sentinels do, when a master becomes a replica) does not."""
         if self._client is None:
-            self._client = self.connect(socket_timeout=WAIT_S)
+            self._client = self.connect(socket_timeout=WAIT_S, retry=Retry(NoBackoff(), 2),
+                                        retry_on_error=[redis.ConnectionError])
         return self._client
 
     def start(self):

@@ -47,6 +47,7 @@ policies:
 
 WARM_UP_S = 0.7
 CALM_S = 0.5     # goes on after the recovery, to see that it lasts
+RESIGN_S = 1.0   # so long after its end a master may still get writes from us
 OUTAGE_S = 1.2   # how long a fault usually lasts
 
 
@@ -58,6 +59,7 @@ class Outcome:
     scarce: Report
     began: float
     returned: float
+    quick_deadline_s: float = QUICK_DEADLINE_S
 
     @property
     def reports(self):
@@ -70,13 +72,13 @@ class Outcome:
         last = max((answer.began for report in self.reports for answer in report.degraded()), default=0)
         recovery = f"{max(0, last - self.returned):5.2f} s" if degraded else "      –"
         return (f"{answers:6} answers, {degraded:5} degraded, recovered in {recovery}, longest "
-                f"{self.quick.longest_s() * 1000:4.0f} of {QUICK_DEADLINE_S * 1000:.0f} ms, "
+                f"{self.quick.longest_s() * 1000:4.0f} of {self.quick_deadline_s * 1000:.0f} ms, "
                 f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms")
 
     def assert_promises(self, counters_kept=True):
         """Whatever happens: every check gets a decision, its own, by its deadline, and soon after the store's return
         from the store."""
-        for report, deadline_s in ((self.exact, EXACT_DEADLINE_S), (self.quick, QUICK_DEADLINE_S),
+        for report, deadline_s in ((self.exact, EXACT_DEADLINE_S), (self.quick, self.quick_deadline_s),
                                    (self.scarce, EXACT_DEADLINE_S)):
             report.assert_all_answered()
             report.assert_in_time(deadline_s)
@@ -90,15 +92,30 @@ class Outcome:
             assert report.degraded(after=self.began), f"nothing was degraded: {report.counts()}"
 
     def assert_not_felt(self):
-        """No check noticed, but for those that have little patience with a busy machine."""
-        self.exact.assert_not_felt(EXACT_DEADLINE_S)
-        self.scarce.assert_not_felt(EXACT_DEADLINE_S)
+        """No check noticed. REQUIRES: run_trial(patient=True)"""
+        assert self.quick_deadline_s == EXACT_DEADLINE_S
+        for report in self.reports:
+            report.assert_not_felt(EXACT_DEADLINE_S)
 
     def assert_exact(self, client):
         """Every allowed id was charged once, and nothing else was: the fault kept the store's state."""
         granted = self.granted_by_key()
         assert {where: charged(client, "exact", *where) for where in granted} == granted
         self.assert_admitted_at_most(0)
+
+    def assert_little_was_lost(self, client):
+        """Replication is not waited for: what was decided while the master changed may be forgotten, and nothing else.
+        Nothing is charged that was not granted, or twice."""
+        granted = self.granted_by_key()
+        kept = {where: charged(client, "exact", *where) for where in granted}
+        assert all(kept[where] <= granted[where] for where in granted)
+        assert sum(granted.values()) - sum(kept.values()) <= self.units_at_risk(self.exact)
+        self.assert_admitted_at_most(self.units_at_risk(self.scarce))
+
+    def units_at_risk(self, report):
+        """Granted from the beginning of the fault until the new master had taken over."""
+        begin, end = self.began - report.slack_s, self.returned + RESIGN_S + report.slack_s
+        return sum(answer.cost for answer in report.granted_answers() if begin <= answer.ended <= end)
 
     def granted_by_key(self):
         """{(key, tenant): units that the store allowed} of the exact load."""
@@ -121,11 +138,16 @@ def charged(client, policy_id, key, tenant, limit=EXACT_LIMIT):
     return limit - decision["remaining"]
 
 
-def run_trial(node, load, client, fault, tenants=1):
-    """Loads the node, calls fault() (which does the harm and returns when it is undone), and waits for the recovery."""
+def run_trial(node, load, client, fault, tenants=1, patient=False):
+    """Loads the node, calls fault() (which does the harm and returns when it is undone), and waits for the recovery.
+
+    patient: for faults that nobody may feel; the quick load, too, has the deadline that a busy machine meets. Else its
+    misses could make the breaker open for all.
+    """
     servers = node if isinstance(node, list) else [node]
     running = [load(servers, policy_id="exact", ids="e", keys=KEYS, costs=KEYS, tenants=tenants, per_second=200),
-               load(servers, policy_id="quick", keys=50, tenants=tenants, per_second=200),
+               load(servers, policy_id="exact" if patient else "quick", key="q", keys=50, tenants=tenants,
+                    per_second=200),
                load(servers, policy_id="scarce", per_second=100, connections=8)]
     time.sleep(WARM_UP_S)
     wait_until(lambda: used_scarce(client) != 0, patience.WAIT_S, "the load to begin")
@@ -137,7 +159,8 @@ def run_trial(node, load, client, fault, tenants=1):
     while used_scarce(client) != SCARCE_LIMIT and now() < give_up:
         time.sleep(0.05)
     time.sleep(CALM_S)
-    return Outcome(*(one.stop() for one in running), began, returned)
+    return Outcome(*(one.stop() for one in running), began, returned,
+                   quick_deadline_s=EXACT_DEADLINE_S if patient else QUICK_DEADLINE_S)
 
 
 def used_scarce(client):
