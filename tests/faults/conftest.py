@@ -6,7 +6,6 @@ import pathlib
 import sys
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 HERE = pathlib.Path(__file__).resolve().parent
 BLACKBOX = HERE.parent / "blackbox"
@@ -131,27 +130,5 @@ def trial(load, http, request):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for name, why in TRIED_AGAIN:
-        terminalreporter.write_line(f"tried again: {name}: {why}")
     for line in config.stash.get(SUMMARIES, []):
         terminalreporter.write_line(line)
-
-
-TRIED_AGAIN = []
-
-
-def pytest_runtest_protocol(item, nextitem):
-    """A test that fails is tried once more, and the summary says so: on a shared machine every process can stand still for longer
-    than the faults that are staged here take. What is wrong with the server fails twice."""
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    failed = [report for report in reports if report.failed]
-    if failed:
-        TRIED_AGAIN.append((item.nodeid, failed[0].longreprtext.strip().splitlines()[-1]))
-        item._initrequest()
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-

@@ -132,10 +132,12 @@ class Outcome:
 
 
 def charged(client, policy_id, key, tenant, limit=EXACT_LIMIT):
-    """How many units a key has used, as the store knows it."""
-    decision = client.check(policy_id=policy_id, tenant_id=tenant, key=key, tokens=0)
-    assert not decision["degraded"], decision
-    return limit - decision["remaining"]
+    """How many units a key has used, as the store knows it. Asked until the store itself says it: how soon it does is
+    judged by the loads, not here."""
+    def answer():
+        decision = client.check(policy_id=policy_id, tenant_id=tenant, key=key, tokens=0)
+        return None if decision["degraded"] else decision
+    return limit - wait_until(answer, patience.WAIT_S, "an answer of the store")["remaining"]
 
 
 def run_trial(node, load, client, fault, tenants=1, patient=False):
