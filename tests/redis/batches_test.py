@@ -19,7 +19,7 @@ def one_by_one(script, limits, checks, now_us):
 
 
 def random_limits(rng):
-    texts = ["gcra 100/1h burst 20", "gcra 30000/1h burst 7", "token_bucket 50/1h", "leaky_bucket 70/1h burst 9",
+    texts = ["gcra 100/1h burst 20", "gcra 11/1h burst 7", "token_bucket 50/1h", "leaky_bucket 70/1h burst 9",
              "fixed_window 25/1h", "sliding_window 30/1h", "sliding_log 12/1h", "gcra 0/1h"]
     return [Numbers(Limit.parse(text), tag) for tag, text in enumerate(rng.sample(texts, 5), 1)]
 

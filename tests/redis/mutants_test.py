@@ -70,7 +70,7 @@ IN_STEPS = [
 
 IN_SCRIPT = [
     ("'>BI7I4', tag, at, first)", "'>BI7I4', tag, at, 0)"),
-    ("if from.is_log then return at, warned, from ~= limit, known end", "if from.is_log then return {}, warned, true, known end"),
+    ("if from.is_log then return at, warned, from ~= limit end", "if from.is_log then return {}, warned, true end"),
     ("if repeats == REFUND then", "if false then"),
     ("refund_log(limit, entry.log, now_us, entry.grant) or entry.changed", "entry.changed"),
     ("{at_us = granted_at_us, cost", "{at_us = now_us, cost"),

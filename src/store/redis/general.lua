@@ -11,8 +11,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local checks = ARGV[2]
   local LEAKY_BUCKET, RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 2, 16, 22
   local REFUND = 0  -- instead of `repeats`
-  local load, load_log = counter_reader(now_us, values, limit_at)
-  local log_codec
+  local load, load_log, log_codec, written_under = counter_reader(now_us, values, limit_at)
   local new_records = {}
 
   -- The entries of the check at hand.
@@ -25,10 +24,10 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       local limit = limit_at(limit_index)
       local entry = {key = key, limit = limit, cost = cost, count_denied = count_denied == 1}
       if limit.is_log then
-        entry.log, entry.warned, entry.changed, entry.known = load_log(key, limit)
+        entry.log, entry.warned, entry.changed = load_log(key, limit)
         entry.second, entry.new_second = 0, 0
       else
-        entry.at, entry.first, entry.second, entry.warned, entry.known = load(key, limit)
+        entry.at, entry.first, entry.second, entry.warned = load(key, limit)
       end
       entries[i] = entry
     end
@@ -62,27 +61,22 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     entry.warned = warned
   end
 
-  local function settle_state(entry)
-    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- see keep_counter
-    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
-  end
-
   local function settle_entry(entry, all_fit)
     if entry.cost == 0 then return end
     local charged = all_fit or entry.count_denied
     if entry.log then return settle_log(entry, charged) end
     if entry.fits and not charged then return end  -- it had room, another had not
     entry.at, entry.first, entry.second = entry.new_at, entry.new_first, entry.new_second
-    settle_state(entry)
+    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- see keep_counter
+    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
   end
 
   local function keep_log(entry, tag)
     local log = entry.log
     if not entry.changed then return values[entry.key] end
     if #log == 0 then return false end
-    log_codec = log_codec or log_values()
     fresh_us[entry.key] = log[#log - 1] + entry.limit.period_us
-    return log_codec.pack(tag, log)
+    return log_codec().pack(tag, log)
   end
 
   local function keep_counter(entry, tag)
@@ -91,14 +85,6 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first)
     if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
     return struct.pack('>BI7I4', tag, at, first)
-  end
-
-  local function keep_entries(count)
-    for i = 1, count do
-      local entry = entries[i]
-      local tag = entry.limit.tag + (entry.warned and 128 or 0)
-      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
-    end
   end
 
   -- Returns how often all entries had room: the first so many times.
@@ -119,7 +105,11 @@ local function general_checks(now_us, values, fresh_us, limit_at)
         break
       end
     end
-    keep_entries(count)
+    for i = 1, count do
+      local entry = entries[i]
+      local tag = entry.limit.tag + (entry.warned and 128 or 0)
+      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
+    end
     return admitted
   end
 
@@ -139,20 +129,21 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     local refund, refund_log = refund_steps()
     for i = 1, count do
       local entry = entries[i]
-      local limit = entry.limit
+      local limit, value, _, known = entry.limit, values[entry.key]
+      if value and value ~= '' then _, known = written_under(string.byte(value) % 128, limit) end
       entry.warned_before, entry.fits, entry.new_second = entry.warned, limit.capacity > 0, entry.second
-      if not entry.known then
+      if not known then
         entry.cost = 0  -- none of what is there was charged under these numbers
       elseif entry.log then
         entry.changed = refund_log(limit, entry.log, now_us, entry.grant) or entry.changed
         settle_log(entry, false)
       else
-        entry.at, entry.first, entry.second = refund(limit, entry.at, entry.first, entry.second, now_us, entry.grant)
-        entry.new_second = entry.second
-        settle_state(entry)
+        entry.new_at, entry.new_first, entry.new_second =
+          refund(limit, entry.at, entry.first, entry.second, now_us, entry.grant)
+        settle_entry(entry, true)
       end
     end
-    keep_entries(count)
+    charge_entries(count, 0)  -- keeps them
     return 1
   end
 
