@@ -9,6 +9,11 @@ namespace sluice {
 enum class ErrorCode {
   kInvalidArgument,     // the caller's input is wrong; `field` says where (HTTP 400, INVALID_ARGUMENT)
   kPolicyNotFound,      // an explicit policy_id that does not exist (HTTP 400, NOT_FOUND)
+  kNotFound,            // what the caller names does not exist (HTTP 404, NOT_FOUND)
+  kConflict,            // it stands in the way of something else (HTTP 409, ALREADY_EXISTS)
+  kStale,               // somebody else was faster: read it again (HTTP 412, ABORTED)
+  kUnauthenticated,     // who is it? (HTTP 401, UNAUTHENTICATED)
+  kPermissionDenied,    // known, but not allowed (HTTP 403, PERMISSION_DENIED)
   kFailedPrecondition,  // e.g. same request_id, other payload (HTTP 422, FAILED_PRECONDITION)
   kUnavailable,         // the store gave no answer and no failure rule applies (HTTP 503, UNAVAILABLE)
   kInternal,            // our fault (HTTP 500, INTERNAL)

@@ -40,6 +40,12 @@ inline constexpr std::size_t kPolicyProblemsMax = 20;             // named in on
 inline constexpr std::size_t kWithdrawnPoliciesMax = 10'000;      // whose versions are remembered
 inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/params_table.h
 
+// The control plane.
+inline constexpr std::size_t kRecordBodyBytesMax = 1u << 20;  // one version of one document
+inline constexpr std::size_t kDraftsPerChangeMax = 10'000;
+inline constexpr std::size_t kReasonBytesMax = 1024;
+inline constexpr std::size_t kActorBytesMax = 256;
+
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;
 

@@ -23,6 +23,16 @@ Codes codes_of(ErrorCode code) {
       return {400, GrpcCode::kInvalidArgument, "invalid_argument"};
     case ErrorCode::kPolicyNotFound:
       return {400, GrpcCode::kNotFound, "policy_not_found"};
+    case ErrorCode::kNotFound:
+      return {404, GrpcCode::kNotFound, "not_found"};
+    case ErrorCode::kConflict:
+      return {409, GrpcCode::kAlreadyExists, "conflict"};
+    case ErrorCode::kStale:
+      return {412, GrpcCode::kAborted, "stale"};
+    case ErrorCode::kUnauthenticated:
+      return {401, GrpcCode::kUnauthenticated, "unauthenticated"};
+    case ErrorCode::kPermissionDenied:
+      return {403, GrpcCode::kPermissionDenied, "permission_denied"};
     case ErrorCode::kFailedPrecondition:
       return {422, GrpcCode::kFailedPrecondition, "failed_precondition"};
     case ErrorCode::kUnavailable:
@@ -37,10 +47,18 @@ std::string_view title_of(int status) {
   switch (status) {
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 422:

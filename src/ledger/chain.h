@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "ledger/record.h"
+
+// The chain that makes a ledger verifiable: every record's hash covers its content and the hash of the record
+// before it, so nobody can change, insert or remove one without changing all that follow. Who keeps the
+// newest hash elsewhere can prove that nothing before it was touched.
+//
+// hash = SHA-256( previous hash | revision | kind | name | version | action | actor | at_us | request_id |
+//                 reason | SHA-256(body) ), each field as 8 bytes of length (big endian) and its bytes;
+//                 numbers in decimal.
+namespace sluice::ledger {
+
+inline constexpr std::size_t kHashBytes = 32;
+
+std::string sha256(std::string_view bytes);
+
+// Makes the records of a change: numbers, hashes, everything. `versions`: the newest version of each draft's
+// document, 0 if it has none. REQUIRES: change is valid; versions are parallel to its drafts.
+std::vector<Record> link(const Change& change, std::span<const std::int64_t> versions,
+                         std::int64_t last_revision, std::string_view last_hash);
+
+// Bounds of base/limits.h, names and ids present, no name twice.
+Result<void> validate(const Change& change);
+
+// Whether `records`, the outcome of an earlier change with this request id, are what `change` asks for.
+bool is_replay(const Change& change, std::span<const Record> records);
+
+// Walks along a ledger and tells the first place where it was tampered with. Not thread-safe.
+class ChainVerifier {
+ public:
+  // kFailedPrecondition: "revision 17: …". After an error nothing more may be fed.
+  Result<void> feed(const Record& record);
+  std::int64_t revision() const { return revision_; }
+  const std::string& hash() const { return hash_; }  // of the last record
+
+ private:
+  std::int64_t revision_ = 0;
+  std::string hash_;
+};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ledger/record.h"
+
+namespace sluice::ledger {
+
+// The durable memory of the control plane: an append-only list of records, each linked to the one before it
+// by a hash. Documents (policies, users, tokens, …) have numbered versions, a change is a new version, and
+// going back is a new version equal to an old one. So the ledger is at once the database and the audit log,
+// and whoever follows it knows everything.
+//
+// Belongs to one thread, which may block in it; only interrupt() may be called from others. Many processes
+// may use the same database. Every call ends: a database that does not answer is kUnavailable after a few
+// seconds, and the next call tries to connect again.
+//
+//   auto written = ledger.append({.drafts = {{Kind::kPolicy, "api.read", "update", document, 46}},
+//                                 .actor = "token ops-1", .reason = "noon peak", .at_us = clock.now_us()});
+//   if (!written) return report(written.error());   // kStale: somebody else was faster
+//
+// Errors: kUnavailable (the database), kStale (not the expected version), kFailedPrecondition (the request id
+// belongs to another change), kInvalidArgument (bounds of base/limits.h).
+class Ledger {
+ public:
+  virtual ~Ledger() = default;
+
+  // Writes all drafts of the change, durably, in one atomic step, and returns their records. A change whose
+  // actor and request_id were seen before returns the records of then (if it says the same, else it fails).
+  virtual Result<std::vector<Record>> append(const Change& change) = 0;
+
+  // The newest revision; 0: nothing was ever written.
+  virtual Result<std::int64_t> revision() = 0;
+
+  // Records above `revision` in order, at most `max`: for followers and for audits.
+  virtual Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) = 0;
+
+  // Calls `visit` with the newest version of every document, withdrawn ones included (their versions are not
+  // to be used again), in no special order. What is written meanwhile may be left out: call revision()
+  // before, and read_after() that afterwards.
+  virtual Result<void> for_each_document(const std::function<void(Record&&)>& visit) = 0;
+
+  // One version of a document; none if there is no such.
+  virtual Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) = 0;
+
+  // The versions of a document below `version` (INT64_MAX: all), newest first, at most `max`.
+  virtual Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                              std::size_t max) = 0;
+
+  // Takes the bodies from events older than `at_us`; returns from how many. Their place in the chain stays,
+  // so that the rest can still be verified.
+  virtual Result<std::int64_t> forget_events_before(std::int64_t at_us) = 0;
+
+  // Waits until another process may have written something, until interrupt(), or until the time is over.
+  // False: the database cannot be watched at present (is it there?).
+  virtual bool wait(int timeout_ms) = 0;
+  // Ends a wait() in progress, or the next one. Thread-safe.
+  virtual void interrupt() = 0;
+
+  // Where it is, for logs and problems, without secrets: "sqlite:./sluice.db".
+  virtual std::string name() const = 0;
+};
+
+}  // namespace sluice::ledger
