@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "doors/check_field.h"
 #include "doors/check_json.h"
 #include "doors/forwarded.h"
 #include "doors/problem.h"
 #include "doors/query_string.h"
-#include "net/protobuf_wire.h"
 
 namespace sluice::doors {
 namespace {
@@ -112,7 +112,7 @@ Result<void> read_headers(const net::HttpRequest& request, std::string& scratch,
     const std::string_view name = name_of_header(header.name.substr(kHeaderPrefix.size()), scratch);
     if (std::ranges::find(names, name) != names.end()) return given_twice(std::string(header.name));
     names.push_back(name);
-    if (!net::is_utf8(header.value))
+    if (!is_utf8(header.value))
       return invalid(std::string(header.name), std::string(header.name) + " is not UTF-8");
     if (header.value.empty() || check.has(name)) continue;
     if (auto put = check.put(name, header.value); !put) return put;

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "net/protobuf_wire.h"
+#include "base/utf8.h"
 
 namespace sluice::doors {
 namespace {
@@ -147,7 +147,7 @@ std::string_view JsonReader::string_with_escapes(const char* begin) {
   }
   if (at_ == end_) return fail("unfinished string"), std::string_view();
   const std::string_view raw(begin, static_cast<std::size_t>(at_ - begin));
-  if (!net::is_utf8(raw)) return fail("a string is not UTF-8"), std::string_view();
+  if (!is_utf8(raw)) return fail("a string is not UTF-8"), std::string_view();
   ++at_;
   if (!escaped) return raw;
   if (!scratch_begun_) {

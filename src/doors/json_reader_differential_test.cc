@@ -8,7 +8,7 @@
 #include <string>
 
 #include "doors/json_reader.h"
-#include "store/test_seed.h"
+#include "base/test_seed.h"
 
 namespace sluice::doors {
 namespace {

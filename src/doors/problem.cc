@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "base/utf8.h"
 #include "doors/rate_limit_headers.h"
 #include "doors/text.h"
-#include "net/protobuf_wire.h"
 
 namespace sluice::doors {
 namespace {
@@ -103,7 +103,7 @@ std::string as_utf8(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t size = 1;
-    while (size <= 4 && !net::is_utf8(text.substr(at, size))) ++size;
+    while (size <= 4 && !is_utf8(text.substr(at, size))) ++size;
     out.append(size <= 4 ? text.substr(at, size) : "\xef\xbf\xbd");
     at += size <= 4 ? size : 1;
   }

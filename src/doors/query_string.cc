@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "net/protobuf_wire.h"
+#include "base/utf8.h"
 
 namespace sluice::doors {
 namespace {
@@ -29,7 +29,7 @@ bool percent_decode(std::string_view text, bool plus_is_space, std::string& out)
     out.push_back(static_cast<char>(high << 4 | low));
     i += 2;
   }
-  return net::is_utf8(std::string_view(out).substr(start));
+  return is_utf8(std::string_view(out).substr(start));
 }
 
 QueryReader::QueryReader(std::string_view query, std::string& scratch) : rest_(query), scratch_(scratch) {

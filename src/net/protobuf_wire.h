@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
+
 // The protobuf wire format, as little of it as a service with known messages needs. Reading copies nothing
 // and writing appends to a string, so a message costs no allocation. Where a message's shape is only known at
 // run time, use libprotobuf instead.
@@ -34,9 +36,6 @@ enum class WireType : std::uint8_t {
   kGroupEnd = 4,
   kFixed32 = 5,
 };
-
-// True if the bytes are UTF-8 without surrogates, overlong forms or values above U+10FFFF.
-bool is_utf8(std::string_view bytes);
 
 // True if there are only ASCII bytes. Loads overlap, so that no length needs a loop over single bytes.
 inline bool is_ascii(std::string_view bytes) {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/test_seed.h"
 #include "store/memory_store.h"
 #include "store/naive_store.h"
-#include "store/test_seed.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "store/test_seed.h"
+#include "base/test_seed.h"
 
 namespace sluice {
 namespace {

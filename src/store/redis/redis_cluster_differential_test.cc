@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/test_seed.h"
 #include "store/memory_store.h"
 #include "store/redis/cluster_store_fixture.h"
-#include "store/test_seed.h"
 
 namespace sluice {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/test_seed.h"
 #include "store/memory_store.h"
 #include "store/naive_store.h"
 #include "store/redis/redis_store_fixture.h"
-#include "store/test_seed.h"
 #include "store/vector_life.h"
 
 namespace sluice {

@@ -4,10 +4,10 @@
 
 #include <random>
 
+#include "base/test_seed.h"
 #include "store/pressure.h"
 #include "store/redis/test_call.h"
 #include "store/redis/wire.h"
-#include "store/test_seed.h"
 
 namespace sluice {
 namespace {

@@ -1,0 +1,33 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sluice {
+namespace {
+
+TEST(Utf8, table) {
+  const struct {
+    const char* why;
+    std::string text;
+    bool good;
+  } rows[] = {
+      {"nothing", "", true},
+      {"ASCII longer than a word", "plain old text, 1234567890", true},
+      {"two, three, four bytes", "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80", true},
+      {"U+10FFFF", "\xf4\x8f\xbf\xbf", true},
+      {"lone continuation", "\x80", false},
+      {"overlong slash, two bytes", "\xc0\xaf", false},
+      {"overlong slash, three bytes", "\xe0\x80\xaf", false},
+      {"overlong, four bytes", "\xf0\x80\x80\xaf", false},
+      {"surrogate", "\xed\xa0\x80", false},
+      {"above U+10FFFF", "\xf4\x90\x80\x80", false},
+      {"lead byte F5", "\xf5\x80\x80\x80", false},
+      {"cut off at the end", "12345678\xe2\x82", false},
+  };
+  for (const auto& row : rows) EXPECT_EQ(is_utf8(row.text), row.good) << row.why;
+}
+
+}  // namespace
+}  // namespace sluice
