@@ -43,6 +43,7 @@ inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/p
 // The control plane.
 inline constexpr std::size_t kRecordBodyBytesMax = 1u << 20;  // one version of one document
 inline constexpr std::size_t kDraftsPerChangeMax = 10'000;
+inline constexpr std::size_t kChangeBytesMax = 64u << 20;  // the bodies of one change together
 inline constexpr std::size_t kReasonBytesMax = 1024;
 inline constexpr std::size_t kActorBytesMax = 256;
 

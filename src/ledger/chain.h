@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "ledger/record.h"
@@ -21,16 +22,32 @@ inline constexpr std::size_t kHashBytes = 32;
 
 std::string sha256(std::string_view bytes);
 
+// The steps of every append(), in this order, for a ledger to do between the reads and writes that are its
+// own.
+
+// Bounds of base/limits.h, names and ids present, nothing named twice, every text UTF-8 without NUL: what
+// each database can keep as it is.
+Result<void> validate(const Change& change);
+
+// Whether `records`, the outcome of an earlier change with this request id, are what `change` asks for. When
+// it was asked and what its author had seen may differ: who tries again has a later clock.
+bool is_replay(const Change& change, std::span<const Record> records);
+// The answer to a change whose request id was seen before: those records, or kFailedPrecondition.
+Result<std::vector<Record>> answer_again(const Change& change, std::vector<Record> records);
+
+// The newest version of a document. Of events, and of what was never written: nothing.
+struct Newest {
+  std::int64_t version = 0;
+  bool withdrawn = false;
+};
+// Compares what the authors saw with what there is (`newest`, parallel to the drafts): the versions for
+// link(), or kStale.
+Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest);
+
 // Makes the records of a change: numbers, hashes, everything. `versions`: the newest version of each draft's
 // document, 0 if it has none. REQUIRES: change is valid; versions are parallel to its drafts.
 std::vector<Record> link(const Change& change, std::span<const std::int64_t> versions,
                          std::int64_t last_revision, std::string_view last_hash);
-
-// Bounds of base/limits.h, names and ids present, no name twice.
-Result<void> validate(const Change& change);
-
-// Whether `records`, the outcome of an earlier change with this request id, are what `change` asks for.
-bool is_replay(const Change& change, std::span<const Record> records);
 
 // Walks along a ledger and tells the first place where it was tampered with. Not thread-safe.
 class ChainVerifier {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ledger/record.h"
@@ -57,7 +58,9 @@ class Ledger {
   virtual Result<std::int64_t> forget_events_before(std::int64_t at_us) = 0;
 
   // Waits until another process may have written something, until interrupt(), or until the time is over.
-  // False: the database cannot be watched at present (is it there?).
+  // A first wait, or one after a reconnect, may end at once: nothing is missed between reading and waiting.
+  // False: the database cannot be watched at present (is it there?); comes after a short pause, so that a
+  // loop around it does not spin.
   virtual bool wait(int timeout_ms) = 0;
   // Ends a wait() in progress, or the next one. Thread-safe.
   virtual void interrupt() = 0;

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ledger/chain.h"
+#include "ledger/ledger.h"
+
+namespace sluice::ledger {
+
+// A fresh, empty database under test; gone with the object. Not thread-safe.
+class LedgerUnderTest {
+ public:
+  virtual ~LedgerUnderTest() = default;
+  // One more handle on it, as another process would have.
+  virtual std::unique_ptr<Ledger> open() = 0;
+};
+
+struct LedgerFactory {
+  std::string name;
+  std::function<std::unique_ptr<LedgerUnderTest>()> make;
+};
+inline void PrintTo(const LedgerFactory& factory, std::ostream* out) { *out << factory.name; }
+
+// The promises of ledger.h, asked of every ledger there is: ledger_conformance.cc for one handle,
+// ledger_sharing_conformance.cc for several. A ledger's own test says:
+//
+//   INSTANTIATE_TEST_SUITE_P(Memory, LedgerConformance, testing::Values(LedgerFactory{"memory", make}));
+//   INSTANTIATE_TEST_SUITE_P(Memory, LedgerSharing, testing::Values(LedgerFactory{"memory", make}));
+class LedgerConformance : public testing::TestWithParam<LedgerFactory> {
+ protected:
+  static constexpr std::int64_t kNow = 1'800'000'000'000'000;
+
+  Ledger& ledger() { return *ledger_; }
+  std::unique_ptr<Ledger> another() { return under_test_->open(); }
+
+  static Change change(Draft draft, std::string request_id = "", std::string actor = "token ops-1") {
+    return {.drafts = {std::move(draft)},
+            .actor = std::move(actor),
+            .reason = "why not",
+            .at_us = kNow,
+            .request_id = std::move(request_id)};
+  }
+  static Draft policy(std::string name, std::string body,
+                      std::optional<std::int64_t> expected = std::nullopt) {
+    return {Kind::kPolicy, std::move(name), "update", std::move(body), expected};
+  }
+  static Draft event(std::string name, std::string body) {
+    return {Kind::kEvent, std::move(name), "reset", std::move(body)};
+  }
+
+  // Writes it; the record of its only draft.
+  Record write(const Change& change) {
+    auto written = ledger().append(change);
+    EXPECT_TRUE(written) << written.error().message;
+    return written && written->size() == 1 ? written->front() : Record{};
+  }
+  std::vector<Record> all() { return ledger().read_after(0, 1'000'000).value(); }
+  // What append() says about a change that must fail; the ledger stays as it is.
+  Error refusal(const Change& change) {
+    const std::vector<Record> before = all();
+    auto written = ledger().append(change);
+    EXPECT_FALSE(written);
+    EXPECT_EQ(all(), before);
+    return written ? Error{} : written.error();
+  }
+  void expect_chain_holds() {
+    ChainVerifier verifier;
+    for (const Record& record : all()) {
+      const auto good = verifier.feed(record);
+      ASSERT_TRUE(good) << good.error().message;
+    }
+    EXPECT_EQ(verifier.revision(), ledger().revision());
+  }
+
+ private:
+  std::unique_ptr<LedgerUnderTest> under_test_ = GetParam().make();
+  std::unique_ptr<Ledger> ledger_ = under_test_->open();
+};
+
+class LedgerSharing : public LedgerConformance {};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,143 @@
+#include "ledger/memory_ledger.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <set>
+
+#include "ledger/chain.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr std::chrono::milliseconds kPauseWhenAway(50);
+
+}  // namespace
+
+void MemoryDatabase::set_available(bool available) {
+  const std::scoped_lock locked(mutex_);
+  available_ = available;
+  changed_.notify_all();
+}
+
+MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {
+  const std::scoped_lock locked(database_->mutex_);
+  watched_ = database_->records_.size();
+}
+
+Result<std::unique_lock<std::mutex>> MemoryLedger::lock() {
+  std::unique_lock locked(database_->mutex_);
+  if (database_->available_) return locked;
+  return std::unexpected(Error{ErrorCode::kUnavailable, "the memory ledger is switched off; try again", ""});
+}
+
+std::vector<Record> MemoryLedger::versions_of(Kind kind, std::string_view name) const {
+  std::vector<Record> found;
+  for (const Record& record : std::views::reverse(database_->records_))
+    if (record.version > 0 && record.kind == kind && record.name == name) found.push_back(record);
+  return found;
+}
+
+std::vector<Record> MemoryLedger::outcome_of(const Change& change) const {
+  std::vector<Record> found;
+  if (change.request_id.empty()) return found;
+  for (const Record& record : database_->records_)
+    if (record.actor == change.actor && record.request_id == change.request_id) found.push_back(record);
+  return found;
+}
+
+Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
+  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  if (auto earlier = outcome_of(change); !earlier.empty()) return answer_again(change, std::move(earlier));
+  std::vector<Newest> newest;
+  for (const Draft& draft : change.drafts) {
+    const std::vector<Record> versions = versions_of(draft.kind, draft.name);
+    newest.push_back(versions.empty() ? Newest{} : Newest{versions[0].version, versions[0].is_withdrawn()});
+  }
+  const auto versions = check_expected(change, newest);
+  if (!versions) return std::unexpected(versions.error());
+  std::vector<Record>& records = database_->records_;
+  std::vector<Record> written = link(change, *versions, static_cast<std::int64_t>(records.size()),
+                                     records.empty() ? "" : records.back().hash);
+  records.insert(records.end(), written.begin(), written.end());
+  database_->changed_.notify_all();
+  return written;
+}
+
+Result<std::int64_t> MemoryLedger::revision() {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  return static_cast<std::int64_t>(database_->records_.size());
+}
+
+Result<std::vector<Record>> MemoryLedger::read_after(std::int64_t revision, std::size_t max) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  std::vector<Record> found;
+  for (const Record& record : database_->records_)
+    if (record.revision > revision && found.size() < max) found.push_back(record);
+  return found;
+}
+
+Result<void> MemoryLedger::for_each_document(const std::function<void(Record&&)>& visit) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  std::set<std::pair<Kind, std::string_view>> seen;
+  for (const Record& record : std::views::reverse(database_->records_))
+    if (record.version > 0 && seen.emplace(record.kind, record.name).second) visit(Record(record));
+  return {};
+}
+
+Result<std::optional<Record>> MemoryLedger::find(Kind kind, std::string_view name, std::int64_t version) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  for (Record& record : versions_of(kind, name))
+    if (record.version == version) return std::move(record);
+  return std::nullopt;
+}
+
+Result<std::vector<Record>> MemoryLedger::history(Kind kind, std::string_view name, std::int64_t version,
+                                                  std::size_t max) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  std::vector<Record> found;
+  for (Record& record : versions_of(kind, name))
+    if (record.version < version && found.size() < max) found.push_back(std::move(record));
+  return found;
+}
+
+Result<std::int64_t> MemoryLedger::forget_events_before(std::int64_t at_us) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  std::int64_t forgotten = 0;
+  for (Record& record : database_->records_) {
+    if (record.kind != Kind::kEvent || record.at_us >= at_us || record.body.empty()) continue;
+    record.body.clear();
+    ++forgotten;
+  }
+  return forgotten;
+}
+
+bool MemoryLedger::wait(int timeout_ms) {
+  std::unique_lock locked(database_->mutex_);
+  const std::chrono::milliseconds timeout(timeout_ms);
+  if (database_->available_)
+    database_->changed_.wait_for(locked, timeout, [this] {
+      return interrupted_ || !database_->available_ || database_->records_.size() != watched_;
+    });
+  else
+    database_->changed_.wait_for(locked, std::min(timeout, kPauseWhenAway), [this] { return interrupted_; });
+  interrupted_ = false;
+  watched_ = database_->records_.size();
+  return database_->available_;
+}
+
+void MemoryLedger::interrupt() {
+  const std::scoped_lock locked(database_->mutex_);
+  interrupted_ = true;
+  database_->changed_.notify_all();
+}
+
+}  // namespace sluice::ledger

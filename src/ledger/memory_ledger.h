@@ -1,0 +1,58 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "ledger/ledger.h"
+
+namespace sluice::ledger {
+
+// What MemoryLedgers share: it stands for the database that processes share. Thread-safe.
+class MemoryDatabase {
+ public:
+  // While it is not available, every call of its ledgers fails with kUnavailable.
+  void set_available(bool available);
+
+ private:
+  friend class MemoryLedger;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Record> records_;
+  bool available_ = true;
+};
+
+// A ledger that forgets everything with its database: the slow and obvious implementation, which says what
+// the others have to do, and serves tests of what stands on a ledger.
+//
+//   auto database = std::make_shared<MemoryDatabase>();
+//   MemoryLedger ours(database), another_nodes(database);
+class MemoryLedger final : public Ledger {
+ public:
+  explicit MemoryLedger(std::shared_ptr<MemoryDatabase> database);
+
+  Result<std::vector<Record>> append(const Change& change) override;
+  Result<std::int64_t> revision() override;
+  Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
+  Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
+  Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                      std::size_t max) override;
+  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
+  bool wait(int timeout_ms) override;
+  void interrupt() override;
+  std::string name() const override { return "memory"; }
+
+ private:
+  // The database, locked; or the error when it is not available.
+  Result<std::unique_lock<std::mutex>> lock();
+  // REQUIRES: locked.
+  std::vector<Record> versions_of(Kind kind, std::string_view name) const;  // newest first
+  std::vector<Record> outcome_of(const Change& change) const;               // by its request id
+
+  const std::shared_ptr<MemoryDatabase> database_;
+  std::size_t watched_;  // how many records there were when the last wait ended
+  bool interrupted_ = false;
+};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,301 @@
+#include "ledger/sqlite_ledger.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "ledger/chain.h"
+#include "ledger/sqlite_schema.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr int kLookEveryMs = 100;
+constexpr int kPauseWhenAwayMs = 500;
+
+Result<Record> to_record(const SqliteQuery& row) {
+  Record record{.revision = row.get_number(0)};
+  const std::string kind = row.get_text(1);
+  const auto known = kind_from(kind);
+  if (!known)
+    return std::unexpected(Error{ErrorCode::kFailedPrecondition,
+                                 "revision " + std::to_string(record.revision) + ": nobody knows the kind '" +
+                                     kind + "'; was the file changed by hand?",
+                                 ""});
+  record.kind = *known;
+  record.name = row.get_text(2);
+  record.version = row.get_number(3);
+  record.action = row.get_text(4);
+  record.body = row.get_text(5);
+  record.actor = row.get_text(6);
+  record.reason = row.get_text(7);
+  record.at_us = row.get_number(8);
+  record.request_id = row.get_text(9);
+  record.body_hash = row.get_text(10);
+  record.hash = row.get_text(11);
+  return record;
+}
+
+Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& visit) {
+  while (true) {
+    const auto row = query.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    auto record = to_record(query);
+    if (!record) return std::unexpected(record.error());
+    visit(std::move(*record));
+  }
+}
+
+Result<std::vector<Record>> all(SqliteQuery& query) {
+  std::vector<Record> records;
+  auto done = for_each(query, [&](Record&& record) { records.push_back(std::move(record)); });
+  if (!done) return std::unexpected(done.error());
+  return records;
+}
+
+std::int64_t row_count(std::size_t max) {
+  return static_cast<std::int64_t>(
+      std::min<std::size_t>(max, static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())));
+}
+
+Result<std::vector<Record>> outcome_of(SqliteDatabase& database, const Change& change) {
+  if (change.request_id.empty()) return std::vector<Record>{};
+  SqliteQuery query = database.query(
+      "SELECT r.* FROM records r WHERE request_id = ? AND request_id <> '' AND actor = ?"
+      " ORDER BY revision");
+  query.text(change.request_id).text(change.actor);
+  return all(query);
+}
+
+Result<std::vector<Newest>> newest_of(SqliteDatabase& database, const Change& change) {
+  std::vector<Newest> newest(change.drafts.size());
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    SqliteQuery query =
+        database.query("SELECT version, withdrawn FROM documents WHERE kind = ? AND name = ?");
+    query.text(to_string(change.drafts[i].kind)).text(change.drafts[i].name);
+    const auto row = query.next();
+    if (!row) return std::unexpected(row.error());
+    if (*row) newest[i] = {query.get_number(0), query.get_number(1) != 0};
+  }
+  return newest;
+}
+
+struct Head {
+  std::int64_t revision = 0;
+  std::string hash;
+};
+
+Result<Head> head_of(SqliteDatabase& database) {
+  SqliteQuery query = database.query("SELECT revision, hash FROM records ORDER BY revision DESC LIMIT 1");
+  const auto row = query.next();
+  if (!row) return std::unexpected(row.error());
+  return *row ? Head{query.get_number(0), query.get_text(1)} : Head{};
+}
+
+Result<void> insert(SqliteDatabase& database, const Record& record) {
+  SqliteQuery line = database.query("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  line.number(record.revision).text(to_string(record.kind)).text(record.name).number(record.version);
+  line.text(record.action).text(record.body).text(record.actor).text(record.reason).number(record.at_us);
+  line.text(record.request_id).blob(record.body_hash).blob(record.hash);
+  if (auto done = line.run(); !done || record.kind == Kind::kEvent) return done;
+  SqliteQuery newest = database.query("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)");
+  newest.text(to_string(record.kind)).text(record.name).number(record.version);
+  newest.number(record.is_withdrawn() ? 1 : 0).number(record.revision);
+  return newest.run();
+}
+
+Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change) {
+  SqliteTransaction transaction(database);
+  if (auto begun = transaction.begin(); !begun) return std::unexpected(begun.error());
+  auto earlier = outcome_of(database, change);
+  if (!earlier) return earlier;
+  if (!earlier->empty()) return answer_again(change, std::move(*earlier));
+  const auto newest = newest_of(database, change);
+  if (!newest) return std::unexpected(newest.error());
+  const auto versions = check_expected(change, *newest);
+  if (!versions) return std::unexpected(versions.error());
+  const auto head = head_of(database);
+  if (!head) return std::unexpected(head.error());
+  std::vector<Record> records = link(change, *versions, head->revision, head->hash);
+  for (const Record& record : records)
+    if (auto done = insert(database, record); !done) return std::unexpected(done.error());
+  if (auto done = transaction.commit(); !done) return std::unexpected(done.error());
+  return records;
+}
+
+}  // namespace
+
+SqliteLedger::SqliteLedger(const std::string& path)
+    : path_(std::filesystem::absolute(path).string()), name_("sqlite:" + path) {}
+
+Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path) {
+  if (path.empty() || path.find('\0') != path.npos)
+    return invalid("", "sqlite: needs the name of a file, as in sqlite:./sluice.db");
+  std::unique_ptr<SqliteLedger> ledger(new SqliteLedger(path));
+  if (auto opened = ledger->to_read(); !opened && opened.error().code == ErrorCode::kInvalidArgument)
+    return std::unexpected(opened.error());
+  return ledger;
+}
+
+template <class T>
+Result<T> SqliteLedger::checked(Result<T> result) {
+  if (!result && result.error().code == ErrorCode::kUnavailable) database_.reset();
+  return result;
+}
+
+template <class T, class Read>
+Result<T> SqliteLedger::reading(const Read& read) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return T{};
+  return checked<T>(read(**database));
+}
+
+Result<void> SqliteLedger::connect() {
+  has_tables_ = false;
+  may_write_ = false;
+  auto opened = SqliteDatabase::open(path_, name_);
+  if (!opened) return std::unexpected(opened.error());
+  if (auto set = (*opened)->run("PRAGMA synchronous = FULL"); !set) return set;
+  database_ = std::move(*opened);
+  ++connections_made_;
+  return {};
+}
+
+Result<SqliteDatabase*> SqliteLedger::to_read() {
+  if (database_ != nullptr && database_->is_moved()) database_.reset();
+  if (database_ == nullptr) {
+    struct stat status{};
+    if (stat(path_.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return nullptr;
+    if (S_ISDIR(status.st_mode)) return invalid("", name_ + " is a folder; name a file in it");
+    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
+  }
+  if (has_tables_) return database_.get();
+  const auto present = checked(has_our_tables(*database_, name_));
+  if (!present) return std::unexpected(present.error());
+  if (!*present) return nullptr;
+  has_tables_ = true;
+  return database_.get();
+}
+
+Result<void> SqliteLedger::make_file() const {
+  // SQLite would make it for everybody to read. Not open(): closing a file drops all locks that this process
+  // holds on it, even those of another connection.
+  if (mknod(path_.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno == EEXIST) return {};
+  return std::unexpected(Error{
+      ErrorCode::kUnavailable,
+      name_ + " cannot be made: " + std::strerror(errno) + "; make its folder writable or name another file",
+      ""});
+}
+
+Result<SqliteDatabase*> SqliteLedger::to_write() {
+  auto present = to_read();
+  if (!present || (*present != nullptr && may_write_)) return present;
+  if (auto made = make_file(); !made) return std::unexpected(made.error());
+  if (database_ == nullptr)
+    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
+  if (*present == nullptr)
+    if (auto made = checked(make_our_tables(*database_, name_)); !made) return std::unexpected(made.error());
+  // Fails while another process does the same. The file is right and durable in either mode, in this one
+  // faster.
+  [[maybe_unused]] const auto set = database_->run("PRAGMA journal_mode = WAL");
+  may_write_ = true;
+  return to_read();
+}
+
+Result<std::vector<Record>> SqliteLedger::append(const Change& change) {
+  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  auto database = to_write();
+  if (!database) return std::unexpected(database.error());
+  return checked(append_to(**database, change));
+}
+
+Result<std::int64_t> SqliteLedger::revision() {
+  return reading<std::int64_t>([](SqliteDatabase& database) -> Result<std::int64_t> {
+    const auto head = head_of(database);
+    if (!head) return std::unexpected(head.error());
+    return head->revision;
+  });
+}
+
+Result<std::vector<Record>> SqliteLedger::read_after(std::int64_t revision, std::size_t max) {
+  return reading<std::vector<Record>>([&](SqliteDatabase& database) {
+    SqliteQuery query =
+        database.query("SELECT r.* FROM records r WHERE revision > ? ORDER BY revision LIMIT ?");
+    query.number(revision).number(row_count(max));
+    return all(query);
+  });
+}
+
+Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>& visit) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return {};
+  const auto read = [&]() -> Result<void> {
+    SqliteQuery query =
+        (*database)->query("SELECT r.* FROM documents d CROSS JOIN records r ON r.revision = d.revision");
+    return for_each(query, visit);
+  };
+  return checked(read());
+}
+
+Result<std::optional<Record>> SqliteLedger::find(Kind kind, std::string_view name, std::int64_t version) {
+  if (version < 1 || version == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  auto found = history(kind, name, version + 1, 1);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty() || found->front().version != version) return std::nullopt;
+  return std::move(found->front());
+}
+
+Result<std::vector<Record>> SqliteLedger::history(Kind kind, std::string_view name, std::int64_t version,
+                                                  std::size_t max) {
+  return reading<std::vector<Record>>([&](SqliteDatabase& database) {
+    SqliteQuery query = database.query(
+        "SELECT r.* FROM records r WHERE kind = ? AND name = ? AND version > 0 AND version < ?"
+        " ORDER BY version DESC LIMIT ?");
+    query.text(to_string(kind)).text(name).number(version).number(row_count(max));
+    return all(query);
+  });
+}
+
+Result<std::int64_t> SqliteLedger::forget_events_before(std::int64_t at_us) {
+  return reading<std::int64_t>([&](SqliteDatabase& database) -> Result<std::int64_t> {
+    SqliteQuery query =
+        database.query("UPDATE records SET body = '' WHERE kind = 'event' AND body <> '' AND at_us < ?");
+    if (auto done = query.number(at_us).run(); !done) return std::unexpected(done.error());
+    return database.changed_rows();
+  });
+}
+
+Result<SqliteLedger::Watch> SqliteLedger::watch() {
+  const auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return Watch{};
+  const auto data_version = checked((*database)->number("PRAGMA data_version"));
+  if (!data_version) return std::unexpected(data_version.error());
+  return Watch{connections_made_, *data_version};
+}
+
+bool SqliteLedger::wait(int timeout_ms) {
+  for (int left_ms = std::max(timeout_ms, 0);;) {
+    const auto seen = watch();
+    if (!seen) {
+      interrupter_.pause(std::min(left_ms, kPauseWhenAwayMs));
+      return false;
+    }
+    if (*seen != watched_) {
+      watched_ = *seen;
+      return true;
+    }
+    const int pause_ms = std::min(left_ms, kLookEveryMs);
+    if (interrupter_.pause(pause_ms) || left_ms == pause_ms) return true;
+    left_ms -= pause_ms;
+  }
+}
+
+}  // namespace sluice::ledger

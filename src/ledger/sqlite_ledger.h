@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ledger/interrupter.h"
+#include "ledger/ledger.h"
+#include "ledger/sqlite_database.h"
+
+namespace sluice::ledger {
+
+// A ledger in an SQLite file, for one machine: any number of processes on it may share the file. Belongs to
+// one thread, as every Ledger.
+//
+// The file is made at the first write, for the eyes of its owner only; until then the ledger is empty and
+// nothing is created. What append() returned survives kill -9 and, as far as the disk keeps its word, the
+// loss of power (WAL, synchronous=FULL). A file that is replaced by another one is noticed at the next call.
+class SqliteLedger final : public Ledger {
+ public:
+  // Errors only for what time does not heal: kInvalidArgument when the path is empty or a folder, when the
+  // file is no database, somebody else's, or made by a newer version.
+  static Result<std::unique_ptr<SqliteLedger>> open(const std::string& path);
+
+  Result<std::vector<Record>> append(const Change& change) override;
+  Result<std::int64_t> revision() override;
+  Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
+  // REQUIRES: visit does not call this ledger.
+  Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
+  Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                      std::size_t max) override;
+  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
+  bool wait(int timeout_ms) override;
+  void interrupt() override { interrupter_.ring(); }
+  std::string name() const override { return name_; }
+
+ private:
+  // What wait() compares: any of it changes when another process has written.
+  struct Watch {
+    std::int64_t connection = 0;
+    std::int64_t data_version = 0;
+    friend bool operator==(const Watch&, const Watch&) = default;
+  };
+
+  explicit SqliteLedger(const std::string& path);
+
+  // The connection, made if need be; null while nothing has ever been written.
+  Result<SqliteDatabase*> to_read();
+  // The connection to a file that exists and has our tables.
+  Result<SqliteDatabase*> to_write();
+  Result<void> connect();
+  Result<void> make_file() const;
+  Result<Watch> watch();
+
+  // What `read(database)` returns, or an empty T while there is nothing to read. When the database fails, the
+  // connection is given up: the next call starts anew.
+  template <class T, class Read>
+  Result<T> reading(const Read& read);
+  template <class T>
+  Result<T> checked(Result<T> result);
+
+  const std::string path_;  // absolute, so that a change of the working directory does not matter
+  const std::string name_;
+  std::unique_ptr<SqliteDatabase> database_;
+  bool has_tables_ = false;  // of the present connection, as the next one
+  bool may_write_ = false;
+  std::int64_t connections_made_ = 0;
+  Watch watched_;  // what the last wait() saw
+  Interrupter interrupter_;
+};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,56 @@
+#include "ledger/sqlite_schema.h"
+
+#include <cstdint>
+
+namespace sluice::ledger {
+namespace {
+
+constexpr std::int64_t kApplication = 0x536c7569;  // "Slui": tells our files from other people's
+constexpr std::int64_t kSchema = 1;
+
+// `documents` says where the newest version of each is, so that loading them does not read their history.
+constexpr const char* kMakeTables = R"(
+  CREATE TABLE records (
+    revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,
+    action TEXT NOT NULL, body TEXT NOT NULL, actor TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL,
+    request_id TEXT NOT NULL, body_hash BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+  CREATE UNIQUE INDEX records_by_version ON records (kind, name, version) WHERE version > 0;
+  CREATE INDEX records_by_request ON records (request_id, actor) WHERE request_id <> '';
+  CREATE INDEX events_with_body ON records (at_us) WHERE kind = 'event' AND body <> '';
+  CREATE TABLE documents (
+    kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, withdrawn INTEGER NOT NULL,
+    revision INTEGER NOT NULL, PRIMARY KEY (kind, name)) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = 0x536c7569;
+  PRAGMA user_version = 1;
+)";
+
+}  // namespace
+
+Result<bool> has_our_tables(SqliteDatabase& database, const std::string& name) {
+  const auto application = database.number("PRAGMA application_id");
+  if (!application) return std::unexpected(application.error());
+  if (*application != kApplication) {
+    const auto tables = database.number("SELECT count(*) FROM sqlite_schema");
+    if (!tables) return std::unexpected(tables.error());
+    if (*tables == 0) return false;
+    return invalid("", name + " is the database of another program; name another file");
+  }
+  const auto schema = database.number("PRAGMA user_version");
+  if (!schema) return std::unexpected(schema.error());
+  if (*schema == kSchema) return true;
+  return invalid("", name + " has format " + std::to_string(*schema) +
+                         ", this version of Sluice knows only " + std::to_string(kSchema) +
+                         "; use the version that made it, or another file");
+}
+
+Result<void> make_our_tables(SqliteDatabase& database, const std::string& name) {
+  SqliteTransaction transaction(database);
+  if (auto begun = transaction.begin(); !begun) return begun;
+  const auto present = has_our_tables(database, name);
+  if (!present) return std::unexpected(present.error());
+  if (*present) return {};
+  if (auto made = database.run(kMakeTables); !made) return made;
+  return transaction.commit();
+}
+
+}  // namespace sluice::ledger
