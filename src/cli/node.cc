@@ -70,6 +70,7 @@ Node::Node(const ServeOptions& options)
       cells_(read_cells(options)),
       memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       in_memory_(memory_, clock_),
+      catalog_(board_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
       hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
@@ -84,11 +85,10 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
     return nullptr;
   }
   FileRepository::Options repository;
-  repository.nodes = options.nodes;
   repository.log = [](bool is_problem, const std::string& sentence) {
     log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
   };
-  return std::make_unique<FileRepository>(paths, params_, board_, repository);
+  return std::make_unique<FileRepository>(paths, catalog_, repository);
 }
 
 doors::DoorOptions Node::door_options(const ServeOptions& options) {

@@ -58,6 +58,7 @@ class Node {
   MemoryStore memory_;
   LocalStore in_memory_;
   PolicyBoard board_;
+  PolicyCatalog catalog_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files
   KeyHasher hasher_;
   DecisionTotals totals_;

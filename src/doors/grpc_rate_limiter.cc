@@ -118,27 +118,28 @@ Result<void> read_batch(WireReader reader, CheckList& out) {
   return {};
 }
 
-std::size_t quota_room(const CompiledLimit& limit) {
+std::size_t quota_room(const LimitStatus& status) {
+  const CompiledLimit& limit = *status.limit;
   std::size_t room =
-      5 * WireCursor::kFieldRoom + limit.name.size() + to_string(limit.numbers.algorithm).size();
-  for (const std::string& dimension : limit.per) room += WireCursor::kFieldRoom + dimension.size();
+      5 * WireCursor::kFieldRoom + limit.name().size() + to_string(status.numbers->algorithm).size();
+  for (const std::string& dimension : limit.per()) room += WireCursor::kFieldRoom + dimension.size();
   return room;
 }
 
-void write_quota(WireCursor& cursor, std::uint32_t field, const CompiledLimit& limit) {
+void write_quota(WireCursor& cursor, std::uint32_t field, const LimitStatus& status) {
   char* const quota = cursor.begin_message(field);
-  cursor.string(1, limit.name);
-  for (const std::string& dimension : limit.per) cursor.element(2, dimension);
-  cursor.int64(3, limit.numbers.rate.count);
-  cursor.int64(4, ceil_div(limit.numbers.rate.period_us, 1000));
-  cursor.string(5, to_string(limit.numbers.algorithm));
+  cursor.string(1, status.limit->name());
+  for (const std::string& dimension : status.limit->per()) cursor.element(2, dimension);
+  cursor.int64(3, status.numbers->rate.count);
+  cursor.int64(4, ceil_div(status.numbers->rate.period_us, 1000));
+  cursor.string(5, to_string(status.numbers->algorithm));
   cursor.end_message(quota);
 }
 
 std::size_t answer_room(const Decision& decision) {
   std::size_t room = 13 * WireCursor::kFieldRoom + to_string(decision.reason).size();
   if (decision.policy) room += decision.policy->version_text.size();
-  if (decision.tightest) room += quota_room(*decision.tightest->limit);
+  if (decision.tightest) room += quota_room(*decision.tightest);
   return room;
 }
 
@@ -148,7 +149,7 @@ void write_answer(const Decision& decision, WireCursor& cursor) {
   cursor.int64(3, decision.reset_unix_ms());
   cursor.int32(4, clamp_int32(decision.retry_after_ms()));
   if (decision.policy) cursor.string(5, decision.policy->version_text);
-  if (decision.tightest) write_quota(cursor, 6, *decision.tightest->limit);
+  if (decision.tightest) write_quota(cursor, 6, *decision.tightest);
   cursor.int64(7, decision.limit());
   cursor.int64(8, decision.current());
   cursor.int32(9, decision.tightest ? clamp_int32(decision.tightest->limit->index) : -1);
@@ -160,7 +161,7 @@ void write_answer(const Decision& decision, WireCursor& cursor) {
 
 void write_usage(const Decision& decision, const LimitStatus& status, WireCursor& cursor) {
   char* const usage = cursor.begin_message(1);
-  write_quota(cursor, 1, *status.limit);
+  write_quota(cursor, 1, status);
   cursor.int64(2, status.current());
   cursor.int64(3, status.result.outcome.remaining);
   cursor.int64(4, ceil_div(decision.now_us + status.result.outcome.reset_after_us, 1000));
@@ -221,7 +222,7 @@ void write_batch_element(const Decision& decision, bool, std::string& reply) {
 GrpcStatus write_usages(const Result<Decision>& usage, std::string& reply) {
   if (!usage) return grpc_status(usage.error());
   for (const LimitStatus& status : usage->limits)
-    append_wire(reply, 5 * WireCursor::kFieldRoom + quota_room(*status.limit),
+    append_wire(reply, 5 * WireCursor::kFieldRoom + quota_room(status),
                 [&](WireCursor& cursor) { write_usage(*usage, status, cursor); });
   return {};
 }

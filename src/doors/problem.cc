@@ -144,7 +144,7 @@ void write_denial(int status, const Decision& decision, net::HttpResponse& respo
     first = false;
     std::string name(qualifier(decision, status_of_limit));
     if (!name.empty()) name.push_back('.');
-    append_json_string(body, name.append(status_of_limit.limit->name));
+    append_json_string(body, name.append(status_of_limit.limit->name()));
   }
   body.push_back(']');
   if (decision.policy) append_member(body, "policy_id", decision.policy->source.id);

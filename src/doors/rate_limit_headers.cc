@@ -77,7 +77,7 @@ QuotaWindow quota_window(const LimitParams& numbers) {
 // window ends. Nothing to wait for: -1.
 std::int64_t more_quota_after_s(const Decision& decision) {
   const Outcome& outcome = decision.tightest->result.outcome;
-  const LimitParams& numbers = decision.tightest->limit->numbers;
+  const LimitParams& numbers = *decision.tightest->numbers;
   if (!decision.allowed)
     return outcome.retry_after_us == kNever ? -1
                                             : std::max<std::int64_t>(seconds_up(outcome.retry_after_us), 1);
@@ -91,10 +91,10 @@ std::int64_t more_quota_after_s(const Decision& decision) {
 void append_policies(const Decision& decision, std::string& out) {
   for (const LimitStatus& status : decision.limits) {
     const std::string_view policy = qualifier(decision, status);
-    const std::string_view name = status.limit->name;
+    const std::string_view name = status.limit->name();
     append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
       if (&status != decision.limits.data()) text.character(',');
-      const QuotaWindow numbers = quota_window(status.limit->numbers);
+      const QuotaWindow numbers = quota_window(*status.numbers);
       structured_name(text, policy, name);
       text.literal(";q=");
       structured_integer(text, numbers.quota);
@@ -106,7 +106,7 @@ void append_policies(const Decision& decision, std::string& out) {
 
 void append_remaining(const Decision& decision, std::string& out) {
   const std::string_view policy = qualifier(decision, *decision.tightest);
-  const std::string_view name = decision.tightest->limit->name;
+  const std::string_view name = decision.tightest->limit->name();
   append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
     structured_name(text, policy, name);
     text.literal(";r=");
@@ -148,7 +148,7 @@ Result<HeaderDialects> HeaderDialects::parse(std::string_view text) {
 
 std::string_view qualifier(const Decision& decision, const LimitStatus& status) {
   const auto is_namesake = [&](const LimitStatus& other) {
-    return other.policy != status.policy && other.limit->name == status.limit->name;
+    return other.policy != status.policy && other.limit->name() == status.limit->name();
   };
   if (std::ranges::none_of(decision.limits, is_namesake)) return {};
   return status.policy->source.id;
@@ -192,7 +192,7 @@ void RateLimitHeaders::add_x(const Decision& decision, net::HttpResponse& respon
              epoch ? ceil_div(decision.reset_unix_ms(), 1000) : reset_after_s(decision));
   response.headers.emplace_back("x-ratelimit-policy", decision.policy->source.id);
   value_.clear();
-  for (const std::string& dimension : decision.tightest->limit->per) {
+  for (const std::string& dimension : decision.tightest->limit->per()) {
     if (!value_.empty()) value_.push_back(',');
     value_.append(dimension);
   }

@@ -79,8 +79,7 @@ std::string_view Dimensions::value_of(const CompiledDimension& dimension) const 
     case DimensionKind::kKey:
       return key();
     case DimensionKind::kUser:
-      if (const std::string_view user = in_map("user"); !user.empty()) return user;
-      return key();
+      return user();
     case DimensionKind::kOther:
       break;
   }
@@ -98,7 +97,7 @@ std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledL
     end += size;
   };
   append(&limit.identity, sizeof limit.identity);
-  for (const CompiledDimension& dimension : limit.key) {
+  for (const CompiledDimension& dimension : *limit.key) {
     const std::string_view value = dimensions.value_of(dimension);
     if (value.empty()) return std::nullopt;
     const auto size = static_cast<std::uint16_t>(value.size());

@@ -46,6 +46,11 @@ class Dimensions {
   std::string_view tenant() const { return tenant_; }
   std::string_view resource() const { return resource_; }
   std::string_view tier() const { return in_map("tier"); }
+  // Who asks: the dimension `user` or, without it, the key.
+  std::string_view user() const {
+    const std::string_view named = in_map("user");
+    return named.empty() ? key() : named;
+  }
   std::string_view value_of(const CompiledDimension& dimension) const;
 
  private:

@@ -71,9 +71,11 @@ TEST(CheckRequest, EveryBoundIsCheckedAndNamesItsField) {
 }
 
 TEST(CheckRequest, LongestValuesInEveryDimensionMakeAKey) {
-  CompiledLimit limit;
+  std::vector<CompiledDimension> key;
   for (const char* name : {"a", "b", "c", "d", "e", "resource", "route", "tenant"})
-    limit.key.push_back(compiled(name));
+    key.push_back(compiled(name));
+  CompiledLimit limit;
+  limit.key = std::make_shared<const std::vector<CompiledDimension>>(std::move(key));
   const std::string value(kKeyBytesMax, 'v'), resource(kResourceBytesMax, '/');
   const Dimension map[] = {{"a", value}, {"b", value}, {"c", value}, {"d", value}, {"e", value}};
   const auto hasher = KeyHasher::from_text("test");

@@ -27,10 +27,11 @@ std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttl
 struct LimitStatus {
   const CompiledPolicy* policy = nullptr;
   const CompiledLimit* limit = nullptr;
+  const LimitParams* numbers = nullptr;  // the limit's, or what is agreed with this user instead
   ChargeResult result;
 
   // Limit 10, 6 used: current is 6.
-  std::int64_t current() const { return limit->numbers.capacity - result.outcome.remaining; }
+  std::int64_t current() const { return numbers->capacity - result.outcome.remaining; }
 };
 
 // The answer, and why. It points into the Limiter that gave it, and is valid until that Limiter's next call.
@@ -49,7 +50,7 @@ struct Decision {
   const CompiledPolicy* policy =
       nullptr;  // whose limit is tightest, else the first that matched; null: none matched
 
-  std::int64_t limit() const { return tightest ? tightest->limit->numbers.capacity : -1; }
+  std::int64_t limit() const { return tightest ? tightest->numbers->capacity : -1; }
   std::int64_t remaining() const { return tightest ? tightest->result.outcome.remaining : -1; }
   std::int64_t current() const { return tightest ? tightest->current() : 0; }
   Pressure pressure() const { return tightest ? tightest->result.pressure : Pressure::kNormal; }

@@ -26,7 +26,8 @@ Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
     if (!status.limit->local) continue;
     charges_[size] = enforced.charges[i];
     charges_[size].params = status.limit->local->params;
-    limits_[size] = {.policy = status.policy, .limit = status.limit->local.get(), .result = {}};
+    const CompiledLimit& local = *status.limit->local;
+    limits_[size] = {.policy = status.policy, .limit = &local, .numbers = local.numbers, .result = {}};
     ++size;
   }
   if (size == 0) return Verdict::kAllowed;

@@ -223,7 +223,7 @@ class LocalRuleTest : public LateStoreTest {
   LocalRuleTest() { late.broken = true; }
   void publish_for(int nodes, Policy policy) {
     policy.on_failure = OnFailure::kLocal;
-    auto snapshot = Snapshot::compile({std::move(policy)}, params, {.before = nullptr, .nodes = nodes});
+    auto snapshot = Snapshot::compile({std::move(policy)}, params, {.nodes = nodes});
     ASSERT_TRUE(snapshot);
     board.publish(*snapshot);
   }

@@ -159,7 +159,6 @@ void Limiter::place(Plan& plan, std::string_view tenant) const {
   for (std::size_t i = 0; i < plan.size; ++i) {
     const CompiledLimit& limit = *plan.limits[i].limit;
     plan.charges[i].slot_tag = limit.by_tenant ? tenant_tag : slot_tag_of(plan.charges[i].key);
-    plan.charges[i].previous = limit.previous;
   }
 }
 

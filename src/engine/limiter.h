@@ -141,8 +141,7 @@ class Limiter final : private PendingCheckEvents {
   AsyncStore& store_for(const CheckRequest& request) const {
     if (!parts_.placement) [[likely]]
       return parts_.store;
-    const Dimensions dimensions(request);
-    return parts_.placement->store_for(dimensions.tenant(), dimensions.tier());
+    return parts_.placement->store_for(Dimensions(request).tenant(), planner_.tier());
   }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);

@@ -42,7 +42,7 @@ inline Policy make_policy(std::string id, std::vector<Limit> limits) {
 class LimiterFixture : public ::testing::Test {
  protected:
   void publish(std::vector<Policy> policies) {
-    auto snapshot = Snapshot::compile(std::move(policies), params, {.before = board.current().get()});
+    auto snapshot = Snapshot::compile(std::move(policies), params, {}, board.current().get());
     ASSERT_TRUE(snapshot) << snapshot.error().message;
     board.publish(*snapshot);
   }

@@ -20,7 +20,7 @@ TEST_F(LimiterTest, AnswersWithEverythingThatExplainsIt) {
   EXPECT_EQ(decision.retry_after_ms(), 0);
   EXPECT_EQ(decision.reset_unix_ms(), kNowUs / 1000 + 400);  // four units at ten a second
   EXPECT_EQ(decision.policy->version_text, "api.read#1");
-  EXPECT_EQ(decision.tightest->limit->name, "burst");
+  EXPECT_EQ(decision.tightest->limit->name(), "burst");
   EXPECT_EQ(decision.pressure(), Pressure::kNormal);
 }
 
@@ -60,7 +60,7 @@ TEST_F(LimiterTest, WhenOneLimitDeniesNoneIsCharged) {
   check({.tenant = "t", .key = "u"});
   const Decision denied = check({.tenant = "t", .key = "u"});
   EXPECT_FALSE(denied.allowed);
-  EXPECT_EQ(denied.tightest->limit->name, "tenant");
+  EXPECT_EQ(denied.tightest->limit->name(), "tenant");
   EXPECT_EQ(denied.tightest->limit->index, 1u);
   EXPECT_EQ(denied.limits[0].result.outcome.remaining, 8) << "only the two admitted checks count";
 }

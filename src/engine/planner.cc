@@ -16,7 +16,7 @@ void Planner::load_snapshot() {
   generation_ = policies_.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = policies_.current();
   memo_.valid = false;
-  counters_.rebind(snapshot_);
+  counters_.rebind(snapshot_->numbers());
 }
 
 void Planner::match_route(const Dimensions& dimensions) {
@@ -42,18 +42,33 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
   return {};
 }
 
+// What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
+// be kept by it.
+void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const {
+  const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
+  if (!own || own->params == limit.params) return;
+  if (!own->holds_at(clock_.now_us())) {
+    charge.previous = own->params;
+    return;
+  }
+  charge.params = own->params;
+  charge.previous = limit.params;
+  status.numbers = own->numbers;
+}
+
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                                   const CompiledPolicy& policy, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
   Plan& plan = plans_[policy.shadow];
   const std::span<const CompiledLimit> limits =
-      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(dimensions.tier());
+      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(tier_);
   for (const CompiledLimit& limit : limits) {
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
       if (limit.required)
-        return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
-                                                 limit.name, policy.source.id, fmt::join(limit.per, ", ")));
+        return invalid("dimensions",
+                       fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}", limit.name(),
+                                   policy.source.id, fmt::join(limit.per(), ", ")));
       if (count_skipped) counters_.add_dimension_missing(policy, limit);
       continue;
     }
@@ -63,10 +78,13 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     Charge& charge = plan.charges[plan.size];
     charge.key = *key;
     charge.params = limit.params;
+    charge.previous = limit.previous;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
     plan.limits[plan.size].policy = &policy;
     plan.limits[plan.size].limit = &limit;
+    plan.limits[plan.size].numbers = limit.numbers;
+    if (user_) take_own_numbers(limit, charge, plan.limits[plan.size]);
     ++plan.size;
   }
   return {};
@@ -77,6 +95,8 @@ Result<void> Planner::plan(const CheckRequest& request, bool count_skipped) {
   enforced().size = shadow().size = 0;
   if (auto valid = validate(request); !valid) return valid;
   const Dimensions dimensions(request);
+  user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
+  tier_ = user_ && !user_->source.tier.empty() ? std::string_view(user_->source.tier) : dimensions.tier();
   if (request.policy_id.empty())
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)

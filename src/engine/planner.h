@@ -43,6 +43,8 @@ class Planner {
   const CompiledPolicy* first_policy() const {
     return matches_.policies.empty() ? nullptr : matches_.policies.front();
   }
+  // The tier that the user of the latest plan was given or, without that, which the request names.
+  std::string_view tier() const { return tier_; }
   // Where the policies of the latest plan live.
   const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
 
@@ -61,6 +63,7 @@ class Planner {
 
  private:
   void match_route(const Dimensions& dimensions);
+  void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, bool count_skipped);
@@ -78,6 +81,8 @@ class Planner {
   std::uint64_t generation_ = 0;
   bool held_ = false;
 
+  const CompiledUser* user_ = nullptr;  // of the latest plan; null: nothing is agreed with this user
+  std::string_view tier_;               // of the latest plan
   Matches matches_;
   // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
   // while `tenant` and `resource` stay the same, so does matches_.

@@ -55,8 +55,9 @@ TEST(BadPolicies, EachIsRefusedForTheReasonItNames) {
 TEST(BadPolicies, NoneIsPublished) {
   ParamsTable params;
   PolicyBoard board;
+  PolicyCatalog catalog(board, params);
   for (const fs::path& file : corpus()) {
-    FileRepository repository({file}, params, board, {});
+    FileRepository repository({file}, catalog, {});
     EXPECT_FALSE(repository.status().loaded) << file;
     EXPECT_EQ(repository.status().failures, 1u);
     EXPECT_FALSE(repository.status().problems.empty());

@@ -1,7 +1,6 @@
 #include "policy/file_repository.h"
 
 #include <algorithm>
-#include <cassert>
 #include <string_view>
 #include <utility>
 
@@ -30,9 +29,8 @@ std::string counted(std::size_t count, const std::string& one, const std::string
 
 }  // namespace
 
-FileRepository::FileRepository(std::vector<std::string> paths, ParamsTable& params, PolicyBoard& board,
-                               Options options)
-    : paths_(std::move(paths)), params_(params), board_(board), options_(std::move(options)) {
+FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
+    : paths_(std::move(paths)), catalog_(catalog), options_(std::move(options)) {
   // First watch, then load: no change falls in between.
   watcher_ = std::make_unique<FileWatcher>(paths_, options_.watch, [this] { load(false); });
   load(true);
@@ -60,67 +58,62 @@ void FileRepository::load(bool although_unchanged) {
 }
 
 void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written) {
+  const auto before = catalog_.current();
   std::vector<Policy> policies;
+  std::unordered_set<std::string> ids;
   std::size_t changed = 0;
   for (WrittenPolicy& each : written) {
     Policy& policy = policies.emplace_back(std::move(each.policy));
-    give_version(policy);
-    const auto known = known_.find(policy.id);
-    if (known == known_.end() || known->second.policy.version != policy.version) ++changed;
+    changed += give_version(policy, *before);
+    ids.insert(policy.id);
   }
-  auto snapshot = Snapshot::compile(std::move(policies), params_,
-                                    {.before = board_.current().get(), .nodes = options_.nodes});
-  if (!snapshot) {
+  if (auto taken = catalog_.replace_files(std::move(policies)); !taken) {
     Problems problems;
-    problems.add({"", 0, snapshot.error().field, snapshot.error().message});
+    problems.add({"", 0, taken.error().field, taken.error().message});
     return fail(problems);
   }
-  remember((*snapshot)->policies());
-  const std::size_t count = (*snapshot)->policies().size();
-  board_.publish(std::move(*snapshot));
+  ++loads_;
+  remember_withdrawn(*before, ids);
+  ids_ = std::move(ids);
   {
     const std::lock_guard lock(status_mutex_);
     status_.loaded = true;
     ++status_.reloads;
     status_.problems.clear();
   }
-  options_.log(false, "loaded " + counted(count, "policy", "policies") + " from " +
+  options_.log(false, "loaded " + counted(ids_.size(), "policy", "policies") + " from " +
                           counted(files.size(), "file", "files") + ", " + std::to_string(changed) +
                           " new or changed");
 }
 
-void FileRepository::give_version(Policy& policy) const {
-  const auto known = known_.find(policy.id);
-  if (known == known_.end()) {
-    policy.version = forgotten_version_ + 1;
-    return;
-  }
-  policy.version = known->second.policy.version;
-  if (policy != known->second.policy) ++policy.version;
+bool FileRepository::give_version(Policy& policy, const Snapshot& before) const {
+  const Policy* known = nullptr;
+  const bool in_force = ids_.contains(policy.id);
+  if (in_force)
+    known = &before.find(policy.id)->source;
+  else if (const auto found = withdrawn_.find(policy.id); found != withdrawn_.end())
+    known = &found->second.policy;
+  policy.version = known ? known->version : forgotten_version_ + 1;
+  if (known && policy != *known) ++policy.version;
+  return !in_force || policy.version != known->version;
 }
 
-void FileRepository::remember(std::span<const CompiledPolicy> in_force) {
-  ++loads_;
-  for (const CompiledPolicy& each : in_force) {
-    Known& known = known_[each.source.id];
-    if (known.last_load == 0 || known.policy.version != each.source.version) known.policy = each.source;
-    known.last_load = loads_;
-  }
-  const std::size_t withdrawn = known_.size() - in_force.size();
-  if (withdrawn > options_.withdrawn_max) forget_the_oldest(withdrawn - options_.withdrawn_max);
+void FileRepository::remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids) {
+  for (const std::string& id : ids) withdrawn_.erase(id);
+  for (const std::string& id : ids_)
+    if (!ids.contains(id)) withdrawn_[id] = {before.find(id)->source, loads_};
+  if (withdrawn_.size() > options_.withdrawn_max)
+    forget_the_oldest(withdrawn_.size() - options_.withdrawn_max);
 }
 
-// REQUIRES: at least `count` known policies are not in force; those come first in the order of last_load.
 void FileRepository::forget_the_oldest(std::size_t count) {
-  std::vector<std::pair<std::uint64_t, std::string_view>> by_age;
-  for (const auto& [id, known] : known_)
-    if (known.last_load != loads_) by_age.emplace_back(known.last_load, id);
-  assert(count <= by_age.size());
+  std::vector<std::pair<std::uint64_t, std::string>> by_age;
+  for (const auto& [id, withdrawn] : withdrawn_) by_age.emplace_back(withdrawn.since, id);
   std::ranges::sort(by_age);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto known = known_.find(std::string(by_age[i].second));
-    forgotten_version_ = std::max(forgotten_version_, known->second.policy.version);
-    known_.erase(known);
+    const auto oldest = withdrawn_.find(by_age[i].second);
+    forgotten_version_ = std::max(forgotten_version_, oldest->second.policy.version);
+    withdrawn_.erase(oldest);
   }
 }
 

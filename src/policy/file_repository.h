@@ -3,13 +3,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "policy/catalog.h"
 #include "policy/file_watcher.h"
 #include "policy/policy_files.h"
 #include "policy/repository.h"
@@ -24,7 +25,7 @@ namespace sluice {
 // that, in case they come back, but not without end: when the oldest are forgotten, new ids start above the
 // highest version forgotten.
 //
-//   FileRepository policies({"policies.yaml"}, params, board, {.log = log_line});
+//   FileRepository policies({"policies.yaml"}, catalog, {.log = log_line});
 //   if (!policies.status().loaded) refuse_to_start(policies.status().problems);
 class FileRepository final : public PolicyRepository {
  public:
@@ -33,39 +34,38 @@ class FileRepository final : public PolicyRepository {
     std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
     FileWatcher::Options watch;
     std::size_t withdrawn_max = kWithdrawnPoliciesMax;
-    int nodes = 1;  // see CompileOptions
   };
 
-  // REQUIRES: params and board outlive it.
-  FileRepository(std::vector<std::string> paths, ParamsTable& params, PolicyBoard& board, Options options);
+  // REQUIRES: catalog outlives it.
+  FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options);
 
   // Reads the files now, in the calling thread; that may take a while, so not from an event loop.
   void reload() override;
   RepositoryStatus status() const override;
 
  private:
-  // A policy that is or was in force.
-  struct Known {
+  // A policy that was in force.
+  struct Withdrawn {
     Policy policy;
-    std::uint64_t last_load = 0;  // the last in which it was in force
+    std::uint64_t since = 0;  // the load that took it away
   };
 
   void load(bool although_unchanged);
   void succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written);
   void fail(const Problems& problems);
-  void give_version(Policy& policy) const;
-  void remember(std::span<const CompiledPolicy> in_force);
+  // True: the policy is new or has changed.
+  bool give_version(Policy& policy, const Snapshot& before) const;
+  void remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids);
   void forget_the_oldest(std::size_t count);
 
   const std::vector<std::string> paths_;
-  ParamsTable& params_;
-  PolicyBoard& board_;
+  PolicyCatalog& catalog_;
   const Options options_;
 
-  std::mutex loading_;  // one load at a time; status() need not wait for it
-  KeyHash read_last_;   // what the latest load saw, good or bad; guarded by loading_
-  // By id: the policies in force and up to withdrawn_max that are not any more; guarded by loading_.
-  std::unordered_map<std::string, Known> known_;
+  std::mutex loading_;                   // one load at a time; status() need not wait for it
+  KeyHash read_last_;                    // what the latest load saw, good or bad; guarded by loading_
+  std::unordered_set<std::string> ids_;  // in the files now; guarded by loading_
+  std::unordered_map<std::string, Withdrawn> withdrawn_;  // by id, up to withdrawn_max; guarded by loading_
   std::int64_t forgotten_version_ = 0;  // the highest of all policies forgotten; guarded by loading_
   std::uint64_t loads_ = 0;             // good ones; guarded by loading_
 

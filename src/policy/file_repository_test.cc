@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 namespace sluice {
@@ -47,7 +48,7 @@ class FileRepositoryTest : public ::testing::Test {
   void start(const std::string& name = "policies.yaml",
              std::chrono::milliseconds look_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
     repository_ = std::make_unique<FileRepository>(
-        std::vector<std::string>{directory_ / name}, params_, board_,
+        std::vector<std::string>{directory_ / name}, catalog_,
         FileRepository::Options{.log = [](bool, const std::string&) {},
                                 .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every},
                                 .withdrawn_max = withdrawn_max});
@@ -57,8 +58,9 @@ class FileRepositoryTest : public ::testing::Test {
   std::string in_force() {
     std::string text;
     const auto snapshot = board_.current();
-    for (const CompiledPolicy& each : snapshot->policies())
-      text += (text.empty() ? "" : " ") + each.version_text;
+    std::map<std::string_view, const CompiledPolicy*> policies;
+    snapshot->policies().for_each([&](const auto& each) { policies[each->name()] = each.get(); });
+    for (const auto& [id, each] : policies) text += (text.empty() ? "" : " ") + each->version_text;
     return text;
   }
 
@@ -77,6 +79,7 @@ class FileRepositoryTest : public ::testing::Test {
   fs::path directory_;
   ParamsTable params_;
   PolicyBoard board_;
+  PolicyCatalog catalog_{board_, params_};
   std::unique_ptr<FileRepository> repository_;
 };
 

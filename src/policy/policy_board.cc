@@ -2,10 +2,7 @@
 
 namespace sluice {
 
-PolicyBoard::PolicyBoard() {
-  ParamsTable unused;
-  current_ = *Snapshot::compile({}, unused);
-}
+PolicyBoard::PolicyBoard() : current_(Snapshot::empty()) {}
 
 std::shared_ptr<const Snapshot> PolicyBoard::current() const {
   const std::lock_guard lock(mutex_);

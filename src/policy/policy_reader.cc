@@ -146,7 +146,7 @@ std::optional<Policy> read_policy(const DocumentNode& node, const Place& place) 
     read_tiers(*tiers, place.field("tiers"), limits, policy);
   policy.on_failure = fields.text("on_failure", parse_on_failure).value_or(policy.on_failure);
   if (const DocumentNode* local = fields.node("local"))
-    policy.local = read_local(*local, place.field("local"));
+    if (const auto numbers = read_local(*local, place.field("local"))) policy.local = *numbers;
   policy.deadline_us = fields.text("deadline", duration_up_to(kDeadlineUsMax)).value_or(policy.deadline_us);
   policy.idempotency_ttl_us = fields.text("idempotency_ttl", duration_up_to(kIdempotencyTtlUsMax))
                                   .value_or(policy.idempotency_ttl_us);

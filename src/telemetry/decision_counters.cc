@@ -4,20 +4,9 @@
 #include <utility>
 
 namespace sluice {
-namespace {
 
-// So many sets of counters may wait for the next scrape; more are added up at once, for the sake of memory.
-constexpr std::size_t kRetiredMax = 64;
-
-std::size_t limit_count(const Snapshot& snapshot) {
-  if (snapshot.policies().empty()) return 0;
-  const CompiledPolicy& last = snapshot.policies().back();
-  return last.first_limit + last.limits.size();
-}
-
-}  // namespace
-
-DecisionCounters::DecisionCounters(DecisionTotals& totals) : totals_(totals) {
+DecisionCounters::DecisionCounters(DecisionTotals& totals)
+    : totals_(totals), cells_(std::make_unique<Cells>()) {
   const std::lock_guard lock(totals_.mutex_);
   totals_.live_.push_back(this);
 }
@@ -25,48 +14,38 @@ DecisionCounters::DecisionCounters(DecisionTotals& totals) : totals_(totals) {
 DecisionCounters::~DecisionCounters() {
   const std::lock_guard lock(totals_.mutex_);
   totals_.past_.no_policy += no_policy_.load(std::memory_order_relaxed);
-  if (now_.snapshot) totals_.retired_.push_back(std::move(now_));
+  DecisionTotals::collect(*cells_, totals_.past_);
   std::erase(totals_.live_, this);
 }
 
-void DecisionCounters::rebind(std::shared_ptr<const Snapshot> snapshot) {
-  Cells cells;
-  cells.policies = std::make_unique<Cell[]>(snapshot->policies().size() * kFields);
-  cells.limits = std::make_unique<Cell[]>(limit_count(*snapshot));
-  cells.snapshot = std::move(snapshot);
-
+void DecisionCounters::begin_anew(const std::shared_ptr<PolicyNumbers>& numbers) {
+  auto fresh = std::make_unique<Cells>();
+  fresh->numbers = numbers;
   const std::lock_guard lock(totals_.mutex_);
-  std::swap(now_, cells);
-  if (cells.snapshot) totals_.retired_.push_back(std::move(cells));
-  if (totals_.retired_.size() > kRetiredMax) totals_.collect_retired();
+  DecisionTotals::collect(*cells_, totals_.past_);
+  cells_ = std::move(fresh);
 }
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
-  if (!cells.snapshot) return;
-  for (const CompiledPolicy& policy : cells.snapshot->policies()) {
-    PolicySum& sum = into.by_policy[policy.source.id];
-    sum.on_failure = policy.source.on_failure;
+  if (!cells.numbers) return;
+  for (const auto& policy : cells.numbers->all()) {
+    if (!policy) continue;
+    PolicySum& sum = into.by_policy[policy->source.id];
+    sum.on_failure = policy->source.on_failure;
     for (std::size_t field = 0; field < DecisionCounters::kFields; ++field)
-      sum.fields[field] += cells.policies[std::size_t{policy.index} * DecisionCounters::kFields + field].load(
-          std::memory_order_relaxed);
-    for (const CompiledLimit& limit : policy.limits)
-      if (const auto n = cells.limits[policy.first_limit + limit.index].load(std::memory_order_relaxed))
-        sum.dimension_missing[limit.name] += n;
+      sum.fields[field] += cells.policies.get(policy->number, field);
+    for (std::size_t i = 0; i < policy->source.limits.size(); ++i)
+      if (const std::uint64_t n = cells.limits.get(policy->number, i))
+        sum.dimension_missing[policy->source.limits[i].name] += n;
   }
-}
-
-void DecisionTotals::collect_retired() {
-  for (const DecisionCounters::Cells& cells : retired_) collect(cells, past_);
-  retired_.clear();
 }
 
 DecisionTotals::Sum DecisionTotals::sum() {
   const std::lock_guard lock(mutex_);
-  collect_retired();
   Sum total = past_;
   for (const DecisionCounters* counters : live_) {
     total.no_policy += counters->no_policy_.load(std::memory_order_relaxed);
-    collect(counters->now_, total);
+    collect(*counters->cells_, total);
   }
   return total;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -8,11 +9,43 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "policy/snapshot.h"
 
 namespace sluice {
 
 class DecisionTotals;
+
+// Counters by policy number, `Width` for each: blocks that are made when first needed and never move. One
+// thread adds, any thread may read.
+template <std::size_t Width>
+class CounterBlocks {
+ public:
+  // Only one thread writes, so a load and a store are enough, and much cheaper than fetch_add.
+  void add(std::uint32_t number, std::size_t field, std::uint64_t n) {
+    std::atomic<Block*>& place = blocks_[number / kBlock];
+    Block* block = place.load(std::memory_order_relaxed);
+    if (!block) [[unlikely]]
+      place.store(block = new Block(), std::memory_order_release);
+    std::atomic<std::uint64_t>& cell = (*block)[number % kBlock][field];
+    cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  std::uint64_t get(std::uint32_t number, std::size_t field) const {
+    const Block* block = blocks_[number / kBlock].load(std::memory_order_acquire);
+    return block ? (*block)[number % kBlock][field].load(std::memory_order_relaxed) : 0;
+  }
+  CounterBlocks() = default;
+  ~CounterBlocks() {
+    for (std::atomic<Block*>& block : blocks_) delete block.load(std::memory_order_relaxed);
+  }
+  CounterBlocks(const CounterBlocks&) = delete;
+  CounterBlocks& operator=(const CounterBlocks&) = delete;
+
+ private:
+  static constexpr std::uint32_t kBlock = 256;
+  using Block = std::array<std::array<std::atomic<std::uint64_t>, Width>, kBlock>;
+  std::array<std::atomic<Block*>, PolicyNumbers::kMax / kBlock> blocks_{};
+};
 
 // One thread's counters of decisions, by policy and limit. Written by its own thread without locks or shared
 // cache lines; read by whoever asks DecisionTotals.
@@ -25,38 +58,36 @@ class DecisionCounters {
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
-  // A new snapshot is in force: from now on its policies are counted. Called between two checks, so it only
-  // sets aside what was counted so far; DecisionTotals adds it up later.
-  void rebind(std::shared_ptr<const Snapshot> snapshot);
+  // The policies that are counted from now on have these numbers.
+  void rebind(const std::shared_ptr<PolicyNumbers>& numbers) {
+    if (numbers != cells_->numbers) [[unlikely]]
+      begin_anew(numbers);
+  }
 
-  // REQUIRES: the policy is of the snapshot of the latest rebind().
+  // REQUIRES: the policy's number is of the latest rebind().
   void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
-    bump(now_.policies[std::size_t{policy.index} * kFields + field], n);
+    cells_->policies.add(policy.number, field, n);
   }
   // A request lacked a dimension, so that limit was skipped.
   void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {
-    bump(now_.limits[policy.first_limit + limit.index], 1);
+    cells_->limits.add(policy.number, limit.index, 1);
   }
-  void add_no_policy() { bump(no_policy_, 1); }
+  void add_no_policy() {
+    no_policy_.store(no_policy_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
  private:
   friend class DecisionTotals;
-  using Cell = std::atomic<std::uint64_t>;
-  // Only one thread writes, so a load and a store are enough, and much cheaper than fetch_add.
-  static void bump(Cell& cell, std::uint64_t n) {
-    cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-
-  // What was counted under one snapshot.
   struct Cells {
-    std::shared_ptr<const Snapshot> snapshot;
-    std::unique_ptr<Cell[]> policies;  // kFields for each policy
-    std::unique_ptr<Cell[]> limits;    // one for each limit
+    std::shared_ptr<PolicyNumbers> numbers;  // null: nothing was counted
+    CounterBlocks<kFields> policies;
+    CounterBlocks<kLimitsPerPolicyMax> limits;  // that were skipped
   };
+  void begin_anew(const std::shared_ptr<PolicyNumbers>& numbers);
 
   DecisionTotals& totals_;
-  Cells now_;  // exchanged only with totals_.mutex_ held
-  Cell no_policy_{0};
+  std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
+  std::atomic<std::uint64_t> no_policy_{0};
 };
 
 // The sum over all threads, past and present. Thread-safe.
@@ -76,12 +107,10 @@ class DecisionTotals {
  private:
   friend class DecisionCounters;
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
-  void collect_retired();  // REQUIRES: mutex_ is held
 
   std::mutex mutex_;
-  std::vector<const DecisionCounters*> live_;     // guarded by mutex_
-  std::vector<DecisionCounters::Cells> retired_;  // guarded by mutex_: not yet in past_
-  Sum past_;  // guarded by mutex_: threads that ended, snapshots that passed
+  std::vector<const DecisionCounters*> live_;  // guarded by mutex_
+  Sum past_;                                   // guarded by mutex_: threads that ended
 };
 
 }  // namespace sluice

@@ -12,7 +12,8 @@ namespace {
 using Snapshots = std::shared_ptr<const Snapshot>;
 
 // A snapshot of policies with these ids, each with the limits "burst" and "hour".
-Snapshots snapshot_of(const std::vector<std::string>& ids, ParamsTable& params) {
+Snapshots snapshot_of(const std::vector<std::string>& ids, ParamsTable& params,
+                      const Snapshot* before = nullptr) {
   std::vector<Policy> policies;
   for (const std::string& id : ids) {
     Policy policy;
@@ -24,7 +25,7 @@ Snapshots snapshot_of(const std::vector<std::string>& ids, ParamsTable& params) 
                                .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
     policies.push_back(std::move(policy));
   }
-  return Snapshot::compile(std::move(policies), params).value();
+  return Snapshot::compile(std::move(policies), params, {}, before).value();
 }
 
 TEST(DecisionCounters, SumOverThreadsThatLiveAndThatEnded) {
@@ -32,12 +33,12 @@ TEST(DecisionCounters, SumOverThreadsThatLiveAndThatEnded) {
   DecisionTotals totals;
   const Snapshots snapshot = snapshot_of({"a", "b"}, params);
   DecisionCounters here(totals);
-  here.rebind(snapshot);
-  here.add(snapshot->policies()[0], DecisionCounters::kAllowed, 2);
+  here.rebind(snapshot->numbers());
+  here.add(*snapshot->find("a"), DecisionCounters::kAllowed, 2);
   {
     DecisionCounters gone(totals);
-    gone.rebind(snapshot);
-    gone.add(snapshot->policies()[0], DecisionCounters::kAllowed);
+    gone.rebind(snapshot->numbers());
+    gone.add(*snapshot->find("a"), DecisionCounters::kAllowed);
     gone.add_no_policy();
   }
   const auto sum = totals.sum();
@@ -50,14 +51,15 @@ TEST(DecisionCounters, NothingIsLostOrCountedTwiceWhenPoliciesChange) {
   ParamsTable params;
   DecisionTotals totals;
   DecisionCounters counters(totals);
-  const Snapshots before = snapshot_of({"a"}, params), after = snapshot_of({"b", "a"}, params);
-  counters.rebind(before);
-  const CompiledPolicy& a_before = before->policies()[0];
+  const Snapshots before = snapshot_of({"a"}, params);
+  const Snapshots after = snapshot_of({"b", "a"}, params, before.get());
+  counters.rebind(before->numbers());
+  const CompiledPolicy& a_before = *before->find("a");
   counters.add(a_before, DecisionCounters::kDenied, 5);
   counters.add_dimension_missing(a_before, a_before.limits[1]);
   counters.add_no_policy();
-  counters.rebind(after);
-  const CompiledPolicy& a_after = after->policies()[1];
+  counters.rebind(after->numbers());
+  const CompiledPolicy& a_after = *after->find("a");
   counters.add(a_after, DecisionCounters::kDenied, 2);
   counters.add_dimension_missing(a_after, a_after.limits[1]);
   for (int scrape = 0; scrape < 2; ++scrape) {
@@ -78,8 +80,8 @@ TEST(ConcurrentDecisionCounters, AreReadWhileTheyAreWritten) {
     threads.emplace_back([&] {
       DecisionCounters counters(totals);
       for (int round = 0; round < 100; ++round) {
-        counters.rebind(snapshot);
-        for (int i = 0; i < 100; ++i) counters.add(snapshot->policies()[0], DecisionCounters::kAllowed);
+        counters.rebind(snapshot->numbers());
+        for (int i = 0; i < 100; ++i) counters.add(*snapshot->find("a"), DecisionCounters::kAllowed);
       }
     });
   for (int i = 0; i < 50; ++i) totals.sum();

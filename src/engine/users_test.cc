@@ -1,0 +1,94 @@
+// What is agreed with single users: their tier, and numbers of their own.
+#include <gtest/gtest.h>
+
+#include "engine/limiter_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::kNowUs;
+using testing::kSecondUs;
+using testing::make_limit;
+using testing::make_policy;
+
+class UsersTest : public testing::LimiterFixture {
+ protected:
+  void SetUp() override {
+    Policy policy =
+        make_policy("p", {make_limit({.name = "second", .per = {"user"}, .rate = {3, kSecondUs}}),
+                          make_limit({.name = "day", .per = {"user"}, .rate = {100, 86'400 * kSecondUs}})});
+    policy.tiers["premium"] = policy.limits;
+    policy.tiers["premium"][0].params = numbers(10);
+    publish({policy});
+  }
+
+  static LimitParams numbers(std::int64_t per_second) {
+    return make_limit_params(Algorithm::kGcra, {per_second, kSecondUs}, {}).value();
+  }
+  void agree(User user) {
+    auto changed = board.current()->with({.put_users = {std::move(user)}}, params);
+    ASSERT_TRUE(changed);
+    board.publish(*changed);
+  }
+  // How many of 20 checks pass.
+  int admitted(const CheckRequest& request) {
+    int passed = 0;
+    for (int i = 0; i < 20; ++i) passed += check(request).allowed;
+    return passed;
+  }
+};
+
+TEST_F(UsersTest, ATierGivenToAUserHoldsWhateverTheRequestSays) {
+  agree({.id = "ann", .tier = "premium", .overrides = {}});
+  const Dimension says_free[] = {{"tier", "free"}};
+  const Dimension says_premium[] = {{"tier", "premium"}};
+  EXPECT_EQ(admitted({.key = "ann", .dimensions = says_free}), 10);
+  EXPECT_EQ(admitted({.key = "bob"}), 3);
+  EXPECT_EQ(admitted({.key = "eve", .dimensions = says_premium}), 10) << "nothing is agreed with her";
+  const Dimension by_name[] = {{"user", "ann"}};
+  clock.advance(kSecondUs);
+  EXPECT_EQ(admitted({.key = "a connection", .dimensions = by_name}), 10);
+}
+
+TEST_F(UsersTest, AnOverrideReplacesTheNumbersOfOneLimitUntilItExpires) {
+  agree({.id = "ann",
+         .tier = "",
+         .overrides = {{"p", "second", numbers(7), kNowUs + 10 * kSecondUs},
+                       {"other", "second", numbers(1), 0}}});
+  const Decision first = check({.key = "ann"});
+  EXPECT_EQ(first.limit(), 7);
+  EXPECT_EQ(first.remaining(), 6);
+  EXPECT_EQ(first.current(), 1);
+  EXPECT_EQ(admitted({.key = "ann"}), 6);
+  EXPECT_EQ(admitted({.key = "bob"}), 3);
+  clock.set(kNowUs + 10 * kSecondUs);
+  EXPECT_EQ(admitted({.key = "ann"}), 3) << "it has expired";
+}
+
+TEST_F(UsersTest, AnOverrideWinsOverTheTier) {
+  agree({.id = "ann", .tier = "premium", .overrides = {{"p", "second", numbers(5), 0}}});
+  EXPECT_EQ(admitted({.key = "ann"}), 5);
+}
+
+TEST_F(UsersTest, WhatWasUsedBeforeCountsAfterwards) {
+  EXPECT_EQ(admitted({.key = "ann"}), 3);
+  agree({.id = "ann", .tier = "", .overrides = {{"p", "second", numbers(5), 0}}});
+  EXPECT_EQ(admitted({.key = "ann"}), 2) << "3 of 5 are used";
+}
+
+TEST_F(UsersTest, TheCallToAStoreTellsTheNumbersOfBefore) {
+  agree({.id = "ann", .tier = "", .overrides = {{"p", "second", numbers(5), kNowUs + kSecondUs}}});
+  Planner planner(board, hasher, clock, totals);
+  const CompiledLimit& second = board.current()->find("p")->limits[0];
+  const ParamsId own = params.intern(numbers(5));
+  ASSERT_TRUE(planner.plan({.key = "ann"}, false));
+  EXPECT_EQ(planner.enforced().charges[0].params, own);
+  EXPECT_EQ(planner.enforced().charges[0].previous, second.params);
+  clock.advance(kSecondUs);
+  ASSERT_TRUE(planner.plan({.key = "ann"}, false));
+  EXPECT_EQ(planner.enforced().charges[0].params, second.params);
+  EXPECT_EQ(planner.enforced().charges[0].previous, own);
+}
+
+}  // namespace
+}  // namespace sluice

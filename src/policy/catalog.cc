@@ -1,0 +1,69 @@
+#include "policy/catalog.h"
+
+#include <utility>
+
+namespace sluice {
+namespace {
+
+std::string position(std::size_t i) { return "policies[" + std::to_string(i) + "].id"; }
+
+}  // namespace
+
+Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies) {
+  const std::lock_guard lock(mutex_);
+  const auto before = board_.current();
+  PolicyChange change;
+  std::unordered_set<std::string> ids;
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const CompiledPolicy* const known = before->find(policies[i].id);
+    if (known && !from_files_.contains(policies[i].id))
+      return std::unexpected(
+          Error{ErrorCode::kConflict,
+                "the id \"" + policies[i].id +
+                    "\" belongs to a policy made by the API; choose another, or delete that one",
+                position(i)});
+    ids.insert(policies[i].id);
+    if (!known || known->source != policies[i]) change.put.push_back(std::move(policies[i]));
+  }
+  for (const std::string& id : from_files_)
+    if (!ids.contains(id)) change.remove.push_back(id);
+  auto snapshot = before->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  from_files_ = std::move(ids);
+  board_.publish(std::move(*snapshot));
+  return {};
+}
+
+Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) const {
+  const auto refuse = [](const std::string& id, std::string field) {
+    return std::unexpected(Error{
+        ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", std::move(field)});
+  };
+  for (std::size_t i = 0; i < change.put.size(); ++i)
+    if (from_files_.contains(change.put[i].id)) return refuse(change.put[i].id, position(i));
+  for (const std::string& id : change.remove)
+    if (from_files_.contains(id)) return refuse(id, "");
+  return {};
+}
+
+Result<void> PolicyCatalog::change(PolicyChange change) {
+  const std::lock_guard lock(mutex_);
+  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
+  auto snapshot = board_.current()->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  board_.publish(std::move(*snapshot));
+  return {};
+}
+
+Result<void> PolicyCatalog::try_change(PolicyChange change) const {
+  const std::lock_guard lock(mutex_);
+  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
+  return board_.current()->check(std::move(change), params_, options_);
+}
+
+bool PolicyCatalog::is_from_file(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  return from_files_.contains(std::string(id));
+}
+
+}  // namespace sluice

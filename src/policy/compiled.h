@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "policy/model.h"
+#include "store/params_table.h"
+
+// Policies ready for the hot path: what every check needs, found without comparing texts. Immutable once
+// compiled, shared by pointer between snapshots; thread-safe.
+namespace sluice {
+
+// Where a dimension's value is found in a request: in a field of its own, or only in the map of dimensions.
+enum class DimensionKind : std::uint8_t { kTenant, kResource, kKey, kUser, kOther };
+
+// A dimension of a limit's key. Naming the kind once spares every check the comparison of names.
+struct CompiledDimension {
+  DimensionKind kind = DimensionKind::kOther;
+  std::string name;
+};
+
+// A limit. Its words are in the policy's source, its numbers in the ParamsTable, its dimensions shared with
+// other limits that have the same: so that a hundred thousand policies fit where one does.
+struct CompiledLimit {
+  // Of policy id, limit name and dimensions: counters survive new versions, not a new meaning.
+  KeyHash identity;
+  ParamsId params = 0;
+  ParamsId previous = 0;    // the numbers it had before; 0: none
+  std::uint32_t index = 0;  // position in the policy, for `limiting_index`
+  bool required = false;
+  bool count_denied = false;
+  bool by_tenant = false;                                     // the tenant is part of the key
+  std::uint64_t name_hash = 0;                                // see limit_name_hash()
+  std::shared_ptr<const std::vector<CompiledDimension>> key;  // the same as source->per
+  const Limit* source = nullptr;                              // in the policy's source
+  const LimitParams* numbers = nullptr;                       // those of `params`
+  std::shared_ptr<const CompiledLimit> local;  // counts in this process while the store is gone; null: none
+
+  const std::string& name() const { return source->name; }
+  const std::vector<std::string>& per() const { return source->per; }
+};
+
+struct CompiledTier {
+  std::string name;
+  std::vector<CompiledLimit> limits;
+};
+
+class CostTable;
+
+// A policy. Does not move: its limits point into its source.
+struct CompiledPolicy {
+  CompiledPolicy() = default;
+  CompiledPolicy(const CompiledPolicy&) = delete;
+  CompiledPolicy& operator=(const CompiledPolicy&) = delete;
+
+  std::vector<CompiledLimit> limits;
+  std::vector<CompiledTier> tiers;         // sorted by name
+  std::shared_ptr<const CostTable> costs;  // null: everything costs 1
+  std::uint32_t number = 0;                // for counters; see PolicyNumbers
+  bool has_rollout = false;                // source.rollout is not the default
+  bool shadow = false;                     // as in source
+  bool always = false;                     // as in source
+  std::string version_text;                // "api.read#47"
+  Policy source;
+
+  std::string_view name() const { return source.id; }
+  // The limits of that tier, or the plain ones if the policy knows no such tier.
+  std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;
+  // What a request to `resource` costs when it names no cost: by the cost map (the most specific pattern),
+  // else 1.
+  std::int64_t cost_of(std::string_view resource) const;
+};
+
+struct CompileOptions {
+  int nodes = 1;  // that share the load: a local limiter gets so small a share
+};
+
+// `before`: the version in force, whose numbers counters may still be kept by; null: none. Fails on patterns
+// that do not parse and when the params table is full. The number is left to the caller.
+Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const CompiledPolicy* before,
+                                                       ParamsTable& params, const CompileOptions& options);
+
+struct User;
+struct CompiledUser;
+
+// Fails when the params table is full.
+Result<std::shared_ptr<const CompiledUser>> compile_user(User user, ParamsTable& params);
+
+}  // namespace sluice

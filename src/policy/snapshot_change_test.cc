@@ -1,0 +1,198 @@
+// A snapshot that came about by many changes is the same as one compiled from the policies it has in the end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "policy/catalog.h"
+#include "policy/test_support.h"
+
+namespace sluice {
+namespace {
+
+using testing::EveryRollout;
+using testing::policies_of;
+
+Policy make_policy(const std::string& id, const std::string& tenant, const std::string& resource, bool always,
+                   std::size_t limits, std::int64_t rate) {
+  Policy policy;
+  policy.id = id;
+  policy.tenant = tenant;
+  policy.resource = resource;
+  policy.always = always;
+  for (std::size_t i = 0; i < limits; ++i)
+    policy.limits.push_back({.name = "l" + std::to_string(i),
+                             .per = {"user"},
+                             .params = make_limit_params(Algorithm::kGcra, {rate, 1'000'000}, {}).value()});
+  return policy;
+}
+
+class SnapshotChangeTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> match(const Snapshot& snapshot, std::string_view tenant,
+                                 std::string_view resource) {
+    Matches matches;
+    snapshot.match(tenant, resource, EveryRollout(), matches);
+    std::vector<std::string> ids;
+    for (const CompiledPolicy* policy : matches.policies) ids.push_back(policy->version_text);
+    if (ids.size() > 1) std::sort(ids.begin() + (matches.policies[0]->always ? 0 : 1), ids.end());
+    return ids;
+  }
+
+  ParamsTable params_;
+};
+
+TEST_F(SnapshotChangeTest, RandomChangesLeadWhereCompilingLeads) {
+  auto random = testing::seeded_random();
+  const auto pick = [&](std::initializer_list<const char*> from) {
+    return std::string(from.begin()[random() % from.size()]);
+  };
+  std::map<std::string, Policy> model;
+  auto snapshot = Snapshot::empty();
+  int refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    PolicyChange change;
+    auto changed = model;
+    for (std::size_t i = 1 + random() % 4; i-- > 0;) {
+      const std::string id = "p" + std::to_string(random() % 25);
+      if (random() % 4 == 0) {
+        change.remove.push_back(id);
+        continue;
+      }
+      if (std::ranges::any_of(change.put, [&](const Policy& other) { return other.id == id; })) continue;
+      Policy policy = make_policy(id, pick({"", "shop", "bank", "cafe"}),
+                                  pick({"", "/a", "/b", "/a/*", "/{x}/b", "/*/b", "/a/b"}), random() % 4 == 0,
+                                  1 + random() % 9, static_cast<std::int64_t>(1 + random() % 3));
+      policy.version = round + 1;
+      change.put.push_back(std::move(policy));
+    }
+    for (const std::string& id : change.remove) changed.erase(id);
+    for (const Policy& policy : change.put) changed[policy.id] = policy;  // a put wins over a removal
+
+    std::vector<Policy> all;
+    for (const auto& [id, policy] : changed) all.push_back(policy);
+    const auto expected = Snapshot::compile(all, params_);
+    const auto before_check = snapshot->check(change, params_);
+    const auto got = snapshot->with(std::move(change), params_);
+    ASSERT_EQ(got.has_value(), expected.has_value())
+        << (got ? expected.error().message : got.error().message);
+    ASSERT_EQ(before_check.has_value(), got.has_value());
+    if (!got) {
+      ++refused;
+      continue;
+    }
+    model = std::move(changed);
+    snapshot = *got;
+    ASSERT_EQ(snapshot->policies().size(), model.size());
+    for (const auto& [id, policy] : model) ASSERT_EQ(snapshot->find(id)->source, policy);
+    for (const char* tenant : {"", "shop", "bank", "cafe", "nobody"})
+      for (const char* resource : {"", "/a", "/b", "/a/b", "/a/c", "/c/b", "/c"})
+        ASSERT_EQ(match(*snapshot, tenant, resource), match(**expected, tenant, resource))
+            << tenant << ' ' << resource;
+  }
+  EXPECT_GT(refused, 0) << "conflicts and crowds should have come up";
+}
+
+TEST_F(SnapshotChangeTest, NumbersStayWithIds) {
+  const auto first =
+      Snapshot::compile({make_policy("a", "", "/a", false, 1, 1), make_policy("b", "", "/b", false, 1, 1)},
+                        params_)
+          .value();
+  const auto second =
+      first->with({.put = {make_policy("a", "t", "/c", false, 2, 5)}, .remove = {"b"}}, params_).value();
+  const auto third =
+      second
+          ->with({.put = {make_policy("c", "", "/b", false, 1, 1), make_policy("b", "", "/d", false, 1, 1)}},
+                 params_)
+          .value();
+  EXPECT_EQ(second->find("a")->number, first->find("a")->number);
+  EXPECT_EQ(third->find("b")->number, first->find("b")->number) << "it came back";
+  EXPECT_NE(third->find("c")->number, first->find("a")->number);
+  EXPECT_NE(third->find("c")->number, first->find("b")->number);
+  const auto known = third->numbers()->all();
+  ASSERT_EQ(known.size(), 3u);
+  for (const auto& policy : known) EXPECT_EQ(policy->source.id, third->find(policy->source.id)->source.id);
+}
+
+TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
+  const auto first = Snapshot::compile({make_policy("gone", "", "/a", false, 2, 1)}, params_).value();
+  const auto second = Snapshot::compile({}, params_, {}, first.get()).value();
+  EXPECT_EQ(second->find("gone"), nullptr);
+  const auto known = second->numbers()->all();
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0]->source.id, "gone");
+  EXPECT_EQ(known[0]->source.limits[1].name, "l1");
+}
+
+TEST_F(SnapshotChangeTest, PreviousNumbersComeFromTheVersionBefore) {
+  const auto first = Snapshot::compile({make_policy("a", "", "/a", false, 1, 1)}, params_).value();
+  const auto second = first->with({.put = {make_policy("a", "", "/a", false, 1, 2)}}, params_).value();
+  EXPECT_EQ(second->find("a")->limits[0].previous, first->find("a")->limits[0].params);
+  const auto third = second->with({.put = {make_policy("other", "", "/b", false, 1, 2)}}, params_).value();
+  EXPECT_EQ(third->find("a"), second->find("a")) << "what does not change is shared";
+}
+
+TEST_F(SnapshotChangeTest, UsersComeAndGoWithoutThePolicies) {
+  const auto params = make_limit_params(Algorithm::kGcra, {7, 1'000'000}, {}).value();
+  const auto first = Snapshot::compile({make_policy("a", "", "/a", false, 1, 1)}, params_).value();
+  const auto second =
+      first
+          ->with({.put_users = {{"ann", "premium", {{"a", "l0", params, 50}}}, {"bob", "free", {}}}}, params_)
+          .value();
+  EXPECT_EQ(first->find_user("ann"), nullptr);
+  ASSERT_NE(second->find_user("ann"), nullptr);
+  const auto* own = second->find_user("ann")->numbers_of(second->find("a")->limits[0].name_hash);
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->numbers->rate.count, 7);
+  EXPECT_TRUE(own->holds_at(49));
+  EXPECT_FALSE(own->holds_at(50));
+  EXPECT_EQ(second->find_user("ann")->numbers_of(limit_name_hash("a", "other")), nullptr);
+  const auto third = second->with({.remove_users = {"ann", "nobody"}}, params_).value();
+  EXPECT_EQ(third->find_user("ann"), nullptr);
+  EXPECT_NE(third->find_user("bob"), nullptr);
+  const auto recompiled = Snapshot::compile({}, params_, {}, third.get()).value();
+  EXPECT_NE(recompiled->find_user("bob"), nullptr) << "users do not depend on policies";
+}
+
+TEST_F(SnapshotChangeTest, TheErrorNamesThePolicyThatWasToBeAdded) {
+  const auto first = Snapshot::compile({make_policy("a", "t", "/x/{id}", false, 1, 1)}, params_).value();
+  const auto taken = first->with(
+      {.put = {make_policy("b", "u", "/x/*", false, 1, 1), make_policy("c", "t", "/x/{n}", false, 1, 1)}},
+      params_);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(taken.error().field, "policies[1].resource");
+  EXPECT_NE(taken.error().message.find("\"a\""), std::string::npos);
+  const auto twice = first->with(
+      {.put = {make_policy("b", "u", "/x", false, 1, 1), make_policy("b", "u", "/y", false, 1, 1)}}, params_);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().field, "policies[1].id");
+}
+
+TEST_F(SnapshotChangeTest, FilesAndTheApiDoNotTouchEachOthersPolicies) {
+  PolicyBoard board;
+  PolicyCatalog catalog(board, params_);
+  const auto a = make_policy("a", "", "/a", false, 1, 1), b = make_policy("b", "", "/b", false, 1, 1);
+  ASSERT_TRUE(catalog.replace_files({a}));
+  ASSERT_TRUE(catalog.change({.put = {b}}));
+  const auto expect_conflict = [](const Result<void>& result) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::kConflict) << result.error().message;
+  };
+  expect_conflict(catalog.change({.put = {a}}));
+  expect_conflict(catalog.try_change({.put = {a}}));
+  expect_conflict(catalog.change({.remove = {"a"}}));
+  expect_conflict(catalog.replace_files({a, b}));
+  EXPECT_TRUE(catalog.is_from_file("a"));
+  EXPECT_FALSE(catalog.is_from_file("b"));
+  const auto generation = board.generation();
+  ASSERT_TRUE(catalog.replace_files({}));
+  EXPECT_EQ(board.generation(), generation + 1);
+  EXPECT_EQ(board.current()->find("a"), nullptr);
+  EXPECT_NE(board.current()->find("b"), nullptr);
+  EXPECT_TRUE(catalog.change({.put = {a}})) << "no file has it any more";
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,259 @@
+// How a snapshot is made from the one before it.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "policy/conflicts.h"
+#include "policy/crowds.h"
+#include "policy/snapshot.h"
+#include "policy/tenant_policies.h"
+
+namespace sluice {
+namespace {
+
+Error in_policy(std::size_t position, Error error) {
+  const std::string name = "policies[" + std::to_string(position) + "]";
+  error.field = error.field.empty() ? name : name + '.' + error.field;
+  return error;
+}
+
+}  // namespace
+
+// Makes one snapshot; used once. Nothing that others see changes before finish().
+class Snapshot::Maker {
+ public:
+  // `base` is what the change is applied to; `before` knows the versions in force.
+  Maker(const Snapshot& base, const Snapshot& before, ParamsTable& params, const CompileOptions& options)
+      : base_(base),
+        before_(before),
+        params_(params),
+        options_(options),
+        made_(new Snapshot(base)),
+        by_id_(base.by_id_),
+        tenants_(base.tenants_),
+        users_(base.users_) {}
+
+  // Whether it can be made.
+  Result<void> check(PolicyChange change) {
+    if (auto done = compile_all(std::move(change.put)); !done) return done;
+    for (const std::string& id : change.remove)
+      if (const auto* old = base_.by_id_.find_pointer(id); old && !position_of_.contains(id)) {
+        withdrawn_.push_back((*old)->number);
+        take_out(*old);
+      }
+    if (auto done = rebuild_tenants(); !done) return done;
+    find_largest();
+    if (auto done = check_crowds(); !done) return done;
+    return change_users(change);
+  }
+
+  Result<std::shared_ptr<const Snapshot>> make(PolicyChange change) {
+    if (auto done = check(std::move(change)); !done) return std::unexpected(done.error());
+    if (auto done = give_numbers(); !done) return std::unexpected(done.error());
+    return finish();
+  }
+
+ private:
+  Result<void> compile_all(std::vector<Policy> policies) {
+    put_.reserve(policies.size());
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      const std::string id = policies[i].id;
+      if (!position_of_.emplace(id, i).second)
+        return std::unexpected(
+            in_policy(i, {ErrorCode::kInvalidArgument, "the id \"" + id + "\" is taken", "id"}));
+      auto compiled = compile_policy(std::move(policies[i]), before_.find(id), params_, options_);
+      if (!compiled) return std::unexpected(in_policy(i, std::move(compiled.error())));
+      if (const auto* old = base_.by_id_.find_pointer(id)) take_out(*old);
+      touched_.insert((*compiled)->source.tenant);
+      made_->rollouts_ += (*compiled)->has_rollout;
+      always_changed_ |= (*compiled)->always;
+      put_.push_back(std::move(*compiled));
+    }
+    return {};
+  }
+
+  void take_out(const Pointer& old) {
+    out_.insert(old.get());
+    touched_.insert(old->source.tenant);
+    made_->rollouts_ -= old->has_rollout;
+    always_changed_ |= old->always;
+    by_id_.erase(old->source.id);
+  }
+
+  // The list after the change: what is replaced keeps its place, if it stays in the list, and new ones come
+  // last. `belongs`: which of the new ones are meant for it.
+  template <class Belongs>
+  std::vector<Pointer> changed(std::span<const Pointer> old, std::span<const std::size_t> new_ones,
+                               const Belongs& belongs) const {
+    std::vector<Pointer> list;
+    std::set<std::size_t> placed;
+    list.reserve(old.size() + new_ones.size());
+    for (const Pointer& each : old) {
+      if (!out_.contains(each.get())) {
+        list.push_back(each);
+      } else if (const auto put = position_of_.find(each->source.id);
+                 put != position_of_.end() && belongs(*put_[put->second])) {
+        list.push_back(put_[put->second]);
+        placed.insert(put->second);
+      }
+    }
+    for (const std::size_t i : new_ones)
+      if (belongs(*put_[i]) && !placed.contains(i)) list.push_back(put_[i]);
+    return list;
+  }
+
+  Result<void> rebuild_tenants() {
+    std::map<std::string_view, std::vector<std::size_t>> new_of;
+    for (std::size_t i = 0; i < put_.size(); ++i) new_of[put_[i]->source.tenant].push_back(i);
+    for (const std::string& tenant : touched_) {
+      const TenantPolicies* const old =
+          tenant.empty() ? base_.any_tenant_.get() : base_.tenants_.find(tenant);
+      auto policies = changed(old ? old->policies() : std::span<const Pointer>(), new_of[tenant],
+                              [&](const CompiledPolicy& policy) { return policy.source.tenant == tenant; });
+      if (auto peace = check_conflicts(policies); !peace) return peace;
+      auto fresh =
+          policies.empty() ? nullptr : std::make_shared<const TenantPolicies>(tenant, std::move(policies));
+      if (tenant.empty())
+        made_->any_tenant_ = std::move(fresh);
+      else if (fresh)
+        tenants_.put(std::move(fresh));
+      else
+        tenants_.erase(tenant);
+    }
+    return {};
+  }
+
+  // Of two that conflict, the one to blame is a new one, and of two new ones the second.
+  Result<void> check_conflicts(const std::vector<Pointer>& policies) const {
+    std::vector<const Policy*> sources;
+    for (const Pointer& each : policies) sources.push_back(&each->source);
+    for (const Conflict& conflict : find_conflicts(sources)) {
+      std::optional<std::size_t> blamed;
+      for (const std::size_t at : {conflict.first, conflict.second})
+        if (const auto put = position_of_.find(sources[at]->id); put != position_of_.end())
+          blamed = std::max(blamed.value_or(0), put->second);
+      const ErrorCode code = conflict.field == "id" ? ErrorCode::kInvalidArgument : ErrorCode::kConflict;
+      return std::unexpected(in_policy(blamed.value_or(0), {code, conflict.message, conflict.field}));
+    }
+    return {};
+  }
+
+  void find_largest() {
+    for (const bool shadow : {false, true}) {
+      Pointer& largest = made_->largest_[shadow];
+      const auto consider = [&](const Pointer& policy) {
+        if (policy->always || policy->shadow != shadow) return;
+        if (!largest || policy->limits.size() > largest->limits.size()) largest = policy;
+      };
+      if (largest && out_.contains(largest.get())) {
+        largest.reset();
+        by_id_.map().for_each(consider);
+      }
+      for (const std::shared_ptr<CompiledPolicy>& each : put_) consider(each);
+    }
+  }
+
+  Result<void> check_crowds() {
+    if (always_changed_) {
+      std::vector<std::size_t> all(put_.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+      made_->always_ =
+          changed(base_.always_, all, [](const CompiledPolicy& policy) { return policy.always; });
+    }
+    if (made_->always_.empty()) return {};
+    std::vector<const Policy*> sources;
+    for (const Pointer& each : made_->always_) sources.push_back(&each->source);
+    for (const Pointer& each : made_->largest_)
+      if (each) sources.push_back(&each->source);
+    const std::vector<Crowd> crowds = find_crowds(sources);
+    if (crowds.empty()) return {};
+    // The crowd's policy may be one that stays; then any new one is what made it too large.
+    const auto put = position_of_.find(sources[crowds.front().policy]->id);
+    return std::unexpected(in_policy(put == position_of_.end() ? 0 : put->second,
+                                     {ErrorCode::kInvalidArgument, crowds.front().message, "always"}));
+  }
+
+  Result<void> change_users(PolicyChange& change) {
+    for (const std::string& id : change.remove_users) users_.erase(id);
+    for (User& user : change.put_users) {
+      auto compiled = compile_user(std::move(user), params_);
+      if (!compiled) return std::unexpected(compiled.error());
+      users_.put(std::move(*compiled));
+    }
+    return {};
+  }
+
+  Result<void> give_numbers() {
+    for (std::size_t i = 0; i < put_.size(); ++i) {
+      const CompiledPolicy* const old = before_.find(put_[i]->source.id);
+      put_[i]->number = old ? old->number : made_->numbers_->take(put_[i]->source.id);
+      if (put_[i]->number == PolicyNumbers::kMax)
+        return std::unexpected(in_policy(
+            i, {ErrorCode::kInvalidArgument,
+                "there were more different policies than one process can number; restart it", "id"}));
+    }
+    return {};
+  }
+
+  std::shared_ptr<const Snapshot> finish() {
+    for (std::shared_ptr<CompiledPolicy>& each : put_) {
+      made_->numbers_->note(each);
+      by_id_.put(each);
+    }
+    made_->by_id_ = std::move(by_id_).finish();
+    made_->tenants_ = std::move(tenants_).finish();
+    made_->users_ = std::move(users_).finish();
+    if (&base_ != &before_)
+      before_.by_id_.for_each([&](const Pointer& each) {
+        if (!made_->find(each->source.id)) withdrawn_.push_back(each->number);
+      });
+    for (const std::uint32_t number : withdrawn_) made_->numbers_->withdraw(number);
+    return std::move(made_);
+  }
+
+  const Snapshot& base_;
+  const Snapshot& before_;
+  ParamsTable& params_;
+  const CompileOptions& options_;
+  std::shared_ptr<Snapshot> made_;
+  SharedMap<CompiledPolicy>::Editor by_id_;
+  SharedMap<TenantPolicies>::Editor tenants_;
+  SharedMap<CompiledUser>::Editor users_;
+  std::vector<std::shared_ptr<CompiledPolicy>> put_;
+  std::unordered_map<std::string, std::size_t> position_of_;  // in put_
+  std::unordered_set<const CompiledPolicy*> out_;             // replaced or removed
+  std::vector<std::uint32_t> withdrawn_;                      // numbers
+  std::set<std::string> touched_;                             // tenants
+  bool always_changed_ = false;
+};
+
+std::shared_ptr<const Snapshot> Snapshot::empty() {
+  std::shared_ptr<Snapshot> snapshot(new Snapshot);
+  snapshot->numbers_ = std::make_shared<PolicyNumbers>();
+  return snapshot;
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::with(PolicyChange change, ParamsTable& params,
+                                                       const CompileOptions& options) const {
+  return Maker(*this, *this, params, options).make(std::move(change));
+}
+
+Result<void> Snapshot::check(PolicyChange change, ParamsTable& params, const CompileOptions& options) const {
+  return Maker(*this, *this, params, options).check(std::move(change));
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params,
+                                                          const CompileOptions& options,
+                                                          const Snapshot* before) {
+  if (!before) return empty()->with({.put = std::move(policies)}, params, options);
+  Snapshot base;
+  base.users_ = before->users_;
+  base.numbers_ = before->numbers_;
+  return Maker(base, *before, params, options).make({.put = std::move(policies)});
+}
+
+}  // namespace sluice

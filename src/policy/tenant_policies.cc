@@ -1,0 +1,31 @@
+#include "policy/tenant_policies.h"
+
+#include <cassert>
+#include <utility>
+
+#include "policy/pattern.h"
+
+namespace sluice {
+
+void ResourceIndex::insert(const Pattern& pattern, std::uint32_t policy) {
+  if (pattern.kind != Pattern::Kind::kExact) {
+    if (!trie_) trie_ = std::make_unique<PatternTrie>();
+    return trie_->insert(pattern, policy);
+  }
+  const auto found = exact_.find(std::string_view(policies_[policy]->source.resource));
+  if (found == exact_.end())
+    exact_.insert(policy);
+  else
+    same_.push_back({*found, policy});
+}
+
+TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies)
+    : tenant_(std::move(tenant)), policies_(std::move(policies)), specific_(policies_), always_(policies_) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    const auto pattern = parse_pattern(policies_[i]->source.resource);
+    assert(pattern && policies_[i]->source.tenant == tenant_);
+    (policies_[i]->always ? always_ : specific_).insert(*pattern, static_cast<std::uint32_t>(i));
+  }
+}
+
+}  // namespace sluice

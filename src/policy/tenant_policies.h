@@ -1,0 +1,100 @@
+#pragma once
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "policy/compiled.h"
+#include "policy/pattern_trie.h"
+#include "policy/text_hash.h"
+
+namespace sluice {
+
+// Finds policies by resource, from the most specific pattern to the least. Thread-safe once filled.
+//
+// Nearly every policy that matters names an exact resource. Those are one probe of one flat table of numbers;
+// what has parameters, a star or no resource is in a trie.
+class ResourceIndex {
+ public:
+  using Pointers = std::vector<std::shared_ptr<const CompiledPolicy>>;
+
+  // REQUIRES: `policies` stays where it is.
+  explicit ResourceIndex(const Pointers& policies)
+      : policies_(policies), exact_(0, ResourceHash{policies_}, ResourceEqual{policies_}) {}
+  ResourceIndex(const ResourceIndex&) = delete;
+  ResourceIndex& operator=(const ResourceIndex&) = delete;
+
+  // Several policies may share a pattern; a lookup meets them in the order of insertion.
+  void insert(const Pattern& pattern, std::uint32_t policy);
+  bool empty() const { return exact_.empty() && !trie_; }
+
+  // Calls `take(policy)` for every match until it returns true; returns whether it did.
+  template <class Take>
+  bool visit(std::string_view resource, Take&& take) const {
+    const auto take_number = [&](std::uint32_t at) { return take(*policies_[at]); };
+    if (!exact_.empty())
+      if (const auto found = exact_.find(resource); found != exact_.end()) {
+        if (take_number(*found)) return true;
+        for (const auto& [first, other] : same_)
+          if (first == *found && take_number(other)) return true;
+      }
+    return trie_ && trie_->visit(resource, take_number);
+  }
+
+ private:
+  struct ResourceHash {
+    using is_transparent = void;
+    using is_avalanching = void;
+    explicit ResourceHash(const Pointers& of) : policies(&of) {}
+    std::size_t operator()(std::string_view resource) const { return hash_text(resource); }
+    std::size_t operator()(std::uint32_t at) const { return hash_text((*policies)[at]->source.resource); }
+    const Pointers* policies;
+  };
+  struct ResourceEqual {
+    using is_transparent = void;
+    explicit ResourceEqual(const Pointers& of) : policies(&of) {}
+    bool operator()(std::string_view a, std::uint32_t b) const {
+      return a == (*policies)[b]->source.resource;
+    }
+    bool operator()(std::uint32_t a, std::string_view b) const { return (*this)(b, a); }
+    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
+    const Pointers* policies;
+  };
+
+  const Pointers& policies_;
+  boost::unordered_flat_set<std::uint32_t, ResourceHash, ResourceEqual> exact_;
+  std::unique_ptr<PatternTrie> trie_;  // null: nobody needs it
+  struct Same {
+    std::uint32_t first;
+    std::uint32_t other;
+  };
+  std::vector<Same> same_;  // further policies of an exact resource, which only `always` ones can be
+};
+
+// The policies of one tenant, or those for any tenant (its name is empty then), ready to be matched.
+// Immutable; thread-safe.
+class TenantPolicies {
+ public:
+  using Pointer = std::shared_ptr<const CompiledPolicy>;
+
+  // Keeps their order. REQUIRES: all are of this tenant, their patterns parse, and there are no conflicts.
+  TenantPolicies(std::string tenant, std::vector<Pointer> policies);
+
+  std::string_view name() const { return tenant_; }
+  std::span<const Pointer> policies() const { return policies_; }
+  const ResourceIndex& specific() const { return specific_; }
+  const ResourceIndex& always() const { return always_; }
+
+ private:
+  const std::string tenant_;
+  const std::vector<Pointer> policies_;
+  ResourceIndex specific_;
+  ResourceIndex always_;
+};
+
+}  // namespace sluice
