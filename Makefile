@@ -12,8 +12,8 @@ JOBS     ?= $(shell nproc)
 SLUICE_BINARY ?= $(CURDIR)/build/dev/sluice
 
 # The programs and tests that run under TSan: everything where threads meet.
-CONCURRENT_TESTS  ?= store_test telemetry_test engine_test net_test
-CONCURRENT_FILTER ?= *Concurrent*:Server.*
+CONCURRENT_TESTS  ?= ledger_test store_test telemetry_test engine_test net_test
+CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*
 
 # Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.
 PYTHON := /usr/bin/python3

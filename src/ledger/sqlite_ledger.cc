@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "ledger/chain.h"
+#include "ledger/record_row.h"
 #include "ledger/sqlite_schema.h"
 
 namespace sluice::ledger {
@@ -17,35 +18,12 @@ namespace {
 constexpr int kLookEveryMs = 100;
 constexpr int kPauseWhenAwayMs = 500;
 
-Result<Record> to_record(const SqliteQuery& row) {
-  Record record{.revision = row.get_number(0)};
-  const std::string kind = row.get_text(1);
-  const auto known = kind_from(kind);
-  if (!known)
-    return std::unexpected(Error{ErrorCode::kFailedPrecondition,
-                                 "revision " + std::to_string(record.revision) + ": nobody knows the kind '" +
-                                     kind + "'; was the file changed by hand?",
-                                 ""});
-  record.kind = *known;
-  record.name = row.get_text(2);
-  record.version = row.get_number(3);
-  record.action = row.get_text(4);
-  record.body = row.get_text(5);
-  record.actor = row.get_text(6);
-  record.reason = row.get_text(7);
-  record.at_us = row.get_number(8);
-  record.request_id = row.get_text(9);
-  record.body_hash = row.get_text(10);
-  record.hash = row.get_text(11);
-  return record;
-}
-
 Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& visit) {
   while (true) {
     const auto row = query.next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return {};
-    auto record = to_record(query);
+    auto record = record_from(query);
     if (!record) return std::unexpected(record.error());
     visit(std::move(*record));
   }
@@ -56,11 +34,6 @@ Result<std::vector<Record>> all(SqliteQuery& query) {
   auto done = for_each(query, [&](Record&& record) { records.push_back(std::move(record)); });
   if (!done) return std::unexpected(done.error());
   return records;
-}
-
-std::int64_t row_count(std::size_t max) {
-  return static_cast<std::int64_t>(
-      std::min<std::size_t>(max, static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())));
 }
 
 Result<std::vector<Record>> outcome_of(SqliteDatabase& database, const Change& change) {

@@ -1,0 +1,127 @@
+#include "ledger/postgres_append.h"
+
+#include "ledger/chain.h"
+#include "ledger/record_row.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr int kAttemptsMax = 10;
+
+// What a change is decided by, read under the lock.
+struct Present {
+  std::int64_t revision = 0;
+  std::string hash;
+  std::vector<Record> earlier;  // with the same request id
+  std::vector<Newest> newest;   // of each draft
+};
+
+// The lock comes first: what is read after it, nobody else changes until the transaction ends.
+PostgresResult<Present> lock_and_read(PostgresConnection& connection, const Change& change) {
+  std::vector<PostgresQuery> queries;
+  queries.emplace_back("BEGIN ISOLATION LEVEL READ COMMITTED");
+  queries.emplace_back("SELECT revision, hash FROM sluice_head WHERE id = 1 FOR UPDATE");
+  queries.emplace_back(
+      "SELECT * FROM sluice_records WHERE request_id = $1 AND request_id <> '' AND actor = $2 ORDER BY "
+      "revision");
+  queries.back().bytes(change.request_id).bytes(change.actor);
+  for (const Draft& draft : change.drafts) {
+    queries.emplace_back("SELECT version, withdrawn FROM sluice_documents WHERE kind = $1 AND name = $2");
+    queries.back().bytes(to_string(draft.kind)).bytes(draft.name);
+  }
+  const auto answers = connection.run(queries);
+  if (!answers) return std::unexpected(answers.error());
+  const PostgresRows& head = answers->at(1);
+  if (head.size() == 0)
+    return std::unexpected(
+        PostgresError{{ErrorCode::kUnavailable,
+                       "the row of sluice_head is gone; put a good copy of the tables in place", ""},
+                      "XX000"});
+  auto earlier = to_records(answers->at(2));
+  if (!earlier) return std::unexpected(PostgresError{earlier.error(), "XX000"});
+  Present present{head[0].get_number(0), head[0].get_text(1), std::move(*earlier), {}};
+  for (const PostgresRows& rows : std::span(*answers).subspan(3))
+    present.newest.push_back(rows.size() == 0 ? Newest{}
+                                              : Newest{rows[0].get_number(0), rows[0].get_number(1) != 0});
+  return present;
+}
+
+void add_insert(std::vector<PostgresQuery>& queries, const Record& record) {
+  queries.emplace_back(
+      "INSERT INTO sluice_records VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
+  queries.back().number(record.revision).bytes(to_string(record.kind)).bytes(record.name);
+  queries.back().number(record.version).bytes(record.action).bytes(record.body).bytes(record.actor);
+  queries.back().bytes(record.reason).number(record.at_us).bytes(record.request_id);
+  queries.back().bytes(record.body_hash).bytes(record.hash);
+  if (record.kind == Kind::kEvent) return;
+  queries.emplace_back(
+      "INSERT INTO sluice_documents VALUES ($1, $2, $3, $4, $5) ON CONFLICT (kind, name) DO UPDATE SET "
+      "version = excluded.version, withdrawn = excluded.withdrawn, revision = excluded.revision");
+  queries.back().bytes(to_string(record.kind)).bytes(record.name).number(record.version);
+  queries.back().number(record.is_withdrawn() ? 1 : 0).number(record.revision);
+}
+
+PostgresResult<void> write_and_commit(PostgresConnection& connection, const std::vector<Record>& records,
+                                      Notify notify) {
+  std::vector<PostgresQuery> queries;
+  for (const Record& record : records) add_insert(queries, record);
+  queries.emplace_back("UPDATE sluice_head SET revision = $1, hash = $2 WHERE id = 1");
+  queries.back().number(records.back().revision).bytes(records.back().hash);
+  if (notify == Notify::kYes) queries.emplace_back("NOTIFY sluice_ledger");
+  queries.emplace_back("COMMIT");
+  auto done = connection.run(queries);
+  if (done) return {};
+  if (done.error().state.empty())
+    done.error().error.message +=
+        "; whether the change was written is not known: send it again with the same request id";
+  return std::unexpected(done.error());
+}
+
+// The transaction is still open when this returns, unless it wrote the change.
+PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, const Change& change,
+                                             Notify notify) {
+  auto present = lock_and_read(connection, change);
+  if (!present) return std::unexpected(present.error());
+  const auto ours = [](Error error) { return std::unexpected(PostgresError{std::move(error), "00000"}); };
+  if (!present->earlier.empty()) {
+    auto answer = answer_again(change, std::move(present->earlier));
+    if (!answer) return ours(answer.error());
+    return std::move(*answer);
+  }
+  const auto versions = check_expected(change, present->newest);
+  if (!versions) return ours(versions.error());
+  std::vector<Record> records = link(change, *versions, present->revision, present->hash);
+  if (auto done = write_and_commit(connection, records, notify); !done) return std::unexpected(done.error());
+  return records;
+}
+
+bool wants_repetition(const PostgresError& error) {
+  return error.state == "40001" || error.state == "40P01";  // could not be serialized; deadlock
+}
+
+}  // namespace
+
+Result<std::vector<Record>> to_records(const PostgresRows& rows) {
+  std::vector<Record> records;
+  for (int row = 0; row < rows.size(); ++row) {
+    auto record = record_from(rows[row]);
+    if (!record) return std::unexpected(record.error());
+    records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+Result<std::vector<Record>> append_to(PostgresConnection& connection, const Change& change, Notify notify) {
+  for (int attempt = 1;; ++attempt) {
+    auto result = try_once(connection, change, notify);
+    if (connection.is_in_transaction()) {
+      // If it fails, the connection is lost, and with it the transaction.
+      [[maybe_unused]] const auto over = connection.run(PostgresQuery("ROLLBACK"));
+    }
+    if (result) return std::move(*result);
+    if (!wants_repetition(result.error()) || attempt == kAttemptsMax)
+      return std::unexpected(result.error().error);
+  }
+}
+
+}  // namespace sluice::ledger

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ledger/postgres_connection.h"
+#include "ledger/record.h"
+
+namespace sluice::ledger {
+
+enum class Notify : std::uint8_t { kYes, kNo };
+
+Result<std::vector<Record>> to_records(const PostgresRows& rows);
+
+// The channel on which a change is announced.
+inline constexpr const char* kPostgresListen = "LISTEN sluice_ledger";
+
+// Ledger::append in PostgreSQL: one transaction, two round trips. What the database wants repeated is
+// repeated. REQUIRES: the change is valid.
+Result<std::vector<Record>> append_to(PostgresConnection& connection, const Change& change, Notify notify);
+
+}  // namespace sluice::ledger

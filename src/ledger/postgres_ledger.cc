@@ -1,0 +1,175 @@
+#include "ledger/postgres_ledger.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ledger/chain.h"
+#include "ledger/postgres_append.h"
+#include "ledger/postgres_schema.h"
+#include "ledger/record_row.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr int kAskEveryMs = 500;
+constexpr int kPauseWhenAwayMs = 500;
+constexpr std::int64_t kDocumentsPerPage = 1000;
+constexpr std::int64_t kForgottenPerStep = 1000;
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresLedger>> PostgresLedger::open(const std::string& url, Options options) {
+  auto name = PostgresConnection::name_of(url);
+  if (!name) return std::unexpected(name.error());
+  return std::unique_ptr<PostgresLedger>(new PostgresLedger(url, std::move(*name), options));
+}
+
+Result<PostgresConnection*> PostgresLedger::connected() {
+  if (connection_ != nullptr && connection_->is_alive()) return connection_.get();
+  connection_.reset();
+  auto made = PostgresConnection::open(url_);
+  if (!made) return std::unexpected(made.error().error);
+  if (auto tables = make_postgres_tables(**made); !tables) return std::unexpected(tables.error().error);
+  listens_ = false;
+  if (options_.listen) {
+    const auto listening = (*made)->run(PostgresQuery(kPostgresListen));
+    if (!listening && listening.error().state.empty()) return std::unexpected(listening.error().error);
+    listens_ = listening.has_value();
+  }
+  connection_ = std::move(*made);
+  ++connections_made_;
+  return connection_.get();
+}
+
+Result<PostgresRows> PostgresLedger::ask(const PostgresQuery& query) {
+  const auto connection = connected();
+  if (!connection) return std::unexpected(connection.error());
+  auto rows = (*connection)->run(query);
+  if (rows) return std::move(*rows);
+  connection_.reset();
+  return std::unexpected(rows.error().error);
+}
+
+Result<std::vector<Record>> PostgresLedger::ask_records(const PostgresQuery& query) {
+  const auto rows = ask(query);
+  if (!rows) return std::unexpected(rows.error());
+  return to_records(*rows);
+}
+
+Result<std::vector<Record>> PostgresLedger::append(const Change& change) {
+  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  const auto connection = connected();
+  if (!connection) return std::unexpected(connection.error());
+  auto written = append_to(**connection, change, listens_ ? Notify::kYes : Notify::kNo);
+  if (!written && written.error().code == ErrorCode::kUnavailable) connection_.reset();
+  return written;
+}
+
+Result<std::int64_t> PostgresLedger::revision() {
+  const auto rows = ask(PostgresQuery("SELECT revision FROM sluice_head WHERE id = 1"));
+  if (!rows) return std::unexpected(rows.error());
+  return rows->size() == 0 ? 0 : (*rows)[0].get_number(0);
+}
+
+Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, std::size_t max) {
+  return ask_records(
+      PostgresQuery("SELECT * FROM sluice_records WHERE revision > $1 ORDER BY revision LIMIT $2")
+          .number(revision)
+          .number(row_count(max)));
+}
+
+// In pages, so that no statement takes long. A document that is written meanwhile moves behind `end` and is
+// left out; the caller reads it after that revision anyway.
+Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&)>& visit) {
+  const auto end = revision();
+  if (!end) return std::unexpected(end.error());
+  for (std::int64_t at = 0;;) {
+    // The page is cut before the join: without statistics the planner would join everything first.
+    auto page = ask_records(
+        PostgresQuery("SELECT r.* FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
+                      "AND revision <= $2 ORDER BY revision LIMIT $3) d "
+                      "JOIN sluice_records r ON r.revision = d.revision ORDER BY r.revision")
+            .number(at)
+            .number(*end)
+            .number(kDocumentsPerPage));
+    if (!page) return std::unexpected(page.error());
+    if (page->empty()) return {};
+    at = page->back().revision;
+    for (Record& record : *page) visit(std::move(record));
+  }
+}
+
+Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
+  auto found = ask_records(PostgresQuery("SELECT * FROM sluice_records "
+                                         "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
+                               .bytes(to_string(kind))
+                               .bytes(name)
+                               .number(version));
+  if (!found) return std::unexpected(found.error());
+  if (found->empty()) return std::nullopt;
+  return std::move(found->front());
+}
+
+Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view name, std::int64_t version,
+                                                    std::size_t max) {
+  return ask_records(PostgresQuery("SELECT * FROM sluice_records "
+                                   "WHERE kind = $1 AND name = $2 AND version > 0 AND version < $3 "
+                                   "ORDER BY version DESC LIMIT $4")
+                         .bytes(to_string(kind))
+                         .bytes(name)
+                         .number(version)
+                         .number(row_count(max)));
+}
+
+Result<std::int64_t> PostgresLedger::forget_events_before(std::int64_t at_us) {
+  for (std::int64_t forgotten = 0;;) {
+    const auto step = ask(PostgresQuery("UPDATE sluice_records SET body = '' WHERE revision IN ("
+                                        "SELECT revision FROM sluice_records "
+                                        "WHERE kind = 'event' AND body <> '' AND at_us < $1 LIMIT $2)")
+                              .number(at_us)
+                              .number(kForgottenPerStep));
+    if (!step) return std::unexpected(step.error());
+    if (step->changed() == 0) return forgotten;
+    forgotten += step->changed();
+  }
+}
+
+bool PostgresLedger::wait(int timeout_ms) {
+  const int time_ms = std::max(timeout_ms, 0);
+  if (!connected()) return away(time_ms);
+  if (watched_connection_ != connections_made_) {  // what happened before it, nobody has told
+    watched_connection_ = connections_made_;
+    return true;
+  }
+  return listens_ ? wait_for_notification(time_ms) : wait_by_asking(time_ms);
+}
+
+bool PostgresLedger::wait_for_notification(int timeout_ms) {
+  // One may have come together with an answer.
+  if (!connection_->take_notified()) interrupter_.pause(timeout_ms, connection_->socket());
+  const bool alive = connection_->is_alive();
+  connection_->take_notified();
+  if (!alive) connection_.reset();
+  return alive;
+}
+
+bool PostgresLedger::wait_by_asking(int timeout_ms) {
+  for (int left_ms = timeout_ms;;) {
+    const auto seen = revision();
+    if (!seen) return away(left_ms);
+    if (*seen != watched_revision_) {
+      watched_revision_ = *seen;
+      return true;
+    }
+    const int pause_ms = std::min(left_ms, kAskEveryMs);
+    if (interrupter_.pause(pause_ms) || left_ms == pause_ms) return true;
+    left_ms -= pause_ms;
+  }
+}
+
+bool PostgresLedger::away(int timeout_ms) {
+  interrupter_.pause(std::min(timeout_ms, kPauseWhenAwayMs));
+  return false;
+}
+
+}  // namespace sluice::ledger

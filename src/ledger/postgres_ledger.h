@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ledger/interrupter.h"
+#include "ledger/ledger.h"
+#include "ledger/postgres_connection.h"
+
+namespace sluice::ledger {
+
+// A ledger in PostgreSQL, or in a database that speaks its protocol as CockroachDB does: for many machines.
+// Belongs to one thread, as every Ledger.
+//
+// The tables sluice_… are made at the first use. Changes are serialized by a lock on one row. Where the
+// server has LISTEN, wait() ends as soon as another process has written; where it has not, within half a
+// second. When a connection is lost in the middle of append(), nobody knows whether the change was written:
+// send it again with the same request id, and it is written once.
+class PostgresLedger final : public Ledger {
+ public:
+  struct Options {
+    bool listen = true;  // false: as if the server had no LISTEN
+  };
+  // `url` goes to libpq as it is: postgres://user:password@host:port/database?sslmode=…. Does not connect;
+  // kInvalidArgument when it cannot be read.
+  static Result<std::unique_ptr<PostgresLedger>> open(const std::string& url, Options options);
+
+  Result<std::vector<Record>> append(const Change& change) override;
+  Result<std::int64_t> revision() override;
+  Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
+  Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
+  Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                      std::size_t max) override;
+  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
+  bool wait(int timeout_ms) override;
+  void interrupt() override { interrupter_.ring(); }
+  std::string name() const override { return name_; }
+
+ private:
+  PostgresLedger(const std::string& url, std::string name, Options options)
+      : url_(url), name_(std::move(name)), options_(options) {}
+
+  Result<PostgresConnection*> connected();
+  // Runs one query. After an error the connection is given up: the next call starts anew.
+  Result<PostgresRows> ask(const PostgresQuery& query);
+  Result<std::vector<Record>> ask_records(const PostgresQuery& query);
+
+  bool wait_for_notification(int timeout_ms);
+  bool wait_by_asking(int timeout_ms);
+  // Nothing to watch: false, after a short pause.
+  bool away(int timeout_ms);
+
+  const std::string url_;
+  const std::string name_;
+  const Options options_;
+  std::unique_ptr<PostgresConnection> connection_;
+  bool listens_ = false;  // the present connection
+  std::int64_t connections_made_ = 0;
+  std::int64_t watched_connection_ = 0;  // what the last wait() saw
+  std::int64_t watched_revision_ = 0;
+  Interrupter interrupter_;
+};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ledger/postgres_connection.h"
+
+// The tables of a ledger in PostgreSQL: plain SQL, which other databases with its protocol take too.
+namespace sluice::ledger {
+
+// Makes the tables if they are not there; several processes may do so at once. A user who may not make tables
+// can use those that somebody else made.
+PostgresResult<void> make_postgres_tables(PostgresConnection& connection);
+
+}  // namespace sluice::ledger

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "ledger/record.h"
+
+namespace sluice::ledger {
+
+// A record out of a database's row, whose columns are in the order of Record. `Row` has get_number(column)
+// and get_text(column). kFailedPrecondition names the revision whose kind makes no sense.
+template <class Row>
+Result<Record> record_from(const Row& row) {
+  Record record{.revision = row.get_number(0)};
+  const std::string kind = row.get_text(1);
+  const auto known = kind_from(kind);
+  if (!known)
+    return std::unexpected(Error{ErrorCode::kFailedPrecondition,
+                                 "revision " + std::to_string(record.revision) + ": nobody knows the kind '" +
+                                     kind + "'; was the database changed by hand?",
+                                 ""});
+  record.kind = *known;
+  record.name = row.get_text(2);
+  record.version = row.get_number(3);
+  record.action = row.get_text(4);
+  record.body = row.get_text(5);
+  record.actor = row.get_text(6);
+  record.reason = row.get_text(7);
+  record.at_us = row.get_number(8);
+  record.request_id = row.get_text(9);
+  record.body_hash = row.get_text(10);
+  record.hash = row.get_text(11);
+  return record;
+}
+
+// The number after LIMIT.
+inline std::int64_t row_count(std::size_t max) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return max > static_cast<std::size_t>(kMost) ? kMost : static_cast<std::int64_t>(max);
+}
+
+}  // namespace sluice::ledger
