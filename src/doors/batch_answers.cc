@@ -1,6 +1,7 @@
 #include "doors/batch_answers.h"
 
 #include <cassert>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,13 +18,11 @@ class Gathering {
   Gathering(std::size_t size, WriteOne write) : size_(size), write_(write) {}
 
   void put(std::size_t i, const Result<Decision>& decision) {
-    if (!decision) {
-      if (!error_) error_ = in_batch(i, decision.error());
-    } else if (places_.empty()) {
-      write_(*decision, i == 0, joined_);
-    } else {
-      write_(*decision, i == 0, places_[i]);
-    }
+    std::string& place = places_.empty() ? joined_ : places_[i];
+    if (decision) [[likely]]
+      write_(decision, i == 0, place);
+    else
+      write_(std::unexpected(in_batch(i, decision.error())), i == 0, place);
   }
 
   void expect_one_later() {
@@ -38,8 +37,7 @@ class Gathering {
   }
   bool complete() const { return missing_ == 0; }
 
-  Result<std::string> join() {
-    if (error_) return std::unexpected(std::move(*error_));
+  std::string join() {
     for (const std::string& place : places_) joined_.append(place);
     return std::move(joined_);
   }
@@ -52,17 +50,29 @@ class Gathering {
   std::string joined_;
   std::vector<std::string> places_;  // empty: no answer comes later
   std::size_t missing_ = 0;
-  std::optional<Error> error_;
 };
+
+Result<void> validate_all(Limiter& limiter, std::span<const CheckRequest> checks) {
+  std::map<KeyHash, std::uint64_t> fingerprints;  // by request_id
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (auto valid = limiter.validate(checks[i]); !valid)
+      return std::unexpected(in_batch(i, std::move(valid.error())));
+    const std::optional<Dedupe> identity = limiter.identity(checks[i]);
+    if (!identity) continue;
+    const auto first = fingerprints.try_emplace(identity->id, identity->fingerprint).first;
+    if (first->second != identity->fingerprint)
+      return std::unexpected(in_batch(i, Limiter::request_id_conflict()));
+  }
+  return {};
+}
 
 }  // namespace
 
 std::optional<Result<std::string>> check_all(Limiter& limiter, std::span<const CheckRequest> checks,
                                              WriteOne write, const std::function<LaterBatch()>& postpone) {
   const Limiter::Hold hold(limiter);
-  for (std::size_t i = 0; i < checks.size(); ++i)
-    if (auto valid = limiter.validate(checks[i]); !valid)
-      return Result<std::string>(std::unexpected(in_batch(i, std::move(valid.error()))));
+  if (auto valid = validate_all(limiter, checks); !valid)
+    return Result<std::string>(std::unexpected(std::move(valid.error())));
 
   const auto gathering = std::make_shared<Gathering>(checks.size(), write);
   for (std::size_t i = 0; i < checks.size(); ++i) {

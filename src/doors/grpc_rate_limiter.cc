@@ -211,10 +211,24 @@ GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
   return {};
 }
 
-void write_batch_element(const Decision& decision, bool, std::string& reply) {
-  append_wire(reply, WireCursor::kFieldRoom + answer_room(decision), [&](WireCursor& cursor) {
+// The status that the check would have had alone.
+void write_batch_error(const Error& error, std::string& reply) {
+  const GrpcStatus status = grpc_status(error);
+  append_wire(reply, 4 * WireCursor::kFieldRoom + status.message.size(), [&](WireCursor& cursor) {
     char* const result = cursor.begin_message(1);
-    write_answer(decision, cursor);
+    char* const in_its_place = cursor.begin_message(14);
+    cursor.int32(1, static_cast<std::int32_t>(status.code));
+    cursor.string(2, status.message);
+    cursor.end_message(in_its_place);
+    cursor.end_message(result);
+  });
+}
+
+void write_batch_element(const Result<Decision>& decision, bool, std::string& reply) {
+  if (!decision) return write_batch_error(decision.error(), reply);
+  append_wire(reply, WireCursor::kFieldRoom + answer_room(*decision), [&](WireCursor& cursor) {
+    char* const result = cursor.begin_message(1);
+    write_answer(*decision, cursor);
     cursor.end_message(result);
   });
 }
@@ -243,12 +257,8 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_batch(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
   const auto answers =
-      check_all(context.limiter, context.checks.finish(call.context.deadline_us), write_batch_element, [&] {
-        return [later = call.defer()](const Result<std::string>& late) {
-          if (late) return later({}, *late);
-          later(grpc_status(late.error()), "");
-        };
-      });
+      check_all(context.limiter, context.checks.finish(call.context.deadline_us), write_batch_element,
+                [&] { return [later = call.defer()](std::string_view late) { later({}, late); }; });
   if (!answers) return {};
   if (!*answers) return grpc_status(answers->error());
   call.reply = **answers;

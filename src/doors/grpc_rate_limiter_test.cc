@@ -176,6 +176,35 @@ TEST_F(GrpcRateLimiterTest, ABatchIsAnsweredInOrder) {
   EXPECT_TRUE(results.ok());
 }
 
+TEST_F(GrpcRateLimiterTest, AnIdOnTwoDifferentChecksRefusesTheBatchBeforeAnythingIsCharged) {
+  std::string batch;
+  WireWriter(batch).element(1, Request{}.encoded());
+  WireWriter(batch).element(1, Request{.cost = 1, .request_id = "z"}.encoded());
+  WireWriter(batch).element(1, Request{.cost = 2, .request_id = "z"}.encoded());
+  const auto answer = call("CheckBatch", batch);
+  EXPECT_EQ(answer.status.code, GrpcCode::kFailedPrecondition);
+  EXPECT_TRUE(answer.status.message.starts_with("checks[2].request_id: ")) << answer.status.message;
+  EXPECT_EQ(left("u1"), 10);
+}
+
+TEST_F(GrpcRateLimiterTest, AnIdOfAnEarlierRequestSpoilsOnlyItsOwnAnswer) {
+  call("CheckAndIncrement", Request{.cost = 1, .request_id = "z"}.encoded());
+  std::string batch;
+  WireWriter(batch).element(1, Request{.cost = 2, .request_id = "z"}.encoded());
+  WireWriter(batch).element(1, Request{.cost = 3}.encoded());
+  const auto answer = call("CheckBatch", batch);
+  EXPECT_EQ(answer.status.code, GrpcCode::kOk);
+  net::WireReader results(answer.message);
+  ASSERT_TRUE(results.next());
+  EXPECT_EQ(
+      fields_of(results.bytes(), {14}),
+      "14: {\n  1: 9\n  2: \"checks[0].request_id: this request_id was used for another request; use a new "
+      "one for each request\"\n}\n");
+  ASSERT_TRUE(results.next());
+  EXPECT_TRUE(fields_of(results.bytes(), {6}).starts_with("1: 1\n2: 6\n")) << "allowed, and 6 of 10 left";
+  EXPECT_FALSE(results.next());
+}
+
 TEST_F(GrpcRateLimiterTest, ABatchHasABound) {
   std::string batch;
   for (std::size_t i = 0; i <= kBatchMax; ++i) WireWriter(batch).element(1, "");

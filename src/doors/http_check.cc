@@ -7,14 +7,16 @@
 namespace sluice::doors {
 namespace {
 
-void write_one(const Decision& decision, bool is_first, std::string& out) {
+void write_one(const Result<Decision>& decision, bool is_first, std::string& out) {
   if (!is_first) out.push_back(',');
-  append_answer(decision, out);
+  if (decision) return append_answer(*decision, out);
+  out.append("{\"allowed\":false,\"error\":");
+  append_problem(decision.error(), out);
+  out.push_back('}');
 }
 
-void write_all(const Result<std::string>& answers, net::HttpResponse& response) {
-  if (!answers) return write_problem(answers.error(), response);
-  response.body.append("{\"results\":[").append(*answers).append("]}");
+void write_all(std::string_view answers, net::HttpResponse& response) {
+  response.body.append("{\"results\":[").append(answers).append("]}");
 }
 
 }  // namespace
@@ -41,13 +43,15 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   if (auto read = read_check_batch(request.body, context.scratch, context.checks); !read)
     return write_problem(read.error(), response);
   const auto answers = check_all(context.limiter, context.checks.finish(), write_one, [&] {
-    return [later = defer()](const Result<std::string>& late) {
+    return [later = defer()](std::string_view late) {
       net::HttpResponse answer;
       write_all(late, answer);
       later(std::move(answer));
     };
   });
-  if (answers) write_all(*answers, response);
+  if (!answers) return;
+  if (!*answers) return write_problem(answers->error(), response);
+  write_all(**answers, response);
 }
 
 }  // namespace sluice::doors

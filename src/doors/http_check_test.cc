@@ -99,6 +99,41 @@ TEST_F(HttpCheckTest, ABatchIsDecidedInOrderEachOnItsOwn) {
   EXPECT_EQ(post(kBatch, R"({"checks":[]})").body, R"({"results":[]})");
 }
 
+TEST_F(HttpCheckTest, AnIdOnTwoDifferentChecksRefusesTheBatchBeforeAnythingIsCharged) {
+  const auto response = post(
+      kBatch,
+      R"({"checks":[{"policy_id":"api","key":"u1"},)"
+      R"({"policy_id":"api","key":"u2","request_id":"z"},{"policy_id":"api","key":"u3","request_id":"z"}]})");
+  EXPECT_EQ(response.status, 422);
+  EXPECT_NE(response.body.find(R"("field":"checks[2].request_id")"), std::string::npos) << response.body;
+  for (const char* key : {"u1", "u2", "u3"}) EXPECT_EQ(left(key), 10) << key;
+}
+
+TEST_F(HttpCheckTest, AnIdOnTheSameCheckTwiceChargesOnce) {
+  const auto response = post(kBatch, R"({"checks":[{"policy_id":"api","key":"u1","request_id":"z"},)"
+                                     R"({"policy_id":"api","key":"u1","request_id":"z"}]})");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(left("u1"), 9);
+}
+
+TEST_F(HttpCheckTest, AnIdOfAnEarlierRequestSpoilsOnlyItsOwnAnswer) {
+  post(kCheck, R"({"policy_id":"api","key":"u3","request_id":"z"})");
+  const auto response =
+      post(kBatch, R"({"checks":[{"policy_id":"api","key":"u1"},)"
+                   R"({"policy_id":"api","key":"u2","request_id":"z"},{"policy_id":"api","key":"u2"}]})");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(
+      response.body,
+      R"({"results":[)"
+      R"({"allowed":true,"remaining":9,"retry_after_ms":0,"limit":10,"reset_unix_ms":1800000000100,"policy_id":"api",)"
+      R"("policy_version":1,"limiting":"burst","state":"normal","reason":"ok","degraded":false,"replayed":false},)"
+      R"({"allowed":false,"error":{"type":"about:blank","title":"Unprocessable Content","status":422,)"
+      R"("detail":"this request_id was used for another request; use a new one for each request",)"
+      R"("code":"failed_precondition","field":"checks[1].request_id"}},)"
+      R"({"allowed":true,"remaining":9,"retry_after_ms":0,"limit":10,"reset_unix_ms":1800000000100,"policy_id":"api",)"
+      R"("policy_version":1,"limiting":"burst","state":"normal","reason":"ok","degraded":false,"replayed":false}]})");
+}
+
 TEST_F(HttpCheckTest, ABatchHoldsAThousandChecksAndNoMore) {
   const auto batch_of = [](std::size_t n) {
     std::string body = R"({"checks":[)";

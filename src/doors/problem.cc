@@ -71,18 +71,23 @@ std::string_view title_of(int status) {
 }
 
 // Opens the object; whoever adds members begins each with a comma, and closes it.
-void begin_problem(std::string_view type, std::string_view title, int status, std::string_view detail,
-                   net::HttpResponse& response) {
-  response.status = status;
-  response.content_type = "application/problem+json";
-  std::string& body = response.body;
-  body.assign("{\"type\":");
+void append_problem_start(std::string_view type, std::string_view title, int status, std::string_view detail,
+                          std::string& body) {
+  body.append("{\"type\":");
   append_json_string(body, type);
   body.append(",\"title\":");
   append_json_string(body, title);
   body.append(",\"status\":").append(std::to_string(status));
   body.append(",\"detail\":");
   append_json_string(body, detail);
+}
+
+void begin_problem(std::string_view type, std::string_view title, int status, std::string_view detail,
+                   net::HttpResponse& response) {
+  response.status = status;
+  response.content_type = "application/problem+json";
+  response.body.clear();
+  append_problem_start(type, title, status, detail, response.body);
 }
 
 void append_member(std::string& body, std::string_view name, std::string_view value) {
@@ -112,13 +117,20 @@ std::string as_utf8(std::string_view text) {
 
 }  // namespace
 
-void write_problem(const Error& error, net::HttpResponse& response) {
+void append_problem(const Error& error, std::string& out) {
   const Codes codes = codes_of(error.code);
-  begin_problem("about:blank", title_of(codes.http), codes.http, error.message, response);
-  append_member(response.body, "code", codes.name);
-  if (!error.field.empty()) append_member(response.body, "field", error.field);
-  response.body.push_back('}');
-  if (codes.http == 503) response.headers.emplace_back("retry-after", "1");
+  append_problem_start("about:blank", title_of(codes.http), codes.http, error.message, out);
+  append_member(out, "code", codes.name);
+  if (!error.field.empty()) append_member(out, "field", error.field);
+  out.push_back('}');
+}
+
+void write_problem(const Error& error, net::HttpResponse& response) {
+  response.status = codes_of(error.code).http;
+  response.content_type = "application/problem+json";
+  response.body.clear();
+  append_problem(error, response.body);
+  if (response.status == 503) response.headers.emplace_back("retry-after", "1");
 }
 
 void write_problem(int status, std::string_view detail, net::HttpResponse& response) {

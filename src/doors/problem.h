@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -16,6 +17,9 @@ namespace sluice::doors {
 
 // An error of the engine or of the request's translation. kUnavailable also gets a Retry-After.
 void write_problem(const Error& error, net::HttpResponse& response);
+
+// The same object as part of another one: {"type":"about:blank", …}.
+void append_problem(const Error& error, std::string& out);
 
 // An error of HTTP itself: 404, 405, … The detail may quote any bytes of the request.
 void write_problem(int status, std::string_view detail, net::HttpResponse& response);

@@ -15,11 +15,6 @@ constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller w
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
 
-Error conflict() {
-  return {ErrorCode::kFailedPrecondition,
-          "this request_id was used for another request; use a new one for each request", "request_id"};
-}
-
 }  // namespace
 
 Limiter::Limiter(const Parts& parts)
@@ -104,7 +99,7 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
 
 void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
                        const StoreCall& call, std::int64_t now_us, Answer& answer) {
-  if (call.conflict) return void(answer.emplace(std::unexpected(conflict())));
+  if (call.conflict) return void(answer.emplace(std::unexpected(request_id_conflict())));
   const bool failed = enforced.verdict == Verdict::kNoAnswer;
   if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer))
     return void(answer.emplace(std::unexpected(no_answer())));
@@ -144,6 +139,15 @@ void Limiter::count(const Asked& asked, const Answered& enforced, const Decision
   }
   if (!decision.allowed) add(asked, *decision.policy, DecisionCounters::kDenied);
   if (enforced.limits.empty() && decision.allowed) add(asked, *decision.policy, DecisionCounters::kAllowed);
+}
+
+Error Limiter::request_id_conflict() {
+  return {ErrorCode::kFailedPrecondition,
+          "this request_id was used for another request; use a new one for each request", "request_id"};
+}
+
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
+  return planner_.enforced().size > 0 ? identity(request, false, kEnforced) : std::nullopt;
 }
 
 std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, std::size_t half) {

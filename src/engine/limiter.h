@@ -88,6 +88,13 @@ class Limiter final : private PendingCheckEvents {
   // whole.
   Result<void> validate(const CheckRequest& request) { return planner_.plan(request, false); }
 
+  // How the store will recognise the request, or nothing if it has no id or will charge nothing. For batches,
+  // which may use an id twice. REQUIRES: validate(request) was the latest call, and found it valid.
+  std::optional<Dedupe> identity(const CheckRequest& request);
+
+  // kFailedPrecondition, naming request_id: it was used for another request.
+  static Error request_id_conflict();
+
   // While it lives, the Limiter stays with the policies it has: a batch that was found valid is decided by
   // the same.
   class Hold {
