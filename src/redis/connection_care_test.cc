@@ -194,7 +194,8 @@ TEST_F(ConnectionCareTest, AServerThatDoesNotKnowAuthDoesNotSpreadThePassword) {
   make();
   network_.last().accept();
   network_.last().say("-ERR unknown command 'AUTH', with args beginning with: 'hush' \r\n");
-  EXPECT_THAT(heard_, ElementsAre("lost: ERR unknown command 'AUTH'"));
+  EXPECT_THAT(heard_, ElementsAre("lost: ERR: it does not take our AUTH; see whether it has this user "
+                                  "and a password"));
 }
 
 TEST_F(ConnectionCareTest, TheSourceIsAskedForEveryConnection) {

@@ -68,8 +68,9 @@ void Link::on_login_reply(std::span<const RespValue> reply) {
   // only one: a script is too long a word for the server to hear from a stranger.
   if (step == kName && !(first.is_error() && refuses_everything(first.bytes))) return;
   if (first.is_error()) {
-    const std::string_view why = step == kAuth ? without_arguments(first.bytes) : first.bytes;
-    return lose(why, !passes_by_itself(why));
+    const bool refused = !passes_by_itself(first.bytes);
+    return lose(step == kAuth ? refused_auth(first.bytes, address_) : without_secrets(first.bytes, address_),
+                refused);
   }
   if (step == kRole && (reply.size() < 2 || reply[1].bytes != "master"))
     return lose("the server says that it is no master", false);
@@ -93,7 +94,8 @@ void Link::ask(std::string_view command, Answer answer) {
 
 void Link::on_reply(std::span<const RespValue> reply) {
   if (phase_ == Phase::kLoggingIn) return on_login_reply(reply);
-  if (idle()) return lose("a reply that nobody asked for: " + std::string(reply.front().bytes), false);
+  if (idle())
+    return lose("a reply that nobody asked for: " + without_secrets(reply.front().bytes, address_), false);
   const std::uint64_t number = answered_++;
   if (asked_.empty() || asked_.front().number != number) return events_.on_link_reply(*this, reply);
   const Asked asked = std::move(asked_.front());

@@ -42,7 +42,8 @@ void SentinelTalk::on_reply(std::span<const RespValue> reply) {
 void SentinelTalk::on_answer(char step, std::span<const RespValue> reply) {
   const RespValue& first = reply.front();
   if (first.is_error() && step != kOthers)
-    return end(step == kAuth ? without_arguments(first.bytes) : first.bytes);
+    return end(step == kAuth ? refused_auth(first.bytes, sentinel_)
+                             : without_secrets(first.bytes, sentinel_));
   if (step == kMaster) {
     if (first.type == RespValue::Type::kNothing) return end("");
     const auto master = read_master_address(reply);

@@ -133,8 +133,8 @@ TEST_F(SentinelTest, SaysWhyNobodyKnows) {
   pass(300'000);
   ASSERT_THAT(heard_, SizeIs(1));
   EXPECT_EQ(heard_[0],
-            "? no Sentinel answers: a:26379: Network is unreachable; b:26379: ERR unknown command 'AUTH'; "
-            "c:26379: no answer in time");
+            "? no Sentinel answers: a:26379: Network is unreachable; b:26379: ERR: it does not take "
+            "our AUTH; see whether it has this user and a password; c:26379: no answer in time");
 }
 
 TEST_F(SentinelTest, AMasterThatNobodyKnowsHasPerhapsAnotherName) {
