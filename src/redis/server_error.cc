@@ -29,6 +29,12 @@ constexpr ServerErrorAdvice kAdvice[] = {
     {"CROSSSLOT", kCrossSlot, "crossslot", "this is a node of a cluster; connect with redis+cluster://",
      false},
 };
+// The reply does not say which command.
+constexpr ServerErrorAdvice kNotAllowedInScript = {"", kNotAllowed, "noperm",
+                                                   "the user may run our script but lacks a right that the "
+                                                   "script needs (+time, +mget, +set and +del, on our "
+                                                   "keys); see ACL SETUSER",
+                                                   true};
 constexpr ServerErrorAdvice kUnknown = {"", kOther, "other", "the server answered with an error", false};
 
 bool has_code(std::string_view reply, std::string_view code) {
@@ -43,6 +49,8 @@ bool has_code(std::string_view reply, std::string_view code) {
 }  // namespace
 
 const ServerErrorAdvice& explain_server_error(std::string_view reply) {
+  for (const std::string_view words : {"The user executing the script can't", "ACL failure in script"})
+    if (reply.contains(words)) return kNotAllowedInScript;
   for (const ServerErrorAdvice& advice : kAdvice)
     if (has_code(reply, advice.code)) return advice;
   return kUnknown;

@@ -22,6 +22,14 @@ TEST(ServerError, IsRecognisedAsServersWordIt) {
       {"NOAUTH Authentication required.", "noauth", true},
       {"WRONGPASS invalid username-password pair", "noauth", true},
       {"NOPERM this user has no permissions to run the 'evalsha' command", "noperm", true},
+      {"ERR The user executing the script can't run this command or subcommand script: 5ba1, on "
+       "@user_script:1.",
+       "noperm", true},
+      {"ERR Error running script (call to f_5ba1): @user_script:13: @user_script: 13: The user executing the "
+       "script can't run this command or subcommand",
+       "noperm", true},
+      {"NOPERM ACL failure in script: User sluice has no permissions to run the 'time' command", "noperm",
+       true},
       {"ERR max number of clients reached", "maxclients", true},
       {"MOVED 3999 127.0.0.1:6381", "moved", false},
       {"ASK 3999 127.0.0.1:6381", "ask", false},
@@ -39,6 +47,11 @@ TEST(ServerError, IsRecognisedAsServersWordIt) {
     EXPECT_EQ(advice.new_connection, c.new_connection) << c.reply;
     EXPECT_EQ(label_of(advice.kind), c.label) << c.reply;
   }
+}
+
+TEST(ServerError, TellsWhatAUserOfTheScriptLacks) {
+  EXPECT_TRUE(explain_server_error("ERR The user executing the script can't run this command or subcommand")
+                  .meaning.contains("lacks a right that the script needs (+time, +mget, +set and +del"));
 }
 
 }  // namespace

@@ -181,6 +181,14 @@ TEST_F(RedisAccessTest, TheDocumentedUserMayDoAllThatIsNeeded) {
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the user lacks rights")));
 }
 
+TEST_F(RedisAccessTest, ARightThatOnlyTheScriptNeedsIsNamed) {
+  server_.ask({"ACL", "SETUSER", "narrow", "on", ">pw", "~*", "+@all", "-set"});
+  make_connected_store(options_for("unix://narrow:pw@" + server_.socket_path()));
+  TestCall check({{key("a"), limit(Algorithm::kGcra, 5, kSecond), 1}});
+  EXPECT_FALSE(finish(check).allowed());
+  EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("+time, +mget, +set and +del")));
+}
+
 TEST_F(RedisAccessTest, OverAUnixSocketWithAPassword) {
   make_connected_store(options_for("unix://" + server_.socket_path() + "?db=3"));
   expect_all_works();
