@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -25,8 +26,10 @@ namespace sluice::cli {
 // was charged at the old cell after a counter had been read is lost. The other order would be worse: a
 // counter that is charged before its past arrives would lose all of it.
 //
-// A move that does not succeed does not hold a tenant back: it may be the old store's trouble from which the
-// tenant is taken away. Wants that change meanwhile wait until this change is complete.
+// If the new cell is gone, or does not take the counters, the tenant waits at the old one and the move is
+// tried again. If it is the old cell, the tenant goes without its counters: that trouble may be the very
+// reason why it is taken away. Wants that change meanwhile wait until this change is complete, tenants that
+// wait excepted: they follow the new wants from where they are.
 class CellMover {
  public:
   struct Parts {
@@ -46,24 +49,30 @@ class CellMover {
   std::string in_progress() const;
 
  private:
-  struct Forgetting {
+  // A tenant whose counters are carried or forgotten, and when.
+  struct Task {
     Relocation relocation;
     std::int64_t not_before_us;
+    std::string problem;  // not empty: the first attempt failed for this
   };
 
   void begin(CellBoard::Pointer wanted, std::int64_t now_us);
   void take_up(const Relocation& relocation, std::int64_t now_us);
+  bool pick_one_to_carry(std::int64_t now_us);
   void start(const Relocation& relocation, bool with_target);
   void finish_carrying(std::int64_t now_us);
+  void wait_for_target(const Task& task, std::string_view problem, std::int64_t now_us);
+  void go_without_counters(const Task& task, const TenantMove& move);
   void finish_forgetting();
   void publish();
   void say(const std::string& sentence) const { parts_.log(false, sentence); }
 
   const Parts parts_;
   CellBoard::Pointer before_, wanted_;  // own the cells that the relocations name
-  std::vector<Relocation> to_carry_;    // the last is the next
-  std::vector<Forgetting> to_forget_;   // the last is the next
-  std::unique_ptr<TenantMove> move_;    // of the next of to_carry_, or, if that is empty, of to_forget_
+  std::vector<Task> to_carry_;
+  std::vector<Task> to_forget_;
+  std::unique_ptr<TenantMove> move_;  // of the last of to_carry_ or of to_forget_
+  bool carrying_ = false;             // which of the two
   TenantMoveCounters counters_;
 };
 

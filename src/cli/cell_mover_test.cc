@@ -79,9 +79,10 @@ class TinyRedis {
 
 class CellMoverTest : public ::testing::Test, private redis::Transport {
  protected:
-  std::string key_of(std::string_view tenant, std::uint64_t number = 1) const {
+  std::string key_of(std::string_view tenant, std::uint64_t number = 1,
+                     std::string_view prefix = "rl:") const {
     std::string name;
-    append_key(name, "rl:", slot_tag_of_tenant(tenant, hasher), {0, number});
+    append_key(name, prefix, slot_tag_of_tenant(tenant, hasher), {0, number});
     return name;
   }
   std::string cell_of(std::string_view tenant) const {
@@ -174,7 +175,57 @@ TEST_F(CellMoverTest, WantsThatComeMeanwhileWait) {
   EXPECT_EQ(mover.counters(), (TenantMoveCounters{.done = 2, .keys = 2}));
 }
 
-TEST_F(CellMoverTest, AServerThatIsGoneHoldsNobodyBack) {
+TEST_F(CellMoverTest, ATenantStaysWhereItIsWhileItsNewCellIsGone) {
+  servers["home"].keys = {{key_of("acme"), "one"}, {key_of("bank"), "two"}};
+  servers["eu"].wire.unreachable = true;
+  change_to({cell_at("eu", "eu", {"acme", "bank"}), cell_at("us", "us", {"corp"})}, 3000);
+  EXPECT_EQ(cell_of("acme"), "default");
+  EXPECT_EQ(cell_of("bank"), "default");
+  EXPECT_EQ(cell_of("corp"), "us") << "others need not wait";
+  EXPECT_EQ(servers["home"].keys.size(), 2u);
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("and 1 others, cannot move to eu yet"))) << "once";
+  EXPECT_THAT(mover.in_progress(),
+              HasSubstr("it is tried again and again, and the tenant stays where it is"));
+
+  servers["eu"].wire.unreachable = false;
+  pass(3000);
+  EXPECT_EQ(cell_of("acme"), "eu") << "without another SIGHUP";
+  EXPECT_THAT(servers["eu"].keys, ::testing::SizeIs(2));
+  EXPECT_EQ(mover.counters(), (TenantMoveCounters{.done = 3, .keys = 2}));
+  EXPECT_EQ(mover.in_progress(), "");
+}
+
+TEST_F(CellMoverTest, WhoWaitsFollowsNewWants) {
+  servers["home"].keys = {{key_of("acme"), "one"}, {key_of("bank"), "two"}};
+  servers["eu"].wire.unreachable = true;
+  change_to({cell_at("eu", "eu", {"acme", "bank"})}, 3000);
+  change_to({cell_at("eu", "eu", {}), cell_at("us", "us", {"bank"})}, 3000);
+  EXPECT_EQ(cell_of("acme"), "default");
+  EXPECT_EQ(cell_of("bank"), "us");
+  EXPECT_THAT(servers["home"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+  EXPECT_THAT(servers["us"].keys, ElementsAre(std::pair(key_of("bank"), "two")));
+  EXPECT_EQ(mover.in_progress(), "");
+}
+
+TEST_F(CellMoverTest, EachEndHasItsOwnPrefixOfKeys) {
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  servers["eu"].wire.unreachable = true;
+  board.want(make_cells({cell_at("eu", "eu", {"acme"})}, "home", "new:"));
+  pass(500);
+  const auto held = board.current();
+  const Cell& place = held->list()[held->find("acme", "")];
+  EXPECT_EQ(place.store.key_prefix, "rl:") << "its checks find its past while it waits";
+  EXPECT_EQ(held->list()[held->find("other", "")].store.key_prefix, "new:");
+
+  servers["eu"].wire.unreachable = false;
+  pass(2000);
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme", 1, "new:"), "one")));
+  EXPECT_THAT(servers["home"].keys, IsEmpty());
+  EXPECT_EQ(board.current()->list().size(), 2u);
+}
+
+TEST_F(CellMoverTest, AnOldCellThatIsGoneHoldsNobodyBack) {
   servers["home"].wire.unreachable = true;
   change_to({cell_at("eu", "eu", {"acme", "bank", "corp"})}, 1000);
   EXPECT_EQ(cell_of("acme"), "eu");

@@ -58,7 +58,8 @@ std::vector<Relocation> Cells::relocations_to(const Cells& after) const {
     const Cell& to = after.list_[after.find(tenant, "")];
     if (before.name == to.name) continue;
     const Cell* const still_there = after.named(before.name);
-    relocations.push_back({tenant, still_there ? still_there : &before, &to});
+    const bool same_names = still_there && still_there->store.key_prefix == before.store.key_prefix;
+    relocations.push_back({tenant, same_names ? still_there : &before, &to});
   }
   return relocations;
 }
@@ -66,8 +67,12 @@ std::vector<Relocation> Cells::relocations_to(const Cells& after) const {
 Cells Cells::holding_back(const std::vector<Relocation>& tenants) const {
   Cells held = *this;
   for (const Relocation& relocation : tenants) {
-    auto place = std::ranges::find(held.list_, relocation.from->name, &Cell::name);
-    if (place == held.list_.end()) place = held.list_.insert(place, *relocation.from);
+    const Cell& from = *relocation.from;
+    std::string name = from.name;
+    auto place = std::ranges::find(held.list_, name, &Cell::name);
+    while (place != held.list_.end() && place->store.key_prefix != from.store.key_prefix)
+      place = std::ranges::find(held.list_, name += " before", &Cell::name);
+    if (place == held.list_.end()) place = held.list_.insert(place, Cell{.name = name, .store = from.store});
     held.tenants_[relocation.tenant] = static_cast<std::size_t>(place - held.list_.begin());
   }
   return held;

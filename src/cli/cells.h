@@ -29,7 +29,8 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-// A tenant that goes from one cell to another. The cells belong to the Cells that are compared.
+// A tenant that goes from one cell to another. The cells belong to the Cells that are compared. `from` is the
+// place of its counters: the cell as it will be or, if that has another prefix of keys, as it was.
 struct Relocation {
   std::string tenant;
   const Cell* from;
@@ -59,7 +60,8 @@ class Cells {
   // decide, too, they are left out of account.
   std::vector<Relocation> relocations_to(const Cells& after) const;
 
-  // The same cells, but each of these tenants still goes where it comes from.
+  // The same cells, but each of these tenants still goes where it comes from. A cell that is no more, or no
+  // more as it was, is among them for that long.
   Cells holding_back(const std::vector<Relocation>& tenants) const;
 
   // Whether prefixes or tiers are placed alike.

@@ -22,8 +22,11 @@ inline Cell cell_at(const std::string& host, std::string name, std::vector<std::
   return {std::move(name), store_at(host), std::move(tenants), std::move(tiers), when_moved};
 }
 
-inline std::shared_ptr<const Cells> make_cells(std::vector<Cell> others, const std::string& host = "home") {
-  return std::make_shared<const Cells>(store_at(host), std::move(others));
+inline std::shared_ptr<const Cells> make_cells(std::vector<Cell> others, const std::string& host = "home",
+                                               std::string key_prefix = "rl:") {
+  StoreSettings home = store_at(host);
+  home.key_prefix = std::move(key_prefix);
+  return std::make_shared<const Cells>(std::move(home), std::move(others));
 }
 
 }  // namespace sluice::cli::testing

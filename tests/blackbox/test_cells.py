@@ -25,11 +25,16 @@ class Redis:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.process = subprocess.Popen(
-            [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory),
-             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self.directory = directory
         self.url = f"redis://127.0.0.1:{self.port}"
         self.client = redis.Redis(port=self.port, socket_timeout=WAIT_SECONDS)
+        self.start()
+
+    def start(self):
+        """Again after stop(), on the same port and without data."""
+        self.process = subprocess.Popen(
+            [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
+             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         wait_until(self._answers, WAIT_SECONDS, f"redis-server on port {self.port}")
 
     def _answers(self):
@@ -150,6 +155,19 @@ def test_a_move_is_seen_while_it_goes_on(rig):
                            for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "the move in /readyz")
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
     wait_until(lambda: not rig.http.get("/readyz").json["problems"], WAIT_SECONDS, "the end of it in /readyz")
+
+
+def test_a_tenant_waits_for_a_new_cell_that_is_gone(rig):
+    assert rig.remaining("bank", tokens=30) == 70
+    rig.eu.stop()
+    rig.change("tenants: [acme, bank]")
+    rig.server.wait_for_log("tenant bank, and 0 others, cannot move to eu yet", WAIT_SECONDS)
+    assert rig.remaining("bank", tokens=1) == 69, "it is served where it was"
+    wait_until(lambda: any("the tenant stays where it is" in problem
+                           for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "it in /readyz")
+    rig.eu.start()
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.wait_for_remaining("bank", 69)
 
 
 def test_a_bad_file_changes_nothing(rig):

@@ -134,9 +134,10 @@ TEST_F(RedisTenantMoveTest, APrefixIsNoPattern) {
   for (const std::string& prefix : {odd, std::string("axbx\\"), std::string("axxbxx\\")})
     from_.ask({"SET", prefix + rest, "value"});
   TenantMoveOptions with = move_options();
-  with.key_prefix = odd;
+  with.source.key_prefix = odd;
+  with.target->key_prefix = "there:";
   EXPECT_EQ(run(with).moved, 1u);
-  EXPECT_EQ(to_.ask({"GET", odd + rest}), "value");
+  EXPECT_EQ(to_.ask({"GET", "there:" + rest}), "value");
   EXPECT_EQ(keys(from_), 2);
 }
 

@@ -41,11 +41,14 @@ class TenantMove::Side final : private redis::ConnectionEvents {
   Side(TenantMove& move, std::string_view role, const TenantMoveOptions::End& end, const Clock& clock,
        const Random& random)
       : name(std::string(role) + " " + end.connection.address.to_string()),
+        key_prefix(end.key_prefix),
         connection(end.transport, clock, end.connection, random, *this),
         move_(move) {}
 
   const std::string name;
+  const std::string key_prefix;
   redis::Connection connection;
+  std::uint32_t losses = 0;
 
  private:
   void on_ready() override { move_.proceed(); }
@@ -58,7 +61,7 @@ class TenantMove::Side final : private redis::ConnectionEvents {
 TenantMove::TenantMove(TenantMoveOptions options, const Clock& clock, const Random& random)
     : options_(std::move(options)),
       clock_(clock),
-      pattern_(pattern_of(options_.key_prefix, options_.slot_tag)),
+      pattern_(pattern_of(options_.source.key_prefix, options_.slot_tag)),
       source_(std::make_unique<Side>(*this, "the source", options_.source, clock, random)) {
   if (options_.target) target_ = std::make_unique<Side>(*this, "the target", *options_.target, clock, random);
 }
@@ -100,10 +103,11 @@ std::size_t TenantMove::append_commands(std::string& out) const {
       return 2 * batch_.size();
     case Step::kWrite:
       for (const Key& key : std::span(batch_).subspan(settled_)) {
+        const std::string name = target_->key_prefix + key.name.substr(source_->key_prefix.size());
         if (key.ttl_ms == kNoTtl) {
-          append(out, {"SET", key.name, key.value, "NX"});
+          append(out, {"SET", name, key.value, "NX"});
         } else {
-          append(out, {"SET", key.name, key.value, "PX", std::to_string(key.ttl_ms), "NX"});
+          append(out, {"SET", name, key.value, "PX", std::to_string(key.ttl_ms), "NX"});
         }
       }
       return batch_.size() - settled_;
@@ -149,7 +153,7 @@ void TenantMove::read_scan(std::span<const redis::RespValue> reply) {
   cursor_ = reply[1].bytes;
   scanned_all_ = cursor_ == "0";
   for (const redis::RespValue& name : reply.subspan(3))
-    if (name.bytes.size() == options_.key_prefix.size() + kKeyBytesAfterPrefix)
+    if (name.bytes.size() == source_->key_prefix.size() + kKeyBytesAfterPrefix)
       found_.emplace_back(name.bytes);
 }
 
@@ -191,7 +195,7 @@ void TenantMove::read_removal(const redis::RespValue& reply) {
 
 void TenantMove::finish_step() {
   // What the target has taken is removed from the source although it did not take the rest.
-  if (!error_.empty() && step_ != Step::kWrite) return stop(error_);
+  if (!error_.empty() && step_ != Step::kWrite) return stop(*error_of_, error_);
   switch (step_) {
     case Step::kScan:
     case Step::kRemove:
@@ -227,9 +231,9 @@ void TenantMove::begin_batch() {
 void TenantMove::on_lost(Side& side, std::string_view why) {
   if (state_ != State::kRunning) return;
   if (&side == &side_in_use()) unanswered_ = 0;
-  if (++losses_ > options_.losses_max)
-    return stop(side.name + " cannot be reached or kept (" + std::string(why.substr(0, kQuotedBytesMax)) +
-                ")");
+  if (++side.losses > options_.losses_max)
+    return stop(
+        side, side.name + " cannot be reached or kept (" + std::string(why.substr(0, kQuotedBytesMax)) + ")");
   if (&side != source_.get()) return;
   // A server that has been restarted, or another in its place, does not understand the old cursor.
   cursor_ = "0";
@@ -243,6 +247,7 @@ void TenantMove::on_lost(Side& side, std::string_view why) {
 // The first one counts.
 void TenantMove::note_error(const redis::RespValue& reply) {
   if (!error_.empty()) return;
+  error_of_ = &side_in_use();
   error_ = side_in_use().name + ": ";
   if (!reply.is_error()) {
     error_ += "its reply does not fit the command; is it a Redis or Valkey server?";
@@ -252,10 +257,10 @@ void TenantMove::note_error(const redis::RespValue& reply) {
   }
 }
 
-void TenantMove::stop(std::string_view why) {
+void TenantMove::stop(const Side& culprit, std::string_view why) {
   state_ = State::kStopped;
-  problem_ =
-      "the move stopped, start it again when this is mended; what was moved stays moved: " + std::string(why);
+  target_failed_ = &culprit == target_.get();
+  problem_ = "the move stopped, what was moved stays moved: " + std::string(why);
 }
 
 }  // namespace sluice

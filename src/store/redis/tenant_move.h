@@ -20,13 +20,14 @@ struct TenantMoveOptions {
   struct End {
     redis::Transport& transport;
     redis::ConnectionOptions connection;  // needs no script
+    std::string key_prefix = "rl:";
   };
   End source;
   std::optional<End> target;  // none: the counters are forgotten instead of moved
-  std::string key_prefix = "rl:";
   std::uint32_t slot_tag = 0;
   std::int64_t reply_timeout_us = 5'000'000;  // a server that takes longer gets a new connection
-  std::uint32_t losses_max = 20;              // of connections, failed attempts too; then the move stops
+  // Of an end's connections, failed attempts too; then the move stops.
+  std::uint32_t losses_max = 20;
 };
 
 // Carries all counters with one slot tag, request ids included, from one Redis or Valkey server to another.
@@ -72,6 +73,9 @@ class TenantMove {
 
   State state() const { return state_; }
   const Progress& progress() const { return progress_; }
+  // Whether it stopped for the target's sake, which is gone or does not take what it is given, and not for
+  // the source's.
+  bool target_failed() const { return target_failed_; }
   // Why it stopped, and what to do: a sentence. Empty unless kStopped.
   const std::string& problem() const { return problem_; }
 
@@ -100,7 +104,7 @@ class TenantMove {
   void finish_step();
   void begin_batch();
   void note_error(const redis::RespValue& reply);
-  void stop(std::string_view why);
+  void stop(const Side& culprit, std::string_view why);
 
   const TenantMoveOptions options_;
   const Clock& clock_;
@@ -116,8 +120,9 @@ class TenantMove {
   std::vector<Key> batch_;
   std::size_t settled_ = 0;  // so many of the batch have been written, or refused
   std::string error_;        // the first
-  std::uint32_t losses_ = 0;
+  const Side* error_of_ = nullptr;
   Progress progress_;
+  bool target_failed_ = false;
   std::string problem_;
 };
 

@@ -23,8 +23,8 @@ class TenantMoveTest : public testing::Test {
   TenantMove& begin(bool with_target = true) {
     const redis::ConnectionOptions a{.address = {.host = "a"}, .script = "return 1"},
         b{.address = {.host = "b"}, .script = "return 1"};
-    TenantMoveOptions options{.source = {source_, a}, .key_prefix = prefix_, .slot_tag = kTag};
-    if (with_target) options.target.emplace(TenantMoveOptions::End{target_, b});
+    TenantMoveOptions options{.source = {source_, a, prefix_}, .slot_tag = kTag};
+    if (with_target) options.target.emplace(TenantMoveOptions::End{target_, b, target_prefix_});
     options.losses_max = 3;
     move_ = std::make_unique<TenantMove>(std::move(options), clock_, [](std::uint64_t) { return 0; });
     pass(0);
@@ -94,6 +94,7 @@ class TenantMoveTest : public testing::Test {
   ManualClock clock_{1'700'000'000'000'000};
   redis::FakeTransport source_, target_;
   std::string prefix_ = "rl:";
+  std::string target_prefix_ = "rl:";
   std::unique_ptr<TenantMove> move_;
 };
 
@@ -128,6 +129,17 @@ TEST_F(TenantMoveTest, TheLettersOfAPrefixStandForThemselves) {
   prefix_ = "a*b?[c]\\:{}";
   connected();
   EXPECT_THAT(heard(source_), ElementsAre("SCAN 0 MATCH a\\*b\\?\\[c\\]\\\\:{}{AAF}* COUNT 1000"));
+}
+
+TEST_F(TenantMoveTest, TheTargetMayHaveAnotherPrefix) {
+  target_prefix_ = "other:";
+  connected();
+  source_.say(names({1}));
+  heard(source_);
+  source_.say(value("one", 5));
+  EXPECT_THAT(heard(target_), ElementsAre("SET other:" + name(1).substr(3) + " one PX 5 NX"));
+  target_.say("+OK\r\n");
+  EXPECT_THAT(heard(source_), ElementsAre("UNLINK #1"));
 }
 
 TEST_F(TenantMoveTest, NamesThatAreNotOursStay) {
@@ -242,6 +254,7 @@ TEST_F(TenantMoveTest, AnErrorStopsItWithASentence) {
     TenantMove& move = connected();
     source_.say(c.reply);
     EXPECT_EQ(move.state(), State::kStopped);
+    EXPECT_FALSE(move.target_failed());
     EXPECT_THAT(move.problem(), HasSubstr("the source redis://a"));
     EXPECT_THAT(move.problem(), HasSubstr(c.sentence));
     heard(source_);
@@ -270,6 +283,7 @@ TEST_F(TenantMoveTest, WhatAFullTargetHasTakenIsRemovedBeforeItStops) {
   EXPECT_EQ(move.state(), State::kStopped);
   EXPECT_THAT(move.problem(), HasSubstr("the target redis://b"));
   EXPECT_THAT(move.problem(), HasSubstr("no memory left"));
+  EXPECT_TRUE(move.target_failed());
   EXPECT_EQ(move.progress().moved, 1u);
   EXPECT_EQ(move.progress().failed, 2u);
 }
@@ -362,6 +376,7 @@ TEST_F(TenantMoveTest, StopsWhenAServerCannotBeKept) {
   EXPECT_EQ(move.state(), State::kStopped);
   EXPECT_THAT(move.problem(), HasSubstr("the target redis://b"));
   EXPECT_THAT(move.problem(), HasSubstr("cannot be reached or kept (Network is unreachable)"));
+  EXPECT_TRUE(move.target_failed());
   const int attempts = target_.attempts;
   pass(60'000'000);
   EXPECT_EQ(target_.attempts, attempts);
