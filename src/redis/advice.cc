@@ -46,6 +46,11 @@ std::vector<std::string> advise(const Address& address, const ServerFacts& facts
   if (!facts.eviction.empty() && facts.eviction != "noeviction" && facts.memory_bytes_max != 0)
     advice.push_back("maxmemory-policy is " + facts.eviction +
                      ": Redis may forget counters of keys that are over their limit; set it to noeviction");
+  if (facts.is_cluster_node && facts.needs_all_slots)
+    advice.push_back(
+        "cluster-require-full-coverage is yes: when one master is lost, all of them refuse; set it to no, so "
+        "that "
+        "only that one's slots are down");
   if (facts.lost_its_master)
     advice.push_back("it is a replica that has lost its master; connect to the master");
   for (const ServerFacts::Replica& replica : facts.replicas)

@@ -43,6 +43,13 @@ TEST(Advice, Version) {
     EXPECT_THAT(advice_on({.version = old}), ElementsAre(HasSubstr("older than 6.2"))) << old;
 }
 
+TEST(Advice, FullCoverageOfACluster) {
+  EXPECT_THAT(advice_on({.is_cluster_node = true, .needs_all_slots = true}),
+              ElementsAre(HasSubstr("cluster-require-full-coverage is yes")));
+  EXPECT_THAT(advice_on({.is_cluster_node = true}), IsEmpty());
+  EXPECT_THAT(advice_on({.needs_all_slots = true}), IsEmpty()) << "every server has the setting";
+}
+
 TEST(Advice, Replicas) {
   const ServerFacts::Replica good{.place = "a:1", .online = true, .offset = 1000, .silent_s = 1};
   EXPECT_THAT(advice_on({.replicas = {good}, .offset = 5000}), IsEmpty());

@@ -6,24 +6,39 @@ namespace sluice::redis {
 
 void Adviser::on_ready() {
   due_at_us_ = 0;
+  unanswered_ = 0;  // what was asked over the connection before gets no answer
   clock_ = {};
 }
 
 void Adviser::tick(std::int64_t now_us) {
-  if (every_us_ == 0 || now_us < due_at_us_ || !connection_.may_send()) return;
+  if (every_us_ == 0 || now_us < due_at_us_ || unanswered_ > 0 || !connection_.may_send()) return;
   due_at_us_ = now_us + every_us_;
   facts_ = {};
-  ask_about("server", false);
-  ask_about("memory", false);
-  ask_about("replication", true);
+  for (const char* section : {"server", "memory", "replication"}) ask_for_info(section);
 }
 
-void Adviser::ask_about(const char* section, bool last) {
-  std::string command;
-  append_command(command, {"INFO", section});
-  connection_.ask(command, [this, last](std::span<const RespValue> reply) {
+void Adviser::ask_for_info(const char* section) {
+  ask({"INFO", section}, [this](std::span<const RespValue> reply) {
+    const bool knew = facts_.is_cluster_node;
     if (reply.front().type == RespValue::Type::kBytes) read_info(reply.front().bytes, facts_);
-    if (last) conclude();
+    if (facts_.is_cluster_node && !knew) ask_for_coverage();
+  });
+}
+
+// Only of a node of a Cluster: no other needs the right.
+void Adviser::ask_for_coverage() {
+  ask({"CONFIG", "GET", "cluster-require-full-coverage"}, [this](std::span<const RespValue> reply) {
+    facts_.needs_all_slots = reply.size() == 3 && reply[2].bytes == "yes";
+  });
+}
+
+void Adviser::ask(std::initializer_list<std::string_view> words, const Link::Answer& read) {
+  std::string command;
+  append_command(command, words);
+  ++unanswered_;
+  connection_.ask(command, [this, read](std::span<const RespValue> reply) {
+    read(reply);
+    if (--unanswered_ == 0) conclude();
   });
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/advice.h"
@@ -38,14 +40,17 @@ class Adviser {
   const std::vector<std::string>& advice() const { return advice_; }
 
  private:
-  void ask_about(const char* section, bool last);
+  void ask_for_info(const char* section);
+  void ask_for_coverage();
+  void ask(std::initializer_list<std::string_view> words, const Link::Answer& read);
   void conclude();
 
   Connection& connection_;
   const std::int64_t every_us_;
   const OnChange on_change_;
   std::int64_t due_at_us_ = 0;
-  ServerFacts facts_;  // of the round under way
+  ServerFacts facts_;   // of the round under way
+  int unanswered_ = 0;  // questions of that round
   ClockDelta clock_;
   std::vector<std::string> advice_;
 };

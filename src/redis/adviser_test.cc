@@ -88,6 +88,23 @@ TEST_F(AdviserTest, AUserWhoMayNotAskGetsNoAdviceAndNoError) {
   server_.take_sent();
 }
 
+TEST_F(AdviserTest, ANodeOfAClusterIsAskedWhetherItNeedsAllSlots) {
+  const char question[] = "*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$29\r\ncluster-require-full-coverage\r\n";
+  for (const char* answer : {"no", "yes", "yes"}) {
+    pass(60 * kSecond);
+    server_.say("+PONG\r\n");
+    server_.take_sent();
+    tell("redis_mode:cluster\r\n", "", "");
+    EXPECT_EQ(server_.take_sent(), question);
+    std::string reply = "*2\r\n";
+    append_bulk(reply, "cluster-require-full-coverage");
+    append_bulk(reply, answer);
+    server_.say(reply);
+  }
+  EXPECT_THAT(adviser_.advice(), ElementsAre(HasSubstr("set it to no")));
+  EXPECT_THAT(changes_, SizeIs(1)) << "said once";
+}
+
 TEST_F(AdviserTest, ANewConnectionIsAskedAnew) {
   adviser_.note_clock(clock_.now_us(), clock_.now_us(), clock_.now_us() + 5 * kSecond);
   pass(0);

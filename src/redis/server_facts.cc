@@ -55,6 +55,7 @@ void read_info(std::string_view text, ServerFacts& facts) {
     if (value.ends_with('\r')) value.remove_suffix(1);
     const std::string_view name = take_until(value, ':');
     if (name == "redis_version") facts.version = value.substr(0, kWordBytesMax);
+    if (name == "redis_mode") facts.is_cluster_node = value == "cluster";
     if (name == "maxmemory_policy") facts.eviction = value.substr(0, kWordBytesMax);
     if (name == "maxmemory") facts.memory_bytes_max = number_in(value);
     if (name == "master_link_status") facts.lost_its_master = value == "down";

@@ -8,7 +8,8 @@
 
 namespace sluice::redis {
 
-// What a server says of itself with INFO. Plain data; what it did not say is empty.
+// What a server says of itself with INFO, and a node of a Cluster with CONFIG GET. Plain data; what it did
+// not say is empty.
 struct ServerFacts {
   struct Replica {
     std::string place;          // 10.0.0.8:6379
@@ -21,8 +22,10 @@ struct ServerFacts {
   std::string eviction;                          // maxmemory-policy
   std::optional<std::int64_t> memory_bytes_max;  // maxmemory; 0: no limit
   bool lost_its_master = false;                  // it is a replica without a link
-  std::vector<Replica> replicas;                 // at most kReplicasMax
-  std::int64_t offset = 0;                       // how far it has written
+  bool is_cluster_node = false;
+  bool needs_all_slots = false;   // cluster-require-full-coverage
+  std::vector<Replica> replicas;  // at most kReplicasMax
+  std::int64_t offset = 0;        // how far it has written
 };
 
 // Takes over what one or more sections of INFO say. Whatever is odd is passed over.

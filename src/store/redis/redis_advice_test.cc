@@ -41,6 +41,16 @@ TEST_F(RedisAdviceTest, AnEvictingServerIsToldOfUntilItIsSetRight) {
   EXPECT_THAT(store_->health().problems, IsEmpty());
 }
 
+TEST_F(RedisAdviceTest, ANodeThatNeedsAllSlotsIsToldOfUntilItIsSetRight) {
+  TestRedisServer server(
+      {"--cluster-enabled", "yes", "--cluster-port", std::to_string(TestRedisServer::free_port())});
+  server.start();
+  make_store(asking(server));
+  EXPECT_TRUE(run_until_advice(true, "cluster-require-full-coverage is yes"));
+  server.ask({"CONFIG", "SET", "cluster-require-full-coverage", "no"});
+  EXPECT_TRUE(run_until_advice(false, "cluster-require-full-coverage"));
+}
+
 TEST_F(RedisAdviceTest, AReplicaThatIsNotInStepIsToldOfUntilItIs) {
   TestRedisServer master({"--repl-diskless-sync-delay", "1"});
   TestRedisServer replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
