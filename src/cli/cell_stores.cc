@@ -50,6 +50,7 @@ void CellStores::retire(Entry& entry, std::int64_t now_us) {
 void CellStores::remember_counters(const Entry& entry) {
   if (!former_counters_) former_counters_.emplace();
   *former_counters_ += entry.made.counters();
+  former_breaker_ += entry.made.breaker();
 }
 
 void CellStores::begin_burst() {
@@ -79,6 +80,7 @@ std::int64_t CellStores::next_due_us() const {
 StoreReport CellStores::report() {
   StoreReport report{.loops = 1, .connected = 1};
   report.redis = former_counters_;
+  report.breaker = former_breaker_;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     const AsyncStore::Health health = store_at(i).health();
@@ -89,6 +91,7 @@ StoreReport CellStores::report() {
     if (!entry.redis) continue;
     if (!report.redis) report.redis.emplace();
     *report.redis += entry.made.counters();
+    report.breaker += entry.made.breaker();
     for (StoreReport::NodeClock& clock : entry.made.clocks()) report.clocks.push_back(std::move(clock));
   }
   reached_ |= std::ranges::all_of(entries_, &Entry::reached);

@@ -64,6 +64,7 @@ class CellStores final : public StorePlacement {
   std::vector<Entry> entries_;  // as in cells_
   DrainingStores leaving_;
   std::optional<RedisStoreCounters> former_counters_;  // of stores that were replaced
+  BreakerTransitions former_breaker_;                  // the same
   bool reached_ = false;
 };
 

@@ -50,7 +50,8 @@ class CellStoresTest : public ::testing::Test {
             },
             [host = settings.redis->addresses.front().host] {
               return std::vector<StoreReport::NodeClock>{{host, 7}};
-            }};
+            },
+            [] { return BreakerTransitions{.open = 2, .half_open = 3, .closed = 1}; }};
   }
   CellStores stores_of(std::vector<Cell> others, const std::string& host = "home") {
     return {memory, [this](const StoreSettings& settings) { return make(settings); },
@@ -99,6 +100,7 @@ TEST_F(CellStoresTest, FollowsACellThatChangesComesOrGoes) {
   stores.tick(10 + kDeadlineUsMax);
   EXPECT_THAT(hosts(), ElementsAre("asia", "eu2", "home"));
   EXPECT_EQ(stores.report().redis->checks, 5u) << "nothing that was counted is lost";
+  EXPECT_EQ(stores.report().breaker, (BreakerTransitions{.open = 10, .half_open = 15, .closed = 5}));
   EXPECT_EQ(stores.report().clocks.size(), 3u) << "of the servers in use";
 }
 

@@ -23,11 +23,16 @@ StoreTarget target_of(const std::string& url) {
   return std::move(*target);
 }
 
-RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& parts) {
+using Transitions = std::shared_ptr<BreakerTransitions>;  // of all nodes of a store
+
+RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& parts,
+                               const Transitions& transitions) {
   RedisStoreOptions options;
   options.connection.script = redis_script();
   options.key_prefix = settings.key_prefix;
-  options.on_breaker_change = [log = parts.log, place = settings.redis->to_string()](auto from, auto to) {
+  options.on_breaker_change = [log = parts.log, place = settings.redis->to_string(), transitions](auto from,
+                                                                                                  auto to) {
+    transitions->count(to);
     using State = redis::Breaker::State;
     if (from == State::kClosed)
       log(true, fmt::format("{} does not answer as it should; failure rules decide until it does", place));
@@ -56,7 +61,8 @@ StoreReport::NodeClock clock_of(const RedisStore& store, std::string node) {
   return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt};
 }
 
-LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, const StoreParts& parts) {
+LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, const StoreParts& parts,
+                             const Transitions& transitions) {
   ClusterStoreOptions options;
   options.seeds = target.addresses;
   options.node = std::move(node);
@@ -70,7 +76,10 @@ LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, 
     });
     return all;
   };
-  return {.store = std::move(store), .counters = [made] { return made->node_counters(); }, .clocks = clocks};
+  return {.store = std::move(store),
+          .counters = [made] { return made->node_counters(); },
+          .clocks = clocks,
+          .breaker = [transitions] { return *transitions; }};
 }
 
 }  // namespace
@@ -95,9 +104,10 @@ StoreSettings read_store_settings(const ServeOptions& options) {
 
 LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& parts) {
   const StoreTarget& target = *settings.redis;
-  RedisStoreOptions options = node_options(settings, parts);
+  const auto transitions = std::make_shared<BreakerTransitions>();
+  RedisStoreOptions options = node_options(settings, parts, transitions);
   if (target.kind == StoreTarget::Kind::kCluster)
-    return make_cluster_store(target, std::move(options), parts);
+    return make_cluster_store(target, std::move(options), parts, transitions);
   if (target.kind == StoreTarget::Kind::kSentinel)
     options.connection.source = sentinel_of(target, parts);
   else
@@ -107,7 +117,8 @@ LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& part
   RedisStore* const made = store.get();
   return {.store = std::move(store),
           .counters = [made] { return made->counters(); },
-          .clocks = [made, node = target.to_string()] { return std::vector{clock_of(*made, node)}; }};
+          .clocks = [made, node = target.to_string()] { return std::vector{clock_of(*made, node)}; },
+          .breaker = [transitions] { return *transitions; }};
 }
 
 }  // namespace sluice::cli

@@ -46,6 +46,7 @@ struct LoopStore {
   std::unique_ptr<AsyncStore> store;
   std::function<RedisStoreCounters()> counters;
   std::function<std::vector<StoreReport::NodeClock>()> clocks;
+  std::function<BreakerTransitions()> breaker;
 };
 
 // REQUIRES: settings.redis

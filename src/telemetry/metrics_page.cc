@@ -105,6 +105,11 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
          "Answers of the script that this process would have decided otherwise. Report them.",
          redis.contradictions}})
     write_value(text, value.name, "counter", value.help, value.value);
+  text.family("rate_limiter_redis_breaker_transitions_total", "counter",
+              "How often the circuit breaker of a server came to a state.");
+  text.sample({{"state", "open"}}, store.breaker.open);
+  text.sample({{"state", "half_open"}}, store.breaker.half_open);
+  text.sample({{"state", "closed"}}, store.breaker.closed);
   text.family("rate_limiter_redis_failures_total", "counter", "What went wrong, in checks or error replies.");
   text.sample({{"error_type", "timeout"}}, redis.timeouts);
   text.sample({{"error_type", "connection_lost"}}, redis.lost);

@@ -43,7 +43,11 @@ TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
       .loops = 1, .connected = 1, .reached = true, .problems = {"slow"}, .redis = RedisStoreCounters{}};
   first.redis->checks = 7;
   first.redis->errors[static_cast<std::size_t>(redis::ServerError::kReadOnly)] = 2;
+  for (const auto state : {redis::Breaker::State::kOpen, redis::Breaker::State::kHalfOpen,
+                           redis::Breaker::State::kOpen, redis::Breaker::State::kClosed})
+    first.breaker.count(state);
   StoreReport both = first;
+  both.add({.loops = 0, .reached = true, .breaker = first.breaker});
   both.add(
       {.loops = 1, .connected = 0, .reached = false, .problems = {"slow", "gone"}, .redis = first.redis});
   EXPECT_FALSE(both.reached) << "one loop has never been connected";
@@ -51,6 +55,9 @@ TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
   const std::string page = metrics_page({}, {}, {.entries = 3}, both, {});
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_checks_total 14\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_failures_total{error_type=\"readonly\"} 4\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_breaker_transitions_total{state=\"open\"} 4\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_breaker_transitions_total{state=\"half_open\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_redis_breaker_transitions_total{state=\"closed\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_connected_loops 1\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_request_ids 3\n"));
   EXPECT_THAT(metrics_page({}, {}, {}, {}, {}), Not(HasSubstr("redis")));

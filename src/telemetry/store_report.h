@@ -20,6 +20,25 @@ struct TenantMoveCounters {
   friend bool operator==(const TenantMoveCounters&, const TenantMoveCounters&) = default;
 };
 
+// How often the breakers of the store's servers came to each state. Plain data.
+struct BreakerTransitions {
+  std::uint64_t open = 0;
+  std::uint64_t half_open = 0;
+  std::uint64_t closed = 0;
+
+  void count(redis::Breaker::State to) {
+    using enum redis::Breaker::State;
+    ++(to == kOpen ? open : to == kHalfOpen ? half_open : closed);
+  }
+  BreakerTransitions& operator+=(const BreakerTransitions& other) {
+    open += other.open;
+    half_open += other.half_open;
+    closed += other.closed;
+    return *this;
+  }
+  friend bool operator==(const BreakerTransitions&, const BreakerTransitions&) = default;
+};
+
 // How the store is doing, as seen by one loop or by several together. Plain data.
 struct StoreReport {
   int loops = 0;
@@ -27,6 +46,7 @@ struct StoreReport {
   bool reached = false;                     // every loop has been connected at least once
   std::vector<std::string> problems;        // sentences, each once
   std::optional<RedisStoreCounters> redis;  // none: counters are in memory
+  BreakerTransitions breaker;               // all zero if counters are in memory
   // How far a server's clock is ahead of ours; not known before it has answered.
   struct NodeClock {
     std::string node;  // its address
@@ -48,6 +68,7 @@ struct StoreReport {
       else if (!known->ahead_us)
         known->ahead_us = clock.ahead_us;
     }
+    breaker += other.breaker;
     if (other.moves) moves = other.moves;
     if (!other.redis) return;
     if (!redis) redis.emplace();
