@@ -141,6 +141,54 @@ def test_degraded_answers_are_not_remembered(node, http):
     assert (again["allowed"], again["replayed"], again["remaining"]) == (True, True, decided[-1]["remaining"])
 
 
+def test_an_id_of_an_earlier_request_spoils_only_its_own_answer_of_a_batch(node, http, grpc_stub):
+    server, _ = node
+    client = http(server)
+    client.check(policy_id="closed", tenant_id="t", key="first", request_id="z")
+    batch = [{"policy_id": "closed", "tenant_id": "t", "key": "a"},
+             {"policy_id": "closed", "tenant_id": "t", "key": "b", "request_id": "z"},
+             {"policy_id": "closed", "tenant_id": "t", "key": "c"}]
+    answer = client.post("/v1/ratelimit/check-batch", {"checks": batch})
+    assert answer.status == 200
+    results = answer.json["results"]
+    assert [one["allowed"] for one in results] == [True, False, True]
+    assert (results[1]["error"]["status"], results[1]["error"]["field"]) == (422, "checks[1].request_id")
+    over_grpc = grpc_stub(server).CheckBatch(checks=[
+        {"policy_id": one["policy_id"], "tenant_id": "t", "dimensions": {"key": one["key"]},
+         "request_id": one.get("request_id", "")} for one in batch])
+    assert [one.allowed for one in over_grpc.results] == [True, False, True]
+    assert [one.error.code for one in over_grpc.results] == [0, grpc.StatusCode.FAILED_PRECONDITION.value[0], 0]
+    assert client.check(policy_id="closed", tenant_id="t", key="b", tokens=0)["remaining"] == 10
+
+
+def test_an_id_on_two_different_checks_of_a_batch_charges_nothing(node, http):
+    server, _ = node
+    client = http(server)
+    answer = client.post("/v1/ratelimit/check-batch", {"checks": [
+        {"policy_id": "closed", "tenant_id": "t", "key": "a"},
+        {"policy_id": "closed", "tenant_id": "t", "key": "b", "request_id": "z"},
+        {"policy_id": "closed", "tenant_id": "t", "key": "c", "request_id": "z"}]})
+    assert (answer.status, answer.json["field"]) == (422, "checks[2].request_id")
+    for key in "abc":
+        assert client.check(policy_id="closed", tenant_id="t", key=key, tokens=0)["remaining"] == 10
+
+
+def test_changes_of_the_breaker_are_counted(node, http):
+    server, store = node
+    client = http(server)
+
+    def transitions(state):
+        name = f'rate_limiter_redis_breaker_transitions_total{{state="{state}"}} '
+        [line] = [one for one in client.get("/metrics").body.decode().splitlines() if one.startswith(name)]
+        return int(line.removeprefix(name))
+    assert [transitions(state) for state in ("open", "half_open", "closed")] == [0, 0, 0]
+    store.kill()
+    wait_until(lambda: answers(client, "open", 1) and transitions("open") > 0, WAIT_S, "an open breaker")
+    store.start()
+    wait_until(lambda: transitions("closed") > 0, WAIT_S, "a closed breaker")
+    assert transitions("half_open") >= transitions("closed")
+
+
 def test_a_caller_with_less_time_than_the_policy_gets_its_answer(redis_server, sluice, grpc_stub):
     store = redis_server()
     server = sluice(store.url, policies=RULES.replace("deadline: 2s", "deadline: 50s"))
