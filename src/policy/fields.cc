@@ -136,7 +136,9 @@ Fields::Fields(const DocumentNode& node, const Place& place, std::span<const std
 const DocumentNode* Fields::node(std::string_view name) const {
   const DocumentNode* value = node_.find(name);
   if (!value || value->kind != Kind::kNull) return value;
-  place_.field(name).report(value->line, "is blank; give it a value or leave the field out");
+  // Nothing has no place of its own; YAML's reader says where the next thing is.
+  const auto index = static_cast<std::size_t>(value - node_.items.data());
+  place_.field(name).report(node_.keys[index].line, "is blank; give it a value or leave the field out");
   return nullptr;
 }
 

@@ -48,6 +48,7 @@ class RandomPolicies {
     return words[below(kSize)];
   }
 
+  // At least one byte shorter than it may be, so that a number can follow.
   std::string name() {
     constexpr std::string_view kLetters = "aZ09._-:/@+~";
     constexpr std::string_view kOdd[] = {"5",  "-1",  "true", "null", "~",  "no", "1e5",        "0x1d",
@@ -55,7 +56,7 @@ class RandomPolicies {
                                          "y",  "...", "+1",   "---a", "-:", "//", ".nan"};
     if (chance(3)) return std::string(one_of(kOdd));
     std::string text;
-    for (std::size_t left = 1 + below(chance(20) ? kNameBytesMax : 8); left > 0; --left)
+    for (std::size_t left = 1 + below(chance(20) ? kNameBytesMax - 1 : 8); left > 0; --left)
       text += kLetters[below(kLetters.size())];
     return text;
   }
