@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Reads JSON into the tree that read_yaml_tree() would make of it, some twenty times as fast. The error is
+// Reads JSON into the tree that read_yaml_tree() would make of it, some eight times as fast. The error is
 // broken syntax: the text may still be YAML. Throws Refused at what no syntax makes good: fields that are
 // there twice, nesting beyond kDocumentDepthMax. REQUIRES: the text is UTF-8.
 //
