@@ -17,15 +17,6 @@ constexpr std::array<std::string_view, 6> kNames = {"gcra",         "token_bucke
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-// 90'000'000 → "90s", as an author would write it.
-std::string duration_text(std::int64_t us) {
-  constexpr std::array<std::pair<std::int64_t, const char*>, 5> kUnits = {
-      {{86'400'000'000, "d"}, {3'600'000'000, "h"}, {60'000'000, "m"}, {1'000'000, "s"}, {1'000, "ms"}}};
-  for (const auto& [size, name] : kUnits)
-    if (us % size == 0) return text(us / size) + name;
-  return text(us) + "us";
-}
-
 // "100 per 1m with burst 20"
 std::string limit_text(const LimitParams& p) {
   return text(p.rate.count) + " per " + duration_text(p.rate.period_us) + " with burst " + text(p.capacity);
@@ -85,6 +76,14 @@ std::optional<Algorithm> algorithm_from_string(std::string_view text) {
   const auto found = std::ranges::find(kNames, text);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<Algorithm>(found - kNames.begin());
+}
+
+std::string duration_text(std::int64_t us) {
+  constexpr std::array<std::pair<std::int64_t, const char*>, 5> kUnits = {
+      {{86'400'000'000, "d"}, {3'600'000'000, "h"}, {60'000'000, "m"}, {1'000'000, "s"}, {1'000, "ms"}}};
+  for (const auto& [size, name] : kUnits)
+    if (us % size == 0) return text(us / size) + name;
+  return text(us) + "us";
 }
 
 Result<LimitParams> checked_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst) {

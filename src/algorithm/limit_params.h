@@ -29,6 +29,9 @@ struct Rate {
   friend bool operator==(const Rate&, const Rate&) = default;
 };
 
+// 90'000'000 → "90s", 86'400'000'000 → "1d": in the largest unit that is whole, as an author would write it.
+std::string duration_text(std::int64_t us);
+
 // The numbers of one limit in the form the steps want. Immutable once made; thread-safe.
 //
 // gcra, token_bucket and leaky_bucket space units by an interval of period ÷ count. That is rarely whole

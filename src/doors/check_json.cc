@@ -1,8 +1,8 @@
 #include "doors/check_json.h"
 
+#include "base/json_reader.h"
 #include "base/limits.h"
 #include "doors/check_field.h"
-#include "doors/json_reader.h"
 #include "doors/text.h"
 
 namespace sluice::doors {

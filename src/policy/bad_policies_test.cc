@@ -43,7 +43,7 @@ std::string expected_text(const fs::path& path) {
 
 TEST(BadPolicies, EachIsRefusedForTheReasonItNames) {
   const auto files = corpus();
-  ASSERT_GT(files.size(), 90u);
+  ASSERT_GT(files.size(), 130u);
   for (const fs::path& file : files) {
     const std::string expected = expected_text(file);
     ASSERT_GT(expected.size(), 3u) << file;
@@ -66,11 +66,21 @@ TEST(BadPolicies, NoneIsPublished) {
 }
 
 TEST(BadPolicies, AHugeFileIsRefusedUnread) {
-  const fs::path file = fs::path(::testing::TempDir()) / "sluice_huge_policies.yaml";
-  std::ofstream(file) << "policies:\n";
-  fs::resize_file(file, 100u << 20);
-  const Problems problems = validate_policy_files({file});
-  fs::remove(file);
+  for (const char* name : {"sluice_huge_policies.yaml", "sluice_huge_policies.json"}) {
+    const fs::path file = fs::path(::testing::TempDir()) / name;
+    std::ofstream(file) << "{\"policies\":\n";
+    fs::resize_file(file, 100u << 20);
+    const Problems problems = validate_policy_files({file});
+    fs::remove(file);
+    ASSERT_EQ(problems.list().size(), 1u);
+    EXPECT_THAT(problems.list()[0].message, HasSubstr("more than 32 MiB"));
+  }
+}
+
+TEST(BadPolicies, AHugeTextIsRefusedUnread) {
+  const std::string text = "{\"id\": \"" + std::string(100u << 20, 'a') + "\"}";
+  Problems problems;
+  EXPECT_FALSE(parse_policy(text, "body", problems));
   ASSERT_EQ(problems.list().size(), 1u);
   EXPECT_THAT(problems.list()[0].message, HasSubstr("more than 32 MiB"));
 }

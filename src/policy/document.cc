@@ -11,18 +11,16 @@
 
 namespace sluice {
 
-void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
-                    Problems& problems) {
-  const auto tree = parse_document_tree(text, file, problems);
-  if (!tree) return;
-  const Place top{file, problems, ""};
-  if (tree->kind == DocumentNode::Kind::kNull)
-    return top.report(0, "the file is empty; for no policies write `policies: []`");
-  if (tree->kind == DocumentNode::Kind::kMap && tree->find("domains"))
-    return read_mr_document(*tree, top, out);
+namespace {
+
+// Whether the top of the document is one of a list of policies, not a policy itself.
+bool is_list_of_policies(const DocumentNode& tree) { return tree.find("policies") || tree.find("domains"); }
+
+void read_document(const DocumentNode& tree, const Place& top, std::vector<WrittenPolicy>& out) {
+  if (tree.find("domains")) return read_mr_document(tree, top, out);
 
   constexpr std::array<std::string_view, 1> kNames = {"policies"};
-  const Fields fields(*tree, top, kNames);
+  const Fields fields(tree, top, kNames);
   if (!fields.is_map()) return;
   fields.missing("policies");
   const DocumentNode* list = fields.node("policies");
@@ -34,8 +32,36 @@ void parse_policies(std::string_view text, const std::string& file, std::vector<
     const DocumentNode& node = list->items[i];
     const Place here = place.item(i);
     if (auto policy = read_policy(node, here))
-      out.push_back({std::move(*policy), file, node.line, here.path});
+      out.push_back({std::move(*policy), top.file, node.line, here.path()});
   }
+}
+
+}  // namespace
+
+void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
+                    Problems& problems) {
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return;
+  const Place top{file, problems};
+  if (tree->kind == DocumentNode::Kind::kNull)
+    return top.report(0, "the file is empty; for no policies write `policies: []`");
+  read_document(*tree, top, out);
+}
+
+std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems) {
+  const auto tree = parse_document_tree(text, name, problems);
+  if (!tree) return std::nullopt;
+  const Place top{name, problems};
+  if (!is_list_of_policies(*tree)) return read_policy(*tree, top);
+
+  const std::size_t problems_before = problems.count();
+  std::vector<WrittenPolicy> policies;
+  read_document(*tree, top, policies);
+  if (problems.count() > problems_before) return std::nullopt;
+  if (policies.size() == 1) return std::move(policies[0].policy);
+  top.report(tree->line,
+             "there are " + std::to_string(policies.size()) + " policies; exactly one is expected here");
+  return std::nullopt;
 }
 
 void check_together(const std::vector<WrittenPolicy>& policies, Problems& problems) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ struct WrittenPolicy {
 // to `problems` with `file` as the name; `out` is only to be used when there are none. Never throws.
 void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
                     Problems& problems);
+
+// Reads one policy by itself, as the API and databases hold it: the policy's own fields at the top, or a
+// document of either kind with exactly one policy in it. No value when something is wrong; `name` is what the
+// problems call the text. The version is not part of a document and stays at its default. Never throws.
+std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems);
 
 // What can only be seen with all policies side by side, those of several files included: ids used twice, two
 // policies for the same requests, more limits than one check may have.

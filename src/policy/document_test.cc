@@ -191,6 +191,47 @@ TEST(Document, DomainsBecomeLeakyBuckets) {
   EXPECT_EQ(policies[1].resource, "");
 }
 
+std::string problems_of_one(std::string_view text) {
+  Problems problems;
+  EXPECT_FALSE(parse_policy(text, "body", problems));
+  std::string all;
+  for (const std::string& problem : problems.texts()) all += problem + '\n';
+  return all;
+}
+
+TEST(Document, OnePolicyByItselfOrInADocument) {
+  const Policy expected = policies_of("policies: [{id: p, limits: [{rate: 1/s}]}]")[0];
+  for (const std::string_view text :
+       {R"({"id": "p", "limits": [{"rate": "1/s"}]})", "id: p\nlimits:\n  - rate: 1/s\n",
+        R"({"policies": [{"id": "p", "limits": [{"rate": "1/s"}]}]})",
+        "policies: [{id: p, limits: [{rate: 1/s}]}]"}) {
+    Problems problems;
+    EXPECT_EQ(parse_policy(text, "body", problems), expected) << text;
+    EXPECT_TRUE(problems.empty());
+  }
+  Problems problems;
+  const auto domain =
+      parse_policy(R"({"domains": [{"domain": "d", "rate": {"capacity": 1, "leak_rate_per_second": 2}}]})",
+                   "body", problems);
+  ASSERT_TRUE(domain);
+  EXPECT_EQ(domain->tenant, "d");
+}
+
+TEST(Document, OnePolicyMustBeOneAndGood) {
+  EXPECT_EQ(problems_of_one("policies: []"), "body:1: there are 0 policies; exactly one is expected here\n");
+  EXPECT_EQ(
+      problems_of_one("policies:\n  - {id: p, limits: [{rate: 1/s}]}\n  - {id: q, limits: [{rate: 1/s}]}\n"),
+      "body:1: there are 2 policies; exactly one is expected here\n");
+  EXPECT_EQ(problems_of_one("{\"id\": \"p\",\n\"limits\": [{\"rate\": 5}]}"),
+            "body:2: limits[0].rate: 5 must be a text; if it is meant as one, put it in quotes\n");
+  EXPECT_THAT(problems_of_one("policies: [{id: p, limits: [{rate: 1/s}]}]\nversion: 2"),
+              HasSubstr("unknown field"));
+  EXPECT_THAT(problems_of_one("[]"), HasSubstr("must be a map of fields, not a list"));
+  EXPECT_THAT(problems_of_one("null"), HasSubstr("must be a map of fields, not blank"));
+  EXPECT_THAT(problems_of_one("{}"), HasSubstr("id: is missing"));
+  EXPECT_THAT(problems_of_one(""), HasSubstr("the file is empty"));
+}
+
 TEST(Document, TheExamplesAreGood) {
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/examples")) {
     const auto ending = entry.path().extension();

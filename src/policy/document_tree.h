@@ -28,7 +28,7 @@ struct DocumentNode {
   const DocumentNode* find(std::string_view key) const;
 };
 
-// Reads one document; JSON goes the same way, since all of it is YAML. Refused, with the line: what is no
+// Reads one document, JSON or YAML. Refused, with the line: what is no
 // UTF-8 or has control characters, broken syntax, a second document, anchors, aliases and tags (a few bytes
 // of them can stand for gigabytes), duplicate keys, nesting beyond kDocumentDepthMax, more than
 // kPolicyFileBytesMax bytes. Never throws.

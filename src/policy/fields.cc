@@ -71,17 +71,17 @@ std::string unknown_field(std::string_view name, std::span<const std::string_vie
 
 }  // namespace
 
-Place Place::field(std::string_view name) const {
+std::string Place::path() const {
   constexpr std::size_t kShown = 60;
-  return {file, problems, (path.empty() ? "" : path + '.') + std::string(name.substr(0, kShown))};
-}
-
-Place Place::item(std::size_t index) const {
-  return {file, problems, path + '[' + std::to_string(index) + ']'};
+  if (!parent) return {};
+  std::string path = parent->path();
+  if (index) return path + '[' + std::to_string(*index) + ']';
+  if (!path.empty()) path += '.';
+  return path.append(name.substr(0, kShown));
 }
 
 void Place::report(int line, std::string message) const {
-  problems.add({file, line, path, std::move(message)});
+  problems.add({file, line, path(), std::move(message)});
 }
 
 bool is_text(const DocumentNode& node, const Place& place) {
@@ -110,17 +110,17 @@ bool is_map(const DocumentNode& node, const Place& place) {
 
 std::optional<std::int64_t> to_integer(const DocumentNode& node, const Place& place, std::int64_t least,
                                        std::int64_t most) {
-  const std::string range = std::to_string(least) + " to " + std::to_string(most);
-  if (node.kind != Kind::kText || node.quoted) {
-    place.report(node.line, "must be a whole number from " + range + ", not " + std::string(kind_name(node)));
+  const auto refuse = [&](const std::string& before, const std::string& after = {}) {
+    place.report(node.line, before + std::to_string(least) + " to " + std::to_string(most) + after);
     return std::nullopt;
-  }
+  };
+  if (node.kind != Kind::kText || node.quoted)
+    return refuse("must be a whole number from ", ", not " + std::string(kind_name(node)));
   const auto value = parse_integer(node.text);
-  if (value && *value >= least && *value <= most) return *value;
-  place.report(node.line, value
-                              ? shown(node.text) + " is out of range; it must be a whole number from " + range
-                              : value.error() + "; it must be one from " + range);
-  return std::nullopt;
+  if (!value) return refuse(value.error() + "; it must be one from ");
+  if (*value < least || *value > most)
+    return refuse(shown(node.text) + " is out of range; it must be a whole number from ");
+  return *value;
 }
 
 Fields::Fields(const DocumentNode& node, const Place& place, std::span<const std::string_view> names)
@@ -136,7 +136,9 @@ Fields::Fields(const DocumentNode& node, const Place& place, std::span<const std
 const DocumentNode* Fields::node(std::string_view name) const {
   const DocumentNode* value = node_.find(name);
   if (!value || value->kind != Kind::kNull) return value;
-  place_.field(name).report(value->line, "is blank; give it a value or leave the field out");
+  // Nothing has no place of its own; YAML's reader says where the next thing is.
+  const auto index = static_cast<std::size_t>(value - node_.items.data());
+  place_.field(name).report(node_.keys[index].line, "is blank; give it a value or leave the field out");
   return nullptr;
 }
 

@@ -12,14 +12,18 @@
 
 namespace sluice {
 
-// Where a piece of a document stands and where its problems go.
+// Where a piece of a document stands and where its problems go. A place within another refers to that one,
+// which must outlive it, and spells its path out only when asked: nearly all documents are good.
 struct Place {
   const std::string& file;
   Problems& problems;
-  std::string path;  // "policies[0].limits[1]"; empty at the top
+  const Place* parent = nullptr;          // null at the top
+  std::string_view name = {};             // of a field
+  std::optional<std::size_t> index = {};  // of an item of a list
 
-  Place field(std::string_view name) const;
-  Place item(std::size_t index) const;
+  Place field(std::string_view field_name) const { return {file, problems, this, field_name}; }
+  Place item(std::size_t item_index) const { return {file, problems, this, {}, item_index}; }
+  std::string path() const;  // "policies[0].limits[1]"; empty at the top
   void report(int line, std::string message) const;
 };
 

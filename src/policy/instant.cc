@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -90,7 +91,27 @@ std::optional<std::int64_t> instant_us(std::string_view text) {
   return utc.time_since_epoch().count();
 }
 
+// 7, 3 → "007"
+std::string padded(std::int64_t number, std::size_t digits) {
+  const std::string text = std::to_string(number);
+  return std::string(digits - std::min(digits, text.size()), '0') + text;
+}
+
 }  // namespace
+
+std::string instant_text(std::int64_t unix_us) {
+  using namespace std::chrono;
+  const sys_time<microseconds> instant{microseconds(unix_us)};
+  const auto day = floor<days>(instant);
+  const year_month_day date(day);
+  const hh_mm_ss<microseconds> time(instant - day);
+  std::string fraction = '.' + padded(time.subseconds().count(), 6);
+  fraction.resize(fraction.find_last_not_of(".0") == std::string::npos ? 0
+                                                                       : fraction.find_last_not_of('0') + 1);
+  return padded(static_cast<int>(date.year()), 4) + '-' + padded(static_cast<unsigned>(date.month()), 2) +
+         '-' + padded(static_cast<unsigned>(date.day()), 2) + 'T' + padded(time.hours().count(), 2) + ':' +
+         padded(time.minutes().count(), 2) + ':' + padded(time.seconds().count(), 2) + fraction + 'Z';
+}
 
 Literal<std::int64_t> parse_instant_us(std::string_view text) {
   const auto us = instant_us(text);

@@ -47,13 +47,15 @@ void read_numbers(const Fields& fields, WrittenLimit& written) {
 
 }  // namespace
 
+std::string default_limit_name(std::size_t index) { return "limit" + std::to_string(index + 1); }
+
 WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_t index) {
   constexpr std::array<std::string_view, 7> kNames = {"name",      "per",      "rate",        "burst",
                                                       "algorithm", "required", "count_denied"};
   WrittenLimit written;
   const Fields fields(node, place, kNames);
   if (!fields.is_map()) return written;
-  written.limit.name = fields.text("name", parse_name).value_or("limit" + std::to_string(index + 1));
+  written.limit.name = fields.text("name", parse_name).value_or(default_limit_name(index));
   if (const DocumentNode* per = fields.node("per"))
     written.limit.per = read_dimensions(*per, place.field("per"));
   written.limit.required = fields.truth("required").value_or(false);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policy/fields.h"
@@ -16,6 +17,9 @@ struct WrittenLimit {
   std::optional<Rate> rate;
   std::optional<std::int64_t> burst;
 };
+
+// What a limit is called that was given no name: "limit1" for the first.
+std::string default_limit_name(std::size_t index);
 
 // The element number `index` of `limits`. Problems are reported; then its `rate` may be absent.
 WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_t index);

@@ -91,6 +91,12 @@ Literal<Rate> parse_rate(std::string_view text) {
   return Rate{*count, *us};
 }
 
+std::string rate_text(const Rate& rate) {
+  const std::string period = duration_text(rate.period_us);
+  const bool one = period.starts_with('1') && !is_digit(period[1]);  // "1s" is written as "s"
+  return std::to_string(rate.count) + '/' + period.substr(one ? 1 : 0);
+}
+
 Literal<Rate> parse_decimal_per_second(std::string_view text) {
   constexpr std::string_view kHow = "is not a number of units per second; write it as 10, 0.5 or 16.67";
   constexpr std::string_view kInexact = "units per second can't be kept exact; use fewer digits";

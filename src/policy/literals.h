@@ -29,6 +29,11 @@ Literal<std::int64_t> parse_instant_us(std::string_view text);
 // "16.67" units per second as a rate: 1667 per 100 s. Digits, a point, an exponent, as JSON has them.
 Literal<Rate> parse_decimal_per_second(std::string_view text);
 
+// The other way round: the one text, of all that mean the same, that Sluice itself writes. Reading it gives
+// the value again.
+std::string rate_text(const Rate& rate);         // REQUIRES: the period is whole milliseconds
+std::string instant_text(std::int64_t unix_us);  // in UTC; a fraction only if there is one
+
 // Names travel in headers, metrics and keys: letters, digits and . _ - : / @ + ~, at most kNameBytesMax
 // bytes.
 Literal<std::string> parse_name(std::string_view text);

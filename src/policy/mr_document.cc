@@ -101,7 +101,7 @@ void read_mr_document(const DocumentNode& tree, const Place& top, std::vector<Wr
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const Place here = place.item(i);
     if (auto policy = read_entry(list->items[i], here))
-      out.push_back({std::move(*policy), top.file, list->items[i].line, here.path});
+      out.push_back({std::move(*policy), top.file, list->items[i].line, here.path()});
   }
 }
 

@@ -1,8 +1,8 @@
-#include "doors/json_reader.h"
+#include "base/json_reader.h"
 
 #include <gtest/gtest.h>
 
-namespace sluice::doors {
+namespace sluice {
 namespace {
 
 bool is_json(std::string_view text) {
@@ -153,4 +153,4 @@ TEST(JsonReader, SaysWhereTheErrorIs) {
 }
 
 }  // namespace
-}  // namespace sluice::doors
+}  // namespace sluice

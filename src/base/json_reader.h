@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,7 +8,7 @@
 
 #include "base/limits.h"
 
-namespace sluice::doors {
+namespace sluice {
 
 // Walks through a JSON text (RFC 8259, strictly) without building a tree. Strings are views into the text, or
 // into `scratch` if they contain escapes; both must stay as they are while the views are used. Not
@@ -42,14 +43,22 @@ class JsonReader {
   std::string_view string();
   // The number that comes next, if it is written as an integer and fits; nothing if it is another number.
   std::optional<std::int64_t> integer();
+  // The number, true, false or null that comes next, as it is written.
+  std::string_view plain();
   // Any value, validated like the rest.
   void skip();
+
+  // Where in the text the last name that next_member() read begins, and, after kind(), the next value.
+  std::size_t name_offset() const { return static_cast<std::size_t>(name_at_ - begin_); }
+  std::size_t offset() const { return static_cast<std::size_t>(at_ - begin_); }
 
   // True if the whole text was read and was well-formed.
   bool finish();
   bool ok() const { return problem_ == nullptr; }
-  // A sentence about the first error. REQUIRES: !ok().
+  // A sentence about the first error; what was expected there, and where. REQUIRES, of all three: !ok().
   std::string error() const;
+  const char* problem() const { return problem_; }
+  std::size_t problem_offset() const { return static_cast<std::size_t>(problem_at_ - begin_); }
 
  private:
   void skip_space() {
@@ -75,6 +84,7 @@ class JsonReader {
   const char* begin_;
   const char* at_;
   const char* end_;
+  const char* name_at_ = begin_;
   std::string& scratch_;
   std::size_t depth_ = 0;
   std::uint32_t first_ = 0;  // bit d: no member has been read yet at depth d
@@ -84,4 +94,4 @@ class JsonReader {
   bool scratch_begun_ = false;
 };
 
-}  // namespace sluice::doors
+}  // namespace sluice

@@ -1,4 +1,4 @@
-#include "doors/json_reader.h"
+#include "base/json_reader.h"
 
 #include <bit>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace sluice::doors {
+namespace sluice {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -117,6 +117,7 @@ bool JsonReader::next_member(std::string_view& name) {
   if (!next('}')) return false;
   skip_space();
   if (at_ == end_ || *at_ != '"') return fail("expected a member's name in quotes"), false;
+  name_at_ = at_;
   name = string();
   skip_space();
   if (ok() && !take(':')) fail("expected a colon");
@@ -255,6 +256,16 @@ void JsonReader::skip_word(std::string_view word) {
   at_ += word.size();
 }
 
+std::string_view JsonReader::plain() {
+  const Kind next = kind();
+  const char* const begin = at_;
+  if (next == Kind::kNumber || next == Kind::kBoolean || next == Kind::kNull)
+    skip();
+  else
+    fail("expected a value");
+  return ok() ? std::string_view(begin, static_cast<std::size_t>(at_ - begin)) : std::string_view();
+}
+
 void JsonReader::skip() {
   std::string_view name;
   switch (kind()) {
@@ -291,7 +302,7 @@ bool JsonReader::finish() {
 
 std::string JsonReader::error() const {
   assert(!ok());
-  return "malformed JSON at byte " + std::to_string(problem_at_ - begin_) + ": " + problem_;
+  return "malformed JSON at byte " + std::to_string(problem_offset()) + ": " + problem_;
 }
 
-}  // namespace sluice::doors
+}  // namespace sluice

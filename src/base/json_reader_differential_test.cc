@@ -7,10 +7,10 @@
 #include <random>
 #include <string>
 
-#include "doors/json_reader.h"
+#include "base/json_reader.h"
 #include "base/test_seed.h"
 
-namespace sluice::doors {
+namespace sluice {
 namespace {
 
 bool reader_takes(std::string_view text) {
@@ -91,4 +91,4 @@ TEST(JsonReaderDifferential, TakesExactlyWhatBoostJsonTakes) {
 }
 
 }  // namespace
-}  // namespace sluice::doors
+}  // namespace sluice

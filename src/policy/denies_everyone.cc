@@ -1,0 +1,38 @@
+#include "policy/denies_everyone.h"
+
+#include <algorithm>
+
+#include "policy/pattern.h"
+
+namespace sluice {
+namespace {
+
+bool is_any(const std::string& resource) {
+  const auto pattern = parse_pattern(resource);
+  return pattern && pattern->kind == Pattern::Kind::kAny;
+}
+
+// What is not in the cost map costs 1, unless a pattern of the map is for everything.
+std::int64_t least_cost(const Policy& policy) {
+  std::int64_t least = 1;
+  for (const auto& [resource, cost] : policy.costs)
+    if (is_any(resource)) least = cost;
+  for (const auto& [resource, cost] : policy.costs) least = std::min(least, cost);
+  return least;
+}
+
+}  // namespace
+
+bool denies_everyone(const Policy& policy) {
+  if (!policy.tenant.empty() || !is_any(policy.resource) || policy.shadow || policy.rollout.percent < 100)
+    return false;
+  const auto never_admits = [cost = least_cost(policy)](const std::vector<Limit>& limits) {
+    return std::ranges::any_of(limits, [cost](const Limit& limit) {
+      return limit.params.capacity == 0 || limit.params.capacity < cost;
+    });
+  };
+  return never_admits(policy.limits) &&
+         std::ranges::all_of(policy.tiers, [&](const auto& tier) { return never_admits(tier.second); });
+}
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#include "policy/tree_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "policy/literals.h"
+
+namespace sluice {
+
+using Kind = DocumentNode::Kind;
+
+void TreeBuilder::open(Kind kind, int line) {
+  if (open_.size() >= kDocumentDepthMax)
+    throw Refused{line, "nesting deeper than " + std::to_string(kDocumentDepthMax) + " levels"};
+  open_.push_back({place({.kind = kind, .line = line}), {}});
+}
+
+// Puts a finished value, a name, or a collection that is about to be filled where it belongs.
+DocumentNode* TreeBuilder::place(DocumentNode node) {
+  if (open_.empty()) return &(root_ = std::move(node));
+  Open& parent = open_.back();
+  const bool is_name =
+      parent.node->kind == Kind::kMap && parent.node->keys.size() == parent.node->items.size();
+  if (!is_name) return &parent.node->items.emplace_back(std::move(node));
+  add_name(parent, std::move(node));
+  return nullptr;
+}
+
+void TreeBuilder::add_name(Open& map, DocumentNode name) {
+  if (name.kind == Kind::kMap || name.kind == Kind::kList)
+    throw Refused{name.line, "a list or map where a field name belongs; is a bracket not closed?"};
+  // Most maps are small, and looking through those is quicker than any set.
+  constexpr std::size_t kSmall = 16;
+  auto& keys = map.node->keys;
+  if (keys.size() == kSmall)
+    for (const DocumentNode::Key& key : keys) map.names.insert(key.text);
+  const bool taken = keys.size() < kSmall
+                         ? std::ranges::find(keys, name.text, &DocumentNode::Key::text) != keys.end()
+                         : !map.names.insert(name.text).second;
+  if (taken) throw Refused{name.line, "the field " + shown(name.text) + " is there twice"};
+  keys.push_back({std::move(name.text), name.line});
+}
+
+}  // namespace sluice
