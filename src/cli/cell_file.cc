@@ -50,7 +50,7 @@ class CellReader {
     cell.when_moved = fields.text("when_moved", parse_when_moved).value_or(WhenMoved::kKeep);
     if (cell.name == Cells::kDefaultName)
       fields.report("name", "\"default\" is the name of the store of --store; choose another");
-    else if (!cell.name.empty() && !names_.emplace(cell.name, place.path).second)
+    else if (!cell.name.empty() && !names_.emplace(cell.name, place.path()).second)
       fields.report("name", names_[cell.name] + " is named " + shown(cell.name) + ", too");
     cell.tenants = read_places(fields, "tenants", place, parse_tenant, tenants_);
     cell.tiers = read_places(fields, "tiers", place, parse_tier, tiers_);
@@ -82,7 +82,7 @@ class CellReader {
       auto parsed = parse(item.text);
       if (!parsed)
         here.report(item.line, parsed.error());
-      else if (const auto [entry, is_new] = taken.emplace(*parsed, here.path); !is_new)
+      else if (const auto [entry, is_new] = taken.emplace(*parsed, here.path()); !is_new)
         here.report(item.line, shown(*parsed) + " is placed by " + entry->second + " already");
       else
         places.push_back(std::move(*parsed));
@@ -101,7 +101,7 @@ std::vector<Cell> parse_cells(std::string_view text, const std::string& file, Pr
   std::vector<Cell> cells;
   const auto tree = parse_document_tree(text, file, problems);
   if (!tree) return cells;
-  const Place top{file, problems, ""};
+  const Place top{file, problems};
   const Fields fields(*tree, top, kTopFields);
   if (!fields.is_map()) return cells;
   fields.missing("cells");
