@@ -1,8 +1,9 @@
 // One check without any network, against the least it could cost. Prints one JSON object.
 //
-//   in_process keys 10000000 5       a check over that many keys, and a bare hash plus one random 32-byte
-//   read; 5 runs of each in_process policies 10000 5      a check with one policy in force, and with that
-//   many
+//   in_process keys 10000000 5     a check over that many keys, and a bare hash plus one random 32-byte read;
+//                                  5 runs of each
+//   in_process routes 1000000 5    the same, but the checks ask for ten routes in random order
+//   in_process policies 10000 5    a check with one policy in force, and with that many
 //
 // Each step waits for the one before it, on both sides, as a caller waits for its answer; otherwise the
 // processor would overlap several reads and the time of one could not be seen. Times are CPU time of the
@@ -11,14 +12,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/limiter.h"
@@ -48,6 +52,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kStepsPerRun = 2'000'000;
+constexpr int kWarmUpKeys = 10;  // each route once
 
 std::int64_t cpu_ns() {
   timespec t{};
@@ -142,9 +147,25 @@ Policy make_policy(std::string id, std::string tenant, std::string resource) {
   return policy;
 }
 
-// The policy that the checks match, and others: exact paths, prefixes, segments, some for any tenant.
-std::vector<Policy> make_policies(std::size_t count) {
-  std::vector<Policy> policies = {make_policy("bench", "bench", "/bench")};
+// What the checks ask for: a key's last digit says which, so a key has one counter however many routes there
+// are.
+using Routes = std::array<std::string_view, 10>;
+constexpr Routes one_route() {
+  Routes routes;
+  routes.fill("/bench");
+  return routes;
+}
+constexpr Routes kOneRoute = one_route();
+constexpr Routes kTenRoutes = {
+    "/cart",      "/login",           "/search",      "/upload",        "/v1/users",
+    "/v1/orders", "/v1/orders/items", "/v1/payments", "/v2/reports/eu", "/v2/reports/monthly"};
+
+// The policies that the checks match, one per route, and others: exact paths, prefixes, segments, some for
+// any tenant.
+std::vector<Policy> make_policies(const Routes& routes, std::size_t count) {
+  std::vector<Policy> policies;
+  for (const std::string_view route : std::set(routes.begin(), routes.end()))
+    policies.push_back(make_policy("bench" + std::string(route), "bench", std::string(route)));
   for (std::size_t i = 1; i < count; ++i) {
     const std::string n = std::to_string(i);
     const std::string patterns[] = {"/bench/" + n, "/v" + n + "/*", "/users/{id}/" + n, "/"};
@@ -157,13 +178,14 @@ std::vector<Policy> make_policies(std::size_t count) {
 
 // A whole engine on the real clock.
 struct Engine {
-  explicit Engine(std::size_t policies) {
-    auto snapshot = Snapshot::compile(make_policies(policies), params);
+  explicit Engine(const Routes& asked, std::size_t policies = 1) : routes(asked) {
+    auto snapshot = Snapshot::compile(make_policies(routes, policies), params);
     if (!snapshot) throw std::runtime_error(snapshot.error().message);
     board.publish(*snapshot);
   }
   std::uint64_t check(std::string_view key) {
-    const auto decision = limiter.check({.tenant = "bench", .resource = "/bench", .key = key});
+    const std::string_view route = routes[static_cast<std::size_t>(key.back() - '0')];
+    const auto decision = limiter.check({.tenant = "bench", .resource = route, .key = key});
     if (!decision || !decision->allowed || decision->tightest == nullptr)
       throw std::runtime_error("a check was not allowed");
     return static_cast<std::uint64_t>(decision->remaining());
@@ -173,6 +195,7 @@ struct Engine {
     for (std::uint32_t i = 0; i < keys; ++i) check(source.at(i));
   }
 
+  const Routes routes;
   SystemClock clock;
   ParamsTable params;
   MemoryStore store{clock, params};
@@ -200,12 +223,12 @@ struct Sides {
   }
 };
 
-void measure_keys(std::uint32_t keys, int runs) {
-  Engine engine(1);
-  engine.fill(1);
+void measure_keys(const Routes& routes, std::uint32_t keys, int runs) {
+  Engine engine(routes);
+  engine.fill(kWarmUpKeys);
   const std::int64_t before = resident_bytes();
   engine.fill(keys);
-  const double bytes_per_key = static_cast<double>(resident_bytes() - before) / keys;
+  const double bytes_per_key = static_cast<double>(resident_bytes() - before) / (keys - kWarmUpKeys);
   const std::uint64_t kept = engine.store.stats().keys;
 
   const Slots slots(keys);
@@ -229,7 +252,7 @@ void measure_keys(std::uint32_t keys, int runs) {
 
 void measure_policies(std::size_t policies, int runs) {
   constexpr std::uint32_t kKeys = 100'000;
-  Engine many(policies), one(1);
+  Engine many(kOneRoute, policies), one(kOneRoute);
   many.fill(kKeys);
   one.fill(kKeys);
   Sides sides;
@@ -243,12 +266,15 @@ void measure_policies(std::size_t policies, int runs) {
 int run(int argc, char** argv) {
   const std::string what = argc == 4 ? argv[1] : "";
   const int count = argc == 4 ? std::atoi(argv[2]) : 0, runs = argc == 4 ? std::atoi(argv[3]) : 0;
-  if ((what != "keys" && what != "policies") || count < 1 || runs < 1) {
-    std::fputs("usage: in_process keys|policies COUNT RUNS\n", stderr);
+  const Routes* routes = what == "keys" ? &kOneRoute : what == "routes" ? &kTenRoutes : nullptr;
+  if ((routes == nullptr && what != "policies") || count <= kWarmUpKeys || runs < 1) {
+    std::fputs("usage: in_process keys|routes|policies COUNT RUNS\n", stderr);
     return 2;
   }
-  if (what == "keys") measure_keys(static_cast<std::uint32_t>(count), runs);
-  if (what == "policies") measure_policies(static_cast<std::size_t>(count), runs);
+  if (routes != nullptr)
+    measure_keys(*routes, static_cast<std::uint32_t>(count), runs);
+  else
+    measure_policies(static_cast<std::size_t>(count), runs);
   return 0;
 }
 

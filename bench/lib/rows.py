@@ -21,16 +21,17 @@ def http(options):
                    lambda server: load.http(server, options.seconds, 64), 1.1, options)
 
 
-def in_process(label, keys):
+def in_process(label, keys, what="keys"):
+    """`what`: "keys" asks for one route, "routes" for ten in random order."""
     def measure(options):
-        got = load.in_process("keys", keys, options.runs)
+        got = load.in_process(what, keys, options.runs)
         if got["keys"] != keys:
             raise processes.BenchError(f"the store kept {got['keys']} of {keys} keys")
-        rows = [Row(f"in process, {label} keys", "ns", got["ours_ns"], got["baseline_ns"], got["ratio"], 2, got["ratios"]),
-                Row(f"allocations per check, {label} keys", "", got["allocations_per_check"], None,
+        rows = [Row(f"in process, {label}", "ns", got["ours_ns"], got["baseline_ns"], got["ratio"], 2, got["ratios"]),
+                Row(f"allocations per check, {label}", "", got["allocations_per_check"], None,
                     got["allocations_per_check"], 0)]
         if keys >= 10_000_000:
-            rows.append(Row(f"bytes per key, {label} keys", "B", got["bytes_per_key"], None, got["bytes_per_key"], 48))
+            rows.append(Row(f"bytes per key, {label}", "B", got["bytes_per_key"], None, got["bytes_per_key"], 48))
         return rows
     return measure
 
@@ -44,8 +45,9 @@ GROUPS = {
     "grpc-8x50": grpc("gRPC, 8 connections × 50 streams", 8, 50, 1 / 6),
     "grpc-64x1": grpc("gRPC, 64 connections × 1 stream", 64, 1, 1 / 2),
     "http": http,
-    "in-process-1m": in_process("1 M", 1_000_000),
-    "in-process-10m": in_process("10 M", 10_000_000),
+    "in-process-1m": in_process("1 M keys", 1_000_000),
+    "in-process-routes": in_process("1 M keys, ten routes", 1_000_000, "routes"),
+    "in-process-10m": in_process("10 M keys", 10_000_000),
     "policies": policies,
     **redis_rows.GROUPS,
 }

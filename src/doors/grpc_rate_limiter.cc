@@ -163,9 +163,9 @@ void write_usage(const Decision& decision, const LimitStatus& status, WireCursor
   char* const usage = cursor.begin_message(1);
   write_quota(cursor, 1, status);
   cursor.int64(2, status.current());
-  cursor.int64(3, status.result.outcome.remaining);
-  cursor.int64(4, ceil_div(decision.now_us + status.result.outcome.reset_after_us, 1000));
-  cursor.uint64(5, static_cast<std::uint64_t>(status.result.pressure));
+  cursor.int64(3, status.result->outcome.remaining);
+  cursor.int64(4, ceil_div(decision.now_us + status.result->outcome.reset_after_us, 1000));
+  cursor.uint64(5, static_cast<std::uint64_t>(status.result->pressure));
   cursor.end_message(usage);
 }
 

@@ -151,7 +151,7 @@ void write_denial(int status, const Decision& decision, net::HttpResponse& respo
   body.append(",\"violated-policies\":[");
   bool first = true;
   for (const LimitStatus& status_of_limit : decision.limits) {
-    if (status_of_limit.result.outcome.allowed) continue;
+    if (status_of_limit.result->outcome.allowed) continue;
     if (!first) body.push_back(',');
     first = false;
     std::string name(qualifier(decision, status_of_limit));

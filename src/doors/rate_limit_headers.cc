@@ -76,7 +76,7 @@ QuotaWindow quota_window(const LimitParams& numbers) {
 // Seconds until more may pass: the wait of a denied check; else until a bucket gains its next unit or a
 // window ends. Nothing to wait for: -1.
 std::int64_t more_quota_after_s(const Decision& decision) {
-  const Outcome& outcome = decision.tightest->result.outcome;
+  const Outcome& outcome = decision.tightest->result->outcome;
   const LimitParams& numbers = *decision.tightest->numbers;
   if (!decision.allowed)
     return outcome.retry_after_us == kNever ? -1
@@ -119,7 +119,7 @@ void append_remaining(const Decision& decision, std::string& out) {
 }
 
 std::int64_t reset_after_s(const Decision& decision) {
-  return seconds_up(decision.tightest->result.outcome.reset_after_us);
+  return seconds_up(decision.tightest->result->outcome.reset_after_us);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void RateLimitHeaders::add(const Decision& decision, net::HttpResponse& response
   if (dialects_.triple) add_triple(decision, response);
   if (decision.pressure() != Pressure::kNormal && dialects_ != HeaderDialects::none())
     response.headers.emplace_back("x-ratelimit-state", to_string(decision.pressure()));
-  if (const std::int64_t wait_us = decision.tightest->result.outcome.retry_after_us;
+  if (const std::int64_t wait_us = decision.tightest->result->outcome.retry_after_us;
       !decision.allowed && wait_us != kNever)
     add_number(response, "retry-after", jittered_retry_after_s(wait_us, next_random()));
 }

@@ -27,7 +27,8 @@ Result<void> validate_dimensions(const CheckRequest& request) {
   return {};
 }
 
-// Finds the words for a request that exceeds a bound.
+}  // namespace
+
 Result<void> explain_bounds(const CheckRequest& request) {
   struct Bound {
     std::string_view field;
@@ -46,44 +47,9 @@ Result<void> explain_bounds(const CheckRequest& request) {
   return validate_dimensions(request);
 }
 
-bool within_bounds(const CheckRequest& request) {
-  const std::int64_t cost = request.cost.value_or(0);
-  bool within = request.policy_id.size() <= kNameBytesMax && request.tenant.size() <= kKeyBytesMax &&
-                request.resource.size() <= kResourceBytesMax && request.key.size() <= kKeyBytesMax &&
-                request.request_id.size() <= kRequestIdBytesMax && cost >= 0 && cost <= kCostMax &&
-                request.dimensions.size() <= kDimensionsMax;
-  for (const Dimension& dimension : request.dimensions)
-    within = within && dimension.name.size() <= kNameBytesMax && dimension.value.size() <= kKeyBytesMax;
-  return within;
-}
-
-}  // namespace
-
-Result<void> validate(const CheckRequest& request) {
-  if (within_bounds(request)) [[likely]]
-    return {};
-  return explain_bounds(request);
-}
-
 std::string_view Dimensions::resource_in_map() const {
   const std::string_view resource = in_map("resource");
   return resource.empty() ? in_map("route") : resource;
-}
-
-std::string_view Dimensions::value_of(const CompiledDimension& dimension) const {
-  switch (dimension.kind) {
-    case DimensionKind::kTenant:
-      return tenant_;
-    case DimensionKind::kResource:
-      return resource_;
-    case DimensionKind::kKey:
-      return key();
-    case DimensionKind::kUser:
-      return user();
-    case DimensionKind::kOther:
-      break;
-  }
-  return in_map(dimension.name);
 }
 
 std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,

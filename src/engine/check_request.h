@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "policy/snapshot.h"
 
 namespace sluice {
@@ -30,8 +31,25 @@ struct CheckRequest {
   std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
 };
 
+inline bool within_bounds(const CheckRequest& request) {
+  const std::int64_t cost = request.cost.value_or(0);
+  bool within = request.policy_id.size() <= kNameBytesMax && request.tenant.size() <= kKeyBytesMax &&
+                request.resource.size() <= kResourceBytesMax && request.key.size() <= kKeyBytesMax &&
+                request.request_id.size() <= kRequestIdBytesMax && cost >= 0 && cost <= kCostMax &&
+                request.dimensions.size() <= kDimensionsMax;
+  for (const Dimension& dimension : request.dimensions)
+    within = within && dimension.name.size() <= kNameBytesMax && dimension.value.size() <= kKeyBytesMax;
+  return within;
+}
+// Finds the words for a request that is not; no error if it is.
+Result<void> explain_bounds(const CheckRequest& request);
+
 // Refuses what exceeds the bounds of base/limits.h; the error names the field.
-Result<void> validate(const CheckRequest& request);
+inline Result<void> validate(const CheckRequest& request) {
+  if (within_bounds(request)) [[likely]]
+    return {};
+  return explain_bounds(request);
+}
 
 // A request's dimensions, whether they came as fields or in the map. A field wins over the map, so that
 // nobody renames himself to another tenant by adding an entry. A value that is empty is absent. Immutable;
@@ -66,6 +84,22 @@ class Dimensions {
   std::string_view tenant_;
   std::string_view resource_;
 };
+
+inline std::string_view Dimensions::value_of(const CompiledDimension& dimension) const {
+  switch (dimension.kind) {
+    case DimensionKind::kTenant:
+      return tenant_;
+    case DimensionKind::kResource:
+      return resource_;
+    case DimensionKind::kKey:
+      return key();
+    case DimensionKind::kUser:
+      return user();
+    case DimensionKind::kOther:
+      break;
+  }
+  return in_map(dimension.name);
+}
 
 // The name of the counter that `limit` keeps for a request, or nothing if the request lacks a dimension.
 // Values are length-prefixed before hashing, so ("ab", "c") and ("a", "bc") are different keys.

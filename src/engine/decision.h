@@ -28,10 +28,10 @@ struct LimitStatus {
   const CompiledPolicy* policy = nullptr;
   const CompiledLimit* limit = nullptr;
   const LimitParams* numbers = nullptr;  // the limit's, or what is agreed with this user instead
-  ChargeResult result;
+  const ChargeResult* result = nullptr;  // stays where the store wrote it
 
   // Limit 10, 6 used: current is 6.
-  std::int64_t current() const { return numbers->capacity - result.outcome.remaining; }
+  std::int64_t current() const { return numbers->capacity - result->outcome.remaining; }
 };
 
 // The answer, and why. It points into the Limiter that gave it, and is valid until that Limiter's next call.
@@ -51,17 +51,17 @@ struct Decision {
       nullptr;  // whose limit is tightest, else the first that matched; null: none matched
 
   std::int64_t limit() const { return tightest ? tightest->numbers->capacity : -1; }
-  std::int64_t remaining() const { return tightest ? tightest->result.outcome.remaining : -1; }
+  std::int64_t remaining() const { return tightest ? tightest->result->outcome.remaining : -1; }
   std::int64_t current() const { return tightest ? tightest->current() : 0; }
-  Pressure pressure() const { return tightest ? tightest->result.pressure : Pressure::kNormal; }
+  Pressure pressure() const { return tightest ? tightest->result->pressure : Pressure::kNormal; }
   // 0 when allowed, -1 when it can never fit.
   std::int64_t retry_after_ms() const {
     if (allowed || !tightest) return 0;
-    const std::int64_t us = tightest->result.outcome.retry_after_us;
+    const std::int64_t us = tightest->result->outcome.retry_after_us;
     return us < 0 ? -1 : (us + 999) / 1000;
   }
   std::int64_t reset_unix_ms() const {
-    return tightest ? (now_us + tightest->result.outcome.reset_after_us + 999) / 1000 : 0;
+    return tightest ? (now_us + tightest->result->outcome.reset_after_us + 999) / 1000 : 0;
   }
 };
 

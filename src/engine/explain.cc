@@ -5,42 +5,24 @@ namespace {
 
 bool waits_longer(const LimitStatus& a, const LimitStatus& b) {
   const auto wait = [](const LimitStatus& s) {
-    const std::int64_t us = s.result.outcome.retry_after_us;
+    const std::int64_t us = s.result->outcome.retry_after_us;
     return us == kNever ? kExactMax : us;
   };
   return wait(a) > wait(b);
 }
 
 bool has_less_left(const LimitStatus& a, const LimitStatus& b) {
-  return a.result.outcome.remaining < b.result.outcome.remaining;
+  return a.result->outcome.remaining < b.result->outcome.remaining;
 }
 
 }  // namespace
 
 const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied) {
-  const LimitStatus* tightest = nullptr;
-  for (const LimitStatus& status : limits)
-    if (!tightest || (denied ? waits_longer : has_less_left)(status, *tightest)) tightest = &status;
+  if (limits.empty()) return nullptr;
+  const LimitStatus* tightest = &limits.front();
+  for (const LimitStatus& status : limits.subspan(1))
+    if (denied ? waits_longer(status, *tightest) : has_less_left(status, *tightest)) tightest = &status;
   return tightest;
-}
-
-void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
-             Decision& decision) {
-  decision.now_us = now_us;
-  decision.policy = first_policy;
-  if (enforced.charges.empty()) {
-    decision.reason = first_policy ? Reason::kNoLimit : Reason::kNoPolicy;
-    return;
-  }
-  decision.cost = enforced.charges.front().cost;
-  decision.allowed = enforced.verdict == Verdict::kAllowed;
-  decision.limits = enforced.limits;
-  decision.tightest = tightest_of(enforced.limits, !decision.allowed);
-  if (decision.tightest) decision.policy = decision.tightest->policy;
-  if (!decision.allowed)
-    decision.reason = decision.tightest && decision.tightest->result.outcome.retry_after_us == kNever
-                          ? Reason::kTooLarge
-                          : Reason::kLimited;
 }
 
 void add_shadow(const Answered& shadow, Decision& decision) {

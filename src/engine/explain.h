@@ -23,8 +23,24 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
 
 // What the enforced limits come to. `first_policy` is the most specific one, or null. REQUIRES: the store has
 // answered; `decision` is new.
-void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
-             Decision& decision);
+inline void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
+                    Decision& decision) {
+  decision.now_us = now_us;
+  decision.policy = first_policy;
+  if (enforced.charges.empty()) {
+    decision.reason = first_policy ? Reason::kNoLimit : Reason::kNoPolicy;
+    return;
+  }
+  decision.cost = enforced.charges.front().cost;
+  decision.allowed = enforced.verdict == Verdict::kAllowed;
+  decision.limits = enforced.limits;
+  decision.tightest = tightest_of(enforced.limits, !decision.allowed);
+  if (decision.tightest) decision.policy = decision.tightest->policy;
+  if (!decision.allowed)
+    decision.reason = decision.tightest && decision.tightest->result->outcome.retry_after_us == kNever
+                          ? Reason::kTooLarge
+                          : Reason::kLimited;
+}
 
 // What the shadow limits add to it: never a denial, but a reason, and the numbers if there are no others.
 void add_shadow(const Answered& shadow, Decision& decision);

@@ -27,12 +27,12 @@ Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
     charges_[size] = enforced.charges[i];
     charges_[size].params = status.limit->local->params;
     const CompiledLimit& local = *status.limit->local;
-    limits_[size] = {.policy = status.policy, .limit = &local, .numbers = local.numbers, .result = {}};
+    limits_[size] = {
+        .policy = status.policy, .limit = &local, .numbers = local.numbers, .result = &results_[size]};
     ++size;
   }
   if (size == 0) return Verdict::kAllowed;
   const Verdict verdict = local_->apply({charges_.data(), size}, {results_.data(), size}, decision.now_us);
-  for (std::size_t i = 0; i < size; ++i) limits_[i].result = results_[i];
   decision.limits = {limits_.data(), size};
   decision.tightest = tightest_of(decision.limits, verdict == Verdict::kDenied);
   decision.policy = decision.tightest->policy;

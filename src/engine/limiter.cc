@@ -1,6 +1,7 @@
 #include "engine/limiter.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "engine/request_identity.h"
@@ -19,18 +20,15 @@ Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer;
 
 Limiter::Limiter(const Parts& parts)
     : parts_(parts),
-      planner_(parts.policies, parts.hasher, parts.clock, parts.totals),
+      planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store}),
       failure_rule_(parts.local) {}
 
-PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
-  const auto planned = [&] {
-    if (!is_look) return planner_.plan(request, true);
-    CheckRequest look = request;
-    look.cost = 0;
-    return planner_.plan(look, false);
-  }();
-  if (!planned) {
-    answer.emplace(std::unexpected(planned.error()));
+// Flattened: every check comes through here, and with a store that answers at once nothing else of this file
+// is called.
+[[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
+  const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, true);
+  if (!planned) [[unlikely]] {
+    answer = std::unexpected(planned.error());
     return nullptr;
   }
   AsyncStore& store = store_for(request);
@@ -40,31 +38,43 @@ PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& 
   return nullptr;
 }
 
+[[gnu::noinline]] Result<void> Limiter::plan_look(CheckRequest request) {
+  request.cost = 0;
+  return planner_.plan(request, false);
+}
+
 void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer) {
-  const Answered enforced = ask_half(kEnforced, store, planner_.enforced(), request, is_look);
-  const Answered shadow = ask_half(kShadow, store, planner_.shadow(), request, is_look);
-  const std::int64_t now_us = calls_[enforced.charges.empty() ? kShadow : kEnforced].now_us;
-  const Asked asked{planner_.first_policy(), *planner_.snapshot(), is_look};
-  conclude(asked, enforced, shadow, calls_[kEnforced], now_us, answer);
-}
-
-Answered Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
-                           bool is_look) {
-  InstantCall& call = calls_[half];
-  if (plan.size == 0) {
-    call.now_us = 0;
+  InstantCall& call = calls_[kEnforced];
+  Answered enforced, shadow;
+  std::int64_t now_us = 0;
+  if (planner_.enforced().size > 0) [[likely]] {
+    ask_half(kEnforced, store, planner_.enforced(), request, is_look, enforced);
+    now_us = call.now_us;
+  } else {
     call.replayed = call.conflict = false;
-    return {};
   }
-  call.charges = {plan.charges.data(), plan.size};
-  call.results = {results_[half].data(), plan.size};
-  call.dedupe = identity(request, is_look, half);
-  store.start(call);
-  return answered_by(call, {plan.limits.data(), plan.size});
+  if (planner_.shadow().size > 0) [[unlikely]] {
+    ask_half(kShadow, store, planner_.shadow(), request, is_look, shadow);
+    if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
+  }
+  conclude({planner_.first_policy(), *planner_.snapshot(), is_look}, enforced, shadow, call, now_us, answer);
 }
 
-PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request, bool is_look,
-                                   Answer& answer) {
+void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+                       bool is_look, Answered& answered) {
+  assert(plan.size > 0);
+  InstantCall& call = calls_[half];
+  call.charges = {plan.charges.data(), plan.size};
+  call.results = {plan.results.data(), plan.size};
+  call.dedupe.reset();
+  if (!request.request_id.empty()) [[unlikely]]
+    call.dedupe = identity(request, is_look, half);
+  store.start(call);
+  answered = answered_by(call, {plan.limits.data(), plan.size});
+}
+
+[[gnu::noinline]] PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request,
+                                                     bool is_look, Answer& answer) {
   const std::string_view tenant = Dimensions(request).tenant();
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
@@ -85,7 +95,7 @@ void Limiter::on_answered(PendingCheck& pending) {
   const auto kept = pending.snapshot;  // until the answer has been read
   Answer answer;
   finish(pending, answer);
-  later(*answer);
+  later(answer);
 }
 
 // The decision may point into `pending`, which stays as it is until the next check begins.
@@ -99,27 +109,32 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
 
 void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
                        const StoreCall& call, std::int64_t now_us, Answer& answer) {
+<<<<<<< HEAD
   if (call.conflict) return void(answer.emplace(std::unexpected(request_id_conflict())));
+=======
+  if (call.conflict) [[unlikely]]
+    return void(answer = std::unexpected(conflict()));
+>>>>>>> e652c17 (The check in memory is cheaper, with one route and with ten)
   const bool failed = enforced.verdict == Verdict::kNoAnswer;
   if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer))
-    return void(answer.emplace(std::unexpected(no_answer())));
-  Decision& decision = *answer.emplace();
-  if (failed)
+    return void(answer = std::unexpected(no_answer()));
+  Decision& decision = *answer;
+  if (failed) [[unlikely]]
     failure_rule_.decide(enforced, decision);
   else
     explain(asked.first_policy, enforced, now_us, decision);
   decision.replayed = call.replayed;
-  add_shadow(shadow, decision);
-  if (asked.is_look) return;
-  if (shadow.verdict == Verdict::kDenied && !shadow.limits.empty())
-    add(asked, *tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
-  count(asked, enforced, decision);
+  if (!shadow.limits.empty()) [[unlikely]] {
+    add_shadow(shadow, decision);
+    if (shadow.verdict == Verdict::kDenied && !asked.is_look)
+      add(asked, *tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
+  }
+  if (!asked.is_look) count(asked, enforced, decision);
 }
 
-void Limiter::add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
-                  std::uint64_t n) {
+void Limiter::add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field) {
   if (const CompiledPolicy* current = planner_.current(policy, asked.snapshot))
-    planner_.counters().add(*current, field, n);
+    planner_.counters().add(*current, field);
 }
 
 void Limiter::count(const Asked& asked, const Answered& enforced, const Decision& decision) {
@@ -130,12 +145,15 @@ void Limiter::count(const Asked& asked, const Answered& enforced, const Decision
     const CompiledPolicy* policy = enforced.limits[i].policy;
     if (policy == last) continue;  // the limits of a policy stand side by side
     last = policy;
-    if (decision.degraded) add(asked, *policy, DecisionCounters::kFailed);
+    const CompiledPolicy* current = planner_.current(*policy, asked.snapshot);
+    if (!current) continue;
+    DecisionCounters& counters = planner_.counters();
+    if (decision.degraded) counters.add(*current, DecisionCounters::kFailed);
     if (!decision.allowed) continue;
-    add(asked, *policy, DecisionCounters::kAllowed);
+    counters.add(*current, DecisionCounters::kAllowed);
     if (charged)
-      add(asked, *policy, DecisionCounters::kUnitsConsumed,
-          static_cast<std::uint64_t>(enforced.charges[i].cost));
+      counters.add(*current, DecisionCounters::kUnitsConsumed,
+                   static_cast<std::uint64_t>(enforced.charges[i].cost));
   }
   if (!decision.allowed) add(asked, *decision.policy, DecisionCounters::kDenied);
   if (enforced.limits.empty() && decision.allowed) add(asked, *decision.policy, DecisionCounters::kAllowed);

@@ -80,9 +80,14 @@ class Limiter final : private PendingCheckEvents {
   }
 
   // The same for stores that answer at once.
-  Result<Decision> check(const CheckRequest& request) { return *ask(request, false, never_later<Later>); }
-  Result<Decision> usage(const CheckRequest& request) { return *ask(request, true, never_later<Later>); }
-  Result<int> reset(const CheckRequest& request) { return *reset(request, never_later<LaterCount>); }
+  Result<Decision> check(const CheckRequest& request) { return ask_at_once(request, false); }
+  Result<Decision> usage(const CheckRequest& request) { return ask_at_once(request, true); }
+  Result<int> reset(const CheckRequest& request) {
+    return *reset(request, []() -> LaterCount {
+      assert(false && "the store does not answer at once");
+      return {};
+    });
+  }
 
   // Errors that check() would report for this request, without charging: for batches, which are refused as a
   // whole.
@@ -117,8 +122,8 @@ class Limiter final : private PendingCheckEvents {
     std::optional<Result<int>> answer;
     LaterCount later;
   };
-  // Filled in where it stands: a Decision is large enough for copies to show.
-  using Answer = std::optional<Result<Decision>>;
+  // Filled in where it stands, new at first: a Decision is large enough for copies to show.
+  using Answer = Result<Decision>;
   // What the answers belong to.
   struct Asked {
     const CompiledPolicy* first_policy;
@@ -126,16 +131,19 @@ class Limiter final : private PendingCheckEvents {
     bool is_look;
   };
 
-  template <class Function>
-  static Function never_later() {
-    assert(false && "the store does not answer at once");
-    return {};
-  }
-
   template <class Postpone>
   std::optional<Result<Decision>> ask(const CheckRequest& request, bool is_look, const Postpone& postpone) {
+    std::optional<Answer> answer(std::in_place);
+    if (PendingCheck* const pending = begin(request, is_look, *answer)) {
+      pending->later = postpone();
+      answer.reset();
+    }
+    return answer;
+  }
+  Answer ask_at_once(const CheckRequest& request, bool is_look) {
     Answer answer;
-    if (PendingCheck* const pending = begin(request, is_look, answer)) pending->later = postpone();
+    [[maybe_unused]] const PendingCheck* const pending = begin(request, is_look, answer);
+    assert(!pending && "the store does not answer at once");
     return answer;
   }
 
@@ -143,8 +151,9 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
   PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
   void ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
-  Answered ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
-                    bool is_look);
+  // REQUIRES: the plan has charges.
+  void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request, bool is_look,
+                Answered& answered);
   AsyncStore& store_for(const CheckRequest& request) const {
     if (!parts_.placement) [[likely]]
       return parts_.store;
@@ -153,8 +162,8 @@ class Limiter final : private PendingCheckEvents {
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);
   void count(const Asked& asked, const Answered& enforced, const Decision& decision);
-  void add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field,
-           std::uint64_t n = 1);
+  void add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field);
+  Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
   void place(Plan& plan, std::string_view tenant) const;
   std::int64_t deadline_us(const CheckRequest& request);
@@ -166,8 +175,7 @@ class Limiter final : private PendingCheckEvents {
   Parts parts_;
   Planner planner_;
   FailureRule failure_rule_;
-  InstantCall calls_[2];  // enforced, shadow
-  std::array<ChargeResult, kLimitsPerCheckMax> results_[2];
+  InstantCall calls_[2];                                // enforced, shadow
   std::vector<std::unique_ptr<PendingCheck>> pending_;  // all, in use or not
   std::vector<PendingCheck*> free_;
   std::string scratch_;

@@ -62,7 +62,7 @@ TEST_F(LimiterTest, WhenOneLimitDeniesNoneIsCharged) {
   EXPECT_FALSE(denied.allowed);
   EXPECT_EQ(denied.tightest->limit->name(), "tenant");
   EXPECT_EQ(denied.tightest->limit->index, 1u);
-  EXPECT_EQ(denied.limits[0].result.outcome.remaining, 8) << "only the two admitted checks count";
+  EXPECT_EQ(denied.limits[0].result->outcome.remaining, 8) << "only the two admitted checks count";
 }
 
 TEST_F(LimiterTest, TenantCapHoldsOverAllItsUsers) {
@@ -130,7 +130,7 @@ TEST_F(LimiterTest, MissingRequiredDimensionIsAnErrorAndChargesNothing) {
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, ErrorCode::kInvalidArgument);
   const Dimension ip[] = {{"ip", "192.0.2.1"}};
-  EXPECT_EQ(limiter.usage({.key = "u", .dimensions = ip})->limits[0].result.outcome.remaining, 5);
+  EXPECT_EQ(limiter.usage({.key = "u", .dimensions = ip})->limits[0].result->outcome.remaining, 5);
 }
 
 TEST_F(LimiterTest, CostComesFromTheRequestElseFromTheCostMapElseIsOne) {

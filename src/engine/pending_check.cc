@@ -2,18 +2,12 @@
 
 namespace sluice {
 
-Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits) {
-  if (call.verdict == Verdict::kNoAnswer) return {call.charges, limits, call.verdict};
-  if (call.replayed && call.results_known != limits.size()) return {call.charges, {}, call.verdict};
-  for (std::size_t i = 0; i < limits.size(); ++i) limits[i].result = call.results[i];
-  return {call.charges, limits, call.verdict};
-}
-
 void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline) {
   const auto size = static_cast<std::ptrdiff_t>(plan.size);
   charges_.assign(plan.charges.begin(), plan.charges.begin() + size);
   limits_.assign(plan.limits.begin(), plan.limits.begin() + size);
   results_.resize(plan.size);
+  for (std::size_t i = 0; i < plan.size; ++i) limits_[i].result = &results_[i];
   charges = charges_;
   results = results_;
   dedupe = identity;

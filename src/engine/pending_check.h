@@ -67,8 +67,11 @@ class PendingCheck {
   int missing_ = 0;
 };
 
-// Puts a call's results where their limits are. A replay of a request that had other limits then has none
-// now.
-Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits);
+// What a call came to, whose results the limits point to. A replay of a request that had other limits then
+// has none now.
+inline Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits) {
+  const bool other_limits = call.replayed && call.results_known != limits.size();
+  return {call.charges, other_limits ? std::span<LimitStatus>() : limits, call.verdict};
+}
 
 }  // namespace sluice

@@ -5,46 +5,67 @@
 #include "engine/rollout.h"
 
 namespace sluice {
+namespace {
 
-Planner::Planner(const PolicyBoard& policies, const KeyHasher& hasher, const Clock& clock,
-                 DecisionTotals& totals)
-    : policies_(policies), hasher_(hasher), clock_(clock), counters_(totals) {
+[[gnu::cold, gnu::noinline]] std::unexpected<Error> dimension_required(const CompiledPolicy& policy,
+                                                                       const CompiledLimit& limit) {
+  return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
+                                           limit.name(), policy.source.id, fmt::join(limit.per(), ", ")));
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_limits() {
+  return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
+                                 kLimitsPerCheckMax));
+}
+
+}  // namespace
+
+Planner::Planner(const Parts& parts)
+    : policies_(parts.policies),
+      hasher_(parts.hasher),
+      clock_(parts.clock),
+      store_(parts.store),
+      counters_(parts.totals) {
   load_snapshot();
 }
 
-void Planner::load_snapshot() {
+[[gnu::noinline]] void Planner::load_snapshot() {
   generation_ = policies_.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = policies_.current();
-  memo_.valid = false;
+  memo_.forget_all();
   counters_.rebind(snapshot_->numbers());
 }
 
 void Planner::match_route(const Dimensions& dimensions) {
-  if (memo_.valid && dimensions.tenant() == memo_.tenant && dimensions.resource() == memo_.resource) return;
-  snapshot_->match(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), matches_);
-  memo_.valid = !snapshot_->has_rollout();
-  if (memo_.valid) {
-    memo_.tenant = dimensions.tenant();
-    memo_.resource = dimensions.resource();
-  }
+  const std::string_view tenant = dimensions.tenant(), resource = dimensions.resource();
+  RouteMemo::Place& place = memo_.place_of(tenant, resource);
+  matches_ = &place.matches;
+  if (place.holds(tenant, resource)) [[likely]]
+    return;
+  snapshot_->match(tenant, resource, KeyRollout(dimensions, clock_), place.matches);
+  if (snapshot_->has_rollout())
+    place.forget();  // the next key of this route may match others
+  else
+    place.keep(tenant, resource);
 }
 
-Result<void> Planner::match_named(const CheckRequest& request, const Dimensions& dimensions) {
-  memo_.valid = false;
+[[gnu::noinline]] Result<void> Planner::match_named(const CheckRequest& request,
+                                                    const Dimensions& dimensions) {
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
                                  fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
-                          matches_);
-  std::erase(matches_.policies, named);
-  matches_.policies.insert(matches_.policies.begin(), named);
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), named_);
+  std::erase(named_.policies, named);
+  named_.policies.insert(named_.policies.begin(), named);
+  matches_ = &named_;
   return {};
 }
 
 // What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
 // be kept by it.
-void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const {
+[[gnu::noinline]] void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge,
+                                                 LimitStatus& status) const {
   const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
   if (!own || own->params == limit.params) return;
   if (!own->holds_at(clock_.now_us())) {
@@ -65,32 +86,31 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
   for (const CompiledLimit& limit : limits) {
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
-      if (limit.required)
-        return invalid("dimensions",
-                       fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}", limit.name(),
-                                   policy.source.id, fmt::join(limit.per(), ", ")));
+      if (limit.required) return dimension_required(policy, limit);
       if (count_skipped) counters_.add_dimension_missing(policy, limit);
       continue;
     }
-    if (plan.size == kLimitsPerCheckMax)
-      return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
-                                     kLimitsPerCheckMax));
+    store_.prefetch(*key);  // the slot arrives while the rest is made ready
+    if (plan.size == kLimitsPerCheckMax) [[unlikely]]
+      return too_many_limits();
     Charge& charge = plan.charges[plan.size];
     charge.key = *key;
     charge.params = limit.params;
     charge.previous = limit.previous;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
-    plan.limits[plan.size].policy = &policy;
-    plan.limits[plan.size].limit = &limit;
-    plan.limits[plan.size].numbers = limit.numbers;
-    if (user_) take_own_numbers(limit, charge, plan.limits[plan.size]);
+    LimitStatus& status = plan.limits[plan.size];
+    status = {
+        .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};
+    if (user_) [[unlikely]]
+      take_own_numbers(limit, charge, status);
     ++plan.size;
   }
   return {};
 }
 
-Result<void> Planner::plan(const CheckRequest& request, bool count_skipped) {
+// Flattened, as Limiter::begin() is: what is rare is kept out.
+[[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool count_skipped) {
   refresh_snapshot();
   enforced().size = shadow().size = 0;
   if (auto valid = validate(request); !valid) return valid;
@@ -101,7 +121,7 @@ Result<void> Planner::plan(const CheckRequest& request, bool count_skipped) {
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)
     return matched;
-  for (const CompiledPolicy* policy : matches_.policies)
+  for (const CompiledPolicy* policy : matches_->policies)
     if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
   return {};
 }

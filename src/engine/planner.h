@@ -3,8 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,7 +10,9 @@
 #include "base/limits.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
+#include "engine/route_memo.h"
 #include "policy/repository.h"
+#include "store/async_store.h"
 #include "store/store.h"
 #include "telemetry/decision_counters.h"
 
@@ -23,15 +23,23 @@ namespace sluice {
 struct Plan {
   std::size_t size = 0;
   std::array<Charge, kLimitsPerCheckMax> charges;
-  std::array<LimitStatus, kLimitsPerCheckMax> limits;  // parallel to charges
+  // Parallel to charges:
+  std::array<LimitStatus, kLimitsPerCheckMax> limits;
+  std::array<ChargeResult, kLimitsPerCheckMax> results;  // for a store that answers at once to fill in
 };
 
 // Finds out what a request will charge: match policies → take their limits → make keys. Not thread-safe: one
 // per thread. Allocates nothing once warm.
 class Planner {
  public:
-  // The parts outlive it. `clock` is for `valid_from` only.
-  Planner(const PolicyBoard& policies, const KeyHasher& hasher, const Clock& clock, DecisionTotals& totals);
+  struct Parts {
+    const PolicyBoard& policies;
+    const KeyHasher& hasher;
+    const Clock& clock;  // for `valid_from` only
+    DecisionTotals& totals;
+    const AsyncStore& store;  // is told of keys as soon as they are known
+  };
+  explicit Planner(const Parts& parts);  // which outlive it
 
   // Fills the plans. `count_skipped`: counts limits that are skipped for lack of a dimension. Errors as
   // Limiter::check().
@@ -41,7 +49,7 @@ class Planner {
   Plan& shadow() { return plans_[1]; }
   // The most specific policy of the latest plan, or null.
   const CompiledPolicy* first_policy() const {
-    return matches_.policies.empty() ? nullptr : matches_.policies.front();
+    return matches_->policies.empty() ? nullptr : matches_->policies.front();
   }
   // The tier that the user of the latest plan was given or, without that, which the request names.
   std::string_view tier() const { return tier_; }
@@ -76,6 +84,7 @@ class Planner {
   const PolicyBoard& policies_;
   const KeyHasher& hasher_;
   const Clock& clock_;
+  const AsyncStore& store_;
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_ = 0;
@@ -83,16 +92,10 @@ class Planner {
 
   const CompiledUser* user_ = nullptr;  // of the latest plan; null: nothing is agreed with this user
   std::string_view tier_;               // of the latest plan
-  Matches matches_;
-  // Callers ask about the same route again and again, and comparing two names is cheaper than hashing them:
-  // while `tenant` and `resource` stay the same, so does matches_.
-  struct Memo {
-    bool valid = false;
-    std::string tenant;
-    std::string resource;
-  };
-  Memo memo_;
-  Plan plans_[2];  // enforced, shadow
+  RouteMemo memo_;
+  Matches named_;                     // of a request that names its policy
+  const Matches* matches_ = &named_;  // of the latest plan: named_, or a place of memo_
+  Plan plans_[2];                     // enforced, shadow
 };
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ class StorePlacementTest : public testing::LimiterFixture, private StorePlacemen
   }
 
   std::int64_t remaining(const CheckRequest& request) {
-    return placed.usage(request).value().limits[0].result.outcome.remaining;
+    return placed.usage(request).value().limits[0].result->outcome.remaining;
   }
 
   MemoryStore far_memory{clock, params, {}};

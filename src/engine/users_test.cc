@@ -78,7 +78,7 @@ TEST_F(UsersTest, WhatWasUsedBeforeCountsAfterwards) {
 
 TEST_F(UsersTest, TheCallToAStoreTellsTheNumbersOfBefore) {
   agree({.id = "ann", .tier = "", .overrides = {{"p", "second", numbers(5), kNowUs + kSecondUs}}});
-  Planner planner(board, hasher, clock, totals);
+  Planner planner({board, hasher, clock, totals, local_store});
   const CompiledLimit& second = board.current()->find("p")->limits[0];
   const ParamsId own = params.intern(numbers(5));
   ASSERT_TRUE(planner.plan({.key = "ann"}, false));

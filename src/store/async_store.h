@@ -66,6 +66,9 @@ class AsyncStore {
   // on_done() will be called, always, by the deadline at the latest.
   virtual bool start(StoreCall& call) = 0;
 
+  // A hint that start() will soon be asked for this key, as in Store.
+  virtual void prefetch(const KeyHash& /*key*/) const {}
+
   // Whether start() always says "done".
   virtual bool answers_at_once() const { return false; }
 

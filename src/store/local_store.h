@@ -27,6 +27,7 @@ class LocalStore final : public AsyncStore {
 
   // REQUIRES: call.refund_of_us == 0. All limits are decided in one step here, so nobody has to give back.
   bool start(StoreCall& call) override;
+  void prefetch(const KeyHash& key) const override { store_.prefetch(key); }
   bool answers_at_once() const override { return true; }
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
   void tick(std::int64_t now_us) override;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "algorithm/gcra.h"
 #include "store/params_table.h"
 #include "store/pressure.h"
 #include "store/shard.h"
@@ -56,10 +57,15 @@ inline bool PendingCharge::decide(Shard& shard, const ParamsTable& params, const
   log_ = params_->algorithm == Algorithm::kSlidingLog;
   if (log_) [[unlikely]]
     return decide_log(result);
-  const Stepped stepped = step(*params_, stored(), now_us, charge.cost, charge.on_denial);
-  after_ = stepped.state;
-  result.outcome = stepped.outcome;
-  return stepped.outcome.allowed;
+  const auto keep = [&](const Stepped& stepped) {
+    after_ = stepped.state;
+    result.outcome = stepped.outcome;
+    return stepped.outcome.allowed;
+  };
+  // What step() would call, spelled out for the default algorithm: inlined, nothing goes through memory.
+  if (params_->algorithm == Algorithm::kGcra)
+    return keep(gcra::step(*params_, stored(), now_us, charge.cost, charge.on_denial));
+  return keep(step(*params_, stored(), now_us, charge.cost, charge.on_denial));
 }
 
 inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "policy/snapshot.h"
+
+namespace sluice {
+
+// Remembers what routes (a tenant and a resource) matched. Callers ask about the same routes again and again,
+// and comparing two names is cheaper than finding them among all policies. Not thread-safe.
+//
+//   RouteMemo::Place& place = memo.place_of(tenant, resource);
+//   if (!place.holds(tenant, resource)) {
+//     snapshot->match(tenant, resource, filter, place.matches);
+//     place.keep(tenant, resource);
+//   }
+//   use(place.matches);
+//
+// Every route has one place, which it may share with others: the latest stays.
+class RouteMemo {
+ public:
+  class Place {
+   public:
+    // Whether `matches` are those of this route.
+    bool holds(std::string_view tenant, std::string_view resource) const {
+      return kept_ && resource == std::string_view(text_, resource_size_) &&
+             tenant == std::string_view(text_ + resource_size_, tenant_size_);
+    }
+    // From now on `matches` are those of this route. Long names are not kept: they rarely come again.
+    void keep(std::string_view tenant, std::string_view resource) {
+      kept_ = tenant.size() + resource.size() <= sizeof text_;
+      if (!kept_) return;
+      tenant_size_ = static_cast<std::uint8_t>(tenant.size());
+      resource_size_ = static_cast<std::uint8_t>(resource.size());
+      resource.copy(text_, resource.size());
+      tenant.copy(text_ + resource.size(), tenant.size());
+    }
+    void forget() { kept_ = false; }
+
+    Matches matches;
+
+   private:
+    bool kept_ = false;
+    std::uint8_t tenant_size_ = 0;
+    std::uint8_t resource_size_ = 0;
+    char text_[128 - sizeof(Matches) - 3];  // the resource, then the tenant; a place is two cache lines
+  };
+
+  Place& place_of(std::string_view tenant, std::string_view resource) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+    const std::uint64_t mixed = (sample(resource) ^ sample(tenant) * kOdd) * kOdd;
+    return places_[mixed >> (64 - kPlacesBits)];
+  }
+  void forget_all() {
+    for (Place& place : places_) place.forget();
+  }
+
+ private:
+  // So many that some tens of routes in use rarely share a place.
+  static constexpr unsigned kPlacesBits = 8;
+
+  // A hash of the few bytes in which the routes of a service mostly differ: the last, and those halfway. A
+  // bad one costs a match, no more.
+  static std::uint64_t sample(std::string_view name) {
+    if (name.size() >= sizeof(std::uint64_t)) return sample_words<std::uint64_t>(name);
+    if (name.size() >= sizeof(std::uint32_t)) return sample_words<std::uint32_t>(name);
+    return name.empty() ? 0 : static_cast<unsigned char>(name.back());
+  }
+  template <class Word>
+  static std::uint64_t sample_words(std::string_view name) {
+    const std::size_t last_at = name.size() - sizeof(Word);
+    Word halfway, last;
+    std::memcpy(&halfway, name.data() + last_at / 2, sizeof halfway);
+    std::memcpy(&last, name.data() + last_at, sizeof last);
+    return (last + name.size()) * 0xbf58476d1ce4e5b9 ^ halfway;
+  }
+
+  std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
+};
+
+}  // namespace sluice
