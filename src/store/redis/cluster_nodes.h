@@ -46,7 +46,7 @@ class ClusterNodes {
   // Makes the seeds and the known replicas nodes, too: somebody may know more than those that we have.
   void call_in_others(std::int64_t now_us);
 
-  // A new map.
+  // A new map, which may be older than what we know.
   void adopt(const redis::SlotMap& map, std::int64_t now_us);
   // One slot of it. REQUIRES: the node is one of them.
   void assign(std::uint16_t slot, Node& node);
