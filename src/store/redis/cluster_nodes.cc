@@ -42,13 +42,17 @@ ClusterNodes::Node& ClusterNodes::of_store(const RedisStore& store) const {
   return **found;
 }
 
-ClusterNodes::Node* ClusterNodes::at(const redis::Endpoint& endpoint, std::int64_t now_us) {
+redis::Address ClusterNodes::address_of(const redis::Endpoint& endpoint) const {
   redis::Address address = seeds_.front();
   address.host = endpoint.host;
   address.port = endpoint.port;
   address.unix_path.clear();
   address.database = 0;
-  return make(endpoint, address, now_us);
+  return address;
+}
+
+ClusterNodes::Node* ClusterNodes::at(const redis::Endpoint& endpoint, std::int64_t now_us) {
+  return make(endpoint, address_of(endpoint), now_us);
 }
 
 ClusterNodes::Node* ClusterNodes::make(const redis::Endpoint& endpoint, const redis::Address& address,

@@ -43,6 +43,9 @@ class ClusterNodes {
   // Finds or makes a node. Null when there are too many.
   Node* at(const redis::Endpoint& endpoint, std::int64_t now_us);
 
+  // How a node is talked to.
+  redis::Address address_of(const redis::Endpoint& endpoint) const;
+
   // Makes the seeds and the known replicas nodes, too: somebody may know more than those that we have.
   void call_in_others(std::int64_t now_us);
 

@@ -21,13 +21,13 @@ bool sends_away(redis::ServerError kind) {
 
 }  // namespace
 
-// A check of our own on a key that nobody else has: it reads, steps and writes, so it fails whenever others
-// would.
+// A check of our own on a key that nobody else has: it reads, steps and writes (or, where others only look,
+// looks), so it fails whenever others would.
 class RedisStore::Probe final : public StoreCall {
  public:
-  Probe(ParamsTable& params, std::uint64_t key) {
+  Probe(ParamsTable& params, std::uint64_t key, bool only_looks) {
     const auto often = make_limit_params(Algorithm::kGcra, {1000, 1'000'000}, std::nullopt);
-    charge_ = {.key = {0x736c75696365, key}, .params = params.intern(*often)};
+    charge_ = {.key = {0x736c75696365, key}, .params = params.intern(*often), .cost = only_looks ? 0 : 1};
     charges = {&charge_, 1};
     results = {&result_, 1};
   }
@@ -59,7 +59,7 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       breaker_(options_.breaker, random, options_.on_breaker_change),
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
-      probe_(std::make_unique<Probe>(params, random(1u << 16))),
+      probe_(std::make_unique<Probe>(params, random(1u << 16), options_.only_looks)),
       next_deadline_us_(kNoDeadline) {}
 
 RedisStore::~RedisStore() = default;

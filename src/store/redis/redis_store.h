@@ -56,6 +56,7 @@ struct RedisStoreOptions {
   redis::Adviser::OnChange on_advice;
   const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
   RedisCluster* cluster = nullptr;    // null: the server is alone
+  bool only_looks = false;            // a replica: nothing is charged there, by our own probe neither
 };
 
 // What a RedisStore has done so far; only grows.
