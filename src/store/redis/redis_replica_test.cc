@@ -1,4 +1,6 @@
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "redis/sentinel.h"
 #include "store/redis/cluster_store_fixture.h"
@@ -114,9 +116,22 @@ class RedisClusterReplicaTest : public ClusterStoreFixture {
   void SetUp() override {
     ClusterStoreFixture::SetUp();
     if (HasFatalFailure()) return;
+    // A node names a replica once it has heard of something that was replicated.
+    ASSERT_TRUE(run_until([&] {
+      for (std::size_t i = 0; i < 3; ++i)
+        if (!names_replicas(cluster_.node(i))) return false;
+      return true;
+    }));
     ClusterStoreOptions with = options();
     with.looks_at_replicas = true;
     make_connected_store(with);
+  }
+  bool names_replicas(const TestRedisServer& node) const {
+    const std::string_view slots[] = {"CLUSTER", "SLOTS"};
+    const std::vector<std::string> named = node.ask_all(slots);
+    for (std::size_t i = 3; i < 6; ++i)
+      if (std::ranges::find(named, std::to_string(cluster_.node(i).port())) == named.end()) return false;
+    return true;
   }
   std::uint64_t looks_at_replicas() const { return store_->look_counters().answered; }
   // On three slots, of each master one.
