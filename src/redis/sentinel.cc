@@ -118,7 +118,7 @@ void Sentinel::on_master(SentinelTalk& talk, const HostAndPort& master) {
 
 // Any, so that many clients spread; the one we have when nobody asked for one anew.
 std::optional<HostAndPort> Sentinel::choose_replica(bool anew) {
-  const HostAndPort last{found_.host, found_.port};
+  HostAndPort last{found_.host, found_.port};
   const bool last_is_there = std::ranges::find(replicas_, last) != replicas_.end();
   if (last_is_there && !anew) return last;
   if (last_is_there && std::exchange(wants_another_, false) && replicas_.size() > 1)
