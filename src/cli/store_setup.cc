@@ -37,13 +37,8 @@ RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& 
 // What becomes of the server at `place` is logged under that name.
 void log_what_happens_at(const std::string& place, const StoreParts& parts, const Transitions& transitions,
                          RedisStoreOptions& options) {
-  options.on_breaker_change = [log = parts.log, place, transitions](auto from, auto to) {
-    transitions->count(to);
-    using State = redis::Breaker::State;
-    if (from == State::kClosed)
-      log(true, fmt::format("{} does not answer as it should; failure rules decide until it does", place));
-    if (to == State::kClosed) log(false, fmt::format("{} answers again", place));
-  };
+  options.on_breaker_change = [transitions](auto, auto to) { transitions->count(to); };
+  options.on_news = parts.log;
   if (!parts.asks_for_advice) return;
   options.advise_every_us = kAdviseEveryUs;
   options.on_advice = [log = parts.log, place](const auto& advice) {

@@ -59,7 +59,7 @@ std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& t
 
 void ClusterStore::leave_unanswered(StoreCall& call) {
   call.verdict = Verdict::kNoAnswer;
-  call.replayed = call.conflict = false;
+  call.replayed = call.conflict = call.sent_again = false;
   call.results_known = 0;
 }
 

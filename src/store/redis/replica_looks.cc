@@ -67,6 +67,7 @@ RedisStoreOptions ReplicaLooks::options_for_replica(RedisStoreOptions options) {
   options.cluster = options.connection.reads_replica ? this : nullptr;
   options.connection.backoff_max_us = kBackoffUsMax;
   options.on_breaker_change = {};
+  options.on_news = {};
   options.advise_every_us = 0;
   return options;
 }
