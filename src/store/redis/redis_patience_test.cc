@@ -83,6 +83,24 @@ TEST_F(RedisPatienceTest, ACallWithoutAnIdIsGivenUpAndFreesTheWayForTheNext) {
   EXPECT_TRUE(next->allowed());
 }
 
+TEST_F(RedisPatienceTest, NobodyHasToQueueForLongBehindAPatientCall) {
+  connect();
+  const auto patient = call_with_id(kSecond);
+  store_->start(*patient);
+  for (int i = 0; i < 10; ++i) {
+    const auto asked = call(10'000);
+    const bool at_once = store_->start(*asked);
+    pass(10'000);
+    EXPECT_EQ(asked->times_done, at_once ? 0 : 1);
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen) << "no reply within the operation timeout";
+  const auto next = call(10'000);
+  EXPECT_TRUE(store_->start(*next)) << "on the spot";
+  EXPECT_EQ(patient->times_done, 0) << "its answer may still come";
+  server_.say(admitted_with_id());
+  EXPECT_TRUE(patient->allowed());
+}
+
 TEST_F(RedisPatienceTest, LittleTimeIsNoReasonToGiveUpAConnection) {
   connect();
   const auto asked = call_with_id(10'000);

@@ -193,7 +193,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void expire_commands(std::int64_t now_us);
   std::size_t collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
   void note_unsent(std::size_t calls, std::int64_t now_us);
-  bool is_silent(std::int64_t now_us) const;
+  std::int64_t silent_for_us(std::int64_t now_us) const;
   static std::vector<StoreCall*> take(std::deque<StoreCall*>& queue);
   void fail_queue(std::vector<StoreCall*>& failed);
   void finish(InFlight& command, bool answered);

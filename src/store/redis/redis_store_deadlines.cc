@@ -17,10 +17,15 @@ void RedisStore::expire_calls(std::int64_t now_us) {
   complete(expired);
 }
 
-// Calls whose time passed in the queue. With a connection they are impatient; without one they have failed.
+// Calls whose time passed in the queue. If the server talks to us they are impatient; else they have failed.
 void RedisStore::note_unsent(std::size_t calls, std::int64_t now_us) {
-  if (connection_.ready()) return late_.add(calls, calls, now_us);
-  if (problem_.empty()) note_problem("there is no connection", "none came about in time");
+  if (!connection_.ready()) {
+    if (problem_.empty()) note_problem("there is no connection", "none came about in time");
+  } else if (silent_for_us(now_us) >= options_.operation_timeout_us) {
+    note_problem("the server does not answer in time", "no reply");
+  } else {
+    return late_.add(calls, calls, now_us);
+  }
   breaker_.record(false, calls, now_us);
 }
 
@@ -63,18 +68,18 @@ void RedisStore::expire_commands(std::int64_t now_us) {
   }
   questions_ -= unanswered.size();
   for (const OnReply& hear : unanswered) hear({});
-  if (is_silent(now_us)) connection_.drop("the server is silent");
+  if (!in_flight_.empty() && silent_for_us(now_us) >= in_flight_.front().silence_us)
+    connection_.drop("the server is silent");
   if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;
   fail_queue(failed);
   complete(failed);
 }
 
-// Replies come in order, so whoever waits longest waits for the very next.
-bool RedisStore::is_silent(std::int64_t now_us) const {
-  if (in_flight_.empty()) return false;
-  const InFlight& next = in_flight_.front();
-  return now_us - std::max(next.asked_at_us, connection_.heard_at_us()) >= next.silence_us;
+// While somebody waits for it. Replies come in order, so whoever waits longest waits for the very next.
+std::int64_t RedisStore::silent_for_us(std::int64_t now_us) const {
+  if (in_flight_.empty()) return 0;
+  return now_us - std::max(in_flight_.front().asked_at_us, connection_.heard_at_us());
 }
 
 // The breaker is open: nobody in the queue will be asked for.
