@@ -108,6 +108,7 @@ inline constexpr std::size_t kTenantMoveBatchMax = 256;
 inline constexpr std::size_t kRedisClusterNodesMax = 1000;  // masters and replicas that we know
 inline constexpr std::size_t kRedisFlightSlotsMax = 64;     // script calls that go to one node together
 inline constexpr std::size_t kRedisSplitCallsMax = 10'000;  // calls on several slots, or sent elsewhere
+inline constexpr std::size_t kReplicaLooksMax = 10'000;     // calls that wait for one replica
 inline constexpr std::uint32_t kRedisHopsMax = 5;           // from node to node, for one call
 
 }  // namespace sluice

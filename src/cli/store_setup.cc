@@ -8,6 +8,7 @@
 #include "redis/redis_environment.h"
 #include "redis/sentinel.h"
 #include "store/redis/cluster_store.h"
+#include "store/redis/replica_reading_store.h"
 #include "store/redis/script.h"
 
 namespace sluice::cli {
@@ -25,34 +26,33 @@ StoreTarget target_of(const std::string& url) {
 
 using Transitions = std::shared_ptr<BreakerTransitions>;  // of all nodes of a store
 
-RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& parts,
-                               const Transitions& transitions) {
+RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& parts) {
   RedisStoreOptions options;
   options.connection.script = redis_script();
   options.key_prefix = settings.key_prefix;
-  options.on_breaker_change = [log = parts.log, place = settings.redis->to_string(), transitions](auto from,
-                                                                                                  auto to) {
-    transitions->count(to);
-    using State = redis::Breaker::State;
-    if (from == State::kClosed)
-      log(true, fmt::format("{} does not answer as it should; failure rules decide until it does", place));
-    if (to == State::kClosed) log(false, fmt::format("{} answers again", place));
-  };
-  if (parts.asks_for_advice) {
-    options.advise_every_us = kAdviseEveryUs;
-    options.on_advice = [log = parts.log, place = settings.redis->to_string()](const auto& advice) {
-      for (const std::string& sentence : advice) log(true, fmt::format("{}: {}", place, sentence));
-    };
-  }
   options.wall_clock = &parts.wall_clock;
   return options;
 }
 
-std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const StoreParts& parts) {
+// What becomes of the server at `place` is logged under that name.
+void log_what_happens_at(const std::string& place, const StoreParts& parts, const Transitions& transitions,
+                         RedisStoreOptions& options) {
+  options.on_breaker_change = [transitions](auto, auto to) { transitions->count(to); };
+  options.on_news = parts.log;
+  if (!parts.asks_for_advice) return;
+  options.advise_every_us = kAdviseEveryUs;
+  options.on_advice = [log = parts.log, place](const auto& advice) {
+    for (const std::string& sentence : advice) log(true, fmt::format("{}: {}", place, sentence));
+  };
+}
+
+std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const StoreParts& parts,
+                                             bool for_replica) {
   redis::SentinelOptions options;
   options.sentinels = target.addresses;
   options.master = target.login;
   options.talk.master_name = target.master_name;
+  options.talk.asks_for_replicas = for_replica;
   return std::make_shared<redis::Sentinel>(parts.transport, parts.clock, std::move(options), parts.random);
 }
 
@@ -66,6 +66,10 @@ LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, 
   ClusterStoreOptions options;
   options.seeds = target.addresses;
   options.node = std::move(node);
+  options.looks_at_replicas = target.looks_at_replicas;
+  options.for_each_node = [parts, transitions](RedisStoreOptions& of_node) {
+    log_what_happens_at(of_node.connection.address.to_string(), parts, transitions, of_node);
+  };
   auto store = std::make_unique<ClusterStore>(parts.transport, parts.clock, parts.params, std::move(options),
                                               parts.random);
   ClusterStore* const made = store.get();
@@ -80,6 +84,25 @@ LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, 
           .counters = [made] { return made->node_counters(); },
           .clocks = clocks,
           .breaker = [transitions] { return *transitions; }};
+}
+
+// `server` is the part of `store` that keeps counters.
+LoopStore with_one_server(std::unique_ptr<AsyncStore> store, const RedisStore& server, std::string place,
+                          const Transitions& transitions) {
+  return {.store = std::move(store),
+          .counters = [&server] { return server.counters(); },
+          .clocks = [&server, place = std::move(place)] { return std::vector{clock_of(server, place)}; },
+          .breaker = [transitions] { return *transitions; }};
+}
+
+LoopStore make_replica_reading_store(const StoreTarget& target, const RedisStoreOptions& master,
+                                     const StoreParts& parts, const Transitions& transitions) {
+  RedisStoreOptions replica = master;
+  replica.connection.source = sentinel_of(target, parts, true);
+  auto store = std::make_unique<ReplicaReadingStore>(parts.transport, parts.clock, parts.params, master,
+                                                     std::move(replica), parts.random);
+  const RedisStore& server = store->master();
+  return with_one_server(std::move(store), server, target.to_string(), transitions);
 }
 
 }  // namespace
@@ -105,20 +128,19 @@ StoreSettings read_store_settings(const ServeOptions& options) {
 LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& parts) {
   const StoreTarget& target = *settings.redis;
   const auto transitions = std::make_shared<BreakerTransitions>();
-  RedisStoreOptions options = node_options(settings, parts, transitions);
+  RedisStoreOptions options = node_options(settings, parts);
   if (target.kind == StoreTarget::Kind::kCluster)
     return make_cluster_store(target, std::move(options), parts, transitions);
+  log_what_happens_at(target.to_string(), parts, transitions, options);
   if (target.kind == StoreTarget::Kind::kSentinel)
-    options.connection.source = sentinel_of(target, parts);
+    options.connection.source = sentinel_of(target, parts, false);
   else
     options.connection.address = target.addresses.front();
+  if (target.looks_at_replicas) return make_replica_reading_store(target, options, parts, transitions);
   auto store = std::make_unique<RedisStore>(parts.transport, parts.clock, parts.params, std::move(options),
                                             parts.random);
-  RedisStore* const made = store.get();
-  return {.store = std::move(store),
-          .counters = [made] { return made->counters(); },
-          .clocks = [made, node = target.to_string()] { return std::vector{clock_of(*made, node)}; },
-          .breaker = [transitions] { return *transitions; }};
+  const RedisStore& server = *store;
+  return with_one_server(std::move(store), server, target.to_string(), transitions);
 }
 
 }  // namespace sluice::cli

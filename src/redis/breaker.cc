@@ -6,35 +6,29 @@
 namespace sluice::redis {
 
 Breaker::Breaker(const BreakerOptions& options, Random random, OnChange on_change)
-    : options_(options), random_(std::move(random)), on_change_(std::move(on_change)) {}
+    : options_(options),
+      random_(std::move(random)),
+      on_change_(std::move(on_change)),
+      failures_(options.window_us) {}
 
 void Breaker::record(bool answered, std::uint64_t checks, std::int64_t now_us) {
   if (state_ == State::kOpen) return;  // what was sent before it opened is no news
   if (state_ == State::kHalfOpen) {
     if (!answered) return open(now_us);
-    parts_ = {};
+    failures_.clear();
     failures_in_a_row_ = 0;
     return change(State::kClosed);
   }
-  const std::int64_t number = now_us / (options_.window_us / kParts);
-  Part& part = parts_[static_cast<std::size_t>(number % kParts)];
-  if (part.number != number) part = {.number = number};
-  part.samples += checks;
+  failures_.add(checks, answered ? 0 : checks, now_us);
   if (answered) {
     failures_in_a_row_ = 0;
     return;
   }
-  part.failures += checks;
-  if (++failures_in_a_row_ >= options_.failures_in_a_row || too_many_failures(number)) open(now_us);
+  if (++failures_in_a_row_ >= options_.failures_in_a_row || too_many_failures(now_us)) open(now_us);
 }
 
-bool Breaker::too_many_failures(std::int64_t part_number) const {
-  std::uint64_t samples = 0, failures = 0;
-  for (const Part& part : parts_) {
-    if (part.number <= part_number - kParts) continue;
-    samples += part.samples;
-    failures += part.failures;
-  }
+bool Breaker::too_many_failures(std::int64_t now_us) const {
+  const auto [samples, failures] = failures_.sum(now_us);
   return samples >= options_.samples_min && failures * 1000 > samples * options_.failures_per_mille;
 }
 
@@ -44,17 +38,21 @@ void Breaker::open(std::int64_t now_us) {
   change(State::kOpen);
 }
 
+void Breaker::trip(std::int64_t now_us) {
+  if (state_ != State::kOpen) open(now_us);
+}
+
 bool Breaker::take_probe(std::int64_t now_us) {
   if (state_ != State::kOpen || now_us < probe_at_us_) return false;
   change(State::kHalfOpen);
   return true;
 }
 
-void Breaker::hurry(std::int64_t now_us) { probe_at_us_ = std::min(probe_at_us_, now_us); }
-
 void Breaker::change(State to) {
   const State from = std::exchange(state_, to);
   if (on_change_ && from != to) on_change_(from, to);
 }
+
+void Breaker::hurry(std::int64_t now_us) { probe_at_us_ = std::min(probe_at_us_, now_us); }
 
 }  // namespace sluice::redis

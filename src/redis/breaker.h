@@ -1,8 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
+
+#include "redis/recent_share.h"
 
 namespace sluice::redis {
 
@@ -38,6 +39,9 @@ class Breaker {
   // How an exchange with the server went, and how many checks it carried.
   void record(bool answered, std::uint64_t checks, std::int64_t now_us);
 
+  // It is known that nobody will be answered for a while, so nobody has to find out.
+  void trip(std::int64_t now_us);
+
   // True: send one probe now and record how it went. Then false until that is known.
   bool take_probe(std::int64_t now_us);
 
@@ -45,14 +49,7 @@ class Breaker {
   void hurry(std::int64_t now_us);
 
  private:
-  // The window as a ring of parts; the oldest is forgotten when a new one begins.
-  static constexpr std::int64_t kParts = 10;
-  struct Part {
-    std::int64_t number = -1;  // time ÷ length of a part
-    std::uint64_t samples = 0;
-    std::uint64_t failures = 0;
-  };
-  bool too_many_failures(std::int64_t part_number) const;
+  bool too_many_failures(std::int64_t now_us) const;
   void open(std::int64_t now_us);
   void change(State to);
 
@@ -60,7 +57,7 @@ class Breaker {
   const Random random_;
   const OnChange on_change_;
   State state_ = State::kClosed;
-  std::array<Part, kParts> parts_;
+  RecentShare failures_;
   std::uint32_t failures_in_a_row_ = 0;
   std::int64_t probe_at_us_ = 0;
 };

@@ -94,6 +94,17 @@ TEST_F(BreakerTest, HopeMakesTheProbeDueAtOnce) {
   EXPECT_TRUE(breaker_.take_probe(1000));
 }
 
+TEST_F(BreakerTest, OpensAtOnceWhenToldTo) {
+  breaker_.record(true, 1000, 0);
+  breaker_.trip(0);
+  EXPECT_EQ(breaker_.state(), State::kOpen);
+  breaker_.trip(400'000);
+  EXPECT_TRUE(breaker_.take_probe(500'000)) << "to hear it again postpones nothing";
+  breaker_.trip(500'000);
+  EXPECT_EQ(breaker_.state(), State::kOpen) << "the probe will not be answered either";
+  EXPECT_FALSE(breaker_.take_probe(999'999));
+}
+
 TEST_F(BreakerTest, WhatWasSentBeforeItOpenedIsNoNews) {
   open_at(0);
   breaker_.record(true, 100, 1000);

@@ -88,16 +88,19 @@ bool read_range(Reader& reader, const Endpoint& asked, SlotMap& map) {
   const std::int64_t fields = reader.enter_array();
   const auto first = reader.number(kSlots), last = reader.number(kSlots);
   if (fields < 2 || !first || !last || *first > *last) return false;
+  std::uint16_t master = SlotMap::kNobody;
   for (std::int64_t i = 2; i < fields; ++i) {
     auto node = read_node(reader, asked);
     if (!node) return false;
     if (node->port == 0) continue;
     if (map.masters.size() + map.replicas.size() >= kRedisClusterNodesMax) return false;
     if (i > 2) {
-      place_in(map.replicas, std::move(*node));
+      const std::uint16_t place = place_in(map.replicas, std::move(*node));
+      map.replica_of.resize(map.replicas.size());
+      map.replica_of[place] = master;
     } else {
-      std::fill(map.owner.begin() + *first, map.owner.begin() + *last + 1,
-                place_in(map.masters, std::move(*node)));
+      master = place_in(map.masters, std::move(*node));
+      std::fill(map.owner.begin() + *first, map.owner.begin() + *last + 1, master);
     }
   }
   return true;

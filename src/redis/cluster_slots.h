@@ -38,7 +38,8 @@ struct SlotMap {
 
   std::vector<Endpoint> masters;
   std::vector<Endpoint> replicas;
-  std::vector<std::uint16_t> owner;  // of each slot: its place in `masters`, or kNobody
+  std::vector<std::uint16_t> replica_of;  // of each replica: its master's place in `masters`, or kNobody
+  std::vector<std::uint16_t> owner;       // of each slot: its place in `masters`, or kNobody
 };
 
 // Reads the reply to CLUSTER SLOTS. `asked` is where it came from: a node that does not know its own name

@@ -54,8 +54,9 @@ void Connection::on_no_address(std::string_view why) {
 
 void Connection::on_link_ready(Link& link) {
   if (&link == next_) return move_on_if_free();
-  failures_ = 0;
   address_failed_ = false;
+  useful_ = false;
+  ready_at_us_ = clock_.now_us();
   begin_to_serve();
 }
 
@@ -71,6 +72,14 @@ void Connection::on_link_lost(Link& link, std::string_view why, bool refused) {
 
 void Connection::drop(std::string_view why) {
   if (used_->is_open()) lose(why, Wait::kShort);
+}
+
+void Connection::drop_refused(std::string_view why) {
+  if (used_->is_open()) lose(why, did_well() || failures_ == 0 ? Wait::kShort : Wait::kLong);
+}
+
+bool Connection::did_well() const {
+  return ready() && (useful_ || clock_.now_us() - ready_at_us_ >= options_.backoff_refused_us);
 }
 
 void Connection::begin_to_serve() {
@@ -96,7 +105,8 @@ void Connection::postpone_renewal() {
 
 void Connection::lose(std::string_view why, Wait wait) {
   const std::string reason(why);  // `why` may lie in the buffer that goes now
-  failures_ = ready() ? 0 : failures_ + 1;
+  failures_ = did_well() ? 0 : failures_ + 1;
+  refused_ = wait == Wait::kLong;
   address_failed_ = phase_ == Phase::kOpening && wait != Wait::kNone;
   used_->close();
   next_->close();

@@ -72,6 +72,17 @@ class Connection final : private LinkEvents, private AddressEvents {
 
   // Gives the connection up and makes a new one; on_lost() is called.
   void drop(std::string_view why);
+  // The same when the server does not want what we want. Perhaps it has changed since we connected, so the
+  // first time the next attempt comes soon; from then on it waits as after a refused log-in.
+  void drop_refused(std::string_view why);
+
+  // The server does what its owner wants. Until it does, or has stayed for a while, to lose it counts as one
+  // more attempt that failed, and the wait for the next grows.
+  void note_use() { useful_ = true; }
+
+  // In on_lost() and after it: the server is there but does not want us, and it takes a second or two until
+  // it is asked again.
+  bool refused() const { return refused_; }
 
   // Time passes: timeouts while connecting, the next attempt, idleness, old age.
   void tick(std::int64_t now_us);
@@ -89,6 +100,7 @@ class Connection final : private LinkEvents, private AddressEvents {
   enum class Wait : std::uint8_t { kNone, kShort, kLong };
 
   void begin_to_serve();
+  bool did_well() const;
   void move_on_if_free();
   void postpone_renewal();
   void lose(std::string_view why, Wait wait);
@@ -107,8 +119,11 @@ class Connection final : private LinkEvents, private AddressEvents {
   Link* next_ = &links_[1];      // replaces used_ when that is old
   bool renewing_ = false;        // next_ is wanted, or on its way
   bool address_failed_ = false;  // the last one found led to no connection
-  std::uint32_t failures_ = 0;   // since it was last ready
-  std::int64_t due_at_us_ = 0;   // kWaiting: the next attempt; kReady: the next renewal
+  bool useful_ = false;          // since it was made
+  bool refused_ = false;
+  std::uint32_t failures_ = 0;  // in a row
+  std::int64_t ready_at_us_ = 0;
+  std::int64_t due_at_us_ = 0;  // kWaiting: the next attempt; kReady: the next renewal
 };
 
 }  // namespace sluice::redis

@@ -15,6 +15,7 @@ struct ConnectionOptions {
   // alone.
   std::shared_ptr<AddressSource> source;
   std::string client_name = "sluice";         // what CLIENT LIST shows
+  bool reads_replica = false;                 // of a Cluster: it answers only who says READONLY
   std::string script;                         // loaded whenever a connection is made
   std::int64_t connect_timeout_us = 500'000;  // for all until it is ready
   std::int64_t backoff_first_us = 20'000;     // doubles with each failure, up to:

@@ -158,6 +158,61 @@ TEST_F(ConnectionTest, AServerThatRefusesUsIsAskedAboutOncePerSecond) {
   EXPECT_EQ(server_.attempts, 2);
 }
 
+TEST_F(ConnectionTest, AConnectionThatWasOfNoUseIsOneMoreFailure) {
+  chosen_ = 1000;  // the longest wait
+  for (const std::int64_t wait_us : {40'000, 80'000, 160'000, 320'000, 500'000}) {
+    get_ready();
+    server_.cut("reset");
+    const int attempts = server_.attempts;
+    pass(wait_us - 1);
+    EXPECT_EQ(server_.attempts, attempts) << wait_us;
+    pass(1);
+    EXPECT_EQ(server_.attempts, attempts + 1) << wait_us;
+  }
+  server_.accept();
+  server_.say(kLoggedIn);
+  connection().note_use();
+  server_.cut("reset");
+  const int attempts = server_.attempts;
+  pass(20'000);
+  EXPECT_EQ(server_.attempts, attempts + 1);
+}
+
+TEST_F(ConnectionTest, AConnectionThatStoodForAWhileWasNoFailure) {
+  chosen_ = 1000;
+  for (int i = 0; i < 5; ++i) {
+    get_ready();
+    pass(2'000'000);
+    server_.cut("you are idle");
+    const int attempts = server_.attempts;
+    pass(20'000);
+    EXPECT_EQ(server_.attempts, attempts + 1);
+  }
+}
+
+TEST_F(ConnectionTest, AServerThatRefusesWhatWeWantIsTriedOnceAtOnceAndThenRarely) {
+  get_ready();
+  connection().drop_refused("no rights");
+  EXPECT_FALSE(connection().refused());
+  get_ready();
+  for (int i = 0; i < 3; ++i) {
+    connection().drop_refused("no rights");
+    EXPECT_TRUE(connection().refused());
+    const int attempts = server_.attempts;
+    pass(999'999);
+    EXPECT_EQ(server_.attempts, attempts);
+    pass(1);
+    EXPECT_EQ(server_.attempts, attempts + 1);
+    server_.accept();
+    server_.say(kLoggedIn);
+  }
+  connection().note_use();
+  connection().drop_refused("no rights");
+  EXPECT_FALSE(connection().refused());
+  pass(0);
+  EXPECT_TRUE(server_.open());
+}
+
 TEST_F(ConnectionTest, AServerWithoutRoomSaysSoBeforeItIsAskedAndIsLeftAlone) {
   pass(0);
   server_.accept();

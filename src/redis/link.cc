@@ -11,7 +11,7 @@ namespace sluice::redis {
 namespace {
 
 // The steps of the log-in.
-constexpr char kAuth = 'a', kSelect = 's', kName = 'n', kRole = 'r', kScript = 'l';
+constexpr char kAuth = 'a', kSelect = 's', kName = 'n', kRole = 'r', kReads = 'd', kScript = 'l';
 
 // LOADING and the like pass; a wrong password does not.
 bool passes_by_itself(std::string_view error) {
@@ -56,6 +56,7 @@ void Link::on_open() {
   if (address_.database != 0) step(kSelect, {"SELECT", std::to_string(address_.database)});
   step(kName, {"CLIENT", "SETNAME", options_.client_name});
   if (must_be_master_) step(kRole, {"ROLE"});
+  if (options_.reads_replica) step(kReads, {"READONLY"});
   step(kScript, {"SCRIPT", "LOAD", options_.script});
   stream_.send(commands);
 }

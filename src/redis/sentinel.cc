@@ -23,13 +23,15 @@ Sentinel::Sentinel(Transport& transport, const Clock& clock, SentinelOptions opt
 }
 
 std::string Sentinel::describe() const {
-  const std::string name = "master " + options_.talk.master_name;
-  return master_.host.empty() ? name : master_.to_string() + " (" + name + ")";
+  const std::string name =
+      (options_.talk.asks_for_replicas ? "replica of " : "master ") + options_.talk.master_name;
+  return found_.host.empty() ? name : found_.to_string() + " (" + name + ")";
 }
 
 void Sentinel::find(AddressEvents& events, bool another) {
   events_ = &events;
   awaited_ = true;
+  wants_another_ = another;
   if (in_round_) return;
   if (another) std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
   begin_round();
@@ -99,11 +101,30 @@ void Sentinel::on_master(SentinelTalk& talk, const HostAndPort& master) {
   listening_->close();
   std::swap(asking_, listening_);
   listening_since_us_ = clock_.now_us();
-  in_round_ = awaited_ = false;
-  master_ = options_.master;
-  master_.host = master.host;
-  master_.port = master.port;
-  events_->on_address(master_);
+  in_round_ = false;
+  const bool awaited = std::exchange(awaited_, false);
+  const auto place = options_.talk.asks_for_replicas ? choose_replica(awaited) : master;
+  if (!place) {
+    if (awaited)
+      events_->on_no_address("the Sentinels know no replica of " + options_.talk.master_name +
+                             " in good order");
+    return;
+  }
+  found_ = options_.master;
+  found_.host = place->host;
+  found_.port = place->port;
+  events_->on_address(found_);
+}
+
+// Any, so that many clients spread; the one we have when nobody asked for one anew.
+std::optional<HostAndPort> Sentinel::choose_replica(bool anew) {
+  HostAndPort last{found_.host, found_.port};
+  const bool last_is_there = std::ranges::find(replicas_, last) != replicas_.end();
+  if (last_is_there && !anew) return last;
+  if (last_is_there && std::exchange(wants_another_, false) && replicas_.size() > 1)
+    std::erase(replicas_, last);
+  if (replicas_.empty()) return std::nullopt;
+  return replicas_[random_(replicas_.size())];
 }
 
 // Those we were given stay, whatever others say; so does the one that tells us, which does not name itself.

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,7 +18,8 @@ namespace sluice::redis {
 struct SentinelOptions {
   std::vector<Address> sentinels;  // with who we are there: they have users and passwords of their own
   Address master;                  // who we are at the master; its host and port are what we look for
-  SentinelTalkOptions talk;        // the master's name
+  SentinelTalkOptions
+      talk;  // the master's name; with asks_for_replicas we look for one of its replicas instead
   std::int64_t listen_again_us = 1'000'000;  // when nobody can be listened to: half of this to all of it
 };
 
@@ -36,6 +39,9 @@ struct SentinelOptions {
 // move at once, even while the old one, back from a long pause, still believes to be the master; but nothing
 // depends on it. When it can be listened to no more, we ask where the master is, and listen to whoever
 // answers.
+//
+// Looking for a replica, it takes any that the Sentinel finds in good order, another one when the last was of
+// no use.
 class Sentinel final : public AddressSource, private SentinelTalkEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
@@ -45,18 +51,22 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
 
   void find(AddressEvents& events, bool another) override;
   void tick(std::int64_t now_us) override;
-  bool finds_masters() const override { return true; }
+  bool finds_masters() const override { return !options_.talk.asks_for_replicas; }
   std::string describe() const override;
 
   // In the order in which they are asked: those we were given, and those we heard of.
   const std::vector<Address>& sentinels() const { return sentinels_; }
 
  private:
+  void on_replicas(SentinelTalk&, std::vector<HostAndPort> replicas) override {
+    replicas_ = std::move(replicas);
+  }
   void on_master(SentinelTalk& talk, const HostAndPort& master) override;
   void on_other_sentinels(SentinelTalk& talk, const std::vector<HostAndPort>& others) override;
   void on_switch(SentinelTalk& talk) override;
   void on_talk_ended(SentinelTalk& talk, std::string_view why) override;
 
+  std::optional<HostAndPort> choose_replica(bool anew);
   void move_to_front(const Address& sentinel);
   void begin_round();
   void ask_next();
@@ -69,7 +79,9 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
   const Random random_;
   AddressEvents* events_ = nullptr;
   std::vector<Address> sentinels_;
-  Address master_;  // the last one found; its host is empty before
+  Address found_;                      // the last one; its host is empty before
+  std::vector<HostAndPort> replicas_;  // to choose from
+  bool wants_another_ = false;         // the last one was of no use
 
   SentinelTalk talks_[2];
   SentinelTalk* asking_ = &talks_[0];

@@ -22,14 +22,36 @@ bool is_array_of_bytes(std::span<const RespValue> values, std::size_t count) {
                              [](const RespValue& value) { return value.type == RespValue::Type::kBytes; });
 }
 
-// One Sentinel: name, value, name, value, …
-std::optional<HostAndPort> read_fields(std::span<const RespValue> fields) {
-  std::string_view host, port;
-  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
-    if (fields[i].bytes == "ip") host = fields[i + 1].bytes;
-    if (fields[i].bytes == "port") port = fields[i + 1].bytes;
+// One Sentinel or server: name, value, name, value, …
+using Fields = std::span<const RespValue>;
+
+std::string_view field(Fields fields, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
+    if (fields[i].bytes == name) return fields[i + 1].bytes;
+  return {};
+}
+
+std::vector<HostAndPort> read_list(std::span<const RespValue> reply, std::size_t most,
+                                   bool (*wanted)(Fields fields)) {
+  std::vector<HostAndPort> found;
+  if (reply.empty() || reply.front().type != RespValue::Type::kArray) return found;
+  reply = reply.subspan(1);
+  while (!reply.empty() && found.size() < most) {
+    const auto count = static_cast<std::size_t>(reply.front().integer);
+    if (reply.size() < count + 1 || !is_array_of_bytes(reply.first(count + 1), count)) break;
+    const Fields fields = reply.subspan(1, count);
+    if (auto place = make(field(fields, "ip"), field(fields, "port")); place && wanted(fields))
+      found.push_back(*std::move(place));
+    reply = reply.subspan(count + 1);
   }
-  return make(host, port);
+  return found;
+}
+
+// Flags are words like slave,s_down,disconnected.
+bool is_in_order(Fields replica) {
+  const std::string_view flags = field(replica, "flags");
+  return !flags.contains("down") && !flags.contains("disconnected") &&
+         field(replica, "master-link-status") == "ok";
 }
 
 }  // namespace
@@ -40,16 +62,11 @@ std::optional<HostAndPort> read_master_address(std::span<const RespValue> reply)
 }
 
 std::vector<HostAndPort> read_other_sentinels(std::span<const RespValue> reply) {
-  std::vector<HostAndPort> found;
-  if (reply.empty() || reply.front().type != RespValue::Type::kArray) return found;
-  reply = reply.subspan(1);
-  while (!reply.empty() && found.size() < kSentinelsMax) {
-    const auto fields = static_cast<std::size_t>(reply.front().integer);
-    if (reply.size() < fields + 1 || !is_array_of_bytes(reply.first(fields + 1), fields)) break;
-    if (auto sentinel = read_fields(reply.subspan(1, fields))) found.push_back(*std::move(sentinel));
-    reply = reply.subspan(fields + 1);
-  }
-  return found;
+  return read_list(reply, kSentinelsMax, [](Fields) { return true; });
+}
+
+std::vector<HostAndPort> read_good_replicas(std::span<const RespValue> reply) {
+  return read_list(reply, kReplicasMax, is_in_order);
 }
 
 bool tells_of_switch(std::span<const RespValue> reply, std::string_view master_name) {

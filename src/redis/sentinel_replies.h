@@ -25,6 +25,10 @@ std::optional<HostAndPort> read_master_address(std::span<const RespValue> reply)
 // The reply to SENTINEL SENTINELS: the other Sentinels of a master, at most kSentinelsMax of them.
 std::vector<HostAndPort> read_other_sentinels(std::span<const RespValue> reply);
 
+// The reply to SENTINEL REPLICAS: those of a master's replicas, at most kReplicasMax, that the Sentinel finds
+// in good order.
+std::vector<HostAndPort> read_good_replicas(std::span<const RespValue> reply);
+
 // Whether a message of the channel +switch-master is about this master.
 bool tells_of_switch(std::span<const RespValue> reply, std::string_view master_name);
 

@@ -83,6 +83,19 @@ TEST_F(SentinelReplies, OddListsOfSentinelsAreReadAsFarAsTheyGo) {
   for (const auto& c : cases) EXPECT_EQ(read_other_sentinels(parsed(c.reply)).size(), c.found) << c.reply;
 }
 
+TEST_F(SentinelReplies, OnlyReplicasInGoodOrderAreTaken) {
+  const auto replica = [](std::string_view host, std::string_view flags, std::string_view link) {
+    return "*8\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk("6379") + bulk("flags") + bulk(flags) +
+           bulk("master-link-status") + bulk(link);
+  };
+  EXPECT_THAT(read_good_replicas(parsed(
+                  "*6\r\n" + replica("a", "slave", "ok") + replica("b", "s_down,slave,disconnected", "ok") +
+                  replica("c", "slave", "err") + replica("d", "slave,disconnected", "ok") +
+                  replica("e", "o_down,slave", "ok") + replica("f", "slave", "ok"))),
+              ElementsAre(HostAndPort{"a", 6379}, HostAndPort{"f", 6379}));
+  EXPECT_TRUE(read_good_replicas(parsed("-ERR No such master with that name\r\n")).empty());
+}
+
 TEST_F(SentinelReplies, ACrowdOfSentinelsIsCutShort) {
   std::string reply = "*1000\r\n";
   for (int i = 1; i <= 1000; ++i)

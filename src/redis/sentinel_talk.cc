@@ -6,7 +6,7 @@ namespace sluice::redis {
 namespace {
 
 // What we ask, in this order.
-constexpr char kAuth = 'a', kMaster = 'm', kOthers = 'o', kSubscribe = 's';
+constexpr char kAuth = 'a', kReplicas = 'r', kMaster = 'm', kOthers = 'o', kSubscribe = 's';
 
 }  // namespace
 
@@ -21,6 +21,10 @@ bool SentinelTalk::open(const Address& sentinel, std::string& why) {
 void SentinelTalk::on_open() {
   std::string commands;
   if (append_auth(commands, sentinel_)) steps_ += kAuth;
+  if (options_.asks_for_replicas) {
+    append_command(commands, {"SENTINEL", "REPLICAS", options_.master_name});
+    steps_ += kReplicas;
+  }
   append_command(commands, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options_.master_name});
   append_command(commands, {"SENTINEL", "SENTINELS", options_.master_name});
   append_command(commands, {"SUBSCRIBE", "+switch-master"});
@@ -41,7 +45,7 @@ void SentinelTalk::on_reply(std::span<const RespValue> reply) {
 
 void SentinelTalk::on_answer(char step, std::span<const RespValue> reply) {
   const RespValue& first = reply.front();
-  if (first.is_error() && step != kOthers)
+  if (first.is_error() && step != kOthers && step != kReplicas)
     return end(step == kAuth ? refused_auth(first.bytes, sentinel_)
                              : without_secrets(first.bytes, sentinel_));
   if (step == kMaster) {
@@ -49,6 +53,8 @@ void SentinelTalk::on_answer(char step, std::span<const RespValue> reply) {
     const auto master = read_master_address(reply);
     if (!master) return end("its answer is not an address");
     events_.on_master(*this, *master);
+  } else if (step == kReplicas) {
+    events_.on_replicas(*this, read_good_replicas(reply));
   } else if (step == kOthers) {
     events_.on_other_sentinels(*this, read_other_sentinels(reply));
   }

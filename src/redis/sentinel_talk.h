@@ -13,6 +13,7 @@ namespace sluice::redis {
 
 struct SentinelTalkOptions {
   std::string master_name;
+  bool asks_for_replicas = false;  // too
   std::int64_t answer_timeout_us = 300'000;
   std::int64_t check_every_us = 500'000;  // while listening
 };
@@ -22,6 +23,8 @@ class SentinelTalk;
 // Hears from a SentinelTalk. May close it and open it again, but must not destroy it.
 class SentinelTalkEvents {
  public:
+  // Those in good order. Comes before on_master().
+  virtual void on_replicas(SentinelTalk& talk, std::vector<HostAndPort> replicas) = 0;
   virtual void on_master(SentinelTalk& talk, const HostAndPort& master) = 0;
   virtual void on_other_sentinels(SentinelTalk& talk, const std::vector<HostAndPort>& others) = 0;
   virtual void on_switch(SentinelTalk& talk) = 0;

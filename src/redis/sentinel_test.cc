@@ -299,5 +299,51 @@ TEST_F(SentinelTest, OddNewsAreNone) {
   EXPECT_THAT(heard_, ElementsAre("10.0.0.1"));
 }
 
+// The Sentinel that was called last names these replicas.
+class SentinelReplicasTest : public SentinelTest {
+ protected:
+  SentinelReplicasTest() { options_.talk.asks_for_replicas = true; }
+
+  void name_replicas(std::initializer_list<std::string_view> hosts) const {
+    std::string reply;
+    append_array(reply, hosts.size());
+    for (const std::string_view host : hosts)
+      append_command(reply, {"ip", host, "port", "6379", "flags", "slave", "master-link-status", "ok"});
+    last().accept();
+    last().say(reply + "*2\r\n$1\r\nm\r\n$4\r\n6379\r\n" + kNoOthers + kSubscribed);
+  }
+};
+
+TEST_F(SentinelReplicasTest, FindsOneAndAnotherWhenThatIsOfNoUse) {
+  EXPECT_FALSE(sentinel().finds_masters());
+  find();
+  name_replicas({"r1", "r2"});
+  EXPECT_EQ(last().take_sent().find("*3\r\n$8\r\nSENTINEL\r\n$8\r\nREPLICAS\r\n$8\r\nmymaster\r\n"), 0u);
+  EXPECT_EQ(sentinel().describe(), "redis://r1:6379 (replica of mymaster)");
+  find(true);
+  name_replicas({"r1", "r2"});
+  find(true);
+  name_replicas({"r2"});
+  EXPECT_THAT(heard_, ElementsAre("r1", "r2", "r2")) << "the only one is better than none";
+}
+
+TEST_F(SentinelReplicasTest, StaysWithTheOneItHasWhenTheMasterIsAnother) {
+  find();
+  name_replicas({"r1"});
+  last().say(kSwitch);
+  name_replicas({"r0", "r1"});
+  last().say(kSwitch);
+  name_replicas({"r0"});
+  last().say(kSwitch);
+  name_replicas({});
+  EXPECT_THAT(heard_, ElementsAre("r1", "r1", "r0"));
+}
+
+TEST_F(SentinelReplicasTest, SaysThatThereIsNone) {
+  find();
+  name_replicas({});
+  EXPECT_THAT(heard_, ElementsAre("? the Sentinels know no replica of mymaster in good order"));
+}
+
 }  // namespace
 }  // namespace sluice::redis

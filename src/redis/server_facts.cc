@@ -59,6 +59,9 @@ void read_info(std::string_view text, ServerFacts& facts) {
     if (name == "maxmemory_policy") facts.eviction = value.substr(0, kWordBytesMax);
     if (name == "maxmemory") facts.memory_bytes_max = number_in(value);
     if (name == "master_link_status") facts.lost_its_master = value == "down";
+    if (name == "role") facts.is_replica = value == "slave";
+    if (name == "master_replid") facts.history = value.substr(0, kWordBytesMax);
+    if (name == "slave_repl_offset") facts.heard_offset = number_in(value).value_or(0);
     if (name == "master_repl_offset") facts.offset = number_in(value).value_or(0);
     if (names_replica(name) && facts.replicas.size() < kReplicasMax)
       facts.replicas.push_back(read_replica(value));

@@ -23,7 +23,10 @@ struct ServerFacts {
   std::optional<std::int64_t> memory_bytes_max;  // maxmemory; 0: no limit
   bool lost_its_master = false;                  // it is a replica without a link
   bool is_cluster_node = false;
-  bool needs_all_slots = false;   // cluster-require-full-coverage
+  bool needs_all_slots = false;  // cluster-require-full-coverage
+  bool is_replica = false;
+  std::string history;            // master_replid: the same on a master and those who follow it
+  std::int64_t heard_offset = 0;  // how far a replica has heard its master
   std::vector<Replica> replicas;  // at most kReplicasMax
   std::int64_t offset = 0;        // how far it has written
 };

@@ -92,6 +92,16 @@ Problem read_login(const Parts& parts, Address& login) {
   return read_tls(parts, login);
 }
 
+Problem read_read_from(const Parts& parts, StoreTarget& target) {
+  const std::string& where = parts.options.read_from;
+  if (where.empty() || where == "master") return std::nullopt;
+  if (where != "replica") return "read_from must be master or replica";
+  if (parts.scheme.kind == Kind::kSingle)
+    return "read_from=replica needs redis+sentinel:// or redis+cluster://, which know the replicas";
+  target.looks_at_replicas = true;
+  return std::nullopt;
+}
+
 Problem read_database_once(std::string_view in_path, const UrlOptions& options, Address& login) {
   if (in_path.empty() && options.db.empty()) return std::nullopt;
   if (!in_path.empty() && !options.db.empty()) return "the database is there twice, after / and as db";
@@ -161,6 +171,7 @@ Problem read(std::string_view url, StoreTarget& target) {
   Parts parts;
   if (auto problem = cut(url, parts)) return problem;
   if (auto problem = read_login(parts, target.login)) return problem;
+  if (auto problem = read_read_from(parts, target)) return problem;
   target.kind = parts.scheme.kind;
   return parts.scheme.name == kUnix.name ? read_unix(parts, target) : read_tcp(parts, target);
 }

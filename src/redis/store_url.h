@@ -22,6 +22,7 @@ struct StoreTarget {
   std::string master_name;  // with Sentinels
   // Who we are on the servers that keep counters: user, password, database and TLS, without a place.
   Address login;
+  bool looks_at_replicas = false;  // questions that charge nothing may be answered by a replica
 
   // For servers that others tell us of: the master that a Sentinel names, a node that MOVED points to.
   Address server_at(std::string host, std::uint16_t port) const;
@@ -47,6 +48,7 @@ struct StoreTarget {
 //   ca, cert, key                     PEM files: whom to trust (else: whom the system trusts), our
 //   certificate server_name                       what the server's certificate is for, if not for the host's
 //   name sentinel_user, sentinel_password  for the Sentinels themselves
+//   read_from                         replica: status is read there while that is up to date; else master
 //
 // In user, password, master's name and options, %40 is an @ and so on. The error is a sentence for whoever
 // wrote the URL and never repeats a password.

@@ -94,6 +94,15 @@ TEST(StoreUrl, NodesOfACluster) {
   EXPECT_TRUE(parse_store_url("redis+cluster://n1/0")) << "the one database that a Cluster has";
 }
 
+TEST(StoreUrl, StatusIsReadFromReplicasOnlyWhenAsked) {
+  for (const char* place : {"redis+sentinel://a/main", "rediss+cluster://a,b"}) {
+    EXPECT_FALSE(parse_store_url(place)->looks_at_replicas);
+    EXPECT_FALSE(parse_store_url(std::string(place) + "?read_from=master")->looks_at_replicas);
+    EXPECT_TRUE(parse_store_url(std::string(place) + "?read_from=replica")->looks_at_replicas);
+  }
+  EXPECT_TRUE(parse_store_url("redis://a?read_from=master")) << "says what is so anyway";
+}
+
 TEST(StoreUrl, RefusesWithAdvice) {
   const struct {
     const char* url;
@@ -144,6 +153,10 @@ TEST(StoreUrl, RefusesWithAdvice) {
       {"redis+cluster://a,b:6379,c,b", "hosts 2 and 4 of the list are the same"},
       {"redis+cluster://a,b/1", "a Cluster has only database 0"},
       {"redis+cluster://a?db=1", "a Cluster has only database 0"},
+      {"redis://cache?read_from=replica", "needs redis+sentinel:// or redis+cluster://"},
+      {"unix:///r.sock?read_from=replica", "needs redis+sentinel:// or redis+cluster://"},
+      {"redis+cluster://a?read_from=secret", "read_from must be master or replica"},
+      {"redis+sentinel://a/main?read_from=", "the option read_from has no value"},
       {"redis+cluster://u:secret@a,u:secret@b", "user and password come once"},
       {"redis+sentinel://a,b", "the master's name is missing"},
       {"redis+sentinel://a,b/", "the master's name is missing"},

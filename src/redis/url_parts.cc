@@ -132,6 +132,7 @@ Problem read_options(std::string_view text, UrlOptions& options) {
       {"sentinel_user", options.sentinel_user},
       {"sentinel_password", options.sentinel_password},
       {"db", options.db},
+      {"read_from", options.read_from},
   };
   for (const std::string_view option : split(text, '&')) {
     const std::size_t equals = option.find('=');
@@ -139,7 +140,8 @@ Problem read_options(std::string_view text, UrlOptions& options) {
     const auto* const found = std::ranges::find(known, name, [](const auto& each) { return each.name; });
     if (found == std::end(known)) {
       return "the option " + name +
-             " is not known; there are ca, cert, key, server_name, sentinel_user, sentinel_password and db";
+             " is not known; there are ca, cert, key, server_name, sentinel_user, sentinel_password, db "
+             "and read_from";
     }
     const auto value = percent_decoded(equals == std::string_view::npos ? "" : option.substr(equals + 1));
     if (!value)

@@ -38,6 +38,7 @@ struct UrlOptions {
   std::string ca, cert, key, server_name;
   std::string sentinel_user, sentinel_password;
   std::string db;
+  std::string read_from;
 
   bool any_of_tls() const { return !(ca + cert + key + server_name).empty(); }
   bool any_of_sentinel() const { return !(sentinel_user + sentinel_password).empty(); }

@@ -48,6 +48,9 @@ class StoreCall {
   // replay of a request that had another number of charges (the limits have changed since).
   std::size_t results_known = 0;
 
+  // For the store: it is on its second way, after a connection was lost with it. There is no third.
+  bool sent_again = false;
+
   // The answer is there. Called on the thread that started the call, at most once, and not if start() said
   // "done".
   virtual void on_done() = 0;

@@ -7,9 +7,10 @@ import re
 import time
 
 import pytest
+from harness.server import wait_until
 
 from rig.load import now
-from rig.patience import HANG_S
+from rig.patience import HANG_S, WAIT_S
 from rig.trial import EXACT_DEADLINE_S, OUTAGE_S, QUICK_DEADLINE_S, charged
 
 MIB = 1 << 20
@@ -132,6 +133,19 @@ def test_slower_than_the_deadline(through, trial, http, weather):
     outcome.assert_promises()
     outcome.assert_exact(http(node))
     assert outcome.quick.between(*window).degraded()
+
+
+def test_the_operator_hears_of_answers_that_come_too_late(through, load, http):
+    """The server is well, and the breaker closed; but the network takes longer than the policy allows."""
+    network, node = through
+    client = http(node)
+    network.set(latency_s=0.018)
+    running = load(node, policy_id="quick", per_second=100)
+    wait_until(lambda: "later than the deadlines" in " ".join(client.get("/readyz").json["problems"]), WAIT_S,
+               "the problem")
+    node.wait_for_log("later than the deadlines of .* raise `deadline`", WAIT_S)
+    network.heal()
+    running.stop()
 
 
 def resident_bytes(node):

@@ -20,8 +20,9 @@ def free_port():
 def running_server(folder, *options):
     port = free_port()
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                                    "--appendonly", "no", "--dir", folder, *options], stdout=log, stderr=log)
+        process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", str(port),
+                                    "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder,
+                                    *options], stdout=log, stderr=log)
     try:
         client = redis.Redis(port=port)
         for _ in range(400):

@@ -42,13 +42,17 @@ ClusterNodes::Node& ClusterNodes::of_store(const RedisStore& store) const {
   return **found;
 }
 
-ClusterNodes::Node* ClusterNodes::at(const redis::Endpoint& endpoint, std::int64_t now_us) {
+redis::Address ClusterNodes::address_of(const redis::Endpoint& endpoint) const {
   redis::Address address = seeds_.front();
   address.host = endpoint.host;
   address.port = endpoint.port;
   address.unix_path.clear();
   address.database = 0;
-  return make(endpoint, address, now_us);
+  return address;
+}
+
+ClusterNodes::Node* ClusterNodes::at(const redis::Endpoint& endpoint, std::int64_t now_us) {
+  return make(endpoint, address_of(endpoint), now_us);
 }
 
 ClusterNodes::Node* ClusterNodes::make(const redis::Endpoint& endpoint, const redis::Address& address,
@@ -84,9 +88,16 @@ void ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
     const auto found = std::ranges::find(nodes_, master, &std::unique_ptr<Node>::get);
     place[i] = static_cast<std::uint16_t>(found - nodes_.begin());
   }
+  // Whoever tells the map may know less than we do. A slot is not taken from a node that is well and given to
+  // one that fails: if that is wrong, the first of the two will say so.
+  const auto stays = [&](std::uint16_t before, std::uint16_t after) {
+    return before != SlotMap::kNobody && after != SlotMap::kNobody && is_well(*nodes_[before]) &&
+           nodes_[after]->store->breaker_state() != redis::Breaker::State::kClosed;
+  };
   for (std::size_t slot = 0; slot < owner_.size(); ++slot) {
     const std::uint16_t owner = map.owner[slot];
-    owner_[slot] = owner == SlotMap::kNobody ? owner : place[owner];
+    const std::uint16_t after = owner == SlotMap::kNobody ? owner : place[owner];
+    if (!stays(owner_[slot], after)) owner_[slot] = after;
     if (owner_[slot] != SlotMap::kNobody) ++nodes_[owner_[slot]]->slots;
   }
   replicas_ = map.replicas;

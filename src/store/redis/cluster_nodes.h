@@ -43,10 +43,13 @@ class ClusterNodes {
   // Finds or makes a node. Null when there are too many.
   Node* at(const redis::Endpoint& endpoint, std::int64_t now_us);
 
+  // How a node is talked to.
+  redis::Address address_of(const redis::Endpoint& endpoint) const;
+
   // Makes the seeds and the known replicas nodes, too: somebody may know more than those that we have.
   void call_in_others(std::int64_t now_us);
 
-  // A new map.
+  // A new map, which may be older than what we know.
   void adopt(const redis::SlotMap& map, std::int64_t now_us);
   // One slot of it. REQUIRES: the node is one of them.
   void assign(std::uint16_t slot, Node& node);

@@ -69,7 +69,7 @@ TEST_F(ClusterRepliesTest, EachReplyHasItsAction) {
         at(kA).say(answer());
         break;
       case kComesBackOnANewConnection:
-        pass(10'000);
+        pass(20'000);
         log_in(kA);
         EXPECT_EQ(at(kA).take_sent(), command);
         at(kA).say(answer());

@@ -38,15 +38,28 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
             return store;
           },
           clock.now_us()),
+      replicas_(options_.looks_at_replicas ? make_replicas(transport, params) : nullptr),
       refresh_timer_(options_.refresh, random_) {
   assert(!options_.node.key_prefix.contains('{'));
 }
 
 ClusterStore::~ClusterStore() = default;
 
+std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& transport,
+                                                             ParamsTable& params) {
+  const auto make = [this, &transport, &params](const redis::Endpoint& replica) {
+    RedisStoreOptions options = options_.node;
+    options.connection.address = nodes_.address_of(replica);
+    options.connection.reads_replica = true;
+    return std::make_unique<ReplicaLooks>(transport, clock_, params, std::move(options), random_,
+                                          [this](StoreCall& call) { start_by_map({&call}); });
+  };
+  return std::make_unique<ClusterReplicas>(make, random_);
+}
+
 void ClusterStore::leave_unanswered(StoreCall& call) {
   call.verdict = Verdict::kNoAnswer;
-  call.replayed = call.conflict = false;
+  call.replayed = call.conflict = call.sent_again = false;
   call.results_known = 0;
 }
 
@@ -59,7 +72,10 @@ bool ClusterStore::start(StoreCall& call) {
 bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
 
 bool ClusterStore::start_on(Node* node, StoreCall& call) {
-  if (node != nullptr) return node->store->start(call);
+  if (node != nullptr) {
+    if (replicas_ && ReplicaLooks::is_look(call) && replicas_->take(*node, call)) return false;
+    return node->store->start(call);
+  }
   ++counters_.without_node;
   leave_unanswered(call);
   return true;
@@ -131,11 +147,12 @@ std::int64_t ClusterStore::next_due_us() const {
   std::int64_t due_us = INT64_MAX;
   nodes_.for_each([&](const Node& node) { due_us = std::min(due_us, node.store->next_due_us()); });
   for (const Part* part : waiting_) due_us = std::min(due_us, part->retry_at_us);
-  return due_us;
+  return replicas_ ? std::min(due_us, replicas_->next_due_us()) : due_us;
 }
 
 void ClusterStore::tick(std::int64_t now_us) {
   nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
+  if (replicas_) replicas_->tick(now_us, nodes_);
   resume_waiting(now_us);
   rescue([](const Node& node) { return node.slots == 0 && !node.store->ready(); });
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
@@ -166,6 +183,7 @@ void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::R
   ++counters_.maps;
   moving_.reset();
   nodes_.adopt(*map, now_us);
+  if (replicas_) replicas_->adopt(*map);
   refresh_timer_.end(now_us, nodes_.all_well());
   rescue([](const Node& node) { return node.slots == 0 || !node.store->ready(); });
 }

@@ -10,6 +10,7 @@
 
 #include "redis/refresh_timer.h"
 #include "store/redis/cluster_nodes.h"
+#include "store/redis/cluster_replicas.h"
 #include "store/redis/split_call.h"
 
 namespace sluice {
@@ -19,7 +20,8 @@ struct ClusterStoreOptions {
   RedisStoreOptions node;             // for every node; its address and cluster are ours to set
   // May change them for one node: whose it is says its address.
   std::function<void(RedisStoreOptions&)> for_each_node;
-  redis::RefreshOptions refresh;  // of the map of slots
+  redis::RefreshOptions refresh;   // of the map of slots
+  bool looks_at_replicas = false;  // see ReplicaLooks
 };
 
 // What a ClusterStore has done beside what its nodes have; only grows.
@@ -86,11 +88,16 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   const ClusterStoreCounters& counters() const { return counters_; }
   RedisStoreCounters node_counters() const { return nodes_.counters(); }
   const ClusterNodes& nodes() const { return nodes_; }
+  ReplicaLooksCounters look_counters() const {
+    return replicas_ ? replicas_->counters() : ReplicaLooksCounters{};
+  }
 
  private:
   using Node = ClusterNodes::Node;
   using Part = SplitCall::Part;
   class Reset;
+
+  std::unique_ptr<ClusterReplicas> make_replicas(redis::Transport& transport, ParamsTable& params);
 
   // Calls that are split.
   bool start_split(StoreCall& call);
@@ -126,6 +133,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   const Random random_;
   int bursts_ = 0;  // that have begun and not ended
   ClusterNodes nodes_;
+  std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
   redis::RefreshTimer refresh_timer_;
   std::bitset<redis::kSlots> moving_;  // slots whose keys are on two nodes, as far as we have noticed
   std::vector<std::unique_ptr<SplitCall>> splits_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/limits.h"
 #include "store/redis/redis_store_fixture.h"
 
 namespace sluice {
@@ -11,7 +12,7 @@ namespace sluice {
 // them.
 class RedisLoadFixture : public RedisStoreFixture {
  protected:
-  static constexpr std::int64_t kLimit = 1'000'000;
+  static constexpr std::int64_t kLimit = kRateMax;  // no test can use it up
 
   Charge charge() { return {key("counted"), limit(Algorithm::kFixedWindow, kLimit, 366 * 86'400 * kSecond)}; }
 

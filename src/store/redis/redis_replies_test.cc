@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "redis/fake_transport.h"
-#include "store/redis/redis_store.h"
-#include "store/redis/test_call.h"
+#include "store/redis/redis_replies_fixture.h"
 
 namespace sluice {
 namespace {
@@ -12,51 +10,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using BreakerState = redis::Breaker::State;
 
-// A RedisStore whose server and clock are the test's: exact about what it does when, and about odd replies.
-class RedisRepliesTest : public testing::Test {
- protected:
-  static constexpr std::int64_t kSecond = 1'000'000;
-
-  RedisRepliesTest() {
-    options_.connection.address = {.host = "cache"};
-    options_.connection.script = "return 1";
-    options_.operation_timeout_us = 50'000;
-    options_.batches_in_flight = 1;
-  }
-  RedisStore& connect() {
-    store_ =
-        std::make_unique<RedisStore>(server_, clock_, params_, options_, [](std::uint64_t) { return 0; });
-    reconnect();
-    return *store_;
-  }
-  void reconnect() {
-    pass(0);
-    ASSERT_TRUE(server_.open());
-    server_.accept();
-    server_.say("+OK\r\n$4\r\n5ba1\r\n");
-    server_.take_sent();
-  }
-  void pass(std::int64_t us) {
-    clock_.advance(us);
-    store_->tick(clock_.now_us());
-  }
-  std::unique_ptr<TestCall> call(std::int64_t patience_us = 0, std::uint64_t key = 1) {
-    return std::make_unique<TestCall>(std::vector<Charge>{{{0, key}, limit_}},
-                                      patience_us == 0 ? 0 : clock_.now_us() + patience_us);
-  }
-  // What the script says to one check on a counter that was fresh.
-  static std::string admitted(int count = 1) {
-    return "*3\r\n:1800000000000000\r\n$-1\r\n:" + std::to_string(count) + "\r\n";
-  }
-
-  ManualClock clock_{1'700'000'000 * kSecond};
-  ParamsTable params_;
-  const ParamsId limit_ =
-      params_.intern(make_limit_params(Algorithm::kGcra, {10, 60 * kSecond}, std::nullopt).value());
-  redis::FakeTransport server_;
-  RedisStoreOptions options_;
-  std::unique_ptr<RedisStore> store_;
-};
+using RedisRepliesTest = RedisRepliesFixture;
 
 TEST_F(RedisRepliesTest, ErrorsAreNoAnswerAndExplained) {
   const struct {
@@ -262,6 +216,9 @@ TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
     server_.cut("closed by the server");
     reconnect();
   }
+  pass(0);
+  EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA")) << "our own: is it well again?";
+  server_.say(admitted());
   EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().problems.empty());
 }

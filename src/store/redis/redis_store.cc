@@ -9,7 +9,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kSilenceUsMax = 2'000'000;  // however patient the callers are
+constexpr std::int64_t kPatienceUsMax = 2'000'000;  // however patient the callers are
+constexpr std::int64_t kLatenessWindowUs = 10'000'000;
 constexpr std::size_t kQuestionsInFlightMax = 4 * kLimitsPerCheckMax;
 
 // A node of a cluster that says so lives, but the call belongs elsewhere, or will.
@@ -21,13 +22,13 @@ bool sends_away(redis::ServerError kind) {
 
 }  // namespace
 
-// A check of our own on a key that nobody else has: it reads, steps and writes, so it fails whenever others
-// would.
+// A check of our own on a key that nobody else has: it reads, steps and writes (or, where others only look,
+// looks), so it fails whenever others would.
 class RedisStore::Probe final : public StoreCall {
  public:
-  Probe(ParamsTable& params, std::uint64_t key) {
+  Probe(ParamsTable& params, std::uint64_t key, bool only_looks) {
     const auto often = make_limit_params(Algorithm::kGcra, {1000, 1'000'000}, std::nullopt);
-    charge_ = {.key = {0x736c75696365, key}, .params = params.intern(*often)};
+    charge_ = {.key = {0x736c75696365, key}, .params = params.intern(*often), .cost = only_looks ? 0 : 1};
     charges = {&charge_, 1};
     results = {&result_, 1};
   }
@@ -59,12 +60,14 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       breaker_(options_.breaker, random, options_.on_breaker_change),
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
-      probe_(std::make_unique<Probe>(params, random(1u << 16))),
-      next_deadline_us_(kNoDeadline) {}
+      probe_(std::make_unique<Probe>(params, random(1u << 16), options_.only_looks)),
+      next_deadline_us_(kNoDeadline),
+      late_(kLatenessWindowUs) {}
 
 RedisStore::~RedisStore() = default;
 
 bool RedisStore::start(StoreCall& call) {
+  call.sent_again = false;
   if (!enqueue(call, queue_)) return true;
   send_queue();
   return false;
@@ -115,11 +118,12 @@ void RedisStore::send_queue() {
   }
 }
 
-// When a batch without a reply counts as a failure: when no caller waits for it any more, within reason.
-std::int64_t RedisStore::late_at_us(Batch& batch, std::int64_t now_us) const {
-  std::int64_t last_us = now_us + options_.operation_timeout_us;
+// How long until a batch without a reply counts as a failure: until no caller waits for it any more, within
+// reason.
+std::int64_t RedisStore::patience_us(Batch& batch, std::int64_t now_us) const {
+  std::int64_t last_us = now_us;
   for (const StoreCall* call : batch.calls()) last_us = std::max(last_us, call->deadline_us);
-  return std::min(last_us, now_us + std::max(kSilenceUsMax, options_.operation_timeout_us));
+  return std::max(options_.operation_timeout_us, std::min(last_us - now_us, kPatienceUsMax));
 }
 
 void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
@@ -134,9 +138,11 @@ void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::i
   ++counters_.batches;
   counters_.checks += batch->size();
   counters_.keys += batch->keys();
-  const std::int64_t late_us = late_at_us(*batch, now_us);
+  const std::int64_t patience = patience_us(*batch, now_us);
   in_flight_.push_back({.batch = std::move(batch),
-                        .late_at_us = late_us,
+                        .asked_at_us = now_us,
+                        .patience_us = patience,
+                        .silence_us = std::max(options_.operation_timeout_us, patience / 2),
                         .sent_at_us = wall_us(),
                         .asking = asking,
                         .ends_flight = false});
@@ -186,8 +192,10 @@ bool RedisStore::ask(std::string_view command, OnReply on_reply, bool asking) {
   command_ += command;
   ++flight_commands_;
   ++questions_;
-  in_flight_.push_back(
-      {.on_reply = std::move(on_reply), .late_at_us = now_us + options_.operation_timeout_us});
+  in_flight_.push_back({.on_reply = std::move(on_reply),
+                        .asked_at_us = now_us,
+                        .patience_us = options_.operation_timeout_us,
+                        .silence_us = options_.operation_timeout_us});
   send_commands();
   return true;
 }
@@ -221,7 +229,7 @@ void RedisStore::on_ready() {
   connected_ = true;
   adviser_.on_ready();
   breaker_.hurry(clock_.now_us());
-  if (breaker_.closed()) problem_.clear();
+  in_doubt_ = !problem_.empty();
   send_queue();
 }
 
@@ -234,10 +242,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
     on_error(command, reply);
   } else if (command.batch) {
     const bool understood = command.batch->read_reply(reply, limits_);
-    if (understood) {
-      problem_.clear();
-      note_clock(command, reply[1].integer);
-    }
+    if (understood) note_answer(command, reply[1].integer);
     finish(command, understood);
     if (!understood) connection_.drop("a reply that does not fit its command");
   } else {
@@ -247,18 +252,23 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
 }
 
 void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> reply) {
-  const std::string_view error = reply.front().bytes;
+  const std::string error(reply.front().bytes);  // the connection may go with the reply
   const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
   ++counters_.errors[static_cast<std::size_t>(advice.kind)];
   if (advice.kind == redis::ServerError::kNoScript && command.batch)
     return resend_with_script(std::move(command));
+  const bool about_checks = command.batch != nullptr;
+  bool failed = true;
   if (options_.cluster != nullptr && sends_away(advice.kind)) {
-    command.batch ? hand_over(command, advice, error) : answer(command, reply);
+    failed = about_checks && hand_over(command, advice.kind, error);
+    if (!about_checks) answer(command, reply);
   } else {
-    note_problem(advice.meaning, error);
-    command.batch ? finish(command, false) : answer(command, reply);
+    about_checks ? finish(command, false) : answer(command, reply);
   }
-  if (advice.new_connection) connection_.drop(advice.meaning);
+  // Who may not ask a question may still be allowed to check.
+  const bool is_theirs = about_checks || advice.kind != redis::ServerError::kNotAllowed;
+  if (advice.new_connection && is_theirs) connection_.drop_refused(advice.meaning);
+  if (failed) note_problem(advice.meaning, error);  // a better reason than that the connection is gone
 }
 
 // The end of a batch: its calls are answered, its place is free.
@@ -278,23 +288,18 @@ void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCa
   spares_.push_back(std::move(command.batch));
 }
 
-// The calls are the cluster's now, except for our own.
-void RedisStore::hand_over(InFlight& command, const redis::ServerErrorAdvice& advice,
-                           std::string_view error) {
+// The calls are the cluster's now, except for our own. Returns whether the node has failed.
+bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::string_view error) {
   using enum redis::ServerError;
-  const bool node_failed =
-      advice.kind == kClusterDown || advice.kind == kReadOnly || advice.kind == kMasterDown;
-  if (node_failed) {
-    note_problem(advice.meaning, error);
-  } else {
-    problem_.clear();
-  }
+  const bool node_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
+  if (!node_failed) note_use();
   std::vector<StoreCall*> calls, failed;
   end_batch(command, !node_failed, calls);
   std::erase(calls, static_cast<StoreCall*>(probe_.get()));
   if (!breaker_.closed()) fail_queue(failed);
-  options_.cluster->on_sent_away(*this, advice.kind, error, calls);
+  options_.cluster->on_sent_away(*this, kind, error, calls);
   complete(failed);
+  return node_failed;
 }
 
 void RedisStore::on_lost(std::string_view why) {
@@ -311,8 +316,9 @@ void RedisStore::on_lost(std::string_view why) {
   }
   flights_ = scripts_on_way_ = 0;
   // With a request id a second try cannot charge twice; the others do not know whether they were charged.
-  const auto repeatable =
-      std::ranges::stable_partition(waiting, [](StoreCall* call) { return !call->dedupe; });
+  const auto repeatable = std::ranges::stable_partition(
+      waiting, [](const StoreCall* call) { return !call->dedupe || call->sent_again; });
+  for (StoreCall* call : repeatable) call->sent_again = true;
   lost.assign(waiting.begin(), repeatable.begin());
   queue_.insert(queue_.begin(), repeatable.begin(), repeatable.end());
   counters_.lost += lost.size();
@@ -320,6 +326,7 @@ void RedisStore::on_lost(std::string_view why) {
   // A server that closes an idle connection has failed nobody.
   const bool was_connected = std::exchange(connected_, false);
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
+  if (connection_.refused()) breaker_.trip(clock_.now_us());
   if (!breaker_.closed()) fail_queue(lost);
   for (InFlight& command : commands) answer(command, {});
   complete(lost);
@@ -330,7 +337,8 @@ void RedisStore::tick(std::int64_t now_us) {
   adviser_.tick(now_us);
   expire_calls(now_us);
   expire_commands(now_us);
-  if (connection_.ready() && breaker_.take_probe(now_us)) send_probe(now_us);
+  if (connection_.ready() && (breaker_.take_probe(now_us) || must_look())) send_probe(now_us);
+  tell_news(now_us);
   send_queue();
 }
 
@@ -340,32 +348,6 @@ void RedisStore::complete(std::span<StoreCall* const> calls) {
   ++held_back_;
   for (StoreCall* call : calls) call->on_done();
   --held_back_;
-}
-
-std::int64_t RedisStore::wall_us() const {
-  return (options_.wall_clock != nullptr ? *options_.wall_clock : clock_).now_us();
-}
-
-void RedisStore::note_clock(const InFlight& command, std::int64_t server_us) {
-  if (options_.decide_by == nullptr) adviser_.note_clock(command.sent_at_us, wall_us(), server_us);
-}
-
-void RedisStore::note_problem(std::string_view what, std::string_view why) {
-  problem_ = "Redis at " + connection_.where() + ": " + std::string(what) + " (" +
-             std::string(why.substr(0, 200)) + ")";
-}
-
-AsyncStore::Health RedisStore::health() const {
-  Health health;
-  health.connected = connection_.ready() && breaker_.closed();
-  if (!problem_.empty()) {
-    health.problems.push_back(problem_);
-  } else if (!health.connected) {
-    health.problems.push_back("Redis at " + connection_.where() + ": not connected yet");
-  }
-  for (const std::string& advice : adviser_.advice())
-    health.problems.push_back("Redis at " + connection_.where() + ": " + advice);
-  return health;
 }
 
 }  // namespace sluice

@@ -16,10 +16,12 @@
 #include "redis/adviser.h"
 #include "redis/breaker.h"
 #include "redis/connection.h"
+#include "redis/recent_share.h"
 #include "redis/server_error.h"
 #include "store/async_store.h"
 #include "store/redis/batch.h"
 #include "store/redis/slot_groups.h"
+#include "store/redis/trouble_news.h"
 
 namespace sluice {
 
@@ -50,12 +52,15 @@ struct RedisStoreOptions {
   std::int64_t operation_timeout_us =
       50'000;  // a server that takes longer is failing, whatever callers can bear
   std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
+  // Takes a sentence for the log: what goes wrong and why, and that it is over. Not more than a few a minute.
+  std::function<void(bool is_problem, const std::string& sentence)> on_news;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
   // How often the server is asked about itself, for advice(); 0: never.
   std::int64_t advise_every_us = 0;
   redis::Adviser::OnChange on_advice;
   const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
   RedisCluster* cluster = nullptr;    // null: the server is alone
+  bool only_looks = false;            // a replica: nothing is charged there, by our own probe neither
 };
 
 // What a RedisStore has done so far; only grows.
@@ -89,9 +94,14 @@ struct RedisStoreCounters {
 //
 // No call waits longer than its deadline, whatever the server does. A call without an answer may have been
 // charged, unless it never left the queue. Replies come in order, so a late one is recognised as such and
-// only frees its place in the pipeline. A server that says nothing at all gets a new connection, one that
-// keeps failing is left alone by the breaker; then calls are answered kNoAnswer on the spot, and a probe on a
-// key of its own finds out when it is back.
+// only frees its place in the pipeline. One that keeps failing, or does not want us, is left alone by the
+// breaker; then calls are answered kNoAnswer on the spot, and a probe on a key of its own finds out when it
+// is back.
+//
+// A server that says nothing at all gets a new connection, after the operation timeout or, if that is longer,
+// after half of the time that the most patient call under way had when it was sent. A call that was under way
+// on a lost connection goes once more, with the time it has left, if it has a request id and so cannot be
+// charged twice; the others are answered kNoAnswer. No call goes more than twice.
 //
 // On a node of a cluster a command may touch one slot only. Then what goes at once is not a batch but a
 // flight: a batch for each slot in the queue, written together.
@@ -150,7 +160,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   struct InFlight {
     std::unique_ptr<Batch> batch;
     OnReply on_reply;
-    std::int64_t late_at_us = 0;
+    std::int64_t asked_at_us = 0;
+    std::int64_t patience_us = 0;  // then it is late
+    std::int64_t silence_us = 0;   // of the server, that it can bear
     bool late = false;
     std::int64_t sent_at_us = 0;  // by the wall clock
     bool asking = false;          // comes after an ASKING
@@ -176,20 +188,26 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void resend_with_script(InFlight command);
   void answer(InFlight& command, std::span<const redis::RespValue> reply);
   void on_error(InFlight& command, std::span<const redis::RespValue> reply);
-  void hand_over(InFlight& command, const redis::ServerErrorAdvice& advice, std::string_view error);
+  bool hand_over(InFlight& command, redis::ServerError kind, std::string_view error);
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
-  void collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
+  std::size_t collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
+  void note_unsent(std::size_t calls, std::int64_t now_us);
+  std::int64_t silent_for_us(std::int64_t now_us) const;
   static std::vector<StoreCall*> take(std::deque<StoreCall*>& queue);
   void fail_queue(std::vector<StoreCall*>& failed);
   void finish(InFlight& command, bool answered);
   void end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting);
   void complete(std::span<StoreCall* const> calls);
-  std::int64_t late_at_us(Batch& batch, std::int64_t now_us) const;
+  std::int64_t patience_us(Batch& batch, std::int64_t now_us) const;
+  void note_answer(InFlight& command, std::int64_t server_us);
+  void note_use();
+  bool must_look();
   std::unique_ptr<Batch> spare_batch();
   std::int64_t wall_us() const;
-  void note_clock(const InFlight& command, std::int64_t server_us);
   void note_problem(std::string_view what, std::string_view why);
+  std::string lateness() const;
+  void tell_news(std::int64_t now_us);
 
   const Clock& clock_;
   const RedisStoreOptions options_;
@@ -208,10 +226,13 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
+  bool in_doubt_ = false;          // there was a problem, and the connection is new
   std::string command_;            // being written; empty between uses
   std::int64_t next_deadline_us_;  // no call's is earlier
   int held_back_ = 0;              // more calls are about to come: send nothing yet
-  std::string problem_;            // a sentence, while there is one
+  std::string problem_;            // from the first failure until a batch is answered
+  redis::RecentShare late_;        // checks, and those whose deadline was before the answer
+  TroubleNews failure_news_, lateness_news_;
   RedisStoreCounters counters_;
 };
 

@@ -42,7 +42,9 @@ void RedisStore::append_asking(std::int64_t now_us) {
   redis::append_array(command_, 1);
   redis::append_bulk(command_, "ASKING");
   ++flight_commands_;
-  in_flight_.push_back({.late_at_us = now_us + options_.operation_timeout_us});
+  in_flight_.push_back({.asked_at_us = now_us,
+                        .patience_us = options_.operation_timeout_us,
+                        .silence_us = options_.operation_timeout_us});
 }
 
 void RedisStore::start_all(std::span<StoreCall* const> calls, bool asking) {

@@ -53,6 +53,7 @@ void SplitCall::begin(StoreCall& call, Events& events) {
     part.first_ = charges_.size();
     part.deadline_us = call.deadline_us;
     part.dedupe = call.dedupe;
+    part.sent_again = call.sent_again;
     part.refund_of_us = call.refund_of_us;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
       if (slot_of_tag(call.charges[i].slot_tag) != part.slot) continue;

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "redis/cluster_slots.h"
+#include "store/redis/cluster_nodes.h"
+#include "store/redis/replica_looks.h"
+
+namespace sluice {
+
+// The replicas of a cluster that looks go to: of each master one, chosen at random so that many clients
+// spread. Belongs to one event loop's thread.
+class ClusterReplicas {
+ public:
+  using Make = std::function<std::unique_ptr<ReplicaLooks>(const redis::Endpoint& replica)>;
+
+  ClusterReplicas(Make make, RedisStore::Random random)
+      : make_(std::move(make)), random_(std::move(random)) {}
+
+  // A new map. Who is still a replica of the same master stays, unless it fails and there is another.
+  void adopt(const redis::SlotMap& map);
+
+  // Whether a replica of this node takes the call; see ReplicaLooks::take().
+  bool take(const ClusterNodes::Node& master, StoreCall& call);
+
+  void tick(std::int64_t now_us, const ClusterNodes& nodes);
+  std::int64_t next_due_us() const;
+
+  // Of all, also of those that are gone.
+  ReplicaLooksCounters counters() const;
+
+ private:
+  struct Chosen {
+    redis::Endpoint master, replica;
+    std::unique_ptr<ReplicaLooks> looks;
+  };
+  void choose(const redis::Endpoint& master, std::vector<redis::Endpoint> candidates,
+              std::vector<Chosen>& chosen);
+
+  const Make make_;
+  const RedisStore::Random random_;
+  std::vector<Chosen> chosen_;
+  std::vector<std::unique_ptr<ReplicaLooks>> leaving_;  // as soon as nobody waits for them
+  ReplicaLooksCounters gone_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,155 @@
+#include <gmock/gmock.h>
+
+#include "store/redis/redis_replies_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using BreakerState = redis::Breaker::State;
+
+// How long a RedisStore waits for a server that says nothing, what it sends again, and what it does about
+// callers who cannot wait.
+class RedisPatienceTest : public RedisRepliesFixture {
+ protected:
+  bool was_sent() { return server_.take_sent().contains("EVALSHA"); }
+
+  std::vector<std::string> news_;
+
+  void SetUp() override {
+    options_.on_news = [this](bool, const std::string& sentence) { news_.push_back(sentence); };
+  }
+};
+
+TEST_F(RedisPatienceTest, ACallIsSentAtMostTwice) {
+  connect();
+  const auto asked = call_with_id(kSecond);
+  store_->start(*asked);
+  int times = was_sent() ? 1 : 0;
+  for (int i = 0; i < 5; ++i) {
+    server_.cut("Connection reset by peer");
+    pass(500'000 * i / 10);
+    let_in();
+    times += asked->times_done == 0 && was_sent() ? 1 : 0;
+  }
+  EXPECT_EQ(times, 2);
+  EXPECT_EQ(asked->times_done, 1);
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(store_->counters().sent_again, 1u);
+  EXPECT_EQ(store_->counters().lost, 1u);
+}
+
+TEST_F(RedisPatienceTest, TheNextCallInTheSamePlaceHasItsOwnTwoTimes) {
+  connect();
+  const auto asked = call_with_id(kSecond);
+  for (const std::uint64_t sent_again : {1u, 2u}) {
+    store_->start(*asked);
+    server_.cut("Connection reset by peer");
+    reconnect();
+    EXPECT_EQ(store_->counters().sent_again, sent_again);
+    server_.say(admitted_with_id());
+    EXPECT_TRUE(asked->allowed());
+  }
+}
+
+TEST_F(RedisPatienceTest, AfterHalfOfItsTimeACallWithAnIdIsSentAgainOnANewConnection) {
+  connect();
+  const auto asked = call_with_id(kSecond);
+  store_->start(*asked);
+  ASSERT_TRUE(was_sent());
+  pass(499'999);
+  EXPECT_TRUE(server_.open());
+  pass(1);
+  pass(0);
+  let_in();
+  EXPECT_TRUE(was_sent());
+  server_.say(admitted_with_id());
+  EXPECT_TRUE(asked->allowed());
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+}
+
+TEST_F(RedisPatienceTest, ACallWithoutAnIdIsGivenUpAndFreesTheWayForTheNext) {
+  connect();
+  const auto asked = call(kSecond), next = call(kSecond);
+  store_->start(*asked);
+  store_->start(*next);
+  pass(500'000);
+  EXPECT_EQ(asked->times_done, 1) << "nobody knows whether it was charged";
+  EXPECT_EQ(next->times_done, 0);
+  reconnect();
+  server_.say(admitted());
+  EXPECT_TRUE(next->allowed());
+}
+
+TEST_F(RedisPatienceTest, NobodyHasToQueueForLongBehindAPatientCall) {
+  connect();
+  const auto patient = call_with_id(kSecond);
+  store_->start(*patient);
+  for (int i = 0; i < 10; ++i) {
+    const auto asked = call(10'000);
+    const bool at_once = store_->start(*asked);
+    pass(10'000);
+    EXPECT_EQ(asked->times_done, at_once ? 0 : 1);
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen) << "no reply within the operation timeout";
+  const auto next = call(10'000);
+  EXPECT_TRUE(store_->start(*next)) << "on the spot";
+  EXPECT_EQ(patient->times_done, 0) << "its answer may still come";
+  server_.say(admitted_with_id());
+  EXPECT_TRUE(patient->allowed());
+}
+
+TEST_F(RedisPatienceTest, LittleTimeIsNoReasonToGiveUpAConnection) {
+  connect();
+  const auto asked = call_with_id(10'000);
+  store_->start(*asked);
+  pass(10'000);
+  EXPECT_EQ(asked->times_done, 1);
+  pass(39'999);
+  EXPECT_TRUE(server_.open()) << "the operation timeout is not over";
+  pass(1);
+  EXPECT_FALSE(server_.open());
+}
+
+TEST_F(RedisPatienceTest, AServerThatAnswersOthersIsNotSilent) {
+  options_.batches_in_flight = 4;
+  connect();
+  std::vector<std::unique_ptr<TestCall>> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(call(kSecond));
+  for (const auto& each : calls) store_->start(*each);
+  for (int i = 0; i < 3; ++i) {
+    pass(300'000);
+    server_.say(admitted());
+    EXPECT_TRUE(calls[static_cast<std::size_t>(i)]->allowed());
+  }
+  EXPECT_EQ(store_->counters().connections_lost, 0u);
+}
+
+TEST_F(RedisPatienceTest, AnswersThatComeTooLateForMostAreToldToTheOperator) {
+  connect();
+  const auto check = [&](bool in_time) {
+    const auto asked = call(10'000);
+    store_->start(*asked);
+    pass(in_time ? 5'000 : 20'000);
+    server_.say(admitted());
+    pass(0);
+    return asked->verdict != Verdict::kNoAnswer;
+  };
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(check(false));
+  EXPECT_THAT(store_->health().problems, IsEmpty()) << "too few to judge";
+  EXPECT_FALSE(check(false));
+  const char* const sentence =
+      "answers, but later than the deadlines of 100 % of the checks; raise `deadline` or look at the network";
+  EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server " + std::string(sentence))));
+  for (int i = 0; i < 190; ++i) check(false);
+  EXPECT_THAT(news_, ElementsAre("Redis at redis://cache:6379 " + std::string(sentence)));
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_TRUE(store_->health().connected);
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(check(true));
+  EXPECT_THAT(store_->health().problems, IsEmpty()) << "half of them";
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,76 @@
+"""During an upgrade old and new servers share counters: scripts of two versions side by side decide as one alone."""
+
+import contextlib
+import random
+import subprocess
+
+import pytest
+import vectors
+from batches_test import KEYS, NOW, random_check, random_limits
+from script import Check, RequestId, Script
+from steps import redis_script
+
+IDS = [f"rl:{{abc}}i{i:021d}" for i in range(4)]
+
+
+def former_versions():
+    """{commit: the script before it, put together by its own list of parts}: before the last change, and before there were
+    refunds; as far as the history of this checkout goes."""
+    def show(commit, path):
+        return subprocess.run(["git", "show", f"{commit}^:{path}"], cwd=redis_script.ROOT, capture_output=True,
+                              text=True, check=True).stdout
+
+    def build(commit):
+        order = show(commit, "src/store/redis/script.order").splitlines()
+        return "\n".join(show(commit, line) for line in order if line and not line.startswith("#"))
+    found = {}
+    for commit in ("341201f", "19de33c"):
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            found[commit] = build(commit)
+    return found
+
+
+def with_id(rng, check):
+    """The same check under one of a few request ids; so some are replayed, and some are conflicts."""
+    request_id = RequestId(len(KEYS) + 1 + rng.randrange(len(IDS)), bytes([rng.randrange(2)] * 8))
+    return Check(check.entries, request_id=request_id)
+
+
+def alternate(one, other, client, seed):
+    """Random calls, first by one of two scripts, chosen by chance; then, from the same start, by the second alone."""
+    rng = random.Random(seed)
+    used = {one.sha: 0, other.sha: 0}
+    for _ in range(10):
+        limits = random_limits(rng)
+        limit_of_key = [rng.randrange(5) + 1 for _ in KEYS]
+        now_us, calls = NOW, []
+        for _ in range(30):
+            checks = [random_check(rng, limit_of_key) for _ in range(rng.randrange(1, 12))]
+            checks.append(with_id(rng, random_check(rng, limit_of_key)))
+            calls.append((checks, now_us))
+            now_us += rng.choice([0, 1, 1_000_000, 300_000_000])
+        outcomes = []
+        for chosen in (lambda: rng.choice([one, other]), lambda: other):
+            client.flushall()
+            outcome = []
+            for checks, at_us in calls:
+                script = chosen()
+                used[script.sha] += 1
+                answer = script(KEYS + IDS, limits, checks, counter_keys=len(KEYS), now_us=at_us)
+                outcome.append((answer, client.mget(KEYS + IDS)))
+            outcomes.append(outcome)
+        for step, (mixed, alone) in enumerate(zip(*outcomes)):
+            assert mixed == alone, (seed, step, limits, calls[step])
+    assert min(used.values()) > 50
+
+
+def test_two_texts_of_one_version(client):
+    current = redis_script.build()
+    alternate(Script(client, "-- as of another release\n" + current), Script(client, current), client,
+              vectors.seed_for_test())
+
+
+@pytest.mark.parametrize("former", former_versions().values(), ids=former_versions().keys())
+def test_a_former_version(client, former):
+    assert former != redis_script.build()
+    alternate(Script(client, former), Script(client, redis_script.build()), client, vectors.seed_for_test())
