@@ -46,6 +46,8 @@ inline constexpr std::size_t kDraftsPerChangeMax = 10'000;
 inline constexpr std::size_t kChangeBytesMax = 64u << 20;  // the bodies of one change together
 inline constexpr std::size_t kReasonBytesMax = 1024;
 inline constexpr std::size_t kActorBytesMax = 256;
+inline constexpr std::size_t kControlJobsMax = 256;  // that wait for the control plane
+inline constexpr std::size_t kOverridesPerUserMax = 64;
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;

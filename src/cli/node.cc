@@ -7,7 +7,9 @@
 
 #include "base/limits.h"
 #include "cli/command.h"
+#include "cli/ledger_setup.h"
 #include "cli/listen_address.h"
+#include "control/plane_metrics.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
 
@@ -72,6 +74,13 @@ Node::Node(const ServeOptions& options)
       in_memory_(memory_, clock_),
       catalog_(board_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
+      ledger_(open_ledger(options.policy_db)),
+      policy_keeper_(catalog_),
+      user_keeper_(catalog_),
+      registry_(*ledger_),
+      plane_(start_plane()),
+      access_(tokens_, wall_clock_,
+              parse_listen_address(options.listen).is_loopback() && !options.require_token),
       hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
@@ -80,15 +89,31 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   std::vector<std::string> paths;
   for (const std::string& path : {options.policies, options.mr_policies})
     if (!path.empty()) paths.push_back(path);
-  if (paths.empty()) {
-    log(LogLevel::kWarning, "no policies: every check is allowed; name a file or directory with --policies");
-    return nullptr;
-  }
+  if (paths.empty()) return nullptr;
   FileRepository::Options repository;
   repository.log = [](bool is_problem, const std::string& sentence) {
     log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
   };
   return std::make_unique<FileRepository>(paths, catalog_, repository);
+}
+
+std::unique_ptr<control::ControlPlane> Node::start_plane() {
+  registry_.add(ledger::Kind::kPolicy, policy_keeper_);
+  registry_.add(ledger::Kind::kUser, user_keeper_);
+  registry_.add(ledger::Kind::kToken, tokens_);
+  control::ControlPlane::Options options;
+  options.log = [](bool is_problem, const std::string& sentence) {
+    log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+  };
+  options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
+    return (*random)() % below;
+  };
+  auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
+  if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
+    log(LogLevel::kWarning,
+        "no policies: every check is allowed; name a file or directory with --policies, or make one with the "
+        "API");
+  return plane;
 }
 
 doors::DoorOptions Node::door_options(const ServeOptions& options) {
@@ -101,7 +126,8 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] {
     return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
-                        policies_ ? policies_->status() : RepositoryStatus{});
+                        policies_ ? policies_->status() : RepositoryStatus{}) +
+           control::plane_metrics(plane_->status());
   };
   return doors;
 }
@@ -109,11 +135,13 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
 doors::Readiness Node::readiness() const {
   const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
   const StoreReport store = store_report();
+  const control::PlaneStatus plane = plane_->status();
   doors::Readiness readiness;
   readiness.draining = draining_;
-  readiness.ready = policies.loaded && store.reached && !draining_;
+  readiness.ready = policies.loaded && plane.loaded && store.reached && !draining_;
   readiness.problems = policies.problems;
-  readiness.problems.insert(readiness.problems.end(), store.problems.begin(), store.problems.end());
+  for (const auto* more : {&plane.problems, &store.problems})
+    readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
   return readiness;
 }
 
@@ -133,8 +161,9 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{clock_,  wall_clock_, params_,       memory_, in_memory_, board_,
-                                  hasher_, totals_,     door_options_, cells_,  has_cells_};
+  const NodeThread::Shared shared{
+      clock_,  wall_clock_, params_,       memory_, in_memory_, board_,
+      hasher_, totals_,     door_options_, cells_,  has_cells_, {*plane_, catalog_, access_, wall_clock_}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

@@ -5,11 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "admin/admin_door.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/cell_board.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
+#include "control/access.h"
+#include "control/control_plane.h"
+#include "control/policy_keeper.h"
+#include "control/token_board.h"
 #include "doors/door_context.h"
 #include "net/server.h"
 #include "policy/file_repository.h"
@@ -45,6 +50,7 @@ class Node {
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
+  std::unique_ptr<control::ControlPlane> start_plane();
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreReport store_report() const;
@@ -60,6 +66,13 @@ class Node {
   PolicyBoard board_;
   PolicyCatalog catalog_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files
+  std::unique_ptr<ledger::Ledger> ledger_;
+  control::PolicyKeeper policy_keeper_;
+  control::UserKeeper user_keeper_;
+  control::TokenBoard tokens_;
+  control::Registry registry_;
+  std::unique_ptr<control::ControlPlane> plane_;
+  control::Access access_;
   KeyHasher hasher_;
   DecisionTotals totals_;
   std::atomic<bool> draining_ = false;

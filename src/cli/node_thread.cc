@@ -18,7 +18,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       is_first_(is_first),
       transport_(loop),
       random_(seed),
-      cells_generation_(shared.cells.generation()) {
+      cells_generation_(shared.cells.generation()),
+      admin_(shared.admin) {
   stores_.emplace(
       shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());
@@ -32,7 +33,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .totals = shared_.totals,
                                   .local = &shared_.memory,
                                   .placement = shared_.has_cells ? &*stores_ : nullptr});
-  app_.emplace(*limiter_, shared_.doors, random_());
+  app_.emplace(*limiter_, shared_.doors, random_(), &admin_);
   publish_report(0);
 }
 
@@ -54,6 +55,7 @@ void NodeThread::tick(std::int64_t now_us) {
   if (mover_) mover_->tick(now_us);
   follow_cells(now_us);
   stores_->tick(now_us);
+  admin_.tick();
   app_->publish_health();
   if (now_us >= next_report_us_) publish_report(now_us);
 }

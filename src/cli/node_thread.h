@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "admin/admin_door.h"
 #include "cli/cell_board.h"
 #include "cli/cell_mover.h"
 #include "cli/cell_stores.h"
@@ -39,6 +40,7 @@ class NodeThread final : public net::Application {
     const doors::DoorOptions& doors;
     CellBoard& cells;
     bool has_cells;  // besides the default, or may get some
+    admin::AdminParts admin;
   };
   // The first one does what is to be done once.
   NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
@@ -78,6 +80,7 @@ class NodeThread final : public net::Application {
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // in one thread only
   std::optional<Limiter> limiter_;
+  admin::AdminDoor admin_;
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;
   mutable std::mutex report_mutex_;

@@ -77,6 +77,11 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   };
   add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and h2c; port 0 picks a free one");
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
+  add("policy-db", o.policy_db,
+      "where the API keeps policies: sqlite:FILE (made at the first write) or postgres://…");
+  command
+      .add_flag("--require-token", o.require_token, "checks and admin calls need a token, on loopback too")
+      ->envname(environment_name("require-token"));
   command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
       ->envname("RATE_LIMIT_CONFIG");
   add("store", o.store,

@@ -65,12 +65,13 @@ bool is_allowed(std::string_view method, std::string_view allowed) {
 
 }  // namespace
 
-App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed)
-    : context_(limiter, options, seed), health_(options) {}
+App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin)
+    : context_(limiter, options, seed), health_(options), admin_(admin) {}
 
 void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<HttpLater()>& defer) {
   const Route* const route = kRoutes.find(request.path);
+  if (!route && admin_ && admin_->handles(request.path)) return admin_->handle(request, response, defer);
   if (!route) return write_problem(404, "there is nothing at " + std::string(request.path), response);
   if (const std::string_view allowed = allowed_methods(*route); !is_allowed(request.method, allowed)) {
     response.headers.emplace_back("allow", allowed);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "doors/admin_seam.h"
 #include "doors/door_context.h"
 #include "doors/grpc_health.h"
 #include "net/http_api.h"
@@ -13,7 +14,8 @@ namespace sluice::doors {
 class App final : public net::Application {
  public:
   // `seed` feeds the jitter of Retry-After; give each thread its own.
-  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed);
+  // `admin`: null, there is no admin API; outlives this.
+  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr);
 
   void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                    const std::function<HttpLater()>& defer) override;
@@ -30,6 +32,7 @@ class App final : public net::Application {
  private:
   DoorContext context_;
   Health health_;
+  AdminSeam* const admin_;
 };
 
 }  // namespace sluice::doors

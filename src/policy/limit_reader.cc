@@ -8,13 +8,6 @@
 namespace sluice {
 namespace {
 
-Literal<Algorithm> parse_algorithm(std::string_view text) {
-  if (const auto algorithm = algorithm_from_string(text)) return *algorithm;
-  return std::unexpected(shown(text) +
-                         " is not an algorithm; known are gcra, token_bucket, leaky_bucket, fixed_window, "
-                         "sliding_window and sliding_log");
-}
-
 // A list of dimensions, or a single one as a text.
 std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& place) {
   std::vector<std::string> names;
@@ -46,6 +39,13 @@ void read_numbers(const Fields& fields, WrittenLimit& written) {
 }
 
 }  // namespace
+
+Literal<Algorithm> parse_algorithm(std::string_view text) {
+  if (const auto algorithm = algorithm_from_string(text)) return *algorithm;
+  return std::unexpected(shown(text) +
+                         " is not an algorithm; known are gcra, token_bucket, leaky_bucket, fixed_window, "
+                         "sliding_window and sliding_log");
+}
 
 std::string default_limit_name(std::size_t index) { return "limit" + std::to_string(index + 1); }
 

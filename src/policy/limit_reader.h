@@ -10,6 +10,9 @@
 
 namespace sluice {
 
+// "gcra", "token_bucket", …
+Literal<Algorithm> parse_algorithm(std::string_view text);
+
 // A limit as far as it is written: what a tier may replace is not yet computed.
 struct WrittenLimit {
   Limit limit;  // all but `params`

@@ -41,7 +41,7 @@ struct Policy {
   std::map<std::string, std::vector<Limit>>
       tiers;  // the complete limits of a tier, overrides already applied
   OnFailure on_failure = OnFailure::kOpen;
-  Boxed<LimitParams> local;   // numbers of the local limiter of OnFailure::kLocal
+  Boxed<LimitParams> local;           // numbers of the local limiter of OnFailure::kLocal
   std::int64_t deadline_us = 10'000;  // after it the failure rule decides
   std::int64_t idempotency_ttl_us = 600'000'000;
   bool shadow = false;  // decides and counts, never denies

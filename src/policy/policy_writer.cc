@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "policy/document_builder.h"
 #include "policy/document_text.h"
 #include "policy/limit_reader.h"
 #include "policy/literals.h"
@@ -12,28 +13,6 @@ namespace sluice {
 namespace {
 
 using Kind = DocumentNode::Kind;
-
-DocumentNode text_node(std::string_view text) {
-  return {.kind = Kind::kText, .quoted = true, .text = std::string(text)};
-}
-DocumentNode number_node(std::int64_t number) {
-  return {.kind = Kind::kText, .text = std::to_string(number)};
-}
-DocumentNode true_node() { return {.kind = Kind::kText, .text = "true"}; }
-DocumentNode map_node() { return {.kind = Kind::kMap}; }
-
-void put(DocumentNode& map, std::string_view key, DocumentNode value) {
-  map.keys.push_back({std::string(key)});
-  map.items.push_back(std::move(value));
-}
-
-void put_text(DocumentNode& map, std::string_view key, std::string_view text) {
-  if (!text.empty()) put(map, key, text_node(text));
-}
-
-void put_true(DocumentNode& map, std::string_view key, bool value) {
-  if (value) put(map, key, true_node());
-}
 
 // The burst that must be written, since it is not the rate's count anyway; 0: none.
 std::int64_t written_burst(const LimitParams& params) {

@@ -93,3 +93,25 @@ def tool():
         command = [name, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, **options)
     return run
+
+
+@pytest.fixture
+def admin(server, http, tmp_path):
+    """A connection to a server of its own, with an empty policy database: admin(policies=…, args=…)."""
+    from harness.admin import sqlite
+
+    def start(policies=None, args=()):
+        return http(server(policies, args=[*sqlite(tmp_path), *args]))
+
+    return start
+
+
+@pytest.fixture
+def postgres(tmp_path):
+    """A running PostgreSQL of its own: a postgres.Postgres."""
+    from harness.postgres import Postgres
+    one = Postgres(tmp_path / "postgres")
+    try:
+        yield one.start()
+    finally:
+        one.stop()

@@ -1,0 +1,167 @@
+#include "admin/admin_call.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/limits.h"
+#include "doors/problem.h"
+#include "doors/query_string.h"
+#include "policy/document_text.h"
+
+namespace sluice::admin {
+namespace {
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (path.starts_with('/')) {
+    path.remove_prefix(1);
+    const std::size_t end = std::min(path.find('/'), path.size());
+    segments.push_back(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  return segments;
+}
+
+bool leads_to(const AdminRoute& route, const std::vector<std::string>& path) {
+  const auto pattern = segments_of(route.path);
+  return pattern.size() == path.size() &&
+         std::ranges::equal(pattern, path, [](std::string_view expected, std::string_view given) {
+           return expected == "*" ? !given.empty() : expected == given;
+         });
+}
+
+void write_answer(const AdminAnswer& answer, net::HttpResponse& response) {
+  response.status = answer.status;
+  if (answer.body.kind != DocumentNode::Kind::kNull) append_json(answer.body, response.body);
+  if (answer.version != 0) response.headers.emplace_back("etag", '"' + std::to_string(answer.version) + '"');
+  if (!answer.location.empty()) response.headers.emplace_back("location", answer.location);
+}
+
+// How many versions of a document are searched for that of an idempotency key.
+constexpr std::size_t kVersionsLookedAt = 100;
+
+// The ledger speaks of drafts and request ids; callers sent headers.
+Error in_words_of_http(Error error, const AdminCall& call) {
+  if (error.code == ErrorCode::kStale) error.field = call.if_match.empty() ? "" : "if-match";
+  if (error.code == ErrorCode::kFailedPrecondition && error.field == "request_id")
+    return key_of_another_change(call);
+  return error;
+}
+
+}  // namespace
+
+Result<AdminCall> AdminCall::from(const net::HttpRequest& request, control::Principal principal) {
+  AdminCall call;
+  call.method = request.method;
+  for (const std::string_view segment : segments_of(request.path))
+    if (!doors::percent_decode(segment, false, call.path.emplace_back()))
+      return invalid("path", "the path is not well-formed");
+  std::string scratch;
+  scratch.reserve(request.query.size());
+  doors::QueryReader query(request.query, scratch);
+  while (query.next()) call.query[std::string(query.name())] = query.value();
+  if (!query.ok()) return invalid("query", "the query is not well-formed");
+  call.body = request.body;
+  call.if_match = request.header("if-match");
+  call.idempotency_key = request.header("idempotency-key");
+  call.reason = request.header("x-reason");
+  call.principal = std::move(principal);
+  if (call.reason.size() > kReasonBytesMax)
+    return invalid("x-reason", "a reason has at most " + std::to_string(kReasonBytesMax) + " bytes");
+  if (call.idempotency_key.size() > kRequestIdBytesMax)
+    return invalid("idempotency-key", "it has at most " + std::to_string(kRequestIdBytesMax) + " bytes");
+  return call;
+}
+
+std::string_view AdminCall::parameter(std::string_view name) const {
+  const auto found = query.find(std::string(name));
+  return found == query.end() ? std::string_view() : std::string_view(found->second);
+}
+
+Result<std::int64_t> AdminCall::number(std::string_view name, std::int64_t least, std::int64_t most,
+                                       std::int64_t otherwise) const {
+  const std::string_view text = parameter(name);
+  if (text.empty()) return otherwise;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+    return value;
+  return invalid(std::string(name), std::string(name) + " must be a whole number from " +
+                                        std::to_string(least) + " to " + std::to_string(most));
+}
+
+Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
+  std::string_view text = if_match;
+  if (text.empty() || text == "*") return std::nullopt;
+  if (text.starts_with("W/")) text.remove_prefix(2);
+  if (text.size() > 2 && text.front() == '"' && text.back() == '"') {
+    text = text.substr(1, text.size() - 2);
+    std::int64_t version = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+    if (error == std::errc() && end == text.data() + text.size() && version >= 0) return version;
+  }
+  return invalid("if-match", "send the ETag that you were given, as \"47\"");
+}
+
+Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
+                                                        std::vector<ledger::Draft> drafts) {
+  auto written = registry.write({.drafts = std::move(drafts),
+                                 .actor = call.principal.name,
+                                 .reason = call.reason,
+                                 .at_us = clock.now_us(),
+                                 .request_id = call.idempotency_key});
+  if (!written) return std::unexpected(in_words_of_http(std::move(written.error()), call));
+  return written;
+}
+
+Result<std::optional<ledger::Record>> AdminContext::written_before(const AdminCall& call, ledger::Kind kind,
+                                                                   const std::string& name) {
+  if (call.idempotency_key.empty()) return std::nullopt;
+  auto records = registry.ledger().history(kind, name, INT64_MAX, kVersionsLookedAt);
+  if (!records) return std::unexpected(records.error());
+  for (ledger::Record& record : *records)
+    if (record.request_id == call.idempotency_key && record.actor == call.principal.name)
+      return std::move(record);
+  return std::nullopt;
+}
+
+Error key_of_another_change(const AdminCall& call) {
+  return {ErrorCode::kFailedPrecondition,
+          "the idempotency key \"" + call.idempotency_key + "\" belongs to another change; use a new one",
+          "idempotency-key"};
+}
+
+net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminContext& context,
+                                    const AdminCall& call) {
+  net::HttpResponse response;
+  std::string allowed;
+  for (const AdminRoute& route : routes) {
+    if (!leads_to(route, call.path)) continue;
+    const bool is_head_of_get = route.method == "GET" && call.method == "HEAD";
+    if (route.method != call.method && !is_head_of_get) {
+      allowed.append(allowed.empty() ? "" : ", ").append(route.method);
+      continue;
+    }
+    if (auto answer = route.handler(context, call))
+      write_answer(*answer, response);
+    else
+      doors::write_problem(answer.error(), response);
+    return response;
+  }
+  if (allowed.empty()) {
+    doors::write_problem(404, "there is nothing at this path", response);
+  } else {
+    response.headers.emplace_back("allow", allowed);
+    doors::write_problem(405, "this path takes " + allowed, response);
+  }
+  return response;
+}
+
+Result<DocumentNode> parse_body(const AdminCall& call) {
+  Problems problems;
+  auto tree = parse_document_tree(call.body, "body", problems);
+  if (!tree) return invalid("", problems.list().front().message);
+  return *std::move(tree);
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,93 @@
+#include "admin/admin_door.h"
+
+#include <array>
+#include <utility>
+
+#include "admin/audit.h"
+#include "admin/lld_rules.h"
+#include "admin/policies.h"
+#include "admin/rules.h"
+#include "admin/tokens.h"
+#include "admin/users.h"
+#include "doors/problem.h"
+
+namespace sluice::admin {
+namespace {
+
+// The whole admin API.
+constexpr auto kRoutes = std::to_array<AdminRoute>({
+    {"GET", "/v1/policies", list_policies},
+    {"POST", "/v1/policies", apply_policies},
+    {"GET", "/v1/policies/*", get_policy},
+    {"PUT", "/v1/policies/*", put_policy},
+    {"DELETE", "/v1/policies/*", remove_policy},
+    {"GET", "/v1/policies/*/versions", list_versions},
+    {"POST", "/v1/policies/*/rollback", roll_back_policy},
+    {"POST", "/v1/rules", create_rule},
+    {"GET", "/v1/rules", list_rules},
+    {"GET", "/v1/rules/*", list_rules},
+    {"DELETE", "/v1/rules/*", delete_rule},
+    {"GET", "/api/v1/rules", list_lld_rules},
+    {"POST", "/api/v1/rules", create_lld_rule},
+    {"GET", "/api/v1/rules/*", get_lld_rule},
+    {"PUT", "/api/v1/rules/*", update_lld_rule},
+    {"DELETE", "/api/v1/rules/*", delete_lld_rule},
+    {"PUT", "/api/v1/users/*/tier", set_tier},
+    {"POST", "/api/v1/users/*/override", add_override},
+    {"DELETE", "/api/v1/users/*/override/*", remove_override},
+    {"GET", "/api/v1/users/*/limits", list_user_limits},
+    {"GET", "/v1/audit", list_audit},
+    {"GET", "/v1/tokens", list_tokens},
+    {"POST", "/v1/tokens", create_token},
+    {"DELETE", "/v1/tokens/*", delete_token},
+});
+
+}  // namespace
+
+void LoopInbox::post(std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+}
+
+void LoopInbox::run() {
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const auto& task : tasks) task();
+}
+
+bool AdminDoor::handles(std::string_view path) const {
+  constexpr std::array<std::string_view, 5> kAreas = {"/v1/policies", "/v1/rules", "/v1/audit", "/v1/tokens",
+                                                      "/api/v1"};
+  for (const std::string_view area : kAreas)
+    if (path.starts_with(area) && (path.size() == area.size() || path[area.size()] == '/')) return true;
+  return false;
+}
+
+void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
+                       const std::function<net::Application::HttpLater()>& defer) {
+  auto principal = parts_.access.who(request.header("authorization"));
+  if (!principal) {
+    response.headers.emplace_back("www-authenticate", "Bearer");
+    return doors::write_problem(principal.error(), response);
+  }
+  auto call = AdminCall::from(request, std::move(*principal));
+  if (!call) return doors::write_problem(call.error(), response);
+
+  const auto later = std::make_shared<net::Application::HttpLater>();
+  const bool taken = parts_.plane.submit([call = std::make_shared<const AdminCall>(std::move(*call)), later,
+                                          inbox = inbox_, parts = parts_](control::Registry& registry) {
+    AdminContext context{registry, parts.catalog, parts.clock};
+    auto answer = std::make_shared<net::HttpResponse>(answer_admin_call(kRoutes, context, *call));
+    inbox->post([later, answer] { (*later)(std::move(*answer)); });
+  });
+  if (!taken)
+    return doors::write_problem(
+        Error{ErrorCode::kUnavailable, "too many changes wait already; try again in a moment", ""}, response);
+  // Only this thread runs the inbox, so the answer cannot overtake this line.
+  *later = defer();
+}
+
+}  // namespace sluice::admin

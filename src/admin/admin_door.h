@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "admin/admin_call.h"
+#include "control/access.h"
+#include "control/control_plane.h"
+#include "doors/admin_seam.h"
+
+namespace sluice::admin {
+
+// What all loops share; outlives them. Thread-safe.
+struct AdminParts {
+  control::ControlPlane& plane;
+  PolicyCatalog& catalog;
+  const control::Access& access;
+  const Clock& clock;
+};
+
+// Functions that other threads want to be run on a loop's thread. Thread-safe; whoever owns it outlives
+// nobody: posting to one whose loop has gone does nothing.
+class LoopInbox {
+ public:
+  void post(std::function<void()> task);
+  // Runs what has come. Only on the loop's thread.
+  void run();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
+};
+
+// The admin API as one loop sees it: recognises callers, hands calls to the control plane, and sends the
+// answers when they are there. Lives on the loop's thread.
+class AdminDoor final : public doors::AdminSeam {
+ public:
+  explicit AdminDoor(const AdminParts& parts) : parts_(parts), inbox_(std::make_shared<LoopInbox>()) {}
+
+  bool handles(std::string_view path) const override;
+  void handle(const net::HttpRequest& request, net::HttpResponse& response,
+              const std::function<net::Application::HttpLater()>& defer) override;
+  void tick() override { inbox_->run(); }
+
+ private:
+  const AdminParts parts_;
+  std::shared_ptr<LoopInbox> inbox_;
+};
+
+}  // namespace sluice::admin

@@ -1,0 +1,111 @@
+#include "admin/audit.h"
+
+#include <algorithm>
+
+#include "admin/policy_views.h"
+#include "policy/document_builder.h"
+#include "policy/literals.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Kind;
+using ledger::Record;
+
+// At most so many records are looked at for one page, whatever the filter.
+constexpr std::int64_t kLookedAtMax = 20'000;
+constexpr std::int64_t kReadAtATime = 1'000;
+
+DocumentNode document_of(const std::string& body, const std::string& name) {
+  Problems unused;
+  auto tree = body.empty() ? std::nullopt : parse_document_tree(body, name, unused);
+  return tree ? *std::move(tree) : null_node();
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return text;
+}
+
+// A token's hash is nobody's business.
+DocumentNode shown(DocumentNode document, Kind kind) {
+  if (kind != Kind::kToken || document.kind != DocumentNode::Kind::kMap) return document;
+  for (std::size_t i = 0; i < document.keys.size(); ++i)
+    if (document.keys[i].text == "hash") document.items[i] = text_node("…");
+  return document;
+}
+
+Result<DocumentNode> entry_view(AdminContext& context, const Record& record) {
+  DocumentNode view = map_node();
+  put(view, "revision", number_node(record.revision));
+  put(view, "at", text_node(instant_text(record.at_us)));
+  put(view, "actor", text_node(record.actor));
+  put(view, "action", text_node(record.action));
+  put(view, "kind", text_node(to_string(record.kind)));
+  put(view, "name", text_node(record.name));
+  if (record.version != 0) put(view, "version", number_node(record.version));
+  put_text(view, "reason", record.reason);
+  DocumentNode before = null_node();
+  if (record.version > 1) {
+    const auto previous = context.registry.ledger().find(record.kind, record.name, record.version - 1);
+    if (!previous) return std::unexpected(previous.error());
+    if (*previous) before = document_of((*previous)->body, record.name);
+  }
+  put(view, "before", shown(std::move(before), record.kind));
+  put(view, "after", shown(document_of(record.body, record.name), record.kind));
+  put(view, "hash", text_node(hex(record.hash)));
+  return view;
+}
+
+bool fits(const AdminCall& call, const Record& record) {
+  const auto is = [&](std::string_view name, std::string_view value) {
+    const std::string_view wanted = call.parameter(name);
+    return wanted.empty() || wanted == value;
+  };
+  return is("kind", to_string(record.kind)) && is("name", record.name) && is("actor", record.actor) &&
+         is("action", record.action);
+}
+
+}  // namespace
+
+Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
+  // It tells of all tenants.
+  if (auto may = call.principal.may(control::Role::kRead, ""); !may) return std::unexpected(may.error());
+  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
+  if (!limit) return std::unexpected(limit.error());
+  const auto newest = context.registry.ledger().revision();
+  if (!newest) return std::unexpected(newest.error());
+  const auto below = call.number("below", 1, INT64_MAX, *newest + 1);
+  if (!below) return std::unexpected(below.error());
+
+  DocumentNode list = list_node();
+  std::int64_t end = std::min(*below, *newest + 1);  // records from here on were told
+  const std::int64_t stop = std::max<std::int64_t>(end - kLookedAtMax, 1);
+  while (end > stop && std::ssize(list.items) < *limit) {
+    const std::int64_t begin = std::max(end - kReadAtATime, stop);
+    const auto records =
+        context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin));
+    if (!records) return std::unexpected(records.error());
+    for (auto record = records->rbegin(); record != records->rend() && std::ssize(list.items) < *limit;
+         ++record) {
+      end = record->revision;
+      if (!fits(call, *record)) continue;
+      auto entry = entry_view(context, *record);
+      if (!entry) return std::unexpected(entry.error());
+      list.items.push_back(std::move(*entry));
+    }
+    if (std::ssize(list.items) < *limit) end = begin;
+  }
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "entries", std::move(list));
+  put(answer.body, "next", end > 1 ? number_node(end) : null_node());
+  return answer;
+}
+
+}  // namespace sluice::admin

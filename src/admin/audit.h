@@ -1,0 +1,11 @@
+#pragma once
+
+#include "admin/admin_call.h"
+
+// /v1/audit: who did what, when and why, what was there before and after. The ledger itself, told from the
+// newest entry to the oldest.
+namespace sluice::admin {
+
+Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call);
+
+}  // namespace sluice::admin

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "admin/admin_call.h"
+#include "policy/fields.h"
+
+namespace sluice::admin {
+
+// The fields of a call's JSON body, read with the words of policy documents. Not thread-safe.
+//
+//   BodyReader body(call, kNames);
+//   rule.limit = body.fields().integer("limit", 0, kRateMax).value_or(0);
+//   if (auto bad = body.error()) return std::unexpected(*bad);
+class BodyReader {
+ public:
+  // REQUIRES: both outlive it. What is no JSON reads as an empty object, and is an error. A `nullable` field
+  // that is null is as good as absent; any other is an error.
+  BodyReader(const AdminCall& call, std::span<const std::string_view> names, std::string_view nullable = {})
+      : tree_(read(call, nullable)), place_{file_, problems_}, fields_(tree_, place_, names) {}
+  BodyReader(const BodyReader&) = delete;
+  BodyReader& operator=(const BodyReader&) = delete;
+
+  const Fields& fields() const { return fields_; }
+  const Place& place() const { return place_; }
+  // The first thing that is wrong; none: all is well so far.
+  std::optional<Error> error() const {
+    if (problems_.empty()) return std::nullopt;
+    return Error{ErrorCode::kInvalidArgument, problems_.list().front().message,
+                 problems_.list().front().field};
+  }
+
+ private:
+  DocumentNode read(const AdminCall& call, std::string_view nullable) {
+    auto tree = parse_document_tree(call.body, file_, problems_);
+    if (!tree) return {.kind = DocumentNode::Kind::kMap};
+    const DocumentNode* const value = tree->find(nullable);
+    if (value && value->kind == DocumentNode::Kind::kNull) {
+      const auto index = value - tree->items.data();
+      tree->items.erase(tree->items.begin() + index);
+      tree->keys.erase(tree->keys.begin() + index);
+    }
+    return *std::move(tree);
+  }
+
+  const std::string file_ = "body";
+  Problems problems_;
+  const DocumentNode tree_;
+  const Place place_;
+  const Fields fields_;
+};
+
+}  // namespace sluice::admin

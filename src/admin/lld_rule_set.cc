@@ -1,0 +1,118 @@
+#include "admin/lld_rule_set.h"
+
+#include <algorithm>
+
+#include "admin/rule_id.h"
+#include "base/limits.h"
+
+namespace sluice::admin {
+namespace {
+
+// The plain limit beside rules that are for tiers only.
+LimitParams unlimited() {
+  return make_limit_params(Algorithm::kTokenBucket, {kRateMax, 1'000'000}, std::nullopt).value();
+}
+
+bool is_placeholder(const Limit& limit) { return limit.params == unlimited(); }
+
+template <class Limits>
+auto find_limit(Limits& limits, std::string_view name) {
+  return std::ranges::find(limits, name, &Limit::name);
+}
+
+LldRule rule_of(const Policy& policy, const Limit& limit, std::string tier) {
+  return {limit.name, limit.per.empty() ? "" : limit.per.front(), policy.resource, std::move(tier),
+          limit.params};
+}
+
+// Tiers whose numbers are the plain ones say nothing, and limits without any rule are of no use.
+void tidy(Policy& policy) {
+  std::erase_if(policy.tiers, [&](const auto& tier) { return tier.second == policy.limits; });
+  std::erase_if(policy.limits, [&](const Limit& limit) {
+    if (!is_placeholder(limit)) return false;
+    return std::ranges::none_of(policy.tiers, [&](const auto& tier) {
+      return !is_placeholder(*find_limit(tier.second, limit.name));
+    });
+  });
+  for (auto& [name, limits] : policy.tiers)
+    std::erase_if(limits, [&](const Limit& limit) {
+      return find_limit(policy.limits, limit.name) == policy.limits.end();
+    });
+  std::erase_if(policy.tiers, [&](const auto& tier) { return tier.second == policy.limits; });
+}
+
+}  // namespace
+
+std::string lld_policy_id(std::string_view endpoint_pattern) { return rule_id("lld", "", endpoint_pattern); }
+
+std::optional<LldRuleName> LldRuleName::from(std::string_view id) {
+  const std::size_t first = id.find('~');
+  if (first == std::string_view::npos || !id.starts_with("lld-")) return std::nullopt;
+  const std::string_view rest = id.substr(first + 1);
+  const std::size_t second = std::min(rest.find('~'), rest.size());
+  if (second == 0) return std::nullopt;
+  return LldRuleName{std::string(id.substr(0, first)), std::string(rest.substr(0, second)),
+                     std::string(second < rest.size() ? rest.substr(second + 1) : "")};
+}
+
+std::vector<LldRule> rules_in(const Policy& policy) {
+  std::vector<LldRule> rules;
+  for (std::size_t i = 0; i < policy.limits.size(); ++i) {
+    if (!is_placeholder(policy.limits[i])) rules.push_back(rule_of(policy, policy.limits[i], ""));
+    for (const auto& [tier, limits] : policy.tiers)
+      if (limits[i].params != policy.limits[i].params) rules.push_back(rule_of(policy, limits[i], tier));
+  }
+  return rules;
+}
+
+std::optional<LldRule> find_rule(const Policy& policy, const LldRuleName& name) {
+  for (LldRule& rule : rules_in(policy))
+    if (rule.name == name.limit && rule.tier == name.tier) return std::move(rule);
+  return std::nullopt;
+}
+
+void put_rule(Policy& policy, const LldRule& rule) {
+  const Limit fresh{
+      .name = rule.name, .per = {rule.dimension}, .params = rule.tier.empty() ? rule.params : unlimited()};
+  // Every tier has all limits; where it says nothing of its own, it follows the plain one.
+  const auto put_plain = [&](const Limit& limit) {
+    const auto old = find_limit(policy.limits, rule.name);
+    const std::optional<LimitParams> before =
+        old == policy.limits.end() ? std::nullopt : std::optional(old->params);
+    if (old == policy.limits.end())
+      policy.limits.push_back(limit);
+    else
+      *old = limit;
+    for (auto& [tier, limits] : policy.tiers) {
+      const auto same = find_limit(limits, rule.name);
+      if (same == limits.end())
+        limits.push_back(limit);
+      else if (same->params == before)
+        *same = limit;
+      else
+        same->per = limit.per;
+    }
+  };
+  if (rule.tier.empty() || find_limit(policy.limits, rule.name) == policy.limits.end()) put_plain(fresh);
+  if (rule.tier.empty()) return;
+  auto& limits = policy.tiers.try_emplace(rule.tier, policy.limits).first->second;
+  find_limit(limits, rule.name)->params = rule.params;
+}
+
+void take_rule(Policy& policy, const LldRuleName& name) {
+  const auto plain = find_limit(policy.limits, name.limit);
+  if (plain == policy.limits.end()) return;
+  if (!name.tier.empty()) {
+    if (const auto tier = policy.tiers.find(name.tier); tier != policy.tiers.end())
+      find_limit(tier->second, name.limit)->params = plain->params;
+  } else {
+    const LimitParams before = plain->params;
+    plain->params = unlimited();
+    for (auto& [tier, limits] : policy.tiers)
+      if (const auto same = find_limit(limits, name.limit); same->params == before)
+        same->params = plain->params;
+  }
+  tidy(policy);
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,232 @@
+#include "admin/lld_rules.h"
+
+#include <array>
+
+#include "admin/body_reader.h"
+#include "admin/lld_rule_set.h"
+#include "admin/policy_views.h"
+#include "base/limits.h"
+#include "policy/document.h"
+#include "policy/document_builder.h"
+#include "policy/limit_reader.h"
+#include "policy/literals.h"
+#include "policy/pattern.h"
+
+namespace sluice::admin {
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+
+Error no_such_rule(const std::string& id) {
+  return {ErrorCode::kNotFound, "there is no rule \"" + id + '"', ""};
+}
+
+Literal<std::string> parse_dimension(std::string_view text) {
+  if (text == "user" || text == "ip") return std::string(text);
+  if (text == "apikey" || text == "api_key") return std::string("api_key");
+  return std::unexpected(sluice::shown(text) +
+                         " is not a dimension of these rules; write user, ip or apikey");
+}
+
+// The separator of rule ids is not part of a name.
+Literal<std::string> parse_part(std::string_view text) {
+  if (text.contains('~')) return std::unexpected("has a ~ in it, which separates the parts of a rule's id");
+  return parse_name(text);
+}
+
+Literal<std::string> parse_endpoint(std::string_view text) {
+  auto plain = parse_free_text(text, kResourceBytesMax);
+  if (!plain) return plain;
+  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
+  return *plain == "*" ? std::string() : *plain;
+}
+
+// `before`: what an update starts from; its pattern and tier cannot change.
+Result<LldRule> read_rule(const AdminCall& call, const std::optional<LldRule>& before) {
+  // Whatever a GET answers may be sent back.
+  constexpr std::array<std::string_view, 13> kNames = {
+      "name",  "dimension", "endpoint_pattern", "limit",      "window_seconds", "algorithm", "tier",
+      "burst", "rule_id",   "created_at",       "updated_at", "policy_id",      "version"};
+  const BodyReader body(call, kNames, "tier");
+  const Fields& fields = body.fields();
+  LldRule rule = before.value_or(LldRule{});
+  rule.dimension = fields.text("dimension", parse_dimension).value_or(before ? rule.dimension : "user");
+  rule.endpoint_pattern = fields.text("endpoint_pattern", parse_endpoint).value_or(rule.endpoint_pattern);
+  rule.tier = fields.text("tier", parse_part).value_or(rule.tier);
+  rule.name = fields.text("name", parse_part).value_or(rule.name);
+  const auto limit = fields.integer("limit", 0, kRateMax);
+  const auto window = fields.integer("window_seconds", 1, kPeriodUsMax / kSecondUs);
+  const auto burst = fields.integer("burst", 1, kRateMax);
+  const auto algorithm = fields.text("algorithm", parse_algorithm)
+                             .value_or(before ? rule.params.algorithm : Algorithm::kTokenBucket);
+  for (const std::string_view name : {"limit", "window_seconds"}) fields.missing(name);
+  if (!before) fields.missing("endpoint_pattern");
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  if (before && (rule.name != before->name || rule.tier != before->tier ||
+                 rule.endpoint_pattern != before->endpoint_pattern))
+    return invalid("name",
+                   "name, tier and endpoint_pattern make the rule's id and cannot change; make another rule");
+  if (rule.name.empty()) rule.name = rule.dimension + "-" + std::to_string(*window) + "s";
+  const auto params = checked_limit_params(algorithm, {*limit, *window * kSecondUs}, burst);
+  if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
+  rule.params = *params;
+  return rule;
+}
+
+DocumentNode rule_view(const Policy& policy, const LldRule& rule) {
+  DocumentNode view = map_node();
+  put(view, "rule_id", text_node(LldRuleName{policy.id, rule.name, rule.tier}.id()));
+  put(view, "name", text_node(rule.name));
+  put(view, "dimension", text_node(rule.dimension == "api_key" ? "apikey" : rule.dimension));
+  put(view, "endpoint_pattern", text_node(rule.endpoint_pattern.empty() ? "*" : rule.endpoint_pattern));
+  put(view, "limit", number_node(rule.params.rate.count));
+  put(view, "window_seconds", number_node((rule.params.rate.period_us + kSecondUs - 1) / kSecondUs));
+  if (rule.params.is_bucket()) put(view, "burst", number_node(rule.params.capacity));
+  put(view, "algorithm", text_node(to_string(rule.params.algorithm)));
+  put(view, "tier", rule.tier.empty() ? null_node() : text_node(rule.tier));
+  put(view, "policy_id", text_node(policy.id));
+  put(view, "version", number_node(policy.version));
+  return view;
+}
+
+struct Found {
+  Policy policy;
+  LldRuleName name;
+  LldRule rule;
+};
+
+Result<Found> find(AdminContext& context, const AdminCall& call) {
+  const std::string& id = call.path[3];
+  const auto name = LldRuleName::from(id);
+  if (!name) return std::unexpected(no_such_rule(id));
+  const auto policy = find_policy(context, call, name->policy_id);
+  if (!policy) return std::unexpected(no_such_rule(id));
+  auto rule = find_rule((*policy)->source, *name);
+  if (!rule) return std::unexpected(no_such_rule(id));
+  return Found{(*policy)->source, *name, std::move(*rule)};
+}
+
+AdminAnswer rule_answer(const Policy& policy, const LldRuleName& name, const LldRule& rule) {
+  AdminAnswer answer;
+  answer.version = policy.version;
+  answer.body = rule_view(policy, rule);
+  answer.location = "/api/v1/rules/" + name.id();
+  return answer;
+}
+
+// The answer to the same request, if the caller sent it before with this idempotency key. The policy may have
+// got other rules since, so the ledger alone could not tell that it is the same.
+Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
+                                                   const LldRuleName& name, const LldRule& rule) {
+  const auto before = context.written_before(call, ledger::Kind::kPolicy, name.policy_id);
+  if (!before) return std::unexpected(before.error());
+  if (!*before) return std::nullopt;
+  Problems unused;
+  auto policy = parse_policy((*before)->body, name.policy_id, unused);
+  if (!policy || find_rule(*policy, name) != rule) return std::unexpected(key_of_another_change(call));
+  policy->version = (*before)->version;
+  return rule_answer(*policy, name, rule);
+}
+
+// Two callers may change different rules of one pattern at the same time: what counts is the version of the
+// policy that this change was made from, unless the caller has seen one himself.
+Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, const Policy& policy,
+                               std::int64_t version, const LldRuleName& name, std::string_view action) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  const auto written = put_policies(context, call, {policy}, expected->value_or(version), action);
+  if (!written) return std::unexpected(written.error());
+  Policy now = policy;
+  now.version = written->front().version;
+  return rule_answer(now, name, *find_rule(now, name));
+}
+
+}  // namespace
+
+Result<AdminAnswer> create_lld_rule(AdminContext& context, const AdminCall& call) {
+  auto rule = read_rule(call, std::nullopt);
+  if (!rule) return std::unexpected(rule.error());
+  const LldRuleName name{lld_policy_id(rule->endpoint_pattern), rule->name, rule->tier};
+  const CompiledPolicy* const there = context.catalog.current()->find(name.policy_id);
+  Policy policy;
+  if (there) {
+    policy = there->source;
+  } else {
+    policy.id = name.policy_id;
+    policy.resource = rule->endpoint_pattern;
+  }
+  auto again = answered_before(context, call, name, *rule);
+  if (!again) return std::unexpected(again.error());
+  if (*again) {
+    (*again)->status = 201;
+    return **std::move(again);
+  }
+  if (there && find_rule(policy, name))
+    return std::unexpected(
+        Error{ErrorCode::kConflict, "the rule \"" + name.id() + "\" exists already; PUT changes it", "name"});
+  put_rule(policy, *rule);
+  auto answer = write_rule(context, call, policy, there ? there->source.version : 0, name, "create rule");
+  if (answer) answer->status = 201;
+  return answer;
+}
+
+Result<AdminAnswer> get_lld_rule(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto found = find(context, call);
+  if (!found) return std::unexpected(found.error());
+  AdminAnswer answer;
+  answer.body = rule_view(found->policy, found->rule);
+  answer.version = found->policy.version;
+  return answer;
+}
+
+Result<AdminAnswer> list_lld_rules(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto page = page_of_policies(
+      context, call, [](const CompiledPolicy& policy) { return policy.source.id.starts_with("lld-"); });
+  if (!page) return std::unexpected(page.error());
+  DocumentNode list = list_node();
+  for (const PolicyPointer& policy : page->policies)
+    for (const LldRule& rule : rules_in(policy->source))
+      list.items.push_back(rule_view(policy->source, rule));
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "rules", std::move(list));
+  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  return answer;
+}
+
+Result<AdminAnswer> update_lld_rule(AdminContext& context, const AdminCall& call) {
+  auto found = find(context, call);
+  if (!found) return std::unexpected(found.error());
+  const auto rule = read_rule(call, found->rule);
+  if (!rule) return std::unexpected(rule.error());
+  auto again = answered_before(context, call, found->name, *rule);
+  if (!again) return std::unexpected(again.error());
+  if (*again) return **std::move(again);
+  put_rule(found->policy, *rule);
+  return write_rule(context, call, found->policy, found->policy.version, found->name, "update rule");
+}
+
+Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  auto found = find(context, call);
+  if (!found) return std::unexpected(found.error());
+  const std::int64_t version = expected->value_or(found->policy.version);
+  take_rule(found->policy, found->name);
+  Result<std::vector<ledger::Record>> written;
+  if (found->policy.limits.empty()) {
+    const auto policy = find_policy(context, call, found->name.policy_id);
+    if (!policy) return std::unexpected(policy.error());
+    written = delete_policy(context, call, **policy, version);
+  } else {
+    written = put_policies(context, call, {found->policy}, version, "delete rule");
+  }
+  if (!written) return std::unexpected(written.error());
+  AdminAnswer answer;
+  answer.status = 204;
+  return answer;
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,214 @@
+#include "admin/policies.h"
+
+#include <array>
+
+#include "admin/policy_views.h"
+#include "policy/document.h"
+#include "policy/document_builder.h"
+#include "policy/fields.h"
+#include "policy/literals.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Kind;
+using ledger::Record;
+
+Error first_of(const Problems& problems) {
+  const Problem& first = problems.list().front();
+  return {ErrorCode::kInvalidArgument, first.message, first.field};
+}
+
+// What a stored version looks like; its document is null if it was a withdrawal.
+DocumentNode version_view(const Record& record) {
+  DocumentNode view = map_node();
+  put(view, "id", text_node(record.name));
+  put(view, "version", number_node(record.version));
+  put(view, "action", text_node(record.action));
+  put(view, "actor", text_node(record.actor));
+  put_text(view, "reason", record.reason);
+  put(view, "at", text_node(instant_text(record.at_us)));
+  Problems unused;
+  auto document = record.body.empty() ? std::nullopt : parse_document_tree(record.body, record.name, unused);
+  put(view, "document", document ? *std::move(document) : null_node());
+  return view;
+}
+
+Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::string& id,
+                                            std::int64_t version) {
+  auto record = context.registry.ledger().find(Kind::kPolicy, id, version);
+  if (!record) return std::unexpected(record.error());
+  if (!*record || (*record)->is_withdrawn()) return std::nullopt;
+  Problems problems;
+  auto policy = parse_policy((*record)->body, id, problems);
+  if (!policy) return std::unexpected(first_of(problems));
+  return policy;
+}
+
+// The policy at `path`, which must be that of the document if it names one.
+Result<Policy> policy_of_body(const AdminCall& call) {
+  Problems problems;
+  auto policy = parse_policy(call.body, "body", problems);
+  if (!policy) return std::unexpected(first_of(problems));
+  if (policy->id != call.path[2])
+    return invalid("id",
+                   "the document's id is \"" + policy->id + "\", but the path says \"" + call.path[2] + '"');
+  return *std::move(policy);
+}
+
+AdminAnswer written_answer(AdminContext& context, const Record& record) {
+  AdminAnswer answer;
+  answer.status = record.version == 1 ? 201 : 200;
+  answer.version = record.version;
+  if (const CompiledPolicy* now = context.catalog.current()->find(record.name);
+      now && now->source.version == record.version)
+    answer.body = policy_view(context, *now);
+  else
+    answer.body = version_view(record);  // somebody has changed it since
+  return answer;
+}
+
+}  // namespace
+
+Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const std::string_view tenant = call.parameter("tenant_id");
+  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+    return tenant.empty() || policy.source.tenant == tenant;
+  });
+  if (!page) return std::unexpected(page.error());
+  AdminAnswer answer;
+  answer.body = map_node();
+  DocumentNode list = list_node();
+  for (const PolicyPointer& policy : page->policies) list.items.push_back(policy_view(context, *policy));
+  put(answer.body, "policies", std::move(list));
+  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  return answer;
+}
+
+Result<AdminAnswer> get_policy(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  auto policy = find_policy(context, call, call.path[2]);
+  if (!policy) return std::unexpected(policy.error());
+  AdminAnswer answer;
+  answer.body = policy_view(context, **policy);
+  answer.version = (*policy)->source.version;
+  return answer;
+}
+
+Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  auto policy = policy_of_body(call);
+  if (!policy) return std::unexpected(policy.error());
+  const auto written = put_policies(context, call, {*policy}, *expected, "put");
+  if (!written) return std::unexpected(written.error());
+  return written_answer(context, written->front());
+}
+
+Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  auto policy = find_policy(context, call, call.path[2]);
+  if (!policy && deleted_before(context, call, call.path[2])) return AdminAnswer{.status = 204, .body = {}};
+  if (!policy) return std::unexpected(policy.error());
+  const auto written = delete_policy(context, call, **policy, *expected);
+  if (!written) return std::unexpected(written.error());
+  return AdminAnswer{.status = 204, .body = {}};
+}
+
+Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
+  std::vector<WrittenPolicy> written_policies;
+  Problems problems;
+  parse_policies(call.body, "body", written_policies, problems);
+  if (problems.empty()) check_together(written_policies, problems);
+  if (!problems.empty()) return std::unexpected(first_of(problems));
+  std::vector<Policy> policies;
+  const auto before = context.catalog.current();
+  std::int64_t unchanged = 0;
+  for (WrittenPolicy& each : written_policies) {
+    const CompiledPolicy* const old = before->find(each.policy.id);
+    Policy same = each.policy;
+    if (old) same.version = old->source.version;
+    if (old && old->source == same)
+      ++unchanged;
+    else
+      policies.push_back(std::move(each.policy));
+  }
+  AdminAnswer answer;
+  answer.body = map_node();
+  DocumentNode list = list_node();
+  if (call.parameter("dry_run") == "true") {
+    PolicyChange change;
+    change.put = policies;
+    for (const Policy& policy : policies)
+      if (auto may = call.principal.may(control::Role::kWrite, policy.tenant); !may)
+        return std::unexpected(may.error());
+    if (auto good = context.catalog.try_change(std::move(change)); !good)
+      return std::unexpected(good.error());
+    for (const Policy& policy : policies) list.items.push_back(text_node(policy.id));
+  } else if (!policies.empty()) {
+    const auto records = put_policies(context, call, policies, std::nullopt, "put");
+    if (!records) return std::unexpected(records.error());
+    for (const Record& record : *records)
+      list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
+  }
+  put(answer.body, "changed", std::move(list));
+  put(answer.body, "unchanged", number_node(unchanged));
+  return answer;
+}
+
+Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
+  if (!limit) return std::unexpected(limit.error());
+  const auto below = call.number("below", 1, INT64_MAX, INT64_MAX);
+  if (!below) return std::unexpected(below.error());
+  const auto records = context.registry.ledger().history(Kind::kPolicy, call.path[2], *below,
+                                                         static_cast<std::size_t>(*limit));
+  if (!records) return std::unexpected(records.error());
+  AdminAnswer answer;
+  answer.body = map_node();
+  DocumentNode list = list_node();
+  for (const Record& record : *records) {
+    Problems unused;
+    const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);
+    if (!call.principal.tenants.empty() && (!policy || !call.principal.sees_tenant(policy->tenant))) continue;
+    list.items.push_back(version_view(record));
+  }
+  if (list.items.empty() && *below == INT64_MAX)
+    return std::unexpected(Error{
+        ErrorCode::kNotFound,
+        "the database has no policy \"" + call.path[2] + "\"; those of files have no versions here", ""});
+  put(answer.body, "versions", std::move(list));
+  const bool is_full = records->size() == static_cast<std::size_t>(*limit);
+  put(answer.body, "next", is_full ? number_node(records->back().version) : null_node());
+  return answer;
+}
+
+Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& call) {
+  constexpr std::array<std::string_view, 1> kNames = {"version"};
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  const auto tree = parse_body(call);
+  if (!tree) return std::unexpected(tree.error());
+  Problems problems;
+  const std::string file = "body";
+  const Place place{file, problems};
+  const Fields fields(*tree, place, kNames);
+  const auto version = fields.integer("version", 1, INT64_MAX);
+  fields.missing("version", "; the one to go back to");
+  if (!problems.empty()) return std::unexpected(first_of(problems));
+  auto policy = stored_policy(context, call.path[2], *version);
+  if (!policy) return std::unexpected(policy.error());
+  if (!*policy)
+    return std::unexpected(Error{ErrorCode::kNotFound,
+                                 "policy \"" + call.path[2] + "\" has no version " +
+                                     std::to_string(*version) + " to go back to; GET …/versions lists them",
+                                 "version"});
+  const auto written = put_policies(context, call, {**policy}, *expected, "rollback");
+  if (!written) return std::unexpected(written.error());
+  return written_answer(context, written->front());
+}
+
+}  // namespace sluice::admin

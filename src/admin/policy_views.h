@@ -1,0 +1,70 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/admin_call.h"
+
+// What several parts of the admin API do with policies.
+namespace sluice::admin {
+
+using PolicyPointer = std::shared_ptr<const CompiledPolicy>;
+
+// The policy in force that the caller may see. kNotFound also for those that he may not.
+Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id);
+
+// One page of a list: what the query's `after` and `limit` ask for, in the order of ids. `takes` chooses.
+struct PolicyPage {
+  std::vector<PolicyPointer> policies;
+  std::string next;  // the `after` of the next page; empty: this was the last
+};
+template <class Takes>
+Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes);
+
+// Writes these policies as one change. `expected` is the version that the caller saw, for the only policy
+// there is; none: whatever is there. Refuses what the caller may not do, and documents that would deny
+// everyone, unless the query says confirm=deny-everyone. The records are parallel to the policies.
+Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
+                                                 const std::vector<Policy>& policies,
+                                                 std::optional<std::int64_t> expected,
+                                                 std::string_view action);
+Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const AdminCall& call,
+                                                  const CompiledPolicy& policy,
+                                                  std::optional<std::int64_t> expected);
+
+// Whether the caller deleted it with the same idempotency key.
+bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id);
+
+// {"id":…,"version":…,"source":"api","document":{…}}
+DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy);
+
+// Errors about "policies[0].resource" become errors about "resource": callers sent one policy and not a list.
+Error about_one_policy(Error error);
+
+// The page bounds of all lists.
+inline constexpr std::int64_t kPageMax = 1000, kPageDefault = 100;
+
+template <class Takes>
+Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes) {
+  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
+  if (!limit) return std::unexpected(limit.error());
+  const std::string_view after = call.parameter("after");
+  PolicyPage page;
+  context.catalog.current()->policies().for_each([&](const PolicyPointer& policy) {
+    if (policy->name() > after && call.principal.sees_tenant(policy->source.tenant) && takes(*policy))
+      page.policies.push_back(policy);
+  });
+  const auto by_id = [](const PolicyPointer& a, const PolicyPointer& b) { return a->name() < b->name(); };
+  const auto wanted = static_cast<std::size_t>(*limit);
+  const bool more = page.policies.size() > wanted;
+  const auto end = more ? page.policies.begin() + *limit : page.policies.end();
+  std::partial_sort(page.policies.begin(), end, page.policies.end(), by_id);
+  if (more) {
+    page.policies.resize(wanted);
+    page.next = page.policies.back()->name();
+  }
+  return page;
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,100 @@
+#include "admin/tokens.h"
+
+#include <array>
+
+#include "admin/body_reader.h"
+#include "control/token.h"
+#include "policy/document_builder.h"
+#include "policy/literals.h"
+
+namespace sluice::admin {
+namespace {
+
+using control::Token;
+using ledger::Kind;
+using ledger::Record;
+
+DocumentNode token_view(const Token& token) {
+  DocumentNode view = map_node();
+  put(view, "name", text_node(token.name));
+  DocumentNode roles = list_node();
+  for (const control::Role role : token.roles) roles.items.push_back(text_node(to_string(role)));
+  put(view, "roles", std::move(roles));
+  put(view, "tenants", token.tenants.empty() ? text_list(std::array{"*"}) : text_list(token.tenants));
+  put(view, "expires_at", token.expires_us == 0 ? null_node() : text_node(instant_text(token.expires_us)));
+  return view;
+}
+
+}  // namespace
+
+Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
+  constexpr std::array<std::string_view, 4> kNames = {"name", "roles", "tenants", "expires_at"};
+  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
+  const BodyReader body(call, kNames);
+  Token token;
+  token.name = body.fields().text("name", parse_name).value_or("");
+  body.fields().missing("name");
+  control::read_token_rights(body.fields(), body.place(), token);
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  if (token.expires_us != 0 && token.expires_us <= context.clock.now_us())
+    return invalid("expires_at", "is in the past");
+  // Answering again would need the token, which nobody keeps.
+  if (!call.idempotency_key.empty())
+    return invalid("idempotency-key",
+                   "a token is shown once; make another one, and delete the one that was not received");
+  const std::string secret = control::make_token(control::token_entropy());
+  token.hash = control::hash_token(secret);
+  const auto written = context.write(call, {{.kind = Kind::kToken,
+                                             .name = token.name,
+                                             .action = "create",
+                                             .body = write_token(token),
+                                             .expected_version = 0}});
+  if (!written && written.error().code == ErrorCode::kStale)
+    return std::unexpected(Error{ErrorCode::kConflict,
+                                 "there is a token \"" + token.name + "\" already; choose another name",
+                                 "name"});
+  if (!written) return std::unexpected(written.error());
+  AdminAnswer answer;
+  answer.status = 201;
+  answer.version = written->front().version;
+  answer.body = token_view(token);
+  put(answer.body, "token", text_node(secret));
+  return answer;
+}
+
+Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
+  std::map<std::string, DocumentNode> by_name;
+  auto read = context.registry.ledger().for_each_document([&](Record&& record) {
+    if (record.kind != Kind::kToken || record.is_withdrawn()) return;
+    if (const auto token = control::parse_token(record.body, record.name))
+      by_name[record.name] = token_view(*token);
+  });
+  if (!read) return std::unexpected(read.error());
+  DocumentNode list = list_node();
+  for (auto& [name, view] : by_name) list.items.push_back(std::move(view));
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "tokens", std::move(list));
+  put(answer.body, "next", null_node());
+  return answer;
+}
+
+Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
+  const auto newest = context.registry.ledger().history(Kind::kToken, call.path[2], INT64_MAX, 1);
+  if (!newest) return std::unexpected(newest.error());
+  if (newest->empty() || newest->front().is_withdrawn())
+    return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + call.path[2] + '"', ""});
+  const auto written = context.write(call, {{.kind = Kind::kToken,
+                                             .name = call.path[2],
+                                             .action = "delete",
+                                             .body = "",
+                                             .expected_version = newest->front().version}});
+  if (!written) return std::unexpected(written.error());
+  AdminAnswer answer;
+  answer.status = 204;
+  return answer;
+}
+
+}  // namespace sluice::admin

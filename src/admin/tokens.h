@@ -1,0 +1,14 @@
+#pragma once
+
+#include "admin/admin_call.h"
+
+// /v1/tokens: who may use the API. A token is shown once, in the answer that makes it; only its hash is kept.
+// Two tokens may belong to one client while it changes from one to the other.
+namespace sluice::admin {
+
+// POST {"name", "roles", "tenants", "expires_at"}
+Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call);
+Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call);
+Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call);
+
+}  // namespace sluice::admin

@@ -1,0 +1,249 @@
+#include "admin/users.h"
+
+#include <algorithm>
+#include <array>
+
+#include "admin/body_reader.h"
+#include "admin/policy_views.h"
+#include "base/limits.h"
+#include "policy/document_builder.h"
+#include "policy/literals.h"
+#include "policy/user_document.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Kind;
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+
+bool counts_users(const Limit& limit) {
+  return std::ranges::any_of(limit.per,
+                             [](const std::string& name) { return name == "user" || name == "key"; });
+}
+
+// What is agreed with the user at present.
+User current_user(AdminContext& context, const std::string& id) {
+  const CompiledUser* const known = context.catalog.current()->find_user(id);
+  return known ? known->source : User{.id = id, .tier = "", .overrides = {}};
+}
+
+AdminAnswer user_answer(const ledger::Record& record) {
+  AdminAnswer answer;
+  answer.version = record.version;
+  answer.body = map_node();
+  put(answer.body, "user_id", text_node(record.name));
+  Problems unused;
+  put(answer.body, "agreed", *parse_document_tree(record.body, record.name, unused));
+  return answer;
+}
+
+Result<AdminAnswer> write_user_record(AdminContext& context, const AdminCall& call, const User& user,
+                                      std::string_view action) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  ledger::Draft draft{.kind = Kind::kUser,
+                      .name = user.id,
+                      .action = std::string(action),
+                      .body = "",
+                      .expected_version = *expected};
+  write_user(user, draft.body);
+  const auto written = context.write(call, {std::move(draft)});
+  if (!written) return std::unexpected(written.error());
+  return user_answer(written->front());
+}
+
+// The answer to the same request, if the caller sent it before with this idempotency key. `says`: whether
+// what he wrote then is what he asks for now; other things may have been agreed with the user since.
+template <class Says>
+Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
+                                                   const Says& says) {
+  const auto before = context.written_before(call, Kind::kUser, call.path[3]);
+  if (!before) return std::unexpected(before.error());
+  if (!*before) return std::nullopt;
+  Problems unused;
+  const auto user = parse_user((*before)->body, call.path[3], unused);
+  if (!user || !says(*user)) return std::unexpected(key_of_another_change(call));
+  return user_answer(**before);
+}
+
+Result<void> check_user_id(const std::string& id) {
+  if (id.size() <= kKeyBytesMax) return {};
+  return invalid("user_id", "a user id has at most " + std::to_string(kKeyBytesMax) + " bytes");
+}
+
+// The limit that an override is meant for.
+Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::string>& name) {
+  std::vector<const Limit*> candidates;
+  std::string names;
+  for (const Limit& limit : policy.limits) {
+    if (!counts_users(limit)) continue;
+    candidates.push_back(&limit);
+    names += (names.empty() ? "" : ", ") + limit.name;
+  }
+  if (name) {
+    const auto found = std::ranges::find(candidates, *name, [](const Limit* limit) { return limit->name; });
+    if (found != candidates.end()) return *found;
+    return invalid("limit_name", "policy \"" + policy.id + "\" has no limit \"" + *name +
+                                     "\" that counts users" + (names.empty() ? "" : "; there is " + names));
+  }
+  if (candidates.size() == 1) return candidates.front();
+  if (candidates.empty())
+    return invalid("policy_id", "policy \"" + policy.id + "\" has no limit that counts users");
+  return invalid("limit_name",
+                 "policy \"" + policy.id + "\" counts users in several limits; name one of " + names);
+}
+
+// One limit as it holds for the user.
+DocumentNode limit_view(const CompiledPolicy& policy, const Limit& limit, const LimitParams& numbers,
+                        std::string_view source, std::int64_t expires_us) {
+  DocumentNode view = map_node();
+  put(view, "policy_id", text_node(policy.source.id));
+  put(view, "limit_name", text_node(limit.name));
+  put(view, "tenant_id", text_node(policy.source.tenant.empty() ? "*" : policy.source.tenant));
+  put(view, "resource", text_node(policy.source.resource.empty() ? "*" : policy.source.resource));
+  put(view, "per", text_list(limit.per));
+  put(view, "limit", number_node(numbers.rate.count));
+  put(view, "window_seconds", number_node((numbers.rate.period_us + kSecondUs - 1) / kSecondUs));
+  put(view, "rate", text_node(rate_text(numbers.rate)));
+  put(view, "burst", number_node(numbers.capacity));
+  put(view, "algorithm", text_node(to_string(numbers.algorithm)));
+  put(view, "source", text_node(source));
+  if (expires_us != 0) put(view, "expires_at", text_node(instant_text(expires_us)));
+  return view;
+}
+
+void add_limits(const CompiledPolicy& policy, const User& user, std::int64_t now_us, DocumentNode& list) {
+  const auto tier = policy.source.tiers.find(user.tier);
+  const bool has_tier = !user.tier.empty() && tier != policy.source.tiers.end();
+  const std::vector<Limit>& limits = has_tier ? tier->second : policy.source.limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (!counts_users(limits[i])) continue;
+    const auto own = std::ranges::find_if(user.overrides, [&](const Override& each) {
+      return each.policy_id == policy.source.id && each.limit == limits[i].name &&
+             (each.expires_us == 0 || now_us < each.expires_us);
+    });
+    if (own != user.overrides.end()) {
+      list.items.push_back(limit_view(policy, limits[i], own->params, "override", own->expires_us));
+      continue;
+    }
+    const bool by_tier = has_tier && limits[i].params != policy.source.limits[i].params;
+    list.items.push_back(
+        limit_view(policy, limits[i], limits[i].params, by_tier ? "tier " + user.tier : "policy", 0));
+  }
+}
+
+}  // namespace
+
+Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
+  constexpr std::array<std::string_view, 1> kNames = {"tier"};
+  if (auto may = call.principal.may(control::Role::kWrite, ""); !may) return std::unexpected(may.error());
+  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  const BodyReader body(call, kNames);
+  const auto tier = body.fields().text("tier", [](std::string_view text) -> Literal<std::string> {
+    return text.empty() ? Literal<std::string>(std::string()) : parse_name(text);
+  });
+  body.fields().missing("tier", "; an empty text takes it away");
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  const auto again = answered_before(context, call, [&](const User& then) { return then.tier == *tier; });
+  if (!again) return std::unexpected(again.error());
+  if (*again) return **again;
+  User user = current_user(context, call.path[3]);
+  user.tier = *tier;
+  return write_user_record(context, call, user, "tier");
+}
+
+Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
+  constexpr std::array<std::string_view, 6> kNames = {"policy_id",  "limit",      "window_seconds",
+                                                      "expires_at", "limit_name", "burst"};
+  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  const BodyReader body(call, kNames);
+  const Fields& fields = body.fields();
+  const auto policy_id = fields.text("policy_id", parse_name);
+  const auto limit = fields.integer("limit", 0, kRateMax);
+  const auto window = fields.integer("window_seconds", 1, kPeriodUsMax / kSecondUs);
+  const auto expires = fields.text("expires_at", parse_instant_us);
+  const auto limit_name = fields.text("limit_name", parse_name);
+  const auto burst = fields.integer("burst", 1, kRateMax);
+  for (const std::string_view name : {"policy_id", "limit", "window_seconds"}) fields.missing(name);
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  if (expires && *expires <= context.clock.now_us()) return invalid("expires_at", "is in the past");
+
+  const auto policy = find_policy(context, call, *policy_id);
+  if (!policy) return invalid("policy_id", policy.error().message);
+  if (auto may = call.principal.may(control::Role::kWrite, (*policy)->source.tenant); !may)
+    return std::unexpected(may.error());
+  const auto meant = limit_for((*policy)->source, limit_name);
+  if (!meant) return std::unexpected(meant.error());
+  const auto params = checked_limit_params((*meant)->params.algorithm, {*limit, *window * kSecondUs}, burst);
+  if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
+
+  const Override wanted{*policy_id, (*meant)->name, *params, expires.value_or(0)};
+  auto again = answered_before(context, call, [&](const User& then) {
+    return std::ranges::find(then.overrides, wanted) != then.overrides.end();
+  });
+  if (!again) return std::unexpected(again.error());
+  if (*again) {
+    (*again)->status = 201;
+    return **std::move(again);
+  }
+  User user = current_user(context, call.path[3]);
+  std::erase_if(user.overrides, [&](const Override& each) {
+    return each.policy_id == *policy_id && each.limit == (*meant)->name;
+  });
+  if (user.overrides.size() >= kOverridesPerUserMax)
+    return invalid(
+        "", "a user has at most " + std::to_string(kOverridesPerUserMax) + " overrides; remove one first");
+  user.overrides.push_back(wanted);
+  auto answer = write_user_record(context, call, user, "override");
+  if (answer) answer->status = 201;
+  return answer;
+}
+
+// It ends now, and stays on record as ended: counters that were kept by it can then be read by the policy's
+// numbers.
+Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call) {
+  const auto policy = find_policy(context, call, call.path[5]);
+  if (auto may = call.principal.may(control::Role::kWrite, policy ? (*policy)->source.tenant : ""); !may)
+    return std::unexpected(may.error());
+  User user = current_user(context, call.path[3]);
+  const std::string_view limit_name = call.parameter("limit_name");
+  const std::int64_t now_us = context.clock.now_us();
+  bool found = false;
+  for (Override& each : user.overrides) {
+    if (each.policy_id != call.path[5] || (!limit_name.empty() && each.limit != limit_name)) continue;
+    found |= each.expires_us == 0 || each.expires_us > now_us;
+    each.expires_us = now_us;
+  }
+  if (!found)
+    return std::unexpected(
+        Error{ErrorCode::kNotFound,
+              "user \"" + user.id + "\" has no override for policy \"" + call.path[5] + '"', ""});
+  auto answer = write_user_record(context, call, user, "override removed");
+  if (answer) answer->status = 204, answer->body = null_node();
+  return answer;
+}
+
+Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  const std::string_view tenant = call.parameter("tenant_id"), policy_id = call.parameter("policy_id");
+  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+    if (!policy_id.empty() && policy.source.id != policy_id) return false;
+    if (!tenant.empty() && !policy.source.tenant.empty() && policy.source.tenant != tenant) return false;
+    return std::ranges::any_of(policy.source.limits, counts_users);
+  });
+  if (!page) return std::unexpected(page.error());
+  const User user = current_user(context, call.path[3]);
+  DocumentNode list = list_node();
+  for (const PolicyPointer& policy : page->policies) add_limits(*policy, user, context.clock.now_us(), list);
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "user_id", text_node(user.id));
+  put(answer.body, "tier", user.tier.empty() ? null_node() : text_node(user.tier));
+  put(answer.body, "limits", std::move(list));
+  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  return answer;
+}
+
+}  // namespace sluice::admin

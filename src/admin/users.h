@@ -1,0 +1,19 @@
+#pragma once
+
+#include "admin/admin_call.h"
+
+// /api/v1/users/{id}: the tier that a user has, numbers of his own, and what comes out of it all.
+namespace sluice::admin {
+
+// PUT …/tier {"tier": "premium"}; an empty tier takes it away.
+Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call);
+// POST …/override {"policy_id", "limit", "window_seconds", "expires_at", "limit_name", "burst"}; without
+// expires_at it is permanent. `limit_name` may be left out where the policy counts users in one limit only.
+Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call);
+// DELETE …/override/{policy_id}[?limit_name=…]
+Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call);
+// GET …/limits[?tenant_id=…&policy_id=…]: every limit that counts this user, its numbers, and where they are
+// from.
+Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call);
+
+}  // namespace sluice::admin

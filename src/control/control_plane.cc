@@ -1,0 +1,143 @@
+#include "control/control_plane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/limits.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr std::int64_t kPauseUsMin = kSecondUs / 10, kPauseUsMax = 5 * kSecondUs;
+constexpr std::int64_t kForgetEveryUs = 3600 * kSecondUs;
+constexpr int kLookEveryMs = 500;  // at the ledger, when nobody calls
+
+}  // namespace
+
+ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options options)
+    : registry_(registry), clock_(clock), options_(std::move(options)) {
+  status_.since_us = clock_.now_us();
+  look_after();
+  thread_ = std::thread([this] { run(); });
+}
+
+ControlPlane::~ControlPlane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  woken_.notify_all();
+  registry_.ledger().interrupt();
+  thread_.join();
+}
+
+bool ControlPlane::submit(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || jobs_.size() >= kControlJobsMax) return false;
+    jobs_.push_back(std::move(job));
+  }
+  woken_.notify_all();
+  registry_.ledger().interrupt();
+  return true;
+}
+
+PlaneStatus ControlPlane::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void ControlPlane::run() {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    if (run_a_job()) continue;
+    const std::int64_t now_us = clock_.now_us();
+    if (now_us >= next_second_us_) {
+      next_second_us_ = now_us + kSecondUs;
+      for (const Job& job : options_.every_second) job(registry_);
+    }
+    if (now_us < next_try_us_) {
+      pause();
+      continue;
+    }
+    registry_.ledger().wait(kLookEveryMs);
+    look_after();
+  }
+}
+
+bool ControlPlane::run_a_job() {
+  Job job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.empty()) return false;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
+  const std::int64_t before = registry_.revision();
+  job(registry_);
+  const std::lock_guard lock(mutex_);
+  status_.writes += registry_.revision() > before;
+  status_.revision = registry_.revision();
+  status_.problems = registry_.problems();
+  return true;
+}
+
+void ControlPlane::look_after() {
+  note(registry_.is_loaded() ? registry_.follow() : registry_.load());
+  const std::int64_t now_us = clock_.now_us();
+  if (!registry_.is_loaded() || now_us < next_forget_us_) return;
+  next_forget_us_ = now_us + kForgetEveryUs;
+  if (const auto forgotten = registry_.ledger().forget_events_before(now_us - options_.events_kept_us);
+      !forgotten)
+    note(std::unexpected(forgotten.error()));
+}
+
+void ControlPlane::note(const Result<void>& outcome) {
+  const std::int64_t now_us = clock_.now_us();
+  bool was_reachable, was_loaded;
+  {
+    const std::lock_guard lock(mutex_);
+    was_reachable = std::exchange(status_.reachable, outcome.has_value());
+    was_loaded = std::exchange(status_.loaded, registry_.is_loaded());
+    if (was_reachable != status_.reachable) status_.since_us = now_us;
+    status_.failures += !outcome;
+    status_.revision = registry_.revision();
+    status_.problems = registry_.problems();
+    if (!outcome)
+      status_.problems.push_back("the policy database " + registry_.ledger().name() + " does not answer (" +
+                                 outcome.error().message +
+                                 "); the policies in force stay, changes are refused");
+  }
+  if (outcome) {
+    failures_in_a_row_ = 0;
+    next_try_us_ = 0;
+    if (!was_loaded || !was_reachable)
+      options_.log(false, "the policy database " + registry_.ledger().name() + " answers; revision " +
+                              std::to_string(registry_.revision()));
+    return;
+  }
+  if (was_reachable || failures_in_a_row_ == 0)
+    options_.log(true, "the policy database " + registry_.ledger().name() + " does not answer (" +
+                           outcome.error().message + "); the policies in force stay, changes are refused");
+  const std::int64_t pause_us = std::min(kPauseUsMin << std::min(failures_in_a_row_++, 10), kPauseUsMax);
+  const auto random = options_.random;
+  const std::int64_t shorter =
+      random ? static_cast<std::int64_t>(random(static_cast<std::uint64_t>(pause_us / 2))) : 0;
+  next_try_us_ = now_us + pause_us - shorter;
+}
+
+// Until there is a job, the database may be asked again, or a second has passed.
+void ControlPlane::pause() {
+  std::unique_lock lock(mutex_);
+  const std::int64_t now_us = clock_.now_us();
+  const std::int64_t until_us = std::min(next_try_us_, next_second_us_);
+  woken_.wait_for(lock, std::chrono::microseconds(std::max<std::int64_t>(until_us - now_us, 1'000)),
+                  [this] { return stopping_ || !jobs_.empty(); });
+}
+
+}  // namespace sluice::control

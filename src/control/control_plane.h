@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/registry.h"
+
+namespace sluice::control {
+
+// How the control plane is doing, for /readyz, metrics and logs.
+struct PlaneStatus {
+  bool loaded = false;                // has read everything at least once
+  bool reachable = false;             // the database answered the last time it was asked
+  std::int64_t since_us = 0;          // reachable or not since then
+  std::int64_t revision = 0;          // of the ledger, applied
+  std::uint64_t failures = 0;         // calls that the database did not answer
+  std::uint64_t writes = 0;           // changes written by this node
+  std::vector<std::string> problems;  // sentences; the lack of a database is one
+};
+
+// Runs a Registry on a thread of its own, together with everything else that may block: jobs. Thread-safe.
+//
+//   plane.submit([later](Registry& registry) { later(answer_to(registry)); });
+//
+// Between jobs it follows the ledger: told of changes by the database within a second, and asking by itself
+// every few seconds whatever happens. A database that is gone changes nothing that is in force; it is asked
+// again, with growing pauses, until it is back.
+class ControlPlane {
+ public:
+  using Job = std::function<void(Registry&)>;
+  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
+  struct Options {
+    Log log = [](bool, const std::string&) {};
+    std::function<std::uint64_t(std::uint64_t below)> random;  // for pauses; empty: none is shortened
+    std::vector<Job> every_second;  // what is to be done now and then, whether the database is there or not
+    std::int64_t events_kept_us = 90LL * 86'400 * 1'000'000;
+  };
+
+  // Reads the ledger once before it returns, so that the first check meets the policies; a database that does
+  // not answer is tried again later. `ledger` and the keepers of `registry` outlive it.
+  ControlPlane(Registry& registry, const Clock& clock, Options options);
+  ~ControlPlane();  // waits for the job at hand; those that wait are dropped
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+
+  // False: too many wait already.
+  [[nodiscard]] bool submit(Job job);
+  PlaneStatus status() const;
+
+ private:
+  void run();
+  bool run_a_job();
+  void look_after();  // follows or loads, if it is time
+  void note(const Result<void>& outcome);
+  void pause();
+
+  Registry& registry_;
+  const Clock& clock_;
+  const Options options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable woken_;
+  std::deque<Job> jobs_;   // guarded by mutex_
+  bool stopping_ = false;  // guarded by mutex_
+  PlaneStatus status_;     // guarded by mutex_
+
+  std::int64_t next_try_us_ = 0;  // of a database that is gone
+  std::int64_t next_second_us_ = 0;
+  std::int64_t next_forget_us_ = 0;
+  int failures_in_a_row_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,234 @@
+// Registry and control plane over a ledger in memory: what is written comes into force, here and on other
+// nodes, and a database that is gone takes nothing away.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "control/control_plane.h"
+#include "control/policy_keeper.h"
+#include "control/token_board.h"
+#include "ledger/memory_ledger.h"
+
+namespace sluice::control {
+namespace {
+
+using ledger::Draft;
+using ledger::Kind;
+
+std::string policy_body(const std::string& id, const std::string& rate, const std::string& tenant = "t") {
+  return R"({"id":")" + id + R"(","tenant":")" + tenant + R"(","resource":"/)" + id +
+         R"(","limits":[{"rate":")" + rate + R"("}]})";
+}
+
+// One node's part of the control plane.
+struct ControlNode {
+  explicit ControlNode(const std::shared_ptr<ledger::MemoryDatabase>& database) : ledger(database) {
+    registry.add(Kind::kPolicy, policies);
+    registry.add(Kind::kUser, users);
+    registry.add(Kind::kToken, tokens);
+  }
+  Result<std::vector<ledger::Record>> put(const std::string& id, const std::string& body,
+                                          std::optional<std::int64_t> expected = {}) {
+    return registry.write(
+        {.drafts = {{Kind::kPolicy, id, "put", body, expected}}, .actor = "test", .at_us = 1});
+  }
+  // "a#2 b#1": the policies in force.
+  std::string in_force() const {
+    std::map<std::string_view, std::string> by_id;
+    board.current()->policies().for_each(
+        [&](const auto& policy) { by_id[policy->name()] = policy->version_text; });
+    std::string text;
+    for (const auto& [id, version] : by_id) text += (text.empty() ? "" : " ") + version;
+    return text;
+  }
+
+  ledger::MemoryLedger ledger;
+  ParamsTable params;
+  PolicyBoard board;
+  PolicyCatalog catalog{board, params};
+  PolicyKeeper policies{catalog};
+  UserKeeper users{catalog};
+  TokenBoard tokens;
+  Registry registry{ledger};
+};
+
+class RegistryTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
+  ControlNode here{database}, there{database};
+};
+
+TEST_F(RegistryTest, AWriteIsInForceWhenItReturnsAndElsewhereWhenFollowed) {
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
+  EXPECT_EQ(here.in_force(), "a#1");
+  EXPECT_EQ(there.in_force(), "");
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_EQ(there.in_force(), "a#1");
+  ASSERT_TRUE(there.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(here.put("a", policy_body("a", "2/s"), 1)) << "though it has not yet seen b";
+  EXPECT_EQ(here.in_force(), "a#2 b#1");
+}
+
+TEST_F(RegistryTest, ANewNodeLoadsTheNewestVersions) {
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(here.put("a", policy_body("a", "2/s")));
+  ASSERT_TRUE(here.put("gone", policy_body("gone", "1/s")));
+  ASSERT_TRUE(here.put("gone", ""));
+  ASSERT_TRUE(there.registry.load());
+  EXPECT_EQ(there.in_force(), "a#2");
+  EXPECT_EQ(there.registry.revision(), 4);
+}
+
+TEST_F(RegistryTest, WhatCannotBeInForceIsNotWritten) {
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
+  const std::string same_place = R"({"id":"b","tenant":"t","resource":"/a","limits":[{"rate":"1/s"}]})";
+  const auto conflict = here.put("b", same_place);
+  ASSERT_FALSE(conflict);
+  EXPECT_EQ(conflict.error().code, ErrorCode::kConflict);
+  EXPECT_FALSE(here.put("c", R"({"id":"c","limits":[{"rate":"-1/s"}]})"));
+  EXPECT_FALSE(here.put("c", policy_body("other", "1/s"))) << "another id";
+  const auto stale = here.put("a", policy_body("a", "2/s"), 7);
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().code, ErrorCode::kStale);
+  EXPECT_EQ(here.ledger.revision().value(), 1);
+  EXPECT_EQ(here.in_force(), "a#1");
+}
+
+TEST_F(RegistryTest, ABadRecordIsReportedAndTheRestGoesOn) {
+  // As a newer version, or somebody with a database client, might have written it.
+  ASSERT_TRUE(here.ledger.append(
+      {.drafts = {{Kind::kPolicy, "good", "put", policy_body("good", "1/s"), {}},
+                  {Kind::kPolicy, "odd", "put", R"({"id":"odd","quantum":1})", {}},
+                  {Kind::kPolicy,
+                   "twin",
+                   "put",
+                   R"({"id":"twin","tenant":"t","resource":"/good","limits":[{"rate":"1/s"}]})",
+                   {}},
+                  {Kind::kUser, "ann", "put", "[]", {}},
+                  {Kind::kToken, "ops", "put", "{}", {}}},
+       .actor = "somebody",
+       .at_us = 1}));
+  ASSERT_TRUE(here.registry.load());
+  EXPECT_TRUE(here.in_force() == "good#1" || here.in_force() == "twin#1") << here.in_force();
+  EXPECT_EQ(here.registry.problems().size(), 4u);
+  ASSERT_TRUE(here.put("odd", policy_body("odd", "1/s")));
+  EXPECT_EQ(here.registry.problems().size(), 3u) << "a good version takes the problem away";
+}
+
+TEST_F(RegistryTest, PoliciesOfFilesAreNotTouched) {
+  ASSERT_TRUE(here.registry.load());
+  Policy from_file;
+  from_file.id = "f";
+  from_file.limits.push_back(
+      {.name = "l", .per = {}, .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
+  ASSERT_TRUE(here.catalog.replace_files({from_file}));
+  const auto refused = here.put("f", policy_body("f", "9/s"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+}
+
+TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
+  ASSERT_TRUE(here.registry.load());
+  const std::string secret = make_token(token_entropy());
+  const Token token{"ops", hash_token(secret), {Role::kWrite}, {"shop-*"}, 1'000};
+  ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kUser, "ann", "tier", R"({"tier":"vip"})", {}},
+                                              {Kind::kToken, "ops", "create", write_token(token), {}}},
+                                   .actor = "test",
+                                   .at_us = 1}));
+  EXPECT_EQ(here.board.current()->find_user("ann")->source.tier, "vip");
+  const auto principal = here.tokens.find(secret, 999);
+  ASSERT_TRUE(principal);
+  EXPECT_EQ(principal->name, "token ops");
+  EXPECT_TRUE(principal->may(Role::kRead, "shop-7"));
+  EXPECT_FALSE(principal->may(Role::kWrite, "bank"));
+  EXPECT_FALSE(principal->may(Role::kWrite, "")) << "that would be all tenants";
+  EXPECT_FALSE(principal->may(Role::kOperator));
+  EXPECT_FALSE(here.tokens.find(secret, 1'000)) << "it has expired";
+  EXPECT_FALSE(here.tokens.find(make_token(token_entropy()), 999));
+  ASSERT_TRUE(here.registry.write(
+      {.drafts = {{Kind::kToken, "ops", "delete", "", {}}}, .actor = "test", .at_us = 1}));
+  EXPECT_FALSE(here.tokens.find(secret, 999));
+}
+
+TEST(Token, AMistypedTokenIsRecognisedAsSuch) {
+  const std::string token = make_token({1, 2, 3});
+  EXPECT_TRUE(is_token(token));
+  EXPECT_EQ(token, make_token({1, 2, 3}));
+  EXPECT_EQ(token.size(), 45u);
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    std::string wrong = token;
+    wrong[i] = wrong[i] == 'a' ? 'b' : 'a';
+    EXPECT_FALSE(is_token(wrong)) << wrong;
+  }
+  EXPECT_FALSE(is_token(""));
+  EXPECT_FALSE(is_token(token + "a"));
+}
+
+// Waits until it is so; the bound only ends a failing test.
+bool soon(const std::function<bool()>& is_so) {
+  for (int i = 0; i < 2'000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return is_so();
+}
+
+class ControlPlaneTest : public RegistryTest {
+ protected:
+  SystemClock clock;
+};
+
+TEST_F(ControlPlaneTest, JobsRunInOrderAndOtherNodesHear) {
+  ControlPlane plane(here.registry, clock, {}), other(there.registry, clock, {});
+  EXPECT_TRUE(plane.status().loaded);
+  for (int i = 1; i <= 3; ++i)
+    ASSERT_TRUE(plane.submit([&, i](Registry& registry) {
+      EXPECT_TRUE(registry.write(
+          {.drafts = {{Kind::kPolicy, "a", "put", policy_body("a", std::to_string(i) + "/s"), i - 1}},
+           .actor = "test",
+           .at_us = 1}));
+    }));
+  EXPECT_TRUE(soon([&] { return there.in_force() == "a#3"; }));
+  EXPECT_TRUE(soon([&] { return plane.status().revision == 3; }));
+}
+
+TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
+  ControlPlane plane(here.registry, clock, {});
+  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_TRUE(here.put("a", policy_body("a", "1/s"))); }));
+  ASSERT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
+  database->set_available(false);
+  EXPECT_TRUE(soon([&] { return !plane.status().reachable; }));
+  EXPECT_EQ(here.in_force(), "a#1");
+  EXPECT_TRUE(plane.status().loaded);
+  EXPECT_FALSE(plane.status().problems.empty());
+  database->set_available(true);
+  EXPECT_TRUE(soon([&] { return plane.status().reachable && plane.status().problems.empty(); }));
+}
+
+TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
+  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
+  database->set_available(false);
+  ControlPlane plane(here.registry, clock, {});
+  EXPECT_FALSE(plane.status().loaded);
+  database->set_available(true);
+  EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
+}
+
+TEST_F(ControlPlaneTest, JobsAreBounded) {
+  std::atomic<bool> go = false;
+  ControlPlane plane(here.registry, clock, {});
+  ASSERT_TRUE(plane.submit([&](Registry&) {
+    while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }));
+  std::size_t taken = 0;
+  while (taken < 10'000 && plane.submit([](Registry&) {})) ++taken;
+  EXPECT_LT(taken, 10'000u);
+  go = true;
+}
+
+}  // namespace
+}  // namespace sluice::control

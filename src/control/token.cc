@@ -1,0 +1,138 @@
+#include "control/token.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/limits.h"
+#include "ledger/chain.h"
+#include "policy/document_builder.h"
+#include "policy/document_text.h"
+#include "policy/fields.h"
+#include "policy/literals.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
+constexpr std::size_t kRandomChars = 32;
+constexpr std::size_t kChecksumChars = 6;
+
+// Five bits a letter, the first bits first; what does not fill a letter is left out.
+std::string base32(std::string_view bytes) {
+  std::string text;
+  unsigned bits = 0, count = 0;
+  for (const char c : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(c);
+    for (count += 8; count >= 5; count -= 5) text.push_back(kAlphabet[bits >> (count - 5) & 31]);
+  }
+  return text;
+}
+
+std::string checksum(std::string_view token_without_it) {
+  return base32(ledger::sha256(token_without_it)).substr(0, kChecksumChars);
+}
+
+Literal<Role> parse_role(std::string_view text) {
+  if (const auto role = role_from(text)) return *role;
+  return std::unexpected(shown(text) + " is not a role; known are check, read, write, operator and admin");
+}
+
+Literal<std::string> parse_hash(std::string_view text) {
+  const bool is_hash = text.size() == 2 * ledger::kHashBytes &&
+                       text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (is_hash) return std::string(text);
+  return std::unexpected("is not a hash of 64 hexadecimal digits");
+}
+
+// A list of texts, each turned into something by `parse`.
+template <class Parse, class Out>
+void read_list(const Fields& fields, const Place& top, std::string_view name, const Parse& parse, Out& out) {
+  const DocumentNode* const list = fields.node(name);
+  const Place place = top.field(name);
+  if (!list || !is_list(*list, place)) return;
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const DocumentNode& item = list->items[i];
+    if (!is_text(item, place.item(i))) continue;
+    if (auto parsed = parse(item.text))
+      out.push_back(*parsed);
+    else
+      place.item(i).report(item.line, parsed.error());
+  }
+}
+
+}  // namespace
+
+void read_token_rights(const Fields& fields, const Place& place, Token& token) {
+  read_list(fields, place, "roles", parse_role, token.roles);
+  read_list(
+      fields, place, "tenants", [](std::string_view text) { return parse_free_text(text, kNameBytesMax); },
+      token.tenants);
+  token.expires_us = fields.text("expires_at", parse_instant_us).value_or(0);
+  fields.missing("roles", "; a token needs at least one");
+  if (const DocumentNode* roles = fields.node("roles");
+      roles && roles->kind == DocumentNode::Kind::kList && roles->items.empty())
+    fields.report("roles", "is empty; a token needs at least one");
+}
+
+TokenEntropy token_entropy() {
+  TokenEntropy random;
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  return random;
+}
+
+std::string make_token(const TokenEntropy& random) {
+  std::string token(kTokenPrefix);
+  token += base32({reinterpret_cast<const char*>(random.data()), random.size()});
+  return token += checksum(token);
+}
+
+bool is_token(std::string_view text) {
+  if (!text.starts_with(kTokenPrefix) || text.size() != kTokenPrefix.size() + kRandomChars + kChecksumChars)
+    return false;
+  return text.substr(text.size() - kChecksumChars) == checksum(text.substr(0, text.size() - kChecksumChars));
+}
+
+std::string hash_token(std::string_view token) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const char c : ledger::sha256(token)) {
+    hex.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    hex.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return hex;
+}
+
+std::string write_token(const Token& token) {
+  DocumentNode map = map_node();
+  put(map, "hash", text_node(token.hash));
+  DocumentNode roles = list_node();
+  for (const Role role : token.roles) roles.items.push_back(text_node(to_string(role)));
+  put(map, "roles", std::move(roles));
+  if (!token.tenants.empty()) put(map, "tenants", text_list(token.tenants));
+  if (token.expires_us != 0) put(map, "expires_at", text_node(instant_text(token.expires_us)));
+  std::string text;
+  append_json(map, text);
+  return text;
+}
+
+Result<Token> parse_token(std::string_view body, std::string name) {
+  constexpr std::array<std::string_view, 4> kNames = {"hash", "roles", "tenants", "expires_at"};
+  Problems problems;
+  Token token;
+  if (const auto tree = parse_document_tree(body, name, problems)) {
+    const Place place{name, problems};
+    const Fields fields(*tree, place, kNames);
+    token.hash = fields.text("hash", parse_hash).value_or("");
+    fields.missing("hash");
+    read_token_rights(fields, place, token);
+  }
+  if (!problems.empty()) return invalid(problems.list().front().field, problems.list().front().message);
+  token.name = std::move(name);
+  return token;
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "control/registry.h"
+#include "control/token.h"
+
+namespace sluice::control {
+
+// The tokens in force. Thread-safe: every loop asks it, the control plane changes it.
+class TokenBoard final : public Keeper {
+ public:
+  // Who shows this token, if it is one of ours and has not expired. Found by its hash, so the time it takes
+  // tells nothing about the tokens there are.
+  std::optional<Principal> find(std::string_view token, std::int64_t now_us) const;
+  bool empty() const;
+
+  Result<void> check(std::span<const ledger::Draft* const> drafts) override;
+  std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Token>> by_hash_;  // guarded by mutex_
+  std::unordered_map<std::string, std::string> hash_of_;                   // by name; guarded by mutex_
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,182 @@
+"""/v1/tokens: who may use the API. Tokens are shown once, have roles, and may be limited to tenants."""
+
+import datetime
+
+import pytest
+from harness.admin import bearer, expect, expect_problem, sqlite
+from harness.server import wait_until
+
+EXPIRY_SECONDS = 60
+
+
+def rule(tenant="shop-1", resource="/orders"):
+    return {"tenant_id": tenant, "resource": resource, "limit": 10, "window_sec": 60}
+
+
+def make_token(client, name, headers=None, **rights):
+    return expect(client.post("/v1/tokens", {"name": name, **rights}, headers), 201)["token"]
+
+
+@pytest.fixture
+def guarded(server, http, tmp_path):
+    """A connection to a server that asks everybody for a token, and headers with one of an administrator."""
+    first = server(args=sqlite(tmp_path))
+    root = bearer(make_token(http(first), "root", roles=["admin"]))
+    assert first.stop() == 0
+    return http(server(args=[*sqlite(tmp_path), "--require-token"])), root
+
+
+def test_a_token_is_shown_once(admin):
+    client = admin()
+    answer = client.post("/v1/tokens", {"name": "ops-1", "roles": ["write"], "tenants": ["shop-*"]})
+    made = expect(answer, 201)
+    token = made.pop("token")
+    assert token.startswith("sluice_") and len(token) == len("sluice_") + 38
+    assert made == {"name": "ops-1", "roles": ["write"], "tenants": ["shop-*"], "expires_at": None}
+    listed = client.get("/v1/tokens")
+    assert expect(listed, 200) == {"tokens": [made], "next": None}
+    secret = token.removeprefix("sluice_").encode()
+    for place in (listed, client.get("/v1/audit"), client.get("/metrics")):
+        assert secret not in place.body
+
+
+def test_a_token_is_neither_in_the_database_nor_in_the_log(server, http, tmp_path):
+    running = server(args=sqlite(tmp_path))
+    secret = make_token(http(running), "ops-1", roles=["read"]).removeprefix("sluice_")
+    assert running.stop() == 0
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("policies.db*"))
+    assert b"ops-1" in kept and secret.encode() not in kept
+    assert secret not in running.log()
+
+
+def test_no_token_no_answer(guarded):
+    client, root = guarded
+    expect(client.get("/v1/policies", root), 200)
+    valid = root["Authorization"]
+    for wrong in (None, "", "Basic cm9vdDo=", "Bearer", "Bearer ", "Bearer sluice_wrong", valid[:-1], valid + "x",
+                  valid.replace("Bearer", "Token")):
+        answer = client.get("/v1/policies", {"Authorization": wrong} if wrong is not None else None)
+        expect_problem(answer, 401, "authorization")
+        assert answer.headers["www-authenticate"] == "Bearer"
+    expect(client.get("/v1/policies", {"Authorization": valid.replace("Bearer", "bearer")}), 200)
+
+
+def test_health_and_metrics_need_no_token(guarded):
+    client, _ = guarded
+    assert [client.get(path).status for path in ("/healthz", "/readyz", "/metrics")] == [200, 200, 200]
+
+
+CALLS = {  # what a caller needs at least
+    "read": [("GET", "/v1/policies", None), ("GET", "/v1/rules", None), ("GET", "/v1/rules/shop-1", None), ("GET", "/api/v1/rules", None),
+             ("GET", "/api/v1/users/u1/limits", None), ("GET", "/v1/audit", None)],
+    "write": [("POST", "/v1/rules", rule()), ("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}),
+              ("POST", "/api/v1/rules", {"endpoint_pattern": "/x", "limit": 1, "window_seconds": 1})],
+    "admin": [("GET", "/v1/tokens", None), ("POST", "/v1/tokens", {"name": "n", "roles": ["read"]}), ("DELETE", "/v1/tokens/n", None)],
+}
+INCLUDED = {"check": [], "read": ["read"], "write": ["read", "write"], "operator": ["read"], "admin": ["read", "write", "admin"]}
+
+
+@pytest.mark.parametrize("role", INCLUDED)
+def test_roles(guarded, role):
+    client, root = guarded
+    token = bearer(make_token(client, "tried", root, roles=[role]))
+    for needed, calls in CALLS.items():
+        for method, path, body in calls:
+            answer = client.request(method, path, body, token)
+            if needed in INCLUDED[role]:
+                assert answer.status in (200, 201, 204), (needed, path, answer)
+            else:
+                assert f'"{needed}"' in expect_problem(answer, 403)["detail"], (needed, path)
+
+
+def test_a_writer_is_limited_to_its_tenants(guarded):
+    client, root = guarded
+    shop = bearer(make_token(client, "shop", root, roles=["write"], tenants=["shop-*", "cafe"]))
+    for tenant in ("shop-1", "shop-2", "cafe"):
+        expect(client.post("/v1/rules", rule(tenant), shop), 201)
+    for tenant in ("bank", "shop", "cafe-2", "*"):
+        expect_problem(client.post("/v1/rules", rule(tenant), shop), 403)
+    bank = expect(client.post("/v1/rules", rule("bank"), root), 201)["rule_id"]
+    expect_problem(client.request("DELETE", f"/v1/rules/{bank}", headers=shop), 404)
+    stolen = {"id": bank, "tenant": "shop-1", "resource": "/stolen", "limits": [{"rate": "1/s"}]}
+    expect_problem(client.request("PUT", f"/v1/policies/{bank}", stolen, shop), 403)
+    for call in (client.get("/v1/audit", shop), client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}, shop)):
+        expect_problem(call, 403)
+    assert client.get("/v1/rules/bank", root).json["rules"][0]["resource"] == "/orders"
+
+
+def test_a_reader_sees_its_tenants_only(guarded):
+    client, root = guarded
+    for tenant in ("shop-1", "bank"):
+        client.post("/v1/rules", rule(tenant), root)
+    bank = client.get("/v1/rules/bank", root).json["rules"][0]["rule_id"]
+    shop = bearer(make_token(client, "shop", root, roles=["read"], tenants=["shop-*"]))
+    assert [one["tenant_id"] for one in client.get("/v1/rules", shop).json["rules"]] == ["shop-1"]
+    assert client.get("/v1/rules/bank", shop).json["rules"] == []
+    expect_problem(client.get(f"/v1/policies/{bank}", shop), 404)
+    expect_problem(client.get(f"/v1/policies/{bank}/versions", shop), 404)
+
+
+def test_a_token_ends_when_it_expires(guarded):
+    client, root = guarded
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+    token = bearer(make_token(client, "short", root, roles=["read"], expires_at=until.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    wait_until(lambda: client.get("/v1/policies", token).status == 401, EXPIRY_SECONDS, "the end of the token")
+    later = until + datetime.timedelta(days=1)
+    token = bearer(make_token(client, "long", root, roles=["read"], expires_at=later.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    expect(client.get("/v1/policies", token), 200)
+
+
+def test_a_deleted_token_opens_nothing(guarded):
+    client, root = guarded
+    old = bearer(make_token(client, "old", root, roles=["read"]))
+    new = bearer(make_token(client, "new", root, roles=["read"]))
+    assert [client.get("/v1/policies", one).status for one in (old, new)] == [200, 200], "two may overlap"
+    expect(client.request("DELETE", "/v1/tokens/old", headers=root), 204)
+    assert [client.get("/v1/policies", one).status for one in (old, new)] == [401, 200]
+    expect_problem(client.request("DELETE", "/v1/tokens/old", headers=root), 404)
+
+
+def test_tokens_survive_a_restart(server, http, tmp_path):
+    first = server(args=sqlite(tmp_path))
+    token = bearer(make_token(http(first), "ops-1", roles=["read"]))
+    first.kill()
+    client = http(server(args=[*sqlite(tmp_path), "--require-token"]))
+    expect(client.get("/v1/policies", token), 200)
+    expect_problem(client.post("/v1/rules", rule(), token), 403)
+
+
+def test_a_name_is_used_once(admin):
+    client = admin()
+    make_token(client, "ops-1", roles=["read"])
+    expect_problem(client.post("/v1/tokens", {"name": "ops-1", "roles": ["read"]}), 409, "name")
+
+
+def test_a_token_cannot_be_told_twice(admin):
+    answer = admin().post("/v1/tokens", {"name": "a", "roles": ["read"]}, {"Idempotency-Key": "once"})
+    expect_problem(answer, 400, "idempotency-key")
+
+
+BAD_TOKENS = {
+    "nothing": ({}, "name"),
+    "no name": ({"roles": ["read"]}, "name"),
+    "blank name": ({"name": "", "roles": ["read"]}, "name"),
+    "name a number": ({"name": 1, "roles": ["read"]}, "name"),
+    "no roles": ({"name": "a"}, "roles"),
+    "empty roles": ({"name": "a", "roles": []}, "roles"),
+    "roles a text": ({"name": "a", "roles": "read"}, "roles"),
+    "roles null": ({"name": "a", "roles": None}, "roles"),
+    "unknown role": ({"name": "a", "roles": ["read", "god"]}, "roles[1]"),
+    "blank tenant": ({"name": "a", "roles": ["read"], "tenants": [""]}, "tenants[0]"),
+    "tenants a text": ({"name": "a", "roles": ["read"], "tenants": "shop"}, "tenants"),
+    "in the past": ({"name": "a", "roles": ["read"], "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
+    "no instant": ({"name": "a", "roles": ["read"], "expires_at": 1}, "expires_at"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TOKENS)
+def test_a_bad_token_is_refused_by_name(admin, name):
+    client = admin()
+    body, field = BAD_TOKENS[name]
+    expect_problem(client.post("/v1/tokens", body), 400, field)
+    assert client.get("/v1/tokens").json["tokens"] == []

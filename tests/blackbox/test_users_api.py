@@ -1,0 +1,228 @@
+"""/api/v1/users/{id}: the tier that a user has, numbers of his own, and what comes out of it all."""
+
+import datetime
+import json
+
+import pytest
+from harness.admin import BODIES_THAT_ARE_NO_OBJECT, expect, expect_problem, number_out_of_bounds, pages
+from harness.server import wait_until
+
+POLICIES = """
+policies:
+  - id: api
+    resource: /api
+    limits:
+      - { name: hour, per: [user], rate: 10/h }
+      - { name: all,  rate: 1000000/h }
+    tiers: { premium: { hour: { rate: 100/h } } }
+  - id: two
+    resource: /two
+    limits:
+      - { name: hour, per: [user], rate: 10/h }
+      - { name: day,  per: [user], rate: 50/d }
+  - id: nobody
+    resource: /nobody
+    limits: [{ name: all, rate: 10/h }]
+"""
+OVERRIDE = {"policy_id": "api", "limit": 500, "window_seconds": 3600}
+EXPIRY_SECONDS = 60
+
+
+@pytest.fixture
+def client(admin):
+    return admin(POLICIES)
+
+
+def set_tier(client, tier, user="u1", **headers):
+    return client.request("PUT", f"/api/v1/users/{user}/tier", {"tier": tier}, headers)
+
+
+def add_override(client, headers=None, **changes):
+    return client.post("/api/v1/users/u1/override", {**OVERRIDE, **changes}, headers)
+
+
+def check(client, user="u1", **more):
+    return client.check(policy_id="api", key=user, **{"tokens": 0, **more})
+
+
+def hour_of(client, user="u1"):
+    """The limit `hour` of policy `api` as GET …/limits tells it."""
+    answer = expect(client.get(f"/api/v1/users/{user}/limits?policy_id=api"), 200)
+    (one,) = answer["limits"]
+    return one
+
+
+def from_now(seconds):
+    instant = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_tier_changes_what_checks_get(client):
+    check(client, tokens=10)
+    assert check(client, tokens=1)["allowed"] is False
+    answer = set_tier(client, "premium")
+    assert expect(answer, 200) == {"user_id": "u1", "agreed": {"tier": "premium"}}
+    assert answer.headers["etag"] == '"1"'
+    assert (check(client)["limit"], check(client)["remaining"]) == (100, 90), "what was used stays used"
+    assert check(client, "u2")["limit"] == 10
+
+
+def test_the_agreed_tier_wins_over_that_of_the_request(client):
+    set_tier(client, "premium")
+    assert check(client, dimensions={"tier": "free"})["limit"] == 100
+    assert check(client, "u2", dimensions={"tier": "premium"})["limit"] == 100
+
+
+def test_an_empty_tier_takes_it_away(client):
+    set_tier(client, "premium")
+    expect(set_tier(client, ""), 200)
+    assert check(client)["limit"] == 10
+    assert client.get("/api/v1/users/u1/limits").json["tier"] is None
+
+
+def test_a_tier_that_a_policy_does_not_know_changes_nothing(client):
+    expect(set_tier(client, "unheard-of"), 200)
+    assert check(client)["limit"] == 10
+    assert hour_of(client)["source"] == "policy"
+
+
+def test_an_override_wins_over_the_tier(client):
+    set_tier(client, "premium")
+    assert expect(add_override(client), 201)["agreed"]["overrides"][0]["rate"] == "500/h"
+    assert check(client)["limit"] == 500
+    assert check(client, "u2")["limit"] == 10
+
+
+def test_an_override_replaces_the_one_before(client):
+    add_override(client)
+    assert len(expect(add_override(client, limit=600), 201)["agreed"]["overrides"]) == 1
+    assert check(client)["limit"] == 600
+
+
+def test_an_override_ends_when_it_expires(client):
+    set_tier(client, "premium")
+    until = from_now(3)
+    expect(add_override(client, expires_at=until), 201)
+    told = hour_of(client)
+    if told["source"] == "override":  # else the machine was too slow to look in time
+        assert told["expires_at"] == until and told["limit"] == 500
+    wait_until(lambda: check(client)["limit"] == 100, EXPIRY_SECONDS, "the end of the override")
+    assert hour_of(client)["source"] == "tier premium"
+
+
+def test_an_override_holds_until_it_expires(client):
+    until = from_now(3600)
+    expect(add_override(client, expires_at=until), 201)
+    assert check(client)["limit"] == 500
+    assert (hour_of(client)["source"], hour_of(client)["expires_at"]) == ("override", until)
+
+
+def test_an_override_can_be_removed(client):
+    add_override(client)
+    assert client.request("DELETE", "/api/v1/users/u1/override/api").status == 204
+    assert check(client)["limit"] == 10
+    expect_problem(client.request("DELETE", "/api/v1/users/u1/override/api"), 404)
+
+
+def test_limits_say_where_each_number_comes_from(client):
+    assert {name: hour_of(client)[name] for name in ("limit", "window_seconds", "rate", "burst", "algorithm", "source", "per")} == {
+        "limit": 10, "window_seconds": 3600, "rate": "10/h", "burst": 10, "algorithm": "gcra", "source": "policy", "per": ["user"]}
+    set_tier(client, "premium")
+    assert (hour_of(client)["limit"], hour_of(client)["source"]) == (100, "tier premium")
+    add_override(client)
+    assert (hour_of(client)["limit"], hour_of(client)["source"]) == (500, "override")
+    assert "expires_at" not in hour_of(client)
+
+
+def test_all_limits_that_count_a_user(client):
+    told = expect(client.get("/api/v1/users/u1/limits"), 200)
+    assert [(one["policy_id"], one["limit_name"]) for one in told["limits"]] == [("api", "hour"), ("two", "hour"), ("two", "day")]
+    by_page = list(pages(client, "/api/v1/users/u1/limits?limit=1", "limits"))
+    assert [len(page) for page in by_page] == [1, 2], "a page is a number of policies"
+
+
+def test_a_policy_with_several_limits_needs_a_name(client):
+    problem = expect_problem(add_override(client, policy_id="two"), 400, "limit_name")
+    assert "hour, day" in problem["detail"]
+    expect(add_override(client, policy_id="two", limit_name="day", window_seconds=86_400), 201)
+    told = {one["limit_name"]: one["source"] for one in client.get("/api/v1/users/u1/limits?policy_id=two").json["limits"]}
+    assert told == {"hour": "policy", "day": "override"}
+
+
+def test_a_burst_of_his_own(client):
+    add_override(client, burst=7)
+    assert check(client)["limit"] == 7
+
+
+def test_a_user_with_any_id(client):
+    expect(client.request("PUT", "/api/v1/users/a%2Fb%20%C3%A9/tier", {"tier": "premium"}), 200)
+    assert check(client, "a/b é")["limit"] == 100
+    expect_problem(set_tier(client, "premium", "u" * 257), 400, "user_id")
+
+
+def test_if_match_prevents_lost_updates(client):
+    set_tier(client, "premium")
+    expect(set_tier(client, "free", **{"If-Match": '"1"'}), 200)
+    expect_problem(set_tier(client, "premium", **{"If-Match": '"1"'}), 412, "if-match")
+    expect_problem(add_override(client, {"If-Match": '"1"'}), 412, "if-match")
+    assert check(client)["limit"] == 10
+
+
+def test_an_idempotency_key_gives_the_same_answer_twice(client):
+    tier = set_tier(client, "premium", **{"Idempotency-Key": "tier"})
+    override = add_override(client, {"Idempotency-Key": "override"})
+    add_override(client, policy_id="two", limit_name="day")  # something else comes between
+    for first, again in [(tier, set_tier(client, "premium", **{"Idempotency-Key": "tier"})),
+                         (override, add_override(client, {"Idempotency-Key": "override"}))]:
+        assert (again.status, again.body, again.headers["etag"]) == (first.status, first.body, first.headers["etag"])
+    expect_problem(set_tier(client, "free", **{"Idempotency-Key": "tier"}), 422, "idempotency-key")
+    expect_problem(add_override(client, {"Idempotency-Key": "override"}, limit=1), 422, "idempotency-key")
+    assert check(client)["limit"] == 500
+
+
+BAD_OVERRIDES = [("policy_id", "unknown"), ("policy_id", ""), ("policy_id", 1), ("policy_id", "nobody"), ("policy_id", None),
+                 ("limit_name", "all"), ("limit_name", "unknown"), ("limit_name", ""), ("expires_at", "2020-01-01T00:00:00Z"),
+                 ("expires_at", "soon"), ("expires_at", ""), ("expires_at", 1700000000), ("expires_at", "2030-01-01T00:00:00"),
+                 ("burst", 0), ("burst", -1), ("burst", 2**63)]
+
+
+@pytest.mark.parametrize("field,value", BAD_OVERRIDES)
+def test_a_bad_override_is_refused_by_name(client, field, value):
+    expect_problem(add_override(client, **{field: value}), 400, field)
+    assert check(client)["limit"] == 10
+
+
+@pytest.mark.parametrize("field", ["limit", "window_seconds"])
+def test_bad_numbers_are_refused_by_name(client, field):
+    for body in number_out_of_bounds(OVERRIDE, field, least_is_one=field == "window_seconds"):
+        expect_problem(client.post("/api/v1/users/u1/override", body), 400, field)
+    assert check(client)["limit"] == 10
+
+
+@pytest.mark.parametrize("field", OVERRIDE)
+def test_missing_fields_are_named(client, field):
+    body = {name: value for name, value in OVERRIDE.items() if name != field}
+    expect_problem(client.post("/api/v1/users/u1/override", body), 400, field)
+
+
+@pytest.mark.parametrize("tier", [None, 1, ["premium"], "two words", "t" * 200])
+def test_a_bad_tier(client, tier):
+    expect_problem(set_tier(client, tier), 400, "tier")
+    assert check(client)["limit"] == 10
+
+
+def test_unknown_and_missing_fields_of_a_tier(client):
+    expect_problem(client.request("PUT", "/api/v1/users/u1/tier", {}), 400, "tier")
+    answer = client.request("PUT", "/api/v1/users/u1/tier", {"tier": "premium", "teir": "x"})
+    assert '"teir"' in expect_problem(answer, 400)["detail"]
+
+
+@pytest.mark.parametrize("name", BODIES_THAT_ARE_NO_OBJECT)
+def test_a_body_that_is_no_object(client, name):
+    for answer in (client.request("PUT", "/api/v1/users/u1/tier", BODIES_THAT_ARE_NO_OBJECT[name]),
+                   client.post("/api/v1/users/u1/override", BODIES_THAT_ARE_NO_OBJECT[name])):
+        assert answer.status == 400 and answer.json["detail"], answer
+
+
+def test_a_body_over_one_mebibyte(client):
+    assert client.post("/api/v1/users/u1/override", json.dumps(OVERRIDE) + " " * (1 << 20)).status == 413
