@@ -107,11 +107,11 @@ def admin(server, http, tmp_path):
 
 
 @pytest.fixture
-def postgres(tmp_path):
+def postgres():
     """A running PostgreSQL of its own: a postgres.Postgres."""
     from harness.postgres import Postgres
-    one = Postgres(tmp_path / "postgres")
+    one = Postgres()
     try:
         yield one.start()
     finally:
-        one.stop()
+        one.remove()

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 
 from .server import wait_until
 
@@ -28,11 +29,12 @@ def free_port():
 
 
 class Postgres:
-    """An empty PostgreSQL in `folder`, not started yet. It refuses to run as root, so root lets Debian's user run it."""
+    """An empty PostgreSQL of its own, not started yet. It refuses to run as root, so root lets Debian's user run it."""
 
-    def __init__(self, folder):
-        self.folder, self.port, self.process = pathlib.Path(folder), free_port(), None
-        self.folder.mkdir(parents=True)
+    def __init__(self):
+        # Not in a test's own folder, which that user may not enter.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-postgres-"))
+        self.port, self.process = free_port(), None
         self.prefix = ["setpriv", "--pdeathsig", "KILL"]
         if os.getuid() == 0:
             user = pwd.getpwnam("postgres")
@@ -69,3 +71,8 @@ class Postgres:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
             self.process = None
+
+    def remove(self):
+        """Stops it, and nothing of it is left."""
+        self.stop()
+        shutil.rmtree(self.folder)

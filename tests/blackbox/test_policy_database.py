@@ -1,0 +1,167 @@
+"""Where policies live: they survive any end of the process, reach every node, and outlive their database."""
+
+import re
+import time
+
+import pytest
+from harness.admin import QUICK_END, expect, expect_problem, sqlite
+from harness.server import wait_until
+
+PUSH_SECONDS = 60  # a push takes milliseconds; nobody waits this long when all is well
+
+
+def policy(rate, policy_id="p"):
+    return {"id": policy_id, "resource": f"/{policy_id}", "limits": [{"name": "one", "per": ["key"], "rate": rate}]}
+
+
+def put(client, rate, policy_id="p"):
+    return client.request("PUT", f"/v1/policies/{policy_id}", policy(rate, policy_id))
+
+
+def limit(client, policy_id="p"):
+    """The limit in force; None if the policy is not."""
+    answer = client.post("/v1/ratelimit/check", {"policy_id": policy_id, "key": "k", "tokens": 0})
+    return answer.json["limit"] if answer.status == 200 else None
+
+
+def metric(client, name):
+    return float(re.search(rf"^{name} (\S+)$", client.get("/metrics").body.decode(), re.MULTILINE)[1])
+
+
+def wait_for_limit(client, expected, policy_id="p"):
+    """Waits until it is in force, and prints how long that took."""
+    begin = time.monotonic()
+    wait_until(lambda: limit(client, policy_id) == expected, PUSH_SECONDS, f"a limit of {expected}")
+    print(f"in force on the other node after {(time.monotonic() - begin) * 1000:.0f} ms")
+
+
+@pytest.mark.parametrize("times", range(5))
+def test_an_answered_change_survives_kill_9(server, http, tmp_path, times):
+    running = server(args=sqlite(tmp_path))
+    client = http(running)
+    for number in range(1, times + 2):
+        expect(put(client, f"{number}/h"), 201 if number == 1 else 200)
+    running.kill()
+    client = http(server(args=sqlite(tmp_path)))
+    decision = client.check(policy_id="p", key="k", tokens=0)
+    assert (decision["limit"], decision["policy_version"]) == (times + 1, times + 1)
+    assert len(client.get("/v1/policies/p/versions").json["versions"]) == times + 1
+    assert expect(put(client, "50/h"), 200)["version"] == times + 2
+
+
+def test_users_survive_kill_9(server, http, tmp_path):
+    running = server(args=sqlite(tmp_path))
+    client = http(running)
+    body = {"id": "p", "limits": [{"name": "one", "per": ["user"], "rate": "1/h"}], "tiers": {"gold": {"one": {"rate": "9/h"}}}}
+    client.request("PUT", "/v1/policies/p", body)
+    expect(client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}), 200)
+    running.kill()
+    client = http(server(args=sqlite(tmp_path)))
+    assert client.check(policy_id="p", key="u1", tokens=0)["limit"] == 9
+
+
+def test_an_idempotency_key_is_known_after_a_restart(server, http, tmp_path):
+    once = {"Idempotency-Key": "once"}
+    running = server(args=sqlite(tmp_path))
+    first = http(running).request("PUT", "/v1/policies/p", policy("10/h"), once)
+    running.kill()
+    client = http(server(args=sqlite(tmp_path)))
+    again = client.request("PUT", "/v1/policies/p", policy("10/h"), once)
+    assert (again.status, again.body) == (first.status, first.body)
+
+
+def test_the_file_is_made_at_the_first_write(server, http, tmp_path):
+    client = http(server(args=sqlite(tmp_path)))
+    client.get("/v1/policies")
+    assert not (tmp_path / "policies.db").exists()
+    put(client, "10/h")
+    assert (tmp_path / "policies.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_change_reaches_the_other_server(server, http, tmp_path, request, kind):
+    place = sqlite(tmp_path) if kind == "sqlite" else ["--policy-db", request.getfixturevalue("postgres").url, *QUICK_END]
+    one, other = http(server(args=place)), http(server(args=place))
+    for number in range(1, 6):
+        put(one, f"{number}/h")
+        wait_for_limit(other, number)
+    assert other.get("/v1/policies/p").json["version"] == 5
+    expect(put(other, "9/h"), 200)
+    wait_for_limit(one, 9)
+    expect(one.request("DELETE", "/v1/policies/p"), 204)
+    wait_for_limit(other, None)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_servers_do_not_overwrite_each_other(server, http, tmp_path, request, kind):
+    place = sqlite(tmp_path) if kind == "sqlite" else ["--policy-db", request.getfixturevalue("postgres").url, *QUICK_END]
+    one, other = http(server(args=place)), http(server(args=place))
+    rule = {"tenant_id": "t", "resource": "/r", "limit": 1, "window_sec": 1}
+    rule_id = expect(one.post("/v1/rules", rule), 201)["rule_id"]
+    assert rule_id in expect_problem(other.post("/v1/rules", rule), 409, "resource")["detail"], "at once, before any push"
+    put(one, "1/h")
+    stale = other.request("PUT", "/v1/policies/p", policy("2/h"), {"If-Match": '"0"'})
+    expect_problem(stale, 412, "if-match")
+
+
+def test_postgres_survives_kill_9_of_the_server(server, http, postgres):
+    running = server(args=["--policy-db", postgres.url, *QUICK_END])
+    expect(put(http(running), "10/h"), 201)
+    running.kill()
+    assert limit(http(server(args=["--policy-db", postgres.url, *QUICK_END]))) == 10
+
+
+def test_checks_go_on_without_the_database_and_writes_come_back_with_it(server, http, postgres):
+    running = server(args=["--policy-db", postgres.url, *QUICK_END])
+    client = http(running)
+    expect(put(client, "10/h"), 201)
+    client.check(policy_id="p", key="k", tokens=4)
+    assert metric(client, "rate_limiter_policy_database_up") == 1
+
+    postgres.stop()
+    expect_problem(put(client, "20/h"), 503)
+    wait_until(lambda: client.get("/readyz").json["problems"], PUSH_SECONDS, "a problem in /readyz")
+    ready = client.get("/readyz")
+    assert ready.status == 200, "it serves as before"
+    assert "policy database" in ready.json["problems"][0] and "s3cret" not in ready.body.decode()
+    assert metric(client, "rate_limiter_policy_database_up") == 0
+    decision = client.check(policy_id="p", key="k", tokens=1)
+    assert (decision["allowed"], decision["remaining"], decision["degraded"]) == (True, 5, False)
+    assert expect(client.get("/v1/policies/p"), 200)["version"] == 1
+    assert "s3cret" not in running.log()
+
+    postgres.start()
+    wait_until(lambda: put(client, "20/h").status == 200, PUSH_SECONDS, "writes to work again")
+    assert limit(client) == 20
+    wait_until(lambda: client.get("/readyz").json["problems"] == [], PUSH_SECONDS, "no more problems")
+    assert metric(client, "rate_limiter_policy_database_up") == 1
+
+
+def test_a_server_starts_without_its_database_and_follows_when_it_comes(server, http, postgres):
+    place = ["--policy-db", postgres.url, *QUICK_END]
+    put(http(server(args=place)), "10/h")
+    postgres.stop()
+    filed = "policies: [{ id: filed, resource: /f, limits: [{ name: one, per: [key], rate: 7/h }] }]"
+    client = http(server(filed, args=place))
+    assert limit(client, "filed") == 7
+    assert client.get("/readyz").json["problems"]
+    postgres.start()
+    wait_for_limit(client, 10)
+
+
+def test_what_cannot_be_in_force_beside_a_file_is_told_and_left_out(server, http, tmp_path):
+    running = server(args=sqlite(tmp_path))
+    put(http(running), "10/h")
+    put(http(running), "30/h", "q")
+    assert running.stop() == 0
+    taken = "policies: [{ id: filed, resource: /p, limits: [{ name: one, per: [key], rate: 7/h }] }]"
+    client = http(server(taken, args=sqlite(tmp_path)))
+    assert (limit(client, "filed"), limit(client, "p"), limit(client, "q")) == (7, None, 30)
+    (problem,) = client.get("/readyz").json["problems"]
+    assert '"p"' in problem and "filed" in problem
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", ""])
+def test_an_impossible_database_is_told_at_the_start(server, url):
+    with pytest.raises(RuntimeError, match="--policy-db"):
+        server(args=["--policy-db", url])
