@@ -149,16 +149,30 @@ def test_a_server_starts_without_its_database_and_follows_when_it_comes(server, 
     wait_for_limit(client, 10)
 
 
-def test_what_cannot_be_in_force_beside_a_file_is_told_and_left_out(server, http, tmp_path):
+@pytest.mark.parametrize("taken", ["{ id: filed, resource: /p", "{ id: p, resource: /filed"], ids=["pattern", "id"])
+def test_what_cannot_be_in_force_beside_a_file_is_told_and_left_out(server, http, tmp_path, taken):
     running = server(args=sqlite(tmp_path))
     put(http(running), "10/h")
     put(http(running), "30/h", "q")
     assert running.stop() == 0
-    taken = "policies: [{ id: filed, resource: /p, limits: [{ name: one, per: [key], rate: 7/h }] }]"
-    client = http(server(taken, args=sqlite(tmp_path)))
-    assert (limit(client, "filed"), limit(client, "p"), limit(client, "q")) == (7, None, 30)
+    client = http(server(f"policies: [{taken}, limits: [{{ name: one, per: [key], rate: 7/h }}] }}]", args=sqlite(tmp_path)))
+    by_files = client.get("/v1/policies").json["policies"][0]
+    assert (by_files["source"], by_files["document"]["limits"][0]["rate"]) == ("file", "7/h")
+    assert [one["id"] for one in client.get("/v1/policies").json["policies"][1:]] == ["q"]
     (problem,) = client.get("/readyz").json["problems"]
-    assert '"p"' in problem and "filed" in problem
+    assert '"p"' in problem
+
+
+@pytest.mark.parametrize("taken", ["{ id: filed, resource: /p", "{ id: p, resource: /filed"], ids=["pattern", "id"])
+def test_a_file_that_takes_the_place_of_a_policy_of_the_api(server, http, tmp_path, taken):
+    running = server("policies: []", args=sqlite(tmp_path))
+    client = http(running)
+    put(client, "10/h")
+    running.write_policies(f"policies: [{taken}, limits: [{{ name: one, per: [key], rate: 7/h }}] }}]")
+    (problem,) = wait_until(lambda: client.get("/readyz").json["problems"], PUSH_SECONDS, "a problem in /readyz")
+    print(problem, client.get("/v1/policies").body)
+    assert '"p"' in problem
+    assert limit(client) == 10
 
 
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", ""])
