@@ -51,8 +51,8 @@ TEST_F(AdminCallTest, APathFindsItsHandler) {
   const auto answer = send("GET", "/v1/things/a%2Fb%20c");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, R"(["v1","things","a/b c"])");
-  EXPECT_EQ(answer.headers.begin()->first, "etag");
-  EXPECT_EQ(answer.headers.begin()->second, "\"3\"");
+  EXPECT_EQ((*answer.headers.begin()).name, "etag");
+  EXPECT_EQ((*answer.headers.begin()).value, "\"3\"");
   EXPECT_EQ(send("HEAD", "/v1/things").status, 200);
 }
 
@@ -62,7 +62,7 @@ TEST_F(AdminCallTest, WhatIsNotThereIsToldApartFromWhatIsNotAllowed) {
   EXPECT_EQ(send("GET", "/v1/things/a/b").status, 404);
   const auto refused = send("PATCH", "/v1/things/a");
   EXPECT_EQ(refused.status, 405);
-  EXPECT_EQ(refused.headers.begin()->second, "GET, DELETE");
+  EXPECT_EQ((*refused.headers.begin()).value, "GET, DELETE");
 }
 
 TEST_F(AdminCallTest, AnErrorBecomesAProblem) {

@@ -109,12 +109,8 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
 
 void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
                        const StoreCall& call, std::int64_t now_us, Answer& answer) {
-<<<<<<< HEAD
-  if (call.conflict) return void(answer.emplace(std::unexpected(request_id_conflict())));
-=======
   if (call.conflict) [[unlikely]]
-    return void(answer = std::unexpected(conflict()));
->>>>>>> e652c17 (The check in memory is cheaper, with one route and with ten)
+    return void(answer = std::unexpected(request_id_conflict()));
   const bool failed = enforced.verdict == Verdict::kNoAnswer;
   if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer))
     return void(answer = std::unexpected(no_answer()));
