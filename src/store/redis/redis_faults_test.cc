@@ -147,13 +147,18 @@ TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
   server_.start();
   RedisStoreOptions patient = options(server_);
   patient.breaker.failures_per_mille = 1000;
+  patient.operation_timeout_us = 10 * kSecond;  // a machine that stands still is no cut
   make_connected_store(patient);
   with_request_ids_ = true;
   for (int i = 0; i < 30; ++i) {
-    // A call is sent twice, not more often: what the last cut met must be through.
-    EXPECT_TRUE(load_until_allowed(20 * kSecond));
+    // A call is sent twice, not more often: before the next cut all that the last one met must be through.
+    settle();
+    EXPECT_TRUE(run_until([&] { return store_->health().connected; }));
+    const std::uint64_t lost_before = store_->counters().connections_lost;
     load_for(10'000, 20 * kSecond);
     server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    load_for(1, 20 * kSecond);  // into the connection that is gone
+    EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > lost_before; }));
   }
   settle();
   EXPECT_GT(store_->counters().connections_made, 5u);

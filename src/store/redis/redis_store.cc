@@ -316,8 +316,11 @@ void RedisStore::on_lost(std::string_view why) {
   }
   flights_ = scripts_on_way_ = 0;
   // With a request id a second try cannot charge twice; the others do not know whether they were charged.
+  // Parts of a cluster's calls go until their deadline: one part without an answer takes the others' charges
+  // back.
+  const bool is_part = options_.cluster != nullptr;
   const auto repeatable = std::ranges::stable_partition(
-      waiting, [](const StoreCall* call) { return !call->dedupe || call->sent_again; });
+      waiting, [is_part](const StoreCall* call) { return !call->dedupe || (call->sent_again && !is_part); });
   for (StoreCall* call : repeatable) call->sent_again = true;
   lost.assign(waiting.begin(), repeatable.begin());
   queue_.insert(queue_.begin(), repeatable.begin(), repeatable.end());

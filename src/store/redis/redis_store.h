@@ -101,7 +101,9 @@ struct RedisStoreCounters {
 // A server that says nothing at all gets a new connection, after the operation timeout or, if that is longer,
 // after half of the time that the most patient call under way had when it was sent. A call that was under way
 // on a lost connection goes once more, with the time it has left, if it has a request id and so cannot be
-// charged twice; the others are answered kNoAnswer. No call goes more than twice.
+// charged twice; the others are answered kNoAnswer. No call goes more than twice, but for the parts of a
+// cluster's calls: they go until their deadline, because one without an answer takes back what others
+// charged.
 //
 // On a node of a cluster a command may touch one slot only. Then what goes at once is not a batch but a
 // flight: a batch for each slot in the queue, written together.
