@@ -139,7 +139,8 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
 void append_answer(const Decision& decision, std::string& out) {
   constexpr std::size_t kFixedRoom = 400;
   const std::string_view policy_id = decision.policy ? std::string_view(decision.policy->source.id) : "";
-  const std::string_view limiting = decision.tightest ? std::string_view(decision.tightest->limit->name()) : "";
+  const std::string_view limiting =
+      decision.tightest ? std::string_view(decision.tightest->limit->name()) : "";
   append_text(out, kFixedRoom + json_string_room(policy_id) + json_string_room(limiting),
               [&](TextCursor& text) {
                 text.literal("{\"allowed\":");
