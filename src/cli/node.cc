@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <random>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/ledger_setup.h"
 #include "cli/listen_address.h"
+#include "control/first_token.h"
 #include "control/plane_metrics.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
@@ -54,6 +56,17 @@ std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
   return only_for_failures ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
 }
 
+// Whether everybody who reaches the listener may do everything.
+bool trusts_all(const ServeOptions& options) {
+  return parse_listen_address(options.listen).is_loopback() && !options.require_token;
+}
+
+// To where the operator looks, and not into the log, which is kept.
+void print_once(const std::string& token) {
+  fmt::print("The first token, with the role admin; it is shown only now:\n{}\n", token);
+  std::fflush(stdout);
+}
+
 // A cell's new address is said as it comes into force.
 void log_new_addresses(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -78,9 +91,8 @@ Node::Node(const ServeOptions& options)
       policy_keeper_(catalog_),
       user_keeper_(catalog_),
       registry_(*ledger_),
-      plane_(start_plane()),
-      access_(tokens_, wall_clock_,
-              parse_listen_address(options.listen).is_loopback() && !options.require_token),
+      plane_(start_plane(options)),
+      access_(tokens_, wall_clock_, trusts_all(options)),
       hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
@@ -97,7 +109,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   return std::make_unique<FileRepository>(paths, catalog_, repository);
 }
 
-std::unique_ptr<control::ControlPlane> Node::start_plane() {
+std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& serve_options) {
   registry_.add(ledger::Kind::kPolicy, policy_keeper_);
   registry_.add(ledger::Kind::kUser, user_keeper_);
   registry_.add(ledger::Kind::kToken, tokens_);
@@ -108,6 +120,11 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
+  if (!trusts_all(serve_options))
+    options.every_second.push_back([this](control::Registry& registry) {
+      if (!registry.is_loaded() || !tokens_.empty()) return;
+      if (const auto token = control::make_first_token(registry, wall_clock_)) print_once(*token);
+    });
   auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
     log(LogLevel::kWarning,
@@ -121,7 +138,8 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
   doors.deny_status = options.deny_status;
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
-  doors.admin_allowed = parse_listen_address(options.listen).is_loopback();
+  doors.access = &access_;
+  doors.checks_need_token = options.require_token;
   doors.audit = [](std::string_view sentence) { log(LogLevel::kInfo, sentence); };
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] {

@@ -50,7 +50,7 @@ class Node {
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
-  std::unique_ptr<control::ControlPlane> start_plane();
+  std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreReport store_report() const;

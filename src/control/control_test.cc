@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "control/control_plane.h"
+#include "control/first_token.h"
 #include "control/policy_keeper.h"
 #include "control/token_board.h"
 #include "ledger/memory_ledger.h"
@@ -156,6 +157,18 @@ TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
   EXPECT_FALSE(here.tokens.find(secret, 999));
 }
 
+TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
+  ManualClock clock{1};
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(there.registry.load());
+  const auto token = make_first_token(here.registry, clock);
+  ASSERT_TRUE(token);
+  EXPECT_FALSE(make_first_token(there.registry, clock));
+  const auto principal = there.tokens.find(*token, 2);
+  ASSERT_TRUE(principal);
+  EXPECT_TRUE(principal->may(Role::kAdmin, "anybody"));
+}
+
 TEST(Token, AMistypedTokenIsRecognisedAsSuch) {
   const std::string token = make_token({1, 2, 3});
   EXPECT_TRUE(is_token(token));
@@ -204,8 +217,15 @@ TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
   EXPECT_EQ(here.in_force(), "a#1");
   EXPECT_TRUE(plane.status().loaded);
   EXPECT_FALSE(plane.status().problems.empty());
-  database->set_available(true);
-  EXPECT_TRUE(soon([&] { return plane.status().reachable && plane.status().problems.empty(); }));
+  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_FALSE(here.put("a", policy_body("a", "2/s"))); }));
+  ASSERT_TRUE(plane.submit([&](Registry&) {
+    EXPECT_FALSE(plane.status().problems.empty()) << "a job in between has not mended anything";
+    database->set_available(true);
+    EXPECT_TRUE(here.put("a", policy_body("a", "2/s")));
+  }));
+  EXPECT_TRUE(soon([&] { return plane.status().revision == 2; }));
+  EXPECT_TRUE(plane.status().reachable) << "it has just taken a change";
+  EXPECT_TRUE(plane.status().problems.empty());
 }
 
 TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {

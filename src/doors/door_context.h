@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/access.h"
 #include "doors/address_set.h"
 #include "doors/check_list.h"
 #include "doors/rate_limit_headers.h"
@@ -25,7 +26,8 @@ struct DoorOptions {
   HeaderDialects dialects;
   int deny_status = 429;                                // of /v1/authorize
   AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
-  bool admin_allowed = false;                           // ResetKey; true only for listeners on loopback
+  const control::Access* access = nullptr;              // who callers are; never null in a server
+  bool checks_need_token = false;                       // with the role "check"
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
   // Takes a sentence about what an operator did, for the record: who, what and why, never a raw key. May be

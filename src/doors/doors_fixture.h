@@ -49,7 +49,7 @@ class RecordedStream final : public net::GrpcStream {
 class DoorsFixture : public sluice::testing::LimiterFixture {
  protected:
   DoorsFixture() {
-    options.admin_allowed = true;
+    options.access = &access;
     options.readiness = [this] { return readiness; };
     options.metrics = [] { return std::string("up 1\n"); };
   }
@@ -75,8 +75,9 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     GrpcAnswer answer;
     const std::string path = "/sluice.v1.RateLimiter/" + std::string(method);
     EXPECT_EQ(app.method_kind(path), net::Application::MethodKind::kUnary);
-    answer.status = app.handle_unary({.path = path, .peer_address = "127.0.0.1"}, message, answer.message,
-                                     [] { return net::Application::GrpcLater(); });
+    const net::HeaderList no_metadata;
+    answer.status = app.handle_unary({.path = path, .metadata = &no_metadata, .peer_address = "127.0.0.1"},
+                                     message, answer.message, [] { return net::Application::GrpcLater(); });
     return answer;
   }
 
@@ -86,6 +87,8 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   }
 
   Readiness readiness{.ready = true, .draining = false, .problems = {}};
+  control::TokenBoard tokens;
+  control::Access access{tokens, clock, true};
   DoorOptions options;
   App app{limiter, options, 1};
 };

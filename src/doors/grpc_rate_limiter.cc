@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/batch_answers.h"
+#include "doors/check_access.h"
 #include "doors/check_field.h"
 #include "doors/problem.h"
 #include "doors/text.h"
@@ -248,6 +249,8 @@ GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  if (auto may = may_ask(context.options, call.context, control::Role::kCheck, {&request, 1}); !may)
+    return grpc_status(may.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
                      call.reply, call.defer, write_check);
 }
@@ -256,9 +259,12 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
   context.checks.clear();
   if (auto read = read_batch(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
-  const auto answers =
-      check_all(context.limiter, context.checks.finish(call.context.deadline_us), write_batch_element,
-                [&] { return [later = call.defer()](std::string_view late) { later({}, late); }; });
+  const std::span<const CheckRequest> checks = context.checks.finish(call.context.deadline_us);
+  if (auto may = may_ask(context.options, call.context, control::Role::kCheck, checks); !may)
+    return grpc_status(may.error());
+  const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
+    return [later = call.defer()](std::string_view late) { later({}, late); };
+  });
   if (!answers) return {};
   if (!*answers) return grpc_status(answers->error());
   call.reply = **answers;
@@ -271,20 +277,20 @@ GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_key_request(WireReader(call.message), context.checks, unused_reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  if (auto may = may_ask(context.options, call.context, control::Role::kRead, {&request, 1}); !may)
+    return grpc_status(may.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.usage(request, postpone); },
                      call.reply, call.defer, write_usages);
 }
 
 GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
-  if (!context.options.admin_allowed)
-    return {net::GrpcCode::kPermissionDenied,
-            "ResetKey is for operators; call it on a listener at a loopback address",
-            {}};
   context.checks.clear();
   std::string_view reason;
   if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish().front();
+  if (auto may = may_ask(context.options, call.context, control::Role::kOperator, {&request, 1}); !may)
+    return grpc_status(may.error());
   const auto write = [&context, who = std::string(call.context.peer_address), what = reset_target(request),
                       why = std::string(reason)](const Result<int>& existed,
                                                  std::string& reply) -> GrpcStatus {

@@ -262,10 +262,25 @@ TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
 }
 
 TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {
-  options.admin_allowed = false;
+  const control::Access strict{tokens, clock, false};
+  options.access = &strict;
   call("CheckAndIncrement", Request{.cost = 10}.encoded());
-  EXPECT_EQ(call("ResetKey", Request{}.encoded(3)).status.code, GrpcCode::kPermissionDenied);
+  EXPECT_EQ(call("ResetKey", Request{}.encoded(3)).status.code, GrpcCode::kUnauthenticated);
   EXPECT_EQ(left("u1"), 0);
+}
+
+TEST_F(GrpcRateLimiterTest, WhereChecksNeedATokenNothingIsChargedWithoutOne) {
+  const control::Access strict{tokens, clock, false};
+  options.access = &strict;
+  options.checks_need_token = true;
+  const std::string request = Request{}.encoded();
+  EXPECT_EQ(call("CheckAndIncrement", request).status.code, GrpcCode::kUnauthenticated);
+  std::string batch;
+  WireWriter(batch).element(1, request);
+  EXPECT_EQ(call("CheckBatch", batch).status.code, GrpcCode::kUnauthenticated);
+  EXPECT_EQ(call("GetUsage", Request{}.encoded(3)).status.code, GrpcCode::kUnauthenticated);
+  options.checks_need_token = false;
+  EXPECT_EQ(left("u1"), 10);
 }
 
 TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
@@ -275,8 +290,11 @@ TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
   App blind_app{blind, options, 1};
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {
     std::string reply;
-    EXPECT_EQ(blind_app.handle_unary({.path = path}, Request{}.encoded(3), reply, nullptr).code,
-              GrpcCode::kUnavailable);
+    const net::HeaderList no_metadata;
+    EXPECT_EQ(
+        blind_app.handle_unary({.path = path, .metadata = &no_metadata}, Request{}.encoded(3), reply, nullptr)
+            .code,
+        GrpcCode::kUnavailable);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "doors/check_access.h"
 #include "doors/check_field.h"
 #include "doors/check_json.h"
 #include "doors/forwarded.h"
@@ -201,7 +202,10 @@ void write_answer(DoorContext& context, const Result<Decision>& decision, net::H
 void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                     const HttpDefer& defer) {
   if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
-  answer_http(context.limiter, context.checks.finish().front(), response, defer,
+  const CheckRequest& check = context.checks.finish().front();
+  if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
+    return write_problem(may.error(), response);
+  answer_http(context.limiter, check, response, defer,
               [&context](const Result<Decision>& decision, net::HttpResponse& out) {
                 write_answer(context, decision, out);
               });

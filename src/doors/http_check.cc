@@ -1,6 +1,7 @@
 #include "doors/http_check.h"
 
 #include "doors/batch_answers.h"
+#include "doors/check_access.h"
 #include "doors/check_json.h"
 #include "doors/problem.h"
 
@@ -29,6 +30,8 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
     return write_problem(read.error(), response);
   CheckRequest check = checks.finish().front();
   if (check.request_id.empty()) check.request_id = request.header("x-idempotency-key");
+  if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
+    return write_problem(may.error(), response);
   answer_http(context.limiter, check, response, defer,
               [&context](const Result<Decision>& decision, net::HttpResponse& out) {
                 if (!decision) return write_problem(decision.error(), out);
@@ -42,7 +45,10 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   context.checks.clear();
   if (auto read = read_check_batch(request.body, context.scratch, context.checks); !read)
     return write_problem(read.error(), response);
-  const auto answers = check_all(context.limiter, context.checks.finish(), write_one, [&] {
+  const std::span<const CheckRequest> checks = context.checks.finish();
+  if (auto may = may_ask(context.options, request, control::Role::kCheck, checks); !may)
+    return write_problem(may.error(), response);
+  const auto answers = check_all(context.limiter, checks, write_one, [&] {
     return [later = defer()](std::string_view late) {
       net::HttpResponse answer;
       write_all(late, answer);

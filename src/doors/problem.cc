@@ -131,6 +131,7 @@ void write_problem(const Error& error, net::HttpResponse& response) {
   response.body.clear();
   append_problem(error, response.body);
   if (response.status == 503) response.headers.emplace_back("retry-after", "1");
+  if (response.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
 }
 
 void write_problem(int status, std::string_view detail, net::HttpResponse& response) {

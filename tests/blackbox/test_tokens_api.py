@@ -180,3 +180,32 @@ def test_a_bad_token_is_refused_by_name(admin, name):
     body, field = BAD_TOKENS[name]
     expect_problem(client.post("/v1/tokens", body), 400, field)
     assert client.get("/v1/tokens").json["tokens"] == []
+
+
+def test_checks_need_a_token_with_the_role_where_that_is_asked_for(guarded):
+    client, root = guarded
+    check = {"tenant_id": "shop-1", "resource": "/orders", "key": "ann"}
+    expect(client.post("/v1/rules", rule(), root), 201)
+    caller = bearer(make_token(client, "gateway", root, roles=["check"], tenants=["shop-*"]))
+    expect_problem(client.post("/v1/ratelimit/check", check), 401, "authorization")
+    expect_problem(client.post("/v1/ratelimit/check-batch", {"checks": [check]}), 401, "authorization")
+    expect_problem(client.get("/v1/authorize?tenant_id=shop-1&resource=/orders&key=ann"), 401, "authorization")
+    assert expect(client.post("/v1/ratelimit/check", check, caller), 200)["remaining"] == 9, "nothing was charged"
+    expect_problem(client.post("/v1/ratelimit/check", check | {"tenant_id": "bank"}, caller), 403)
+    batch = {"checks": [check, check | {"tenant_id": "bank"}]}
+    expect_problem(client.post("/v1/ratelimit/check-batch", batch, caller), 403)
+    reader = bearer(make_token(client, "reader", root, roles=["read"]))
+    expect_problem(client.post("/v1/ratelimit/check", check, reader), 403)
+    assert expect(client.post("/v1/ratelimit/check", check, caller), 200)["remaining"] == 8
+
+
+def test_the_first_token_is_printed_once(server, http, tmp_path):
+    first = server(args=[*sqlite(tmp_path), "--require-token"])
+    wait_until(lambda: "\nsluice_" in first.log(), 20, "the first token is printed")
+    token = next(line for line in first.log().splitlines() if line.startswith("sluice_"))
+    expect(http(first).get("/v1/tokens", bearer(token)), 200)
+    assert first.stop() == 0
+    again = server(args=[*sqlite(tmp_path), "--require-token"])
+    expect(http(again).get("/v1/tokens", bearer(token)), 200)
+    assert again.stop() == 0
+    assert "sluice_" not in again.log()
