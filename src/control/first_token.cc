@@ -5,7 +5,7 @@
 namespace sluice::control {
 
 std::optional<std::string> make_first_token(Registry& registry, const Clock& clock) {
-  const std::string secret = make_token(token_entropy());
+  std::string secret = make_token(token_entropy());
   const Token token{"bootstrap", hash_token(secret), {Role::kAdmin}, {}, 0};
   const auto written = registry.write({.drafts = {{.kind = ledger::Kind::kToken,
                                                    .name = token.name,
