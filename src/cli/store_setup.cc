@@ -34,7 +34,7 @@ RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& 
   return options;
 }
 
-// What becomes of the server at `place` is logged under that name.
+// What becomes of the server at `place` is counted and logged.
 void log_what_happens_at(const std::string& place, const StoreParts& parts, const Transitions& transitions,
                          RedisStoreOptions& options) {
   options.on_breaker_change = [transitions](auto, auto to) { transitions->count(to); };

@@ -48,11 +48,11 @@ bool Breaker::take_probe(std::int64_t now_us) {
   return true;
 }
 
+void Breaker::hurry(std::int64_t now_us) { probe_at_us_ = std::min(probe_at_us_, now_us); }
+
 void Breaker::change(State to) {
   const State from = std::exchange(state_, to);
   if (on_change_ && from != to) on_change_(from, to);
 }
-
-void Breaker::hurry(std::int64_t now_us) { probe_at_us_ = std::min(probe_at_us_, now_us); }
 
 }  // namespace sluice::redis
