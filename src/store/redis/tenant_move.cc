@@ -52,7 +52,10 @@ class TenantMove::Side final : private redis::ConnectionEvents {
 
  private:
   void on_ready() override { move_.proceed(); }
-  void on_reply(std::span<const redis::RespValue> reply) override { move_.on_reply(reply); }
+  void on_reply(std::span<const redis::RespValue> reply) override {
+    if (!reply.front().is_error()) connection.note_use();
+    move_.on_reply(reply);
+  }
   void on_lost(std::string_view why) override { move_.on_lost(*this, why); }
 
   TenantMove& move_;
