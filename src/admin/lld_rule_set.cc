@@ -77,17 +77,17 @@ void put_rule(Policy& policy, const LldRule& rule) {
   // Every tier has all limits; where it says nothing of its own, it follows the plain one.
   const auto put_plain = [&](const Limit& limit) {
     const auto old = find_limit(policy.limits, rule.name);
-    const std::optional<LimitParams> before =
-        old == policy.limits.end() ? std::nullopt : std::optional(old->params);
-    if (old == policy.limits.end())
-      policy.limits.push_back(limit);
-    else
+    const bool existed = old != policy.limits.end();
+    const LimitParams before = existed ? old->params : LimitParams{};
+    if (existed)
       *old = limit;
+    else
+      policy.limits.push_back(limit);
     for (auto& [tier, limits] : policy.tiers) {
       const auto same = find_limit(limits, rule.name);
       if (same == limits.end())
         limits.push_back(limit);
-      else if (same->params == before)
+      else if (existed && same->params == before)
         *same = limit;
       else
         same->per = limit.per;
