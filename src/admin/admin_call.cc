@@ -157,11 +157,4 @@ net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminCon
   return response;
 }
 
-Result<DocumentNode> parse_body(const AdminCall& call) {
-  Problems problems;
-  auto tree = parse_document_tree(call.body, "body", problems);
-  if (!tree) return invalid("", problems.list().front().message);
-  return *std::move(tree);
-}
-
 }  // namespace sluice::admin

@@ -47,6 +47,12 @@ struct AdminAnswer {
   std::string location = {};
 };
 
+inline AdminAnswer no_content() {
+  AdminAnswer answer;
+  answer.status = 204;
+  return answer;
+}
+
 // What handlers work with. Lives on the control plane's thread for one call.
 struct AdminContext {
   control::Registry& registry;
@@ -76,8 +82,5 @@ struct AdminRoute {
 // Finds the handler and turns its answer into HTTP; what no route has is 404 or 405. Never throws.
 net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminContext& context,
                                     const AdminCall& call);
-
-// Body and bounds, in handlers: the tree of a JSON body. The error names the field.
-Result<DocumentNode> parse_body(const AdminCall& call);
 
 }  // namespace sluice::admin

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/policy_views.h"
+#include "base/encode.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
 
@@ -20,16 +21,6 @@ DocumentNode document_of(const std::string& body, const std::string& name) {
   Problems unused;
   auto tree = body.empty() ? std::nullopt : parse_document_tree(body, name, unused);
   return tree ? *std::move(tree) : null_node();
-}
-
-std::string hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
-    text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
-  }
-  return text;
 }
 
 // A token's hash is nobody's business.
@@ -58,7 +49,7 @@ Result<DocumentNode> entry_view(AdminContext& context, const Record& record) {
   }
   put(view, "before", shown(std::move(before), record.kind));
   put(view, "after", shown(document_of(record.body, record.name), record.kind));
-  put(view, "hash", text_node(hex(record.hash)));
+  put(view, "hash", text_node(to_hex(record.hash)));
   return view;
 }
 

@@ -28,8 +28,7 @@ class BodyReader {
   // The first thing that is wrong; none: all is well so far.
   std::optional<Error> error() const {
     if (problems_.empty()) return std::nullopt;
-    return Error{ErrorCode::kInvalidArgument, problems_.list().front().message,
-                 problems_.list().front().field};
+    return problems_.first_error();
   }
 
  private:

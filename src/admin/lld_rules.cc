@@ -5,12 +5,13 @@
 #include "admin/body_reader.h"
 #include "admin/lld_rule_set.h"
 #include "admin/policy_views.h"
+#include "base/arith.h"
 #include "base/limits.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
 #include "policy/limit_reader.h"
 #include "policy/literals.h"
-#include "policy/pattern.h"
+#include "policy/policy_reader.h"
 
 namespace sluice::admin {
 namespace {
@@ -34,13 +35,6 @@ Literal<std::string> parse_part(std::string_view text) {
   return parse_name(text);
 }
 
-Literal<std::string> parse_endpoint(std::string_view text) {
-  auto plain = parse_free_text(text, kResourceBytesMax);
-  if (!plain) return plain;
-  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
-  return *plain == "*" ? std::string() : *plain;
-}
-
 // `before`: what an update starts from; its pattern and tier cannot change.
 Result<LldRule> read_rule(const AdminCall& call, const std::optional<LldRule>& before) {
   // Whatever a GET answers may be sent back.
@@ -51,7 +45,7 @@ Result<LldRule> read_rule(const AdminCall& call, const std::optional<LldRule>& b
   const Fields& fields = body.fields();
   LldRule rule = before.value_or(LldRule{});
   rule.dimension = fields.text("dimension", parse_dimension).value_or(before ? rule.dimension : "user");
-  rule.endpoint_pattern = fields.text("endpoint_pattern", parse_endpoint).value_or(rule.endpoint_pattern);
+  rule.endpoint_pattern = fields.text("endpoint_pattern", parse_resource).value_or(rule.endpoint_pattern);
   rule.tier = fields.text("tier", parse_part).value_or(rule.tier);
   rule.name = fields.text("name", parse_part).value_or(rule.name);
   const auto limit = fields.integer("limit", 0, kRateMax);
@@ -80,7 +74,7 @@ DocumentNode rule_view(const Policy& policy, const LldRule& rule) {
   put(view, "dimension", text_node(rule.dimension == "api_key" ? "apikey" : rule.dimension));
   put(view, "endpoint_pattern", text_node(rule.endpoint_pattern.empty() ? "*" : rule.endpoint_pattern));
   put(view, "limit", number_node(rule.params.rate.count));
-  put(view, "window_seconds", number_node((rule.params.rate.period_us + kSecondUs - 1) / kSecondUs));
+  put(view, "window_seconds", number_node(ceil_div(rule.params.rate.period_us, kSecondUs)));
   if (rule.params.is_bucket()) put(view, "burst", number_node(rule.params.capacity));
   put(view, "algorithm", text_node(to_string(rule.params.algorithm)));
   put(view, "tier", rule.tier.empty() ? null_node() : text_node(rule.tier));
@@ -224,9 +218,7 @@ Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call
     written = put_policies(context, call, {found->policy}, version, "delete rule");
   }
   if (!written) return std::unexpected(written.error());
-  AdminAnswer answer;
-  answer.status = 204;
-  return answer;
+  return no_content();
 }
 
 }  // namespace sluice::admin

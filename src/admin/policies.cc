@@ -2,10 +2,10 @@
 
 #include <array>
 
+#include "admin/body_reader.h"
 #include "admin/policy_views.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
-#include "policy/fields.h"
 #include "policy/literals.h"
 
 namespace sluice::admin {
@@ -13,11 +13,6 @@ namespace {
 
 using ledger::Kind;
 using ledger::Record;
-
-Error first_of(const Problems& problems) {
-  const Problem& first = problems.list().front();
-  return {ErrorCode::kInvalidArgument, first.message, first.field};
-}
 
 // What a stored version looks like; its document is null if it was a withdrawal.
 DocumentNode version_view(const Record& record) {
@@ -41,7 +36,7 @@ Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::st
   if (!*record || (*record)->is_withdrawn()) return std::nullopt;
   Problems problems;
   auto policy = parse_policy((*record)->body, id, problems);
-  if (!policy) return std::unexpected(first_of(problems));
+  if (!policy) return std::unexpected(problems.first_error());
   return policy;
 }
 
@@ -49,7 +44,7 @@ Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::st
 Result<Policy> policy_of_body(const AdminCall& call) {
   Problems problems;
   auto policy = parse_policy(call.body, "body", problems);
-  if (!policy) return std::unexpected(first_of(problems));
+  if (!policy) return std::unexpected(problems.first_error());
   if (policy->id != call.path[2])
     return invalid("id",
                    "the document's id is \"" + policy->id + "\", but the path says \"" + call.path[2] + '"');
@@ -110,11 +105,11 @@ Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) 
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
   auto policy = find_policy(context, call, call.path[2]);
-  if (!policy && deleted_before(context, call, call.path[2])) return AdminAnswer{.status = 204, .body = {}};
+  if (!policy && deleted_before(context, call, call.path[2])) return no_content();
   if (!policy) return std::unexpected(policy.error());
   const auto written = delete_policy(context, call, **policy, *expected);
   if (!written) return std::unexpected(written.error());
-  return AdminAnswer{.status = 204, .body = {}};
+  return no_content();
 }
 
 Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
@@ -122,7 +117,7 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
   Problems problems;
   parse_policies(call.body, "body", written_policies, problems);
   if (problems.empty()) check_together(written_policies, problems);
-  if (!problems.empty()) return std::unexpected(first_of(problems));
+  if (!problems.empty()) return std::unexpected(problems.first_error());
   std::vector<Policy> policies;
   const auto before = context.catalog.current();
   std::int64_t unchanged = 0;
@@ -190,15 +185,10 @@ Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& cal
   constexpr std::array<std::string_view, 1> kNames = {"version"};
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
-  const auto tree = parse_body(call);
-  if (!tree) return std::unexpected(tree.error());
-  Problems problems;
-  const std::string file = "body";
-  const Place place{file, problems};
-  const Fields fields(*tree, place, kNames);
-  const auto version = fields.integer("version", 1, INT64_MAX);
-  fields.missing("version", "; the one to go back to");
-  if (!problems.empty()) return std::unexpected(first_of(problems));
+  const BodyReader body(call, kNames);
+  const auto version = body.fields().integer("version", 1, INT64_MAX);
+  body.fields().missing("version", "; the one to go back to");
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
   auto policy = stored_policy(context, call.path[2], *version);
   if (!policy) return std::unexpected(policy.error());
   if (!*policy)

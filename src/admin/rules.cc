@@ -5,10 +5,11 @@
 #include "admin/body_reader.h"
 #include "admin/policy_views.h"
 #include "admin/rule_id.h"
+#include "base/arith.h"
 #include "base/limits.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
-#include "policy/pattern.h"
+#include "policy/policy_reader.h"
 
 namespace sluice::admin {
 namespace {
@@ -20,13 +21,6 @@ Literal<std::string> parse_tenant(std::string_view text) {
   auto plain = parse_free_text(text, kNameBytesMax);
   if (plain && *plain == "*") plain->clear();
   return plain;
-}
-
-Literal<std::string> parse_resource(std::string_view text) {
-  auto plain = parse_free_text(text, kResourceBytesMax);
-  if (!plain) return plain;
-  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
-  return *plain == "*" ? std::string() : *plain;
 }
 
 Result<Policy> read_rule(const AdminCall& call) {
@@ -59,7 +53,7 @@ DocumentNode rule_view(AdminContext& context, const CompiledPolicy& policy) {
   put(view, "tenant_id", text_node(source.tenant.empty() ? "*" : source.tenant));
   put(view, "resource", text_node(source.resource.empty() ? "*" : source.resource));
   put(view, "limit", number_node(numbers.rate.count));
-  put(view, "window_sec", number_node((numbers.rate.period_us + kSecondUs - 1) / kSecondUs));
+  put(view, "window_sec", number_node(ceil_div(numbers.rate.period_us, kSecondUs)));
   put(view, "burst", number_node(numbers.capacity));
   put(view, "algorithm", text_node(to_string(numbers.algorithm)));
   put(view, "limits", number_node(static_cast<std::int64_t>(source.limits.size())));
@@ -115,12 +109,12 @@ Result<AdminAnswer> delete_rule(AdminContext& context, const AdminCall& call) {
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
   auto policy = find_policy(context, call, call.path[2]);
-  if (!policy && deleted_before(context, call, call.path[2])) return AdminAnswer{.status = 204, .body = {}};
+  if (!policy && deleted_before(context, call, call.path[2])) return no_content();
   if (!policy)
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + call.path[2] + '"', ""});
   const auto written = delete_policy(context, call, **policy, *expected);
   if (!written) return std::unexpected(written.error());
-  return AdminAnswer{.status = 204, .body = {}};
+  return no_content();
 }
 
 }  // namespace sluice::admin

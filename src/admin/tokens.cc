@@ -92,9 +92,7 @@ Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
                                              .body = "",
                                              .expected_version = newest->front().version}});
   if (!written) return std::unexpected(written.error());
-  AdminAnswer answer;
-  answer.status = 204;
-  return answer;
+  return no_content();
 }
 
 }  // namespace sluice::admin

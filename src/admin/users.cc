@@ -5,6 +5,7 @@
 
 #include "admin/body_reader.h"
 #include "admin/policy_views.h"
+#include "base/arith.h"
 #include "base/limits.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
@@ -104,7 +105,7 @@ DocumentNode limit_view(const CompiledPolicy& policy, const Limit& limit, const 
   put(view, "resource", text_node(policy.source.resource.empty() ? "*" : policy.source.resource));
   put(view, "per", text_list(limit.per));
   put(view, "limit", number_node(numbers.rate.count));
-  put(view, "window_seconds", number_node((numbers.rate.period_us + kSecondUs - 1) / kSecondUs));
+  put(view, "window_seconds", number_node(ceil_div(numbers.rate.period_us, kSecondUs)));
   put(view, "rate", text_node(rate_text(numbers.rate)));
   put(view, "burst", number_node(numbers.capacity));
   put(view, "algorithm", text_node(to_string(numbers.algorithm)));

@@ -1,22 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <ostream>
-#include <random>
 
 #include "algorithm/step.h"
+#include "base/test_seed.h"
 
 // What the tests of the algorithms share.
 namespace sluice {
 
-// The seed of a random test: SLUICE_SEED from the environment, to replay a failure, or a new one. Print it on
-// failure.
-inline std::uint32_t seed_for_test() {
-  if (const char* given = std::getenv("SLUICE_SEED"))
-    return static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
-  return std::random_device{}();
-}
+// test_seed() for a 32-bit generator. Print it on failure.
+inline std::uint32_t seed_for_test() { return static_cast<std::uint32_t>(test_seed()); }
 
 // In the words of the vector files.
 inline void PrintTo(const Outcome& o, std::ostream* out) {

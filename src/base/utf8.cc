@@ -27,6 +27,10 @@ std::size_t utf8_sequence(const unsigned char* text, std::size_t left) {
 
 }  // namespace
 
+std::size_t utf8_length(std::string_view text) {
+  return text.empty() ? 0 : utf8_sequence(reinterpret_cast<const unsigned char*>(text.data()), text.size());
+}
+
 bool is_utf8(std::string_view bytes) {
   const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
   std::size_t left = bytes.size();

@@ -8,15 +8,10 @@
 namespace sluice::control {
 namespace {
 
-Error first_of(const Problems& problems) {
-  const Problem& first = problems.list().front();
-  return {ErrorCode::kInvalidArgument, first.message, first.field};
-}
-
 Result<Policy> read_policy(std::string_view body, const std::string& name, std::int64_t version) {
   Problems problems;
   auto policy = parse_policy(body, name, problems);
-  if (!policy) return std::unexpected(first_of(problems));
+  if (!policy) return std::unexpected(problems.first_error());
   if (policy->id != name)
     return invalid("id", "the document's id is \"" + policy->id + "\", not \"" + name + '"');
   policy->version = version;
@@ -26,7 +21,7 @@ Result<Policy> read_policy(std::string_view body, const std::string& name, std::
 Result<User> read_user(std::string_view body, const std::string& name) {
   Problems problems;
   auto user = parse_user(body, name, problems);
-  if (!user) return std::unexpected(first_of(problems));
+  if (!user) return std::unexpected(problems.first_error());
   return *std::move(user);
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/encode.h"
 #include "base/limits.h"
 #include "ledger/chain.h"
 #include "policy/document_builder.h"
@@ -16,23 +17,11 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
 constexpr std::size_t kRandomChars = 32;
 constexpr std::size_t kChecksumChars = 6;
 
-// Five bits a letter, the first bits first; what does not fill a letter is left out.
-std::string base32(std::string_view bytes) {
-  std::string text;
-  unsigned bits = 0, count = 0;
-  for (const char c : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 5; count -= 5) text.push_back(kAlphabet[bits >> (count - 5) & 31]);
-  }
-  return text;
-}
-
 std::string checksum(std::string_view token_without_it) {
-  return base32(ledger::sha256(token_without_it)).substr(0, kChecksumChars);
+  return to_base32(ledger::sha256(token_without_it)).substr(0, kChecksumChars);
 }
 
 Literal<Role> parse_role(std::string_view text) {
@@ -86,7 +75,7 @@ TokenEntropy token_entropy() {
 
 std::string make_token(const TokenEntropy& random) {
   std::string token(kTokenPrefix);
-  token += base32({reinterpret_cast<const char*>(random.data()), random.size()});
+  token += to_base32({reinterpret_cast<const char*>(random.data()), random.size()});
   return token += checksum(token);
 }
 
@@ -96,15 +85,7 @@ bool is_token(std::string_view text) {
   return text.substr(text.size() - kChecksumChars) == checksum(text.substr(0, text.size() - kChecksumChars));
 }
 
-std::string hash_token(std::string_view token) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (const char c : ledger::sha256(token)) {
-    hex.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
-    hex.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
-  }
-  return hex;
-}
+std::string hash_token(std::string_view token) { return to_hex(ledger::sha256(token)); }
 
 std::string write_token(const Token& token) {
   DocumentNode map = map_node();
@@ -130,7 +111,7 @@ Result<Token> parse_token(std::string_view body, std::string name) {
     fields.missing("hash");
     read_token_rights(fields, place, token);
   }
-  if (!problems.empty()) return invalid(problems.list().front().field, problems.list().front().message);
+  if (!problems.empty()) return std::unexpected(problems.first_error());
   token.name = std::move(name);
   return token;
 }

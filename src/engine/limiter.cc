@@ -57,7 +57,7 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, bool is_lo
     ask_half(kShadow, store, planner_.shadow(), request, is_look, shadow);
     if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
   }
-  conclude({planner_.first_policy(), *planner_.snapshot(), is_look}, enforced, shadow, call, now_us, answer);
+  conclude({planner_.first_policy(), is_look}, enforced, shadow, call, now_us, answer);
 }
 
 void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
@@ -101,7 +101,7 @@ void Limiter::on_answered(PendingCheck& pending) {
 // The decision may point into `pending`, which stays as it is until the next check begins.
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const std::int64_t now_us = pending.enforced.now_us != 0 ? pending.enforced.now_us : pending.shadow.now_us;
-  const Asked asked{pending.first_policy, *pending.snapshot, pending.is_look};
+  const Asked asked{pending.first_policy, pending.is_look};
   conclude(asked, pending.enforced.answered(), pending.shadow.answered(), pending.enforced, now_us, answer);
   pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
@@ -123,36 +123,29 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   if (!shadow.limits.empty()) [[unlikely]] {
     add_shadow(shadow, decision);
     if (shadow.verdict == Verdict::kDenied && !asked.is_look)
-      add(asked, *tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
+      planner_.counters().add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   }
-  if (!asked.is_look) count(asked, enforced, decision);
+  if (!asked.is_look) count(enforced, decision);
 }
 
-void Limiter::add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field) {
-  if (const CompiledPolicy* current = planner_.current(policy, asked.snapshot))
-    planner_.counters().add(*current, field);
-}
-
-void Limiter::count(const Asked& asked, const Answered& enforced, const Decision& decision) {
+void Limiter::count(const Answered& enforced, const Decision& decision) {
   if (!decision.policy) return planner_.counters().add_no_policy();
+  DecisionCounters& counters = planner_.counters();
   const bool charged = !decision.degraded && !decision.replayed;
   const CompiledPolicy* last = nullptr;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
     const CompiledPolicy* policy = enforced.limits[i].policy;
     if (policy == last) continue;  // the limits of a policy stand side by side
     last = policy;
-    const CompiledPolicy* current = planner_.current(*policy, asked.snapshot);
-    if (!current) continue;
-    DecisionCounters& counters = planner_.counters();
-    if (decision.degraded) counters.add(*current, DecisionCounters::kFailed);
+    if (decision.degraded) counters.add(*policy, DecisionCounters::kFailed);
     if (!decision.allowed) continue;
-    counters.add(*current, DecisionCounters::kAllowed);
+    counters.add(*policy, DecisionCounters::kAllowed);
     if (charged)
-      counters.add(*current, DecisionCounters::kUnitsConsumed,
+      counters.add(*policy, DecisionCounters::kUnitsConsumed,
                    static_cast<std::uint64_t>(enforced.charges[i].cost));
   }
-  if (!decision.allowed) add(asked, *decision.policy, DecisionCounters::kDenied);
-  if (enforced.limits.empty() && decision.allowed) add(asked, *decision.policy, DecisionCounters::kAllowed);
+  if (!decision.allowed) counters.add(*decision.policy, DecisionCounters::kDenied);
+  if (enforced.limits.empty() && decision.allowed) counters.add(*decision.policy, DecisionCounters::kAllowed);
 }
 
 Error Limiter::request_id_conflict() {

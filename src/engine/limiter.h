@@ -127,7 +127,6 @@ class Limiter final : private PendingCheckEvents {
   // What the answers belong to.
   struct Asked {
     const CompiledPolicy* first_policy;
-    const Snapshot& snapshot;
     bool is_look;
   };
 
@@ -161,8 +160,7 @@ class Limiter final : private PendingCheckEvents {
   }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);
-  void count(const Asked& asked, const Answered& enforced, const Decision& decision);
-  void add(const Asked& asked, const CompiledPolicy& policy, DecisionCounters::Field field);
+  void count(const Answered& enforced, const Decision& decision);
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
   void place(Plan& plan, std::string_view tenant) const;

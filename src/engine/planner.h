@@ -56,10 +56,6 @@ class Planner {
   // Where the policies of the latest plan live.
   const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
 
-  // The policy of that id in the present snapshot, for counting; null if it is gone.
-  const CompiledPolicy* current(const CompiledPolicy& policy, const Snapshot& its_snapshot) const {
-    return &its_snapshot == snapshot_.get() ? &policy : snapshot_->find(policy.source.id);
-  }
   DecisionCounters& counters() { return counters_; }
 
   // From hold() to release() the policies stay those they are.

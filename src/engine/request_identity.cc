@@ -1,5 +1,7 @@
 #include "engine/request_identity.h"
 
+#include "engine/slot_tag.h"
+
 namespace sluice {
 namespace {
 
@@ -33,10 +35,13 @@ Dedupe identity_of(const CheckRequest& request, const CompiledPolicy& policy, ch
   dedupe.fingerprint = fingerprint_of(request, hasher, scratch);
   dedupe.ttl_us = policy.source.idempotency_ttl_us;
   scratch.assign(1, 'i').append(1, part);
-  append_text(scratch, Dimensions(request).tenant());
+  const std::string_view tenant = Dimensions(request).tenant();
+  append_text(scratch, tenant);
   append_text(scratch, policy.source.id);
   append_text(scratch, request.request_id);
   dedupe.id = hasher(scratch);
+  // A tenant that moves takes its records along; those without a tenant are spread.
+  dedupe.slot_tag = tenant.empty() ? slot_tag_of(dedupe.id) : slot_tag_of_tenant(tenant, hasher);
   return dedupe;
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "base/encode.h"
 #include "base/limits.h"
 
 namespace sluice::ledger {
@@ -12,13 +13,6 @@ namespace {
 
 using namespace std::literals;
 using testing::HasSubstr;
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes)
-    for (const int shift : {4, 0}) text.push_back("0123456789abcdef"[(byte >> shift) & 15]);
-  return text;
-}
 
 Change sample() {
   return {.drafts = {{Kind::kPolicy, "api.read", "update", R"({"id":"api.read"})", 46},
@@ -40,8 +34,8 @@ Result<void> verify(const std::vector<Record>& records) {
 }
 
 TEST(Sha256, KnownAnswers) {
-  EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(to_hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Kind, EveryKindHasItsText) {
@@ -81,7 +75,7 @@ TEST(Link, TheHashIsAsDescribed) {
   for (const std::string& text : {""s, "1"s, "policy"s, "api.read"s, "47"s, "update"s, "token ops-1"s,
                                   "1800000000000000"s, "r-1"s, "noon peak"s, sha256(body)})
     field(text);
-  EXPECT_EQ(hex(sample_records()[0].hash), hex(sha256(bytes)));
+  EXPECT_EQ(to_hex(sample_records()[0].hash), to_hex(sha256(bytes)));
 }
 
 TEST(ChainVerifier, AcceptsWhatWasWritten) {

@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "policy/json_tree.h"
 #include "policy/tree_builder.h"
-#include "policy/utf8.h"
 #include "policy/yaml_tree.h"
 
 namespace sluice {

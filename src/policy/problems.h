@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace sluice {
 
 // One thing that is wrong with a policy file.
@@ -25,6 +27,9 @@ class Problems {
   bool empty() const { return list_.empty(); }
   std::size_t count() const { return list_.size() + left_out_; }
   const std::vector<Problem>& list() const { return list_; }
+
+  // The first of them, for callers who get one error. REQUIRES: !empty()
+  Error first_error() const;
 
   // Each problem in one line; the last says how many more there are, if any.
   std::vector<std::string> texts() const;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/test_seed.h"
 #include "policy/document.h"
 #include "policy/snapshot.h"
 
@@ -50,8 +51,7 @@ class NoRollout final : public RolloutFilter {
 
 // A random test starts from a fresh seed, prints it, and takes one back: SLUICE_SEED=17 policy_test
 inline std::mt19937_64 seeded_random() {
-  const char* given = std::getenv("SLUICE_SEED");
-  const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  const std::uint64_t seed = test_seed();
   std::cout << "SLUICE_SEED=" << seed << '\n';
   return std::mt19937_64(seed);
 }

@@ -12,12 +12,15 @@
 
 namespace sluice {
 
-// Makes a request that comes twice count once: the first decision is kept beside the counters, written in the
-// same atomic step, and returned again.
+// Makes a request that comes twice count once: the first decision is kept in a record of its own, written in
+// the same atomic step as the charges, and returned again.
 struct Dedupe {
   KeyHash id;                     // of tenant, policy and the caller's request_id
   std::uint64_t fingerprint = 0;  // of what was asked; the same id with another one is a conflict
   std::int64_t ttl_us = 0;
+  // Where the record lives: the same for every request with this id, whatever it asks. Nodes of a cluster
+  // cannot keep to it: what is written in one step lies on one slot, that of the charges.
+  std::uint32_t slot_tag = 0;
 };
 
 // A counter and the place it lives at.

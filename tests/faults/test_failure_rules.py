@@ -161,6 +161,16 @@ def test_an_id_of_an_earlier_request_spoils_only_its_own_answer_of_a_batch(node,
     assert client.check(policy_id="closed", tenant_id="t", key="b", tokens=0)["remaining"] == 8
 
 
+def test_an_id_belongs_to_one_request_whatever_key_the_other_is_for(node, http):
+    server, _ = node
+    client = http(server)
+    for tenant in ({}, {"tenant_id": "t"}):
+        client.check(policy_id="closed", key="a", request_id="z", **tenant)
+        answer = client.post("/v1/ratelimit/check", {"policy_id": "closed", "key": "b", "request_id": "z", **tenant})
+        assert (answer.status, answer.json["field"]) == (422, "request_id")
+    assert client.check(policy_id="closed", key="b", tokens=0)["remaining"] == 10
+
+
 def test_an_id_on_two_different_checks_of_a_batch_charges_nothing(node, http):
     server, _ = node
     client = http(server)

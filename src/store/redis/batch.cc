@@ -94,7 +94,7 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   if (call.dedupe) {
     check.request_id = static_cast<std::uint32_t>(request_ids_.size());
     const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
-    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.charges[0].slot_tag);
+    if (key == id_slot_tags_.size()) id_slot_tags_.push_back(call.dedupe->slot_tag);
     request_ids_.push_back({*call.dedupe, key});
   }
   if (check.has_record()) ++records_;

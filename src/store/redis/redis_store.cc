@@ -87,6 +87,7 @@ bool RedisStore::enqueue(StoreCall& call, std::deque<StoreCall*>& queue) {
     ++counters_.queue_full;
     return false;
   }
+  if (options_.cluster != nullptr && call.dedupe) call.dedupe->slot_tag = call.charges[0].slot_tag;
   if (call.deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, call.deadline_us);
   queue.push_back(&call);
   return true;

@@ -112,6 +112,19 @@ TEST_F(RedisStoreTest, ARequestIdCountsOnce) {
   EXPECT_EQ(finish(look).remaining(), 6);
 }
 
+// What else is asked with an id may be about a counter that lives elsewhere.
+TEST_F(RedisStoreTest, ARequestIdIsFoundWhateverCounterItIsAskedFor) {
+  const ParamsId ten = limit(Algorithm::kGcra, 10, 86'400 * kSecond);
+  TestCall first({{.key = key("a"), .params = ten, .slot_tag = 1}});
+  TestCall other({{.key = key("b"), .params = ten, .slot_tag = 2}});
+  TestCall look({{.key = key("b"), .params = ten, .cost = 0, .slot_tag = 2}});
+  first.dedupe = Dedupe{key("once"), 1, 600 * kSecond, 3};
+  other.dedupe = Dedupe{key("once"), 2, 600 * kSecond, 3};
+  EXPECT_TRUE(finish(first).allowed());
+  EXPECT_TRUE(finish(other).conflict);
+  EXPECT_EQ(finish(look).remaining(), 10);
+}
+
 TEST_F(RedisStoreTest, ARequestIdCountsOnceWithinABatchToo) {
   const Charge charge{key("a"), limit(Algorithm::kGcra, 10, 86'400 * kSecond)};
   std::vector<std::unique_ptr<TestCall>> calls;

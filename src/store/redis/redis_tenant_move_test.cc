@@ -75,7 +75,7 @@ TEST_F(RedisTenantMoveTest, CountersAndRequestIdsGoOnElsewhere) {
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kOther, 1)), 9);
   }
   TestCall first({charge("with id", Algorithm::kGcra, kTenant, 3)});
-  first.dedupe = Dedupe{key("request"), 9, 600 * kSecond};
+  first.dedupe = Dedupe{key("request"), 9, 600 * kSecond, kTenant};
   finish(first);
 
   const TenantMove::Progress progress = run(move_options());

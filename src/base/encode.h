@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// Bytes as text that fits into URLs, headers and logs.
+namespace sluice {
+
+// Two lower-case digits a byte.
+std::string to_hex(std::string_view bytes);
+
+// Five bits a letter of a–z and 2–7, the first bits first; what does not fill a letter is left out.
+std::string to_base32(std::string_view bytes);
+
+}  // namespace sluice
