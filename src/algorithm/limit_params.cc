@@ -11,9 +11,17 @@
 namespace sluice {
 namespace {
 
-// In the order of the enum.
-constexpr std::array<std::string_view, 6> kNames = {"gcra",         "token_bucket",   "leaky_bucket",
-                                                    "fixed_window", "sliding_window", "sliding_log"};
+// In the order of the enums.
+constexpr std::array<std::string_view, 6> kAlgorithmNames = {"gcra",         "token_bucket",   "leaky_bucket",
+                                                             "fixed_window", "sliding_window", "sliding_log"};
+constexpr std::array<std::string_view, 3> kOnChangeNames = {"keep", "proportional", "reset"};
+
+template <typename Enum, std::size_t kSize>
+std::optional<Enum> named(const std::array<std::string_view, kSize>& names, std::string_view text) {
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -70,12 +78,16 @@ std::string precompute_bucket(LimitParams& p) {
 
 }  // namespace
 
-std::string_view to_string(Algorithm algorithm) { return kNames[std::to_underlying(algorithm)]; }
+std::string_view to_string(Algorithm algorithm) { return kAlgorithmNames[std::to_underlying(algorithm)]; }
 
 std::optional<Algorithm> algorithm_from_string(std::string_view text) {
-  const auto found = std::ranges::find(kNames, text);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Algorithm>(found - kNames.begin());
+  return named<Algorithm>(kAlgorithmNames, text);
+}
+
+std::string_view to_string(OnChange on_change) { return kOnChangeNames[std::to_underlying(on_change)]; }
+
+std::optional<OnChange> on_change_from_string(std::string_view text) {
+  return named<OnChange>(kOnChangeNames, text);
 }
 
 std::string duration_text(std::int64_t us) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "algorithm/step.h"
+#include "algorithm/migrate.h"
 #include "base/limits.h"
 
 // Random lives of counters, for the tests that look for what always holds.
@@ -28,6 +28,17 @@ struct Counter {
   }
   // What decide() would say, without doing it.
   Outcome would(std::int64_t now_us, std::int64_t cost) const { return Counter(*this).decide(now_us, cost); }
+  Counter moved_to(const LimitParams& to, std::int64_t now_us) const {
+    const bool from_log = limit.algorithm == Algorithm::kSlidingLog;
+    Counter moved{to};
+    if (to.algorithm != Algorithm::kSlidingLog)
+      moved.state = from_log ? migrate_from_log(limit, to, log, now_us) : migrate(limit, to, state, now_us);
+    else if (from_log)
+      migrate_log(limit, to, moved.log = log, now_us);
+    else
+      moved.log = migrate_to_log(limit, to, state, now_us);
+    return moved;
+  }
   bool fresh(std::int64_t now_us) const {
     return limit.algorithm == Algorithm::kSlidingLog ? is_fresh(limit, log, now_us)
                                                      : is_fresh(limit, state, now_us);

@@ -8,7 +8,6 @@
 
 #include "algorithm/for_test.h"
 #include "algorithm/lives_for_test.h"
-#include "algorithm/step.h"
 
 namespace sluice {
 namespace {
@@ -165,27 +164,47 @@ TEST(SlidingWindowOracle, NeverDeniesWhatBothWindowsTogetherHaveRoomFor) {
   });
 }
 
-// Bucket or window, raised or lowered: units in use stay in use, as many as the new limit has.
+// What is in use under the new numbers, by the words of OnChange, when `used` was under the old ones.
+std::int64_t carried(LimitParams from, const LimitParams& to, std::int64_t used) {
+  from.on_change = to.on_change;
+  if (from == to) return used;
+  if (to.on_change == OnChange::kReset) return 0;
+  if (to.on_change == OnChange::kKeep) return std::min(used, to.capacity);
+  return static_cast<std::int64_t>((Wide{used} * to.capacity + from.capacity - 1) / from.capacity);
+}
+
+// Bucket, window or log, raised or lowered.
 TEST(MigrateOracle, UnitsInUseCarryOver) {
   const std::uint32_t seed = seed_for_test();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   Dice dice(seed);
   for (int i = 0; i < 20'000 && !HasFailure(); ++i) {
-    Counter counter{dice.limit(static_cast<Algorithm>(dice.between(0, 4)))};
-    LimitParams to = dice.limit(static_cast<Algorithm>(dice.between(0, 4)));
+    Counter counter{dice.limit(static_cast<Algorithm>(dice.between(0, 5)))};
+    LimitParams to = dice.limit(static_cast<Algorithm>(dice.between(0, 5)));
     if (i % 4 == 0)  // only the capacity changes
       to = make_limit_params(counter.limit.algorithm, counter.limit.rate,
                              counter.limit.is_bucket() ? std::optional(dice.between(1, 20)) : std::nullopt)
                .value_or(to);
+    to.on_change = static_cast<OnChange>(dice.between(0, 2));
     std::int64_t now_us = dice.between(0, 1LL << 51);
     for (int steps = 0; steps < 5; ++steps) {
       now_us += dice.pause_us(counter.limit);
       counter.decide(now_us, dice.cost(counter.limit));
     }
     const std::int64_t used = counter.limit.capacity - counter.would(now_us, 0).remaining;
-    const Counter moved{to, migrate(counter.limit, to, counter.state, now_us)};
-    ASSERT_EQ(moved.would(now_us, 0).remaining, std::max<std::int64_t>(to.capacity - used, 0));
-    ASSERT_EQ(migrate(to, to, moved.state, now_us), moved.state);
+    Counter moved = counter.moved_to(to, now_us);
+    const bool forgets = counter.limit.algorithm == Algorithm::kSlidingLog &&
+                         to.algorithm == Algorithm::kSlidingLog;  // entries that are older than its period
+    const std::int64_t left = to.capacity - carried(counter.limit, to, used);
+    if (forgets)
+      ASSERT_GE(moved.would(now_us, 0).remaining, left);
+    else
+      ASSERT_EQ(moved.would(now_us, 0).remaining, left);
+    LimitParams other_words = to;
+    other_words.on_change = OnChange::kReset;
+    const Counter again = moved.moved_to(other_words, now_us);
+    ASSERT_EQ(again.state, moved.state);
+    ASSERT_EQ(again.log, moved.log);
   }
 }
 

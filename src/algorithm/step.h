@@ -81,11 +81,4 @@ Outcome step(const LimitParams& params, Log& log, std::int64_t now_us, std::int6
 bool is_fresh(const LimitParams& params, const State& state, std::int64_t now_us);
 bool is_fresh(const LimitParams& params, const Log& log, std::int64_t now_us);
 
-// The numbers of a limit have changed: the state that means the same consumption under the new ones, in whole
-// units (rounded up), at most full. A raised limit helps at once; a lowered one denies until consumption
-// fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their level, windows of
-// the same algorithm and period their counts. Another family (bucket ↔ window): consumption carries over all
-// the same. REQUIRES: neither is a sliding log (its entries mean the same under any limit; just go on).
-State migrate(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us);
-
 }  // namespace sluice

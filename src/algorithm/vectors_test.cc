@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "algorithm/for_test.h"
+#include "algorithm/migrate.h"
 #include "algorithm/refund.h"
-#include "algorithm/step.h"
 #include "algorithm/vector_file.h"
 
 namespace sluice {
@@ -30,7 +30,9 @@ void run(const std::vector<VectorRow>& rows) {
     if (row.fresh) {
       state = {};
       log.clear();
-    } else if (row.limit_changed && !is_log) {
+    } else if (row.limit_changed && is_log) {
+      migrate_log(limit, row.limit, log, row.now_us);
+    } else if (row.limit_changed) {
       state = migrate(limit, row.limit, state, row.now_us);
     }
     limit = row.limit;

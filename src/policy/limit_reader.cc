@@ -47,11 +47,16 @@ Literal<Algorithm> parse_algorithm(std::string_view text) {
                          "sliding_window and sliding_log");
 }
 
+Literal<OnChange> parse_on_change(std::string_view text) {
+  if (const auto on_change = on_change_from_string(text)) return *on_change;
+  return std::unexpected(shown(text) + " must be keep, proportional or reset");
+}
+
 std::string default_limit_name(std::size_t index) { return "limit" + std::to_string(index + 1); }
 
 WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_t index) {
-  constexpr std::array<std::string_view, 7> kNames = {"name",      "per",      "rate",        "burst",
-                                                      "algorithm", "required", "count_denied"};
+  constexpr std::array<std::string_view, 8> kNames = {"name",      "per",      "rate",         "burst",
+                                                      "algorithm", "required", "count_denied", "on_change"};
   WrittenLimit written;
   const Fields fields(node, place, kNames);
   if (!fields.is_map()) return written;
@@ -61,6 +66,7 @@ WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_
   written.limit.required = fields.truth("required").value_or(false);
   written.limit.count_denied = fields.truth("count_denied").value_or(false);
   written.algorithm = fields.text("algorithm", parse_algorithm).value_or(Algorithm::kGcra);
+  written.on_change = fields.text("on_change", parse_on_change).value_or(OnChange::kKeep);
   read_numbers(fields, written);
   fields.missing("rate", "; write it as 100/s or 10/90s");
   return written;
@@ -90,7 +96,10 @@ std::optional<LimitParams> finish_params(const WrittenLimit& written, const Docu
                                          const Place& place) {
   if (!written.rate) return std::nullopt;  // reported when it was read
   auto params = checked_limit_params(written.algorithm, *written.rate, written.burst);
-  if (params) return *params;
+  if (params) {
+    params->on_change = written.on_change;
+    return *params;
+  }
   std::string_view field = params.error().field;
   if (!node.find(field)) field = field == "rate" ? "burst" : "rate";
   const DocumentNode* value = node.find(field);

@@ -127,6 +127,7 @@ class RandomPolicies {
     std::ranges::sort(limit.per);
     limit.per.erase(std::ranges::unique(limit.per).begin(), limit.per.end());
     limit.params = params(static_cast<Algorithm>(below(6)));
+    limit.params.on_change = static_cast<OnChange>(below(3));
     limit.required = chance(4);
     limit.count_denied = chance(4);
     return limit;
@@ -151,6 +152,7 @@ class RandomPolicies {
       if (auto mixed = make_limit_params(plain.algorithm, rate,
                                          plain.is_bucket() ? std::optional(burst) : std::nullopt))
         each.params = *mixed;
+      each.params.on_change = plain.on_change;
     }
     policy.tiers.emplace(name(), std::move(limits));
   }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "algorithm/migrate.h"
 #include "algorithm/refund.h"
-#include "algorithm/step.h"
 #include "base/clock.h"
 #include "store/pressure.h"
 #include "store/store.h"
@@ -80,20 +80,16 @@ class NaiveStore final : public Store {
     const ParamsId former = std::exchange(counter.params, charge.params);
     if (former == 0 || former == charge.params) return counter;
     const LimitParams &from = params_[former], &to = params_[charge.params];
-    if (is_log(from) && is_log(to)) return counter;
-    if (!is_log(from) && !is_log(to)) {
-      counter.state = migrate(from, to, counter.state, clock_.now_us());
-      return counter;
-    }
-    // What both kinds understand is the number of units in use.
-    Counter old = std::exchange(counter, {charge.params, {}, {}, counter.warned});
-    const std::int64_t remaining = is_log(from) ? step(from, old.log, clock_.now_us(), 0).remaining
-                                                : step(from, old.state, clock_.now_us(), 0).outcome.remaining;
-    const std::int64_t units = std::min(from.capacity - remaining, to.capacity);
-    if (is_log(to))
-      step(to, counter.log, clock_.now_us(), units);
+    const std::int64_t now_us = clock_.now_us();
+    if (to.on_change == OnChange::kReset) counter.warned = false;
+    if (is_log(from) && is_log(to))
+      migrate_log(from, to, counter.log, now_us);
+    else if (is_log(from))
+      counter.state = migrate_from_log(from, to, std::exchange(counter.log, {}), now_us);
+    else if (is_log(to))
+      counter.log = migrate_to_log(from, to, std::exchange(counter.state, {}), now_us);
     else
-      counter.state = step(to, State{}, clock_.now_us(), units).state;
+      counter.state = migrate(from, to, counter.state, now_us);
     return counter;
   }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "algorithm/migrate.h"
+
 namespace sluice {
 namespace {
 
@@ -86,26 +88,20 @@ void Shard::note_log_growth(const KeyHash& key) {
   grown_before_ = std::exchange(grown_last_, key);
 }
 
-// A sliding log and the others do not understand each other's state; what they share is the number of units
-// in use, which is charged to a fresh counter of the new kind.
 void Shard::migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us) {
   const LimitParams& from = (*params_)[slot.params_id()];
   const LimitParams& to = (*params_)[params];
-  const bool warned = slot.warned();
+  const bool warned = slot.warned() && to.on_change != OnChange::kReset;
   const bool from_log = is_log(slot), to_log = to.algorithm == Algorithm::kSlidingLog;
   if (from_log && to_log) {
-    slot.set_log(params, slot.log(), warned);  // what happened when is all it knows, whatever the limit
+    migrate_log(from, to, *slot.log(), now_us);
+    slot.set_log(params, slot.log(), warned);
   } else if (from_log) {
-    const std::int64_t used = from.capacity - step_log(slot, now_us, 0, OnDenial::kFree).remaining;
+    const State state = migrate_from_log(from, to, *slot.log(), now_us);
     drop_log(slot);
-    const State state = step(to, State{}, now_us, std::min(used, to.capacity)).state;
     slot.set_state(params, to.algorithm, state, warned);
   } else if (to_log) {
-    const std::int64_t used =
-        from.capacity - step(from, slot.state(from.algorithm), now_us, 0).outcome.remaining;
-    Log log;
-    step(to, log, now_us, std::min(used, to.capacity));
-    own_log(slot, params, std::move(log), warned);
+    own_log(slot, params, migrate_to_log(from, to, slot.state(from.algorithm), now_us), warned);
   } else {
     slot.set_state(params, to.algorithm, migrate(from, to, slot.state(from.algorithm), now_us), warned);
   }

@@ -37,7 +37,7 @@ class VectorLife {
       text_ += "limit " + std::string(to_string(limit.algorithm)) + ' ' + std::to_string(limit.rate.count) +
                '/' + std::to_string(limit.rate.period_us) + "us" +
                (limit.is_bucket() && limit.capacity > 0 ? " burst " + std::to_string(limit.capacity) : "") +
-               '\n';
+               " on_change " + std::string(to_string(limit.on_change)) + '\n';
     }
     text_ += words + '\n';
     return ++rows_;

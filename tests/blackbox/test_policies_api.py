@@ -55,6 +55,16 @@ def test_what_was_used_stays_used(client):
     assert client.check(policy_id="p", key="k", tokens=0)["remaining"] == 5
 
 
+@pytest.mark.parametrize("on_change, remaining", [("keep", 14), ("proportional", 8), ("reset", 20)])
+def test_what_becomes_of_consumption_is_the_limits_choice(client, on_change, remaining):
+    put(client, "10/h")
+    client.check(policy_id="p", key="k", tokens=6)
+    changed = policy(rate="20/h")
+    changed["limits"][0]["on_change"] = on_change
+    expect(client.request("PUT", "/v1/policies/p", changed), 200)
+    assert client.check(policy_id="p", key="k", tokens=0)["remaining"] == remaining
+
+
 def test_if_match_prevents_lost_updates(client):
     put(client, "10/h")
     expect(put(client, "20/h", **{"If-Match": '"1"'}), 200)

@@ -47,7 +47,13 @@ IN_STEPS = [
     ("sliding_log.lua", "while excess > 0 do", "while excess >= 0 do"),
     ("step.lua", "a.interval_us == b.interval_us", "a.capacity == b.capacity"),
     ("step.lua", "from.algorithm == to.algorithm then denied_cost", "from == to then denied_cost"),
-    ("step.lua", "now_us), to.capacity)", "now_us), from.capacity)"),
+    ("step.lua", "math.min(units, to.capacity)", "math.min(units, from.capacity)"),
+    ("step.lua", "math.ceil(((product", "math.floor(((product"),
+    ("step.lua", "* DIGIT + low * to)", "* DIGIT)"),
+    ("step.lua", "if to.on_change == RESET then return 0, 0, 0 end", ""),
+    ("step.lua", "if same_numbers(from, to) then return at, first, second end", ""),
+    ("step.lua", "to.on_change ~= PROPORTIONAL and same_meter", "same_meter"),
+    ("step.lua", "newer = newer + log[i]", "newer = log[i]"),
     ("refund.lua", "if count >= WINDOW_UNITS_MAX then return count end", ""),
     ("refund.lua", "fraction <= limit.full_remainder)", "fraction < limit.full_remainder)"),
     ("refund.lua", "if remaining == grant.remaining and reset_after_us", "if reset_after_us"),
@@ -70,7 +76,8 @@ IN_STEPS = [
 
 IN_SCRIPT = [
     ("'>BI7I4', tag, at, first)", "'>BI7I4', tag, at, 0)"),
-    ("if from.is_log then return at, warned, from ~= limit end", "if from.is_log then return {}, warned, true end"),
+    ("      migrate_log(from, limit, at, now_us)\n      return at, warned, true", "      return {}, warned, true"),
+    ("if not known and limit.on_change == RESET then return nil end", ""),
     ("if repeats == REFUND then", "if false then"),
     ("refund_log(limit, entry.log, now_us, entry.grant) or entry.changed", "entry.changed"),
     ("{at_us = granted_at_us, cost", "{at_us = now_us, cost"),
@@ -90,7 +97,7 @@ IN_BATCHES = [
 ]
 
 ROWS = [row for name in vectors.ALGORITHMS for row in vectors.from_file(name)]
-SEED_FOR_MUTANTS = 7
+SEED_FOR_MUTANTS = 2
 
 
 def mutate(text, old, new):

@@ -1,13 +1,13 @@
 -- Appended to the steps: reads what to do from the standard input, line by line, and prints what came of it.
 --
 --   fresh
---   limit ALGORITHM CAPACITY DENOMINATOR INTERVAL_US INTERVAL_REMAINDER FULL_US FULL_REMAINDER PERIOD_US
+--   limit ALGORITHM CAPACITY DENOMINATOR INTERVAL_US INTERVAL_REMAINDER FULL_US FULL_REMAINDER PERIOD_US ON_CHANGE
 --   migrate NOW_US          to the limit of the last line, from the one before
 --   row NOW_US COST COUNT_DENIED                                       →  ALLOWED REMAINING RETRY_AFTER_US RESET_AFTER_US STATE…
 --   refund NOW_US GRANTED_AT_US COST GRANTED_REMAINING GRANTED_RESET   →  the same, by a look afterwards
 
 local limit, former
-local migrate = migration()
+local migrate, _, migrate_log = migration()
 local refund, refund_log = refund_steps()
 local at, first, second, log = 0, 0, 0, {}
 
@@ -58,9 +58,13 @@ for line in io.lines() do
   elseif string.find(line, 'limit') then
     former = limit
     limit = {algorithm = n[1], capacity = n[2], denominator = n[3], interval_us = n[4], interval_remainder = n[5],
-      full_us = n[6], full_remainder = n[7], period_us = n[8], steps = algorithms[n[1] + 1]()}
+      full_us = n[6], full_remainder = n[7], period_us = n[8], on_change = n[9], steps = algorithms[n[1] + 1]()}
   elseif string.find(line, 'migrate') then
-    at, first, second = migrate(former, limit, at, first, second, n[1])
+    if limit.algorithm == SLIDING_LOG then
+      migrate_log(former, limit, log, n[1])
+    else
+      at, first, second = migrate(former, limit, at, first, second, n[1])
+    end
   elseif string.find(line, 'refund') then
     give_back(n[1], {at_us = n[2], cost = n[3], remaining = n[4], reset_after_us = n[5]})
   else

@@ -62,7 +62,7 @@ class Numbers:
 
     def pack(self):
         n = self.limit
-        return (struct.pack(">BBHII", n.algorithm, self.tag, self.previous, n.capacity, n.denominator)
+        return (struct.pack(">BBHII", n.algorithm + 8 * n.on_change, self.tag, self.previous, n.capacity, n.denominator)
                 + uint(n.interval_us, 6) + uint(n.interval_remainder, 4) + uint(n.full_us, 7)
                 + uint(n.full_remainder, 4) + uint(n.period_us, 6))
 

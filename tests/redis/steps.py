@@ -35,7 +35,7 @@ def program(rows):
             yield "fresh"
         if row.limit is not limit:
             yield "limit " + " ".join(str(n) for n in dataclasses.astuple(row.limit))
-            if row.limit_changed and row.limit.name != "sliding_log":
+            if row.limit_changed:
                 yield f"migrate {row.now_us}"
             limit = row.limit
         if row.refund_of:

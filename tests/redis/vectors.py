@@ -14,6 +14,7 @@ sys.path.insert(0, str(FOLDER))
 
 import reference  # noqa: E402
 
+ON_CHANGE = ("keep", "proportional", "reset")
 ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
 BUCKETS = ALGORITHMS[:3]
 
@@ -30,19 +31,20 @@ class Limit:
     full_us: int
     full_remainder: int
     period_us: int
+    on_change: int = 0
 
     @staticmethod
     def parse(text):
-        """Limit.parse("gcra 10/1s burst 5")"""
+        """Limit.parse("gcra 10/1s burst 5 on_change reset")"""
         limit = reference.parse_limit(["limit"] + text.split())
-        algorithm = ALGORITHMS.index(limit.algorithm)
+        algorithm, on_change = ALGORITHMS.index(limit.algorithm), ON_CHANGE.index(limit.on_change)
         if limit.algorithm not in BUCKETS or not limit.capacity:
-            return Limit(algorithm, limit.capacity, 1, 0, 0, 0, 0, limit.period)
+            return Limit(algorithm, limit.capacity, 1, 0, 0, 0, 0, limit.period, on_change)
         divisor = gcd(limit.count, limit.period)
         denominator, period = limit.count // divisor, limit.period // divisor
         full = limit.capacity * period
         return Limit(algorithm, limit.capacity, denominator, period // denominator, period % denominator,
-                     full // denominator, full % denominator, limit.period)
+                     full // denominator, full % denominator, limit.period, on_change)
 
     @property
     def name(self):

@@ -18,8 +18,8 @@ ALGORITHMS = BUCKETS + WINDOWS + ("sliding_log",)
 
 
 class Limit:
-    def __init__(self, algorithm, count, period, burst=None):
-        self.algorithm, self.count, self.period = algorithm, count, period
+    def __init__(self, algorithm, count, period, burst=None, on_change="keep"):
+        self.algorithm, self.count, self.period, self.on_change = algorithm, count, period, on_change
         self.capacity = 0 if count == 0 else burst or count
         self.interval = Fraction(period, count) if count else None
 
@@ -200,18 +200,28 @@ def new_counter(limit):
 
 def changed(counter, limit, now):
     """The counter after its limit's numbers have changed."""
-    old = counter.limit
-    if old.algorithm == limit.algorithm == "sliding_log":
+    old, moved = counter.limit, new_counter(limit)
+    if vars(old) | {"on_change": limit.on_change} == vars(limit):
         counter.limit = limit
         return counter
-    if vars(old) == vars(limit):
-        return counter
-    moved = new_counter(limit)
+    if limit.on_change == "reset":
+        return moved
     if old.algorithm == limit.algorithm == "leaky_bucket":
         moved.denied = counter.denied
-    if not (old.capacity and limit.capacity):
-        return moved
-    if isinstance(counter, Bucket) and isinstance(moved, Bucket) and old.interval == limit.interval:
+    if limit.on_change == "proportional":
+        take_share(counter, moved, now)
+    else:
+        keep(counter, moved, now)
+    return moved
+
+
+def keep(counter, moved, now):
+    old, limit = counter.limit, moved.limit
+    if old.algorithm == limit.algorithm == "sliding_log":
+        moved.entries = counter.entries
+    elif not (old.capacity and limit.capacity):
+        return
+    elif isinstance(counter, Bucket) and isinstance(moved, Bucket) and old.interval == limit.interval:
         moved.full_at = counter.full_at
     elif isinstance(counter, Windows) and old.algorithm == limit.algorithm and old.period == limit.period:
         moved.index, moved.current, moved.previous = counter.index, counter.current, counter.previous
@@ -219,7 +229,23 @@ def changed(counter, limit, now):
         moved.set_units(now, min(counter.units(now), old.capacity, limit.capacity))
     else:
         moved.set_units(now, min(counter.units(now), limit.capacity))
-    return moved
+
+
+def take_share(counter, moved, now):
+    old, limit = counter.limit, moved.limit
+    if not (old.capacity and limit.capacity):
+        return
+
+    def share(units):
+        return ceil(Fraction(min(units, old.capacity) * limit.capacity, old.capacity))
+
+    if old.algorithm == limit.algorithm == "sliding_log":
+        counter.settle(now)
+        costs = [cost for _, cost in counter.entries]
+        newer = [share(sum(costs[i:])) for i in range(len(costs) + 1)]
+        moved.entries = [[at, newer[i] - newer[i + 1]] for i, (at, _) in enumerate(counter.entries) if newer[i] > newer[i + 1]]
+    else:
+        moved.set_units(now, share(counter.units(now)))
 
 
 def smallest(holds, start=0):

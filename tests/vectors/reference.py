@@ -17,8 +17,9 @@ UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "
 
 def parse_limit(words):
     count, size, unit = re.fullmatch(r"(\d+)/(\d+)([a-z]+)", words[2]).groups()
-    burst = int(words[4]) if len(words) > 3 else None
-    return Limit(words[1], int(count), int(size) * UNITS[unit], burst)
+    options = dict(zip(words[3::2], words[4::2]))
+    burst = int(options["burst"]) if "burst" in options else None
+    return Limit(words[1], int(count), int(size) * UNITS[unit], burst, options.get("on_change", "keep"))
 
 
 def answer(lines):
@@ -66,7 +67,8 @@ def random_limit(rng, algorithm):
         burst = rng.choice(["", " burst 1", f" burst {rng.randint(1, 2 * count)}"])
     if rng.random() < 0.02:
         count, burst = 0, ""
-    return f"limit {algorithm} {count}/{size}{unit}{burst}"
+    on_change = rng.choice(["", "", " on_change proportional", " on_change reset"])
+    return f"limit {algorithm} {count}/{size}{unit}{burst}{on_change}"
 
 
 def random_life(rng, written):

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <optional>
 
+#include "algorithm/migrate.h"
 #include "store/pressure.h"
 #include "store/redis/wire.h"
 
@@ -38,8 +39,7 @@ std::optional<State> read_under(std::string_view value, const LimitParams& from,
   }
   std::optional<Log> log = read_log(value);
   if (!log) return std::nullopt;
-  const std::int64_t used = from.capacity - step(from, *log, now_us, 0).remaining;
-  return step(to, State{}, now_us, std::min(used, to.capacity)).state;
+  return migrate_from_log(from, to, *std::move(log), now_us);
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ void CounterView::read(std::string_view value, const LimitRecords& limits, Param
   if (value.empty() || to.algorithm == Algorithm::kSlidingLog) return;
   const std::int64_t tag = number_at(value, 0, 1);
   const bool these = tag % 128 == limits.tag(params);
+  if (!these && to.on_change == OnChange::kReset) return;
   const bool former = !these && previous != 0 && tag % 128 == limits.tag(previous);
   const auto state = read_under(value, former ? limits.params(previous) : to, to, now_us);
   if (!state) return;

@@ -6,7 +6,11 @@
 --         log_codec()                 →  pack(tag, log), unpack(value): how a log is written
 --         written_under(tag, limit)   →  the limit that a value with this tag was written under, known
 local function counter_reader(now_us, values, limit_at)
-  local codec, migrate
+  local codec, migrate, carried, migrate_log
+
+  local function need_migration()
+    if not migrate then migrate, carried, migrate_log = migration() end
+  end
 
   -- A log is its tag, the letter L, then time and cost of each entry. No other counter has such a length.
   local function log_codec()
@@ -46,7 +50,7 @@ local function counter_reader(now_us, values, limit_at)
   local function written_under(tag, limit)
     local candidate = limit
     while candidate.tag ~= tag do
-      if candidate.previous == 0 then return limit, false end
+      if candidate.previous == 0 or limit.on_change == RESET then return limit, false end
       candidate = limit_at(candidate.previous)
     end
     return candidate, true
@@ -57,7 +61,9 @@ local function counter_reader(now_us, values, limit_at)
     local value = values[key]
     if not value or value == '' then return nil end
     local tag = string.byte(value)
-    local from, warned = (written_under(tag % 128, limit)), tag >= 128
+    local from, known = written_under(tag % 128, limit)
+    if not known and limit.on_change == RESET then return nil end
+    local warned = tag >= 128
     if from.is_log then
       local log = log_codec().unpack(value)
       if log then return from, warned, log end
@@ -71,11 +77,11 @@ local function counter_reader(now_us, values, limit_at)
   local function load(key, limit)
     local from, warned, at, first, second = read(key, limit)
     if not from then return 0, 0, 0, false end
+    if from ~= limit then need_migration() end
     if from.is_log then
-      local units = math.min(from.steps.units_used(from, at, now_us), limit.capacity)
+      local units = carried(from, limit, from.steps.units_used(from, at, now_us))
       at, first, second = limit.steps.with_units_used(limit, units, now_us)
     elseif from ~= limit then
-      migrate = migrate or migration()
       at, first, second = migrate(from, limit, at, first, second, now_us)
     end
     return at, first, second, warned
@@ -83,10 +89,14 @@ local function counter_reader(now_us, values, limit_at)
 
   local function load_log(key, limit)
     local from, warned, at, first, second = read(key, limit)
-    if not from then return {}, false, false end
-    -- What happened when is all a log knows, whatever the limit.
-    if from.is_log then return at, warned, from ~= limit end
-    local units = math.min(from.steps.units_used(from, at, first, second, now_us), from.capacity, limit.capacity)
+    if not from then return {}, false, (values[key] or '') ~= '' end
+    if from == limit then return at, warned, false end
+    need_migration()
+    if from.is_log then
+      migrate_log(from, limit, at, now_us)
+      return at, warned, true
+    end
+    local units = carried(from, limit, math.min(from.steps.units_used(from, at, first, second, now_us), from.capacity))
     return units > 0 and {now_us, units} or {}, warned, true
   end
 

@@ -1,6 +1,7 @@
 #include "store/redis/limit_records.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/redis/wire.h"
 
@@ -8,6 +9,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kPreviousAt = 2;  // in a record
+constexpr unsigned kOnChangeUnit = 8;   // the first byte is algorithm + 8 × on_change
 
 }  // namespace
 
@@ -28,7 +30,7 @@ std::string limit_record(const LimitParams& params) {
   for (const char c : numbers) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
 
   std::string record;
-  append_number(record, algorithm, 1);
+  append_number(record, algorithm + kOnChangeUnit * std::to_underlying(params.on_change), 1);
   append_number(record, hash >> 57, 1);
   append_number(record, 0, 2);  // the numbers it had before: none
   return record + numbers;

@@ -15,6 +15,7 @@ namespace sluice {
 // (`previous`, which then are in the call as well), and moves it. Where both have the same tag, 1 in 128,
 // nobody can tell them apart: the state is kept as it is, and the step clamps it. As the tag follows from the
 // numbers, all nodes agree on that.
+// `on_change` is not among the numbers: a limit that changes only in that keeps its counters.
 class LimitRecords {
  public:
   static constexpr std::size_t kBytes = 39;

@@ -53,8 +53,11 @@ class LoopFixture : public testing::Test {
     return call;
   }
 
-  ParamsId limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us) {
-    return params_.intern(make_limit_params(algorithm, {count, period_us}, std::nullopt).value());
+  ParamsId limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us,
+                 OnChange on_change = OnChange::kKeep) {
+    LimitParams made = make_limit_params(algorithm, {count, period_us}, std::nullopt).value();
+    made.on_change = on_change;
+    return params_.intern(made);
   }
   static KeyHash key(std::string_view name) { return KeyHasher::from_text("redis")(name); }
   std::int64_t in_us(std::int64_t us) const { return clock_.now_us() + us; }

@@ -45,7 +45,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
 
   ParamsId random_limit(std::uint64_t algorithm) {
     const auto count = static_cast<std::int64_t>(1 + below(30));
-    return limit(static_cast<Algorithm>(algorithm), count, (below(2) ? 1 : 7) * kSecond * kSlower);
+    return limit(static_cast<Algorithm>(algorithm), count, (below(2) ? 1 : 7) * kSecond * kSlower,
+                 static_cast<OnChange>(below(3)));
   }
 
   void connect(std::uint64_t seed, std::string script) {
