@@ -131,9 +131,17 @@ Error key_of_another_change(const AdminCall& call) {
           "idempotency-key"};
 }
 
+net::HttpResponse to_response(const Result<AdminAnswer>& answer) {
+  net::HttpResponse response;
+  if (answer)
+    write_answer(*answer, response);
+  else
+    doors::write_problem(answer.error(), response);
+  return response;
+}
+
 net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminContext& context,
                                     const AdminCall& call) {
-  net::HttpResponse response;
   std::string allowed;
   for (const AdminRoute& route : routes) {
     if (!leads_to(route, call.path)) continue;
@@ -142,12 +150,9 @@ net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminCon
       allowed.append(allowed.empty() ? "" : ", ").append(route.method);
       continue;
     }
-    if (auto answer = route.handler(context, call))
-      write_answer(*answer, response);
-    else
-      doors::write_problem(answer.error(), response);
-    return response;
+    return to_response(route.handler(context, call));
   }
+  net::HttpResponse response;
   if (allowed.empty()) {
     doors::write_problem(404, "there is nothing at this path", response);
   } else {

@@ -79,6 +79,9 @@ struct AdminRoute {
   AdminHandler handler;
 };
 
+// The answer, or the error as problem+json.
+net::HttpResponse to_response(const Result<AdminAnswer>& answer);
+
 // Finds the handler and turns its answer into HTTP; what no route has is 404 or 405. Never throws.
 net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminContext& context,
                                     const AdminCall& call);

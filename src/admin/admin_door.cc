@@ -7,6 +7,7 @@
 #include "admin/lld_rules.h"
 #include "admin/policies.h"
 #include "admin/rules.h"
+#include "admin/switch.h"
 #include "admin/tokens.h"
 #include "admin/users.h"
 #include "doors/problem.h"
@@ -59,8 +60,8 @@ void LoopInbox::run() {
 }
 
 bool AdminDoor::handles(std::string_view path) const {
-  constexpr std::array<std::string_view, 5> kAreas = {"/v1/policies", "/v1/rules", "/v1/audit", "/v1/tokens",
-                                                      "/api/v1"};
+  constexpr std::array<std::string_view, 6> kAreas = {"/v1/policies", "/v1/rules",  "/v1/audit",
+                                                      "/v1/tokens",   "/v1/switch", "/api/v1"};
   for (const std::string_view area : kAreas)
     if (path.starts_with(area) && (path.size() == area.size() || path[area.size()] == '/')) return true;
   return false;
@@ -72,6 +73,12 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   if (!principal) return doors::write_problem(principal.error(), response);
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);
+
+  // An emergency waits for nobody.
+  if (is_switch_call(*call)) {
+    response = answer_switch_call(parts_.switch_desk, *call);
+    return;
+  }
 
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken = parts_.plane.submit([call = std::make_shared<const AdminCall>(std::move(*call)), later,

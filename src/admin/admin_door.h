@@ -9,6 +9,7 @@
 #include "admin/admin_call.h"
 #include "control/access.h"
 #include "control/control_plane.h"
+#include "control/switch_desk.h"
 #include "doors/admin_seam.h"
 
 namespace sluice::admin {
@@ -19,6 +20,7 @@ struct AdminParts {
   PolicyCatalog& catalog;
   const control::Access& access;
   const Clock& clock;
+  control::SwitchDesk& switch_desk;
 };
 
 // Functions that other threads want to be run on a loop's thread. Thread-safe; whoever owns it outlives

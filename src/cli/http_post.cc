@@ -82,12 +82,18 @@ std::string exchange(const Socket& socket, const std::string& server, std::strin
 }  // namespace
 
 HttpAnswer http_post(const std::string& server, std::string_view path, std::string_view json) {
+  return http_send(server, {.method = "POST", .path = path, .json = json});
+}
+
+HttpAnswer http_send(const std::string& server, const HttpQuestion& question) {
+  const auto& [method, path, json, token] = question;
   const Socket socket = connect_to(server);
-  const std::string answer = exchange(
-      socket, server,
-      fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n"
-                  "connection: close\r\n\r\n{}",
-                  path, server, json.size(), json));
+  std::string request =
+      fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", method, path, server);
+  if (!token.empty()) request += fmt::format("authorization: Bearer {}\r\n", token);
+  if (!json.empty())
+    request += fmt::format("content-type: application/json\r\ncontent-length: {}\r\n", json.size());
+  const std::string answer = exchange(socket, server, request.append("\r\n").append(json));
   // "HTTP/1.1 200 OK"
   constexpr std::size_t kStatusAt = 9;
   HttpAnswer parsed;

@@ -67,6 +67,10 @@ void print_once(const std::string& token) {
   std::fflush(stdout);
 }
 
+void log_sentence(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+}
+
 // A cell's new address is said as it comes into force.
 void log_new_addresses(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -90,6 +94,10 @@ Node::Node(const ServeOptions& options)
       ledger_(open_ledger(options.policy_db)),
       policy_keeper_(catalog_),
       user_keeper_(catalog_),
+      outbox_(clock_, log_sentence),
+      switch_desk_(
+          big_switch_, clock_, [this](ledger::Change change) { keep_record(std::move(change)); },
+          log_sentence),
       registry_(*ledger_),
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_, trusts_all(options)),
@@ -103,9 +111,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
     if (!path.empty()) paths.push_back(path);
   if (paths.empty()) return nullptr;
   FileRepository::Options repository;
-  repository.log = [](bool is_problem, const std::string& sentence) {
-    log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
-  };
+  repository.log = log_sentence;
   return std::make_unique<FileRepository>(paths, catalog_, repository);
 }
 
@@ -113,13 +119,13 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& ser
   registry_.add(ledger::Kind::kPolicy, policy_keeper_);
   registry_.add(ledger::Kind::kUser, user_keeper_);
   registry_.add(ledger::Kind::kToken, tokens_);
+  registry_.add(ledger::Kind::kSwitch, switch_desk_);
   control::ControlPlane::Options options;
-  options.log = [](bool is_problem, const std::string& sentence) {
-    log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
-  };
+  options.log = log_sentence;
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
+  options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
   if (!trusts_all(serve_options))
     options.every_second.push_back([this](control::Registry& registry) {
       if (!registry.is_loaded() || !tokens_.empty()) return;
@@ -133,6 +139,13 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& ser
   return plane;
 }
 
+// What has happened goes to the ledger as soon as that is possible.
+void Node::keep_record(ledger::Change change) {
+  outbox_.post(std::move(change));
+  // If too many jobs wait, it is one more thing to be done every second.
+  static_cast<void>(plane_->submit([this](control::Registry& registry) { outbox_.write(registry); }));
+}
+
 doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors::DoorOptions doors;
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
@@ -142,12 +155,15 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.checks_need_token = options.require_token;
   doors.audit = [](std::string_view sentence) { log(LogLevel::kInfo, sentence); };
   doors.readiness = [this] { return readiness(); };
-  doors.metrics = [this] {
-    return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
-                        policies_ ? policies_->status() : RepositoryStatus{}) +
-           control::plane_metrics(plane_->status());
-  };
+  doors.metrics = [this] { return metrics(); };
   return doors;
+}
+
+std::string Node::metrics() {
+  return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
+                      policies_ ? policies_->status() : RepositoryStatus{}) +
+         control::plane_metrics(plane_->status()) +
+         control::switch_metrics(big_switch_.is_open(), outbox_.waiting());
 }
 
 doors::Readiness Node::readiness() const {
@@ -160,6 +176,7 @@ doors::Readiness Node::readiness() const {
   readiness.problems = policies.problems;
   for (const auto* more : {&plane.problems, &store.problems})
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
+  if (std::string open = switch_desk_.problem(); !open.empty()) readiness.problems.push_back(std::move(open));
   return readiness;
 }
 
@@ -179,9 +196,13 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{
-      clock_,  wall_clock_, params_,       memory_, in_memory_, board_,
-      hasher_, totals_,     door_options_, cells_,  has_cells_, {*plane_, catalog_, access_, wall_clock_}};
+  const NodeThread::Shared shared{clock_,        wall_clock_,
+                                  params_,       memory_,
+                                  in_memory_,    board_,
+                                  hasher_,       totals_,
+                                  door_options_, cells_,
+                                  has_cells_,    big_switch_,
+                                  switch_desk_,  {*plane_, catalog_, access_, wall_clock_, switch_desk_}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

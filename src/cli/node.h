@@ -13,9 +13,12 @@
 #include "cli/serve_options.h"
 #include "control/access.h"
 #include "control/control_plane.h"
+#include "control/outbox.h"
 #include "control/policy_keeper.h"
+#include "control/switch_desk.h"
 #include "control/token_board.h"
 #include "doors/door_context.h"
+#include "engine/big_switch.h"
 #include "net/server.h"
 #include "policy/file_repository.h"
 #include "store/local_store.h"
@@ -42,6 +45,9 @@ class Node {
   // stay.
   bool take_settings(const ServeOptions& options);
 
+  // Thread-safe like the node itself.
+  control::SwitchDesk& switch_desk() { return switch_desk_; }
+
   // Says "not ready" to load balancers and goes on serving.
   void announce_drain() { draining_ = true; }
   // Accepts nothing more and lets requests in flight finish; those that take too long are cut off.
@@ -51,6 +57,8 @@ class Node {
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
+  void keep_record(ledger::Change change);
+  std::string metrics();
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreReport store_report() const;
@@ -70,6 +78,9 @@ class Node {
   control::PolicyKeeper policy_keeper_;
   control::UserKeeper user_keeper_;
   control::TokenBoard tokens_;
+  control::Outbox outbox_;
+  BigSwitch big_switch_;
+  control::SwitchDesk switch_desk_;
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;

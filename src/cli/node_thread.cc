@@ -32,7 +32,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .clock = shared_.clock,
                                   .totals = shared_.totals,
                                   .local = &shared_.memory,
-                                  .placement = shared_.has_cells ? &*stores_ : nullptr});
+                                  .placement = shared_.has_cells ? &*stores_ : nullptr,
+                                  .big_switch = &shared_.big_switch});
   app_.emplace(*limiter_, shared_.doors, random_(), &admin_);
   publish_report(0);
 }
@@ -55,6 +56,7 @@ void NodeThread::tick(std::int64_t now_us) {
   if (mover_) mover_->tick(now_us);
   follow_cells(now_us);
   stores_->tick(now_us);
+  shared_.switch_desk.tick();
   admin_.tick();
   app_->publish_health();
   if (now_us >= next_report_us_) publish_report(now_us);

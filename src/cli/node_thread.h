@@ -40,6 +40,8 @@ class NodeThread final : public net::Application {
     const doors::DoorOptions& doors;
     CellBoard& cells;
     bool has_cells;  // besides the default, or may get some
+    const BigSwitch& big_switch;
+    control::SwitchDesk& switch_desk;
     admin::AdminParts admin;
   };
   // The first one does what is to be done once.

@@ -4,13 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/switch_limits.h"
 #include "cli/command.h"
 #include "cli/node.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
+#include "cli/switch_file.h"
 #include "telemetry/log.h"
 
 namespace sluice::cli {
@@ -51,13 +54,31 @@ void stop(Node& node, Signals& signals, const ServeOptions& options) {
   log(LogLevel::kInfo, node.is_idle() ? "stopped" : "stopped, with requests in flight");
 }
 
+// Until somebody wants it to end: rereads settings, and turns the big red switch as signals and its file say.
+void serve(Node& node, Signals& signals, const std::vector<std::string>& arguments, ServeOptions& options) {
+  constexpr int kLookEveryMs = 200;  // at the file
+  SwitchFile file(options.switch_file);
+  for (;;) {
+    if (const auto seen = file.look())
+      node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
+    const std::optional<int> signal = file.has_path() ? signals.wait_ms(kLookEveryMs) : signals.wait();
+    if (signal == SIGHUP)
+      reload(node, arguments, options);
+    else if (signal == SIGUSR1 || signal == SIGUSR2)
+      node.switch_desk().turn(
+          {signal == SIGUSR1, "signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", kSwitchSecondsDefault});
+    else if (signal)
+      return;
+  }
+}
+
 int run(const std::vector<std::string>& arguments) {
   ServeOptions options = read_serve_options(arguments);
   set_log_level(options.log_level);
   Signals signals;
   Node node(options);
   log(LogLevel::kInfo, fmt::format("sluice {} listening on {}", SLUICE_VERSION, node.address()));
-  while (signals.wait() == SIGHUP) reload(node, arguments, options);
+  serve(node, signals, arguments, options);
   stop(node, signals, options);
   return kExitOk;
 }
@@ -70,7 +91,7 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
   add_serve_options(*command, *options);
   command->footer(
       "Every setting is also SLUICE_<FLAG> in the environment. SIGHUP rereads policies, SIGTERM stops "
-      "gracefully.\n"
+      "gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
       "Example:\n  sluice serve --policies examples/policies.yaml");
   // Parsing here is for --help and usage errors; `options` only receives it.
   command->callback([options, arguments = std::move(arguments), &exit_code] { exit_code = run(arguments); });

@@ -82,6 +82,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   command
       .add_flag("--require-token", o.require_token, "checks and admin calls need a token, on loopback too")
       ->envname(environment_name("require-token"));
+  add("switch-file", o.switch_file, "while this file exists every check is allowed, for an hour at most");
   command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
       ->envname("RATE_LIMIT_CONFIG");
   add("store", o.store,

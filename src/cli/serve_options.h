@@ -18,8 +18,9 @@ struct ServeOptions {
   std::string mr_policies;  // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
   std::string policy_db = "sqlite:./sluice.db";
   bool require_token = false;
-  std::string store;  // empty: as the REDIS_ variables say, else memory
-  std::string cells;  // file with further stores and who is placed on them
+  std::string switch_file;  // while it exists, the big red switch is open
+  std::string store;        // empty: as the REDIS_ variables say, else memory
+  std::string cells;        // file with further stores and who is placed on them
   std::string key_prefix = "rl:";
   std::string key_secret;
   int nodes = 1;

@@ -4,8 +4,8 @@
 
 namespace sluice::cli {
 
-// SIGINT, SIGTERM and SIGHUP, received one by one instead of by a handler. Make it before any other thread,
-// so that all of them leave these signals to it. Not thread-safe.
+// SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, received one by one instead of by a handler. Make it before
+// any other thread, so that all of them leave these signals to it. Not thread-safe.
 class Signals {
  public:
   Signals();

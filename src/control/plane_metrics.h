@@ -8,5 +8,7 @@ namespace sluice::control {
 
 // The control plane's metrics in Prometheus' text format.
 std::string plane_metrics(const PlaneStatus& status);
+// Of the big red switch, and of records that wait for the database.
+std::string switch_metrics(bool is_open, std::size_t records_waiting);
 
 }  // namespace sluice::control

@@ -20,12 +20,17 @@ Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer;
 
 Limiter::Limiter(const Parts& parts)
     : parts_(parts),
+      switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store}),
       failure_rule_(parts.local) {}
 
 // Flattened: every check comes through here, and with a store that answers at once nothing else of this file
 // is called.
 [[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
+  if (switch_.is_open() && !is_look) [[unlikely]] {
+    let_pass(request, answer);
+    return nullptr;
+  }
   const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, true);
   if (!planned) [[unlikely]] {
     answer = std::unexpected(planned.error());
@@ -36,6 +41,23 @@ Limiter::Limiter(const Parts& parts)
     return begin_later(store, request, is_look, answer);
   ask_now(store, request, is_look, answer);
   return nullptr;
+}
+
+// The switch is open. No policy is asked, whatever its rules have come to; only what is malformed is refused.
+[[gnu::noinline, gnu::cold]] void Limiter::let_pass(const CheckRequest& request, Answer& answer) {
+  if (auto valid = sluice::validate(request); !valid)
+    return void(answer = std::unexpected(std::move(valid.error())));
+  answer->reason = Reason::kSwitch;
+  answer->degraded = true;
+  answer->cost = request.cost.value_or(1);
+  planner_.counters().add_switched();
+}
+
+Result<void> Limiter::validate(const CheckRequest& request) {
+  if (!switch_.is_open()) [[likely]]
+    return planner_.plan(request, false);
+  planner_.enforced().size = planner_.shadow().size = 0;  // nothing will be charged
+  return sluice::validate(request);
 }
 
 [[gnu::noinline]] Result<void> Limiter::plan_look(CheckRequest request) {

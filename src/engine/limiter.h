@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "engine/big_switch.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
 #include "engine/failure_rule.h"
@@ -50,6 +51,7 @@ class Limiter final : private PendingCheckEvents {
     DecisionTotals& totals;
     Store* local = nullptr;               // where `on_failure: local` counts; null: such policies are closed
     StorePlacement* placement = nullptr;  // null: all counters are in `store`
+    const BigSwitch* big_switch = nullptr;  // while it is open all is allowed; null: there is none
   };
   explicit Limiter(const Parts& parts);
 
@@ -91,7 +93,7 @@ class Limiter final : private PendingCheckEvents {
 
   // Errors that check() would report for this request, without charging: for batches, which are refused as a
   // whole.
-  Result<void> validate(const CheckRequest& request) { return planner_.plan(request, false); }
+  Result<void> validate(const CheckRequest& request);
 
   // How the store will recognise the request, or nothing if it has no id or will charge nothing. For batches,
   // which may use an id twice. REQUIRES: validate(request) was the latest call, and found it valid.
@@ -148,6 +150,7 @@ class Limiter final : private PendingCheckEvents {
 
   // Null: `answer` is there.
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
+  void let_pass(const CheckRequest& request, Answer& answer);
   PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
   void ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
   // REQUIRES: the plan has charges.
@@ -171,6 +174,7 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck& take_pending();
 
   Parts parts_;
+  const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;
   InstantCall calls_[2];                                // enforced, shadow

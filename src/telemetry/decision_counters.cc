@@ -14,6 +14,7 @@ DecisionCounters::DecisionCounters(DecisionTotals& totals)
 DecisionCounters::~DecisionCounters() {
   const std::lock_guard lock(totals_.mutex_);
   totals_.past_.no_policy += no_policy_.load(std::memory_order_relaxed);
+  totals_.past_.switched += switched_.load(std::memory_order_relaxed);
   DecisionTotals::collect(*cells_, totals_.past_);
   std::erase(totals_.live_, this);
 }
@@ -45,6 +46,7 @@ DecisionTotals::Sum DecisionTotals::sum() {
   Sum total = past_;
   for (const DecisionCounters* counters : live_) {
     total.no_policy += counters->no_policy_.load(std::memory_order_relaxed);
+    total.switched += counters->switched_.load(std::memory_order_relaxed);
     collect(*counters->cells_, total);
   }
   return total;

@@ -72,9 +72,9 @@ class DecisionCounters {
   void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {
     cells_->limits.add(policy.number, limit.index, 1);
   }
-  void add_no_policy() {
-    no_policy_.store(no_policy_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  void add_no_policy() { add_one(no_policy_); }
+  // The big red switch let it pass.
+  void add_switched() { add_one(switched_); }
 
  private:
   friend class DecisionTotals;
@@ -83,11 +83,15 @@ class DecisionCounters {
     CounterBlocks<kFields> policies;
     CounterBlocks<kLimitsPerPolicyMax> limits;  // that were skipped
   };
+  static void add_one(std::atomic<std::uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   void begin_anew(const std::shared_ptr<PolicyNumbers>& numbers);
 
   DecisionTotals& totals_;
   std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
   std::atomic<std::uint64_t> no_policy_{0};
+  std::atomic<std::uint64_t> switched_{0};
 };
 
 // The sum over all threads, past and present. Thread-safe.
@@ -101,6 +105,7 @@ class DecisionTotals {
   struct Sum {
     std::map<std::string, PolicySum> by_policy;
     std::uint64_t no_policy = 0;
+    std::uint64_t switched = 0;
   };
   Sum sum();
 

@@ -142,6 +142,8 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
   write_policies(text, bounded(decisions.by_policy));
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
+  write_value(text, "rate_limiter_switch_checks_total", "counter",
+              "Checks allowed because the big red switch was open.", decisions.switched);
   write_memory(text, memory);
   write_requests(text, requests);
   if (store.redis) write_redis(text, store, *store.redis);

@@ -2,12 +2,10 @@
 
 import re
 import signal
-import socket
-import subprocess
 
 import pytest
-import redis
-from harness.server import DIE_WITH_PARENT, wait_until
+from harness.redis_server import Redis
+from harness.server import wait_until
 
 WAIT_SECONDS = 60
 POLICY = """
@@ -15,42 +13,6 @@ policies:
   - id: p
     limits: [{ name: day, per: [tenant], rate: 100/d }]
 """
-
-
-class Redis:
-    """A redis-server on a free port of the loopback, answering when the constructor returns."""
-
-    def __init__(self, directory):
-        directory.mkdir()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.directory = directory
-        self.url = f"redis://127.0.0.1:{self.port}"
-        self.client = redis.Redis(port=self.port, socket_timeout=WAIT_SECONDS)
-        self.start()
-
-    def start(self):
-        """Again after stop(), on the same port and without data."""
-        self.process = subprocess.Popen(
-            [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
-             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        wait_until(self._answers, WAIT_SECONDS, f"redis-server on port {self.port}")
-
-    def _answers(self):
-        assert self.process.poll() is None, "redis-server ended"
-        try:
-            return self.client.ping()
-        except redis.ConnectionError:
-            return False
-
-    def counters(self):
-        return self.client.dbsize()
-
-    def stop(self):
-        self.client.close()
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture

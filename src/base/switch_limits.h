@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Bounds of what operators do in an emergency; see limits.h for all others.
+namespace sluice {
+
+// The big red switch goes back to normal by itself.
+inline constexpr std::int64_t kSwitchSecondsMin = 1;
+inline constexpr std::int64_t kSwitchSecondsMax = 7LL * 86'400;
+inline constexpr std::int64_t kSwitchSecondsDefault = 3600;
+
+inline constexpr std::size_t kOutboxMax = 1'000;  // changes that happened and wait for the database
+
+}  // namespace sluice

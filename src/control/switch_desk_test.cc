@@ -1,0 +1,225 @@
+// The big red switch between operators, the ledger and other nodes, and the outbox that its records wait in.
+#include "control/switch_desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+#include "base/switch_limits.h"
+#include "control/outbox.h"
+#include "ledger/memory_ledger.h"
+
+namespace sluice::control {
+namespace {
+
+using ledger::Kind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
+
+// One node's switch with everything around it but the threads.
+struct SwitchNode {
+  explicit SwitchNode(const std::shared_ptr<ledger::MemoryDatabase>& database) : ledger(database) {
+    registry.add(Kind::kSwitch, desk);
+    loaded = registry.load().has_value();
+  }
+  void open(const std::string& reason, std::int64_t seconds = kSwitchSecondsDefault) {
+    desk.turn({true, "token ops", reason, seconds});
+  }
+  void close() { desk.turn({false, "token ops", "", 0}); }
+  bool is_open() {
+    desk.tick();
+    return big_switch.is_open();
+  }
+  // "open normal": what the ledger has of the switch.
+  std::string written() {
+    std::string all;
+    const auto records = ledger.read_after(0, 100).value();
+    for (const ledger::Record& record : records) all += (all.empty() ? "" : " ") + record.action;
+    return all;
+  }
+
+  ManualClock clock{kNowUs};
+  std::vector<std::string> log;
+  ledger::MemoryLedger ledger;
+  Registry registry{ledger};
+  Outbox outbox{clock, [this](bool, const std::string& sentence) { log.push_back(sentence); }};
+  BigSwitch big_switch;
+  SwitchDesk desk{big_switch, clock, [this](ledger::Change change) { outbox.post(std::move(change)); },
+                  [this](bool, const std::string& sentence) { log.push_back(sentence); }};
+  bool loaded = false;
+};
+
+class SwitchDeskTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
+};
+
+TEST_F(SwitchDeskTest, IsInForceAtOnceAndElsewhereThroughTheLedger) {
+  SwitchNode here{database}, there{database};
+  here.open("store is slow");
+  EXPECT_TRUE(here.is_open());
+  EXPECT_THAT(here.desk.problem(), HasSubstr("open until 2027-01-15T09:00:00Z"));
+  EXPECT_THAT(here.desk.problem(), HasSubstr("(token ops: store is slow)"));
+  here.outbox.write(here.registry);
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_TRUE(there.is_open());
+  EXPECT_EQ(there.desk.in_force().reason, "store is slow");
+  there.close();
+  EXPECT_FALSE(there.is_open());
+  EXPECT_EQ(there.desk.problem(), "");
+  there.outbox.write(there.registry);
+  ASSERT_TRUE(here.registry.follow());
+  EXPECT_FALSE(here.is_open());
+  EXPECT_EQ(here.written(), "open normal");
+}
+
+TEST_F(SwitchDeskTest, RevertsByItself) {
+  SwitchNode node{database};
+  node.open("x", 10);
+  node.clock.advance(10 * kSecondUs - 1);
+  EXPECT_TRUE(node.is_open());
+  node.clock.advance(1);
+  EXPECT_FALSE(node.is_open());
+  EXPECT_THAT(node.log.back(), HasSubstr("its time is over"));
+}
+
+TEST_F(SwitchDeskTest, ANodeThatStartsFollowsAWordThatStillHolds) {
+  SwitchNode here{database};
+  here.open("x", 100);
+  here.outbox.write(here.registry);
+  SwitchNode started{database};
+  EXPECT_TRUE(started.is_open());
+  started.clock.advance(100 * kSecondUs);
+  ASSERT_TRUE(started.registry.load());
+  EXPECT_FALSE(started.is_open()) << "no later than the word said";
+}
+
+TEST_F(SwitchDeskTest, AWordOfThePastIsNotWorthALine) {
+  SwitchNode here{database};
+  here.open("x", 1);
+  here.outbox.write(here.registry);
+  SwitchNode later{std::make_shared<ledger::MemoryDatabase>()};
+  later.clock.advance(3600 * kSecondUs);
+  const ledger::Record record = here.ledger.read_after(0, 1)->front();
+  const ledger::Record* records[] = {&record};
+  EXPECT_TRUE(later.desk.apply(records).empty());
+  EXPECT_FALSE(later.is_open());
+  EXPECT_THAT(later.log, ElementsAre());
+}
+
+TEST_F(SwitchDeskTest, WorksWithoutTheDatabaseAndIsWrittenLater) {
+  SwitchNode here{database}, there{database};
+  database->set_available(false);
+  here.open("x");
+  EXPECT_TRUE(here.is_open());
+  here.outbox.write(here.registry);
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.outbox.waiting(), 1u);
+  EXPECT_EQ(here.log.size(), 2u) << "that it is open, and that it could not be written: once";
+  EXPECT_THAT(here.log.back(), HasSubstr("open of switch by token ops"));
+  database->set_available(true);
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.outbox.waiting(), 1u) << "the database is left alone for a while";
+  here.clock.advance(10 * kSecondUs);
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.outbox.waiting(), 0u);
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_TRUE(there.is_open());
+}
+
+TEST_F(SwitchDeskTest, TheLastWordWinsWhereverItWasWrittenFirst) {
+  SwitchNode here{database}, there{database};
+  database->set_available(false);
+  here.open("x");
+  there.clock.advance(5 * kSecondUs);
+  there.close();
+  database->set_available(true);
+  there.outbox.write(there.registry);  // the newer word comes first
+  here.outbox.write(here.registry);
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_FALSE(here.is_open());
+  EXPECT_FALSE(there.is_open());
+  EXPECT_EQ(here.written(), "normal open");
+}
+
+TEST_F(SwitchDeskTest, AClockThatIsAheadCannotKeepItOpen) {
+  SwitchNode ahead{database}, here{database};
+  ahead.clock.advance(24LL * 3600 * kSecondUs);
+  ahead.open("x");
+  ahead.outbox.write(ahead.registry);
+  ASSERT_TRUE(here.registry.follow());
+  EXPECT_TRUE(here.is_open());
+  here.close();
+  EXPECT_FALSE(here.is_open());
+}
+
+TEST_F(SwitchDeskTest, AFileTurnsThisNodeAndIsAnEvent) {
+  SwitchNode here{database}, there{database};
+  here.desk.turn_by_file({true, "file", "x", 60});
+  here.close();
+  EXPECT_TRUE(here.is_open()) << "the file is still there";
+  here.outbox.write(here.registry);
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_FALSE(there.is_open());
+  const auto records = here.ledger.read_after(0, 10).value();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].kind, Kind::kEvent);
+  EXPECT_EQ(records[0].actor, "file");
+  here.desk.turn_by_file({false, "file", "", 0});
+  EXPECT_FALSE(here.is_open());
+}
+
+TEST_F(SwitchDeskTest, ARecordThatCannotBeReadIsAProblemAndTurnsNothing) {
+  SwitchNode node{database};
+  for (const char* body : {"", "[]", "{}", R"({"mode":"ajar"})", R"({"mode":"open"})",
+                           R"({"mode":"open","until":"soon"})", R"({"mode":"open","until":7})"}) {
+    const ledger::Record record{.kind = Kind::kSwitch, .name = "switch", .body = body, .at_us = kNowUs};
+    const ledger::Record* records[] = {&record};
+    EXPECT_EQ(node.desk.apply(records).size(), 1u) << body;
+  }
+  EXPECT_FALSE(node.is_open());
+}
+
+TEST_F(SwitchDeskTest, ARecordCannotHoldItOpenForEver) {
+  SwitchNode node{database};
+  const ledger::Record record{.kind = Kind::kSwitch,
+                              .name = "switch",
+                              .body = R"({"mode":"open","until":"2100-01-01T00:00:00Z"})",
+                              .at_us = kNowUs};
+  const ledger::Record* records[] = {&record};
+  EXPECT_TRUE(node.desk.apply(records).empty());
+  EXPECT_TRUE(node.is_open());
+  node.clock.advance(kSwitchSecondsMax * kSecondUs);
+  EXPECT_FALSE(node.is_open());
+}
+
+TEST_F(SwitchDeskTest, TheOutboxIsBoundedAndSaysWhatItLeavesOut) {
+  SwitchNode node{database};
+  const ledger::Change change{
+      .drafts = {{.kind = Kind::kEvent, .name = "p", .action = "reset", .body = "{}"}},
+      .actor = "ann",
+      .at_us = 1};
+  for (std::size_t i = 0; i < kOutboxMax; ++i) node.outbox.post(change);
+  EXPECT_THAT(node.log, ElementsAre());
+  node.outbox.post(change);
+  EXPECT_THAT(node.log, ElementsAre(HasSubstr("reset of p by ann")));
+  node.outbox.write(node.registry);
+  EXPECT_EQ(node.ledger.revision().value(), static_cast<std::int64_t>(kOutboxMax));
+}
+
+TEST_F(SwitchDeskTest, WhatTheDatabaseWillNeverTakeDoesNotStopTheRest) {
+  SwitchNode node{database};
+  node.outbox.post({.drafts = {{.kind = Kind::kEvent, .name = "p", .action = "reset", .body = "{}"}},
+                    .actor = std::string(kActorBytesMax + 1, 'a'),
+                    .at_us = 1});
+  node.open("x");
+  node.outbox.write(node.registry);
+  EXPECT_EQ(node.outbox.waiting(), 0u);
+  EXPECT_EQ(node.written(), "open");
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,44 @@
+"""A Redis server as a child process, for tests."""
+
+import socket
+import subprocess
+
+import redis
+
+from harness.server import DIE_WITH_PARENT, START_SECONDS, wait_until
+
+
+class Redis:
+    """A redis-server on a free port of the loopback, answering when the constructor returns."""
+
+    def __init__(self, directory):
+        directory.mkdir()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.directory = directory
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.client = redis.Redis(port=self.port, socket_timeout=START_SECONDS)
+        self.start()
+
+    def start(self):
+        """Again after stop(), on the same port and without data."""
+        self.process = subprocess.Popen(
+            [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
+             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        wait_until(self._answers, START_SECONDS, f"redis-server on port {self.port}")
+
+    def _answers(self):
+        assert self.process.poll() is None, "redis-server ended"
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    def counters(self):
+        return self.client.dbsize()
+
+    def stop(self):
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
