@@ -12,6 +12,8 @@
 #include "cli/listen_address.h"
 #include "control/first_token.h"
 #include "control/plane_metrics.h"
+#include "policy/document_builder.h"
+#include "policy/document_text.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
 
@@ -69,6 +71,28 @@ void print_once(const std::string& token) {
 
 void log_sentence(bool is_problem, const std::string& sentence) {
   log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+}
+
+// Counters leave no document: it is an event.
+ledger::Change reset_record(const doors::ResetReport& report, std::int64_t now_us) {
+  DocumentNode body = map_node();
+  put_text(body, "policy_id", report.policy_id);
+  put_text(body, "tenant_id", report.tenant);
+  put_text(body, "resource", report.resource);
+  put(body, "counters", number_node(report.counters));
+  put(body, "address", text_node(report.address));
+  std::string text;
+  append_json(body, text);
+  const std::string& what = report.policy_id.empty() ? report.tenant : report.policy_id;
+  return {.drafts = {{.kind = ledger::Kind::kEvent,
+                      .name = what.empty() ? "*" : what,
+                      .action = "reset",
+                      .body = std::move(text),
+                      .expected_version = std::nullopt}},
+          .actor = report.actor,
+          .reason = report.reason,
+          .at_us = now_us,
+          .request_id = ""};
 }
 
 // A cell's new address is said as it comes into force.
@@ -139,6 +163,11 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& ser
   return plane;
 }
 
+void Node::tell_reset(const doors::ResetReport& report) {
+  log(LogLevel::kInfo, report.sentence());
+  keep_record(reset_record(report, wall_clock_.now_us()));
+}
+
 // What has happened goes to the ledger as soon as that is possible.
 void Node::keep_record(ledger::Change change) {
   outbox_.post(std::move(change));
@@ -153,7 +182,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;
   doors.checks_need_token = options.require_token;
-  doors.audit = [](std::string_view sentence) { log(LogLevel::kInfo, sentence); };
+  doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] { return metrics(); };
   return doors;

@@ -6,6 +6,7 @@
 #include "doors/grpc_reflection.h"
 #include "doors/http_authorize.h"
 #include "doors/http_check.h"
+#include "doors/http_usage.h"
 #include "doors/ops.h"
 #include "doors/path_table.h"
 #include "doors/problem.h"
@@ -13,11 +14,22 @@
 namespace sluice::doors {
 namespace {
 
-enum class Route : std::uint8_t { kCheck, kCheckBatch, kAuthorize, kHealthz, kReadyz, kMetrics };
+enum class Route : std::uint8_t {
+  kCheck,
+  kCheckBatch,
+  kAuthorize,
+  kUsage,
+  kReset,
+  kHealthz,
+  kReadyz,
+  kMetrics
+};
 
-constexpr PathTable<Route, 6> kRoutes({{{"/v1/ratelimit/check", Route::kCheck},
+constexpr PathTable<Route, 8> kRoutes({{{"/v1/ratelimit/check", Route::kCheck},
                                         {"/v1/ratelimit/check-batch", Route::kCheckBatch},
                                         {"/v1/authorize", Route::kAuthorize},
+                                        {"/v1/usage", Route::kUsage},
+                                        {"/v1/reset", Route::kReset},
                                         {"/healthz", Route::kHealthz},
                                         {"/readyz", Route::kReadyz},
                                         {"/metrics", Route::kMetrics}}});
@@ -47,9 +59,11 @@ std::string_view allowed_methods(Route route) {
   switch (route) {
     case Route::kCheck:
     case Route::kCheckBatch:
+    case Route::kReset:
       return "POST";
     case Route::kAuthorize:
       return "";
+    case Route::kUsage:
     case Route::kHealthz:
     case Route::kReadyz:
     case Route::kMetrics:
@@ -84,6 +98,10 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
       return http_check_batch(context_, request, response, defer);
     case Route::kAuthorize:
       return http_authorize(context_, request, response, defer);
+    case Route::kUsage:
+      return http_usage(context_, request, response, defer);
+    case Route::kReset:
+      return http_reset(context_, request, response, defer);
     case Route::kHealthz:
       return http_healthz(response);
     case Route::kReadyz:

@@ -2,13 +2,14 @@
 
 namespace sluice::doors {
 
-Result<void> recognise(const DoorOptions& options, std::string_view authorization, control::Role role,
-                       std::span<const CheckRequest> checks) {
-  const auto principal = options.access->who(authorization);
-  if (!principal) return std::unexpected(principal.error());
+Result<control::Principal> recognise(const DoorOptions& options, std::string_view authorization,
+                                     control::Role role, std::span<const CheckRequest> checks) {
+  auto principal = options.access->who(authorization);
+  if (!principal) return principal;
   for (const CheckRequest& check : checks)
-    if (auto may = principal->may(role, Dimensions(check).tenant()); !may) return may;
-  return {};
+    if (auto may = principal->may(role, Dimensions(check).tenant()); !may)
+      return std::unexpected(std::move(may.error()));
+  return principal;
 }
 
 }  // namespace sluice::doors

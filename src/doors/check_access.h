@@ -5,22 +5,44 @@
 
 #include "control/principal.h"
 #include "doors/door_context.h"
+#include "doors/reset_report.h"
 
 namespace sluice::doors {
 
-// Whether the owner of this `Authorization` header may do that with each of these checks: each is about a
+// The owner of this `Authorization` header, who may do that with each of these checks: each is about a
 // tenant, and a token may be limited to some. kUnauthenticated, kPermissionDenied.
-Result<void> recognise(const DoorOptions& options, std::string_view authorization, control::Role role,
-                       std::span<const CheckRequest> checks);
+Result<control::Principal> recognise(const DoorOptions& options, std::string_view authorization,
+                                     control::Role role, std::span<const CheckRequest> checks);
 
-// The same, but nobody is asked for a token where the operator wants none; resets always need one, but on
-// loopback. `caller` is a net::HttpRequest or a net::GrpcContext.
+// Whether the caller may, but nobody is asked for a token where the operator wants none. For checks and
+// looks. `caller` is a net::HttpRequest or a net::GrpcContext.
 template <class Caller>
 Result<void> may_ask(const DoorOptions& options, const Caller& caller, control::Role role,
                      std::span<const CheckRequest> checks) {
-  if (!options.checks_need_token && role != control::Role::kOperator) [[likely]]
+  if (!options.checks_need_token) [[likely]]
     return {};
-  return recognise(options, caller.header("authorization"), role, checks);
+  if (auto who = recognise(options, caller.header("authorization"), role, checks); !who)
+    return std::unexpected(std::move(who.error()));
+  return {};
+}
+
+// Resets always need a token, but on loopback. The report lacks only the number of counters.
+template <class Caller>
+Result<ResetReport> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
+                              std::string_view reason) {
+  if (auto good = check_reset_reason(reason); !good) return std::unexpected(std::move(good.error()));
+  auto who = recognise(options, caller.header("authorization"), control::Role::kOperator, {&request, 1});
+  if (!who) return std::unexpected(std::move(who.error()));
+  ResetReport report = report_on(request, reason);
+  report.actor = std::move(who->name);
+  report.address = caller.peer_address;
+  return report;
+}
+
+// It was done.
+inline void tell_reset(const DoorOptions& options, ResetReport report, int counters) {
+  report.counters = counters;
+  if (options.on_reset) options.on_reset(report);
 }
 
 }  // namespace sluice::doors

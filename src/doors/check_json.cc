@@ -67,6 +67,8 @@ Result<void> read_field(JsonReader& reader, Field field, std::string_view name, 
   return {};
 }
 
+}  // namespace
+
 Result<void> require_fields(const CheckRequest& check) {
   if (!check.policy_id.empty()) return {};
   struct Required {
@@ -80,7 +82,10 @@ Result<void> require_fields(const CheckRequest& check) {
   return {};
 }
 
-Result<void> read_one(JsonReader& reader, CheckList& out) {
+namespace {
+
+// `reason`: where a member of that name goes; null: it is one of those that a check does not know.
+Result<void> read_one(JsonReader& reader, CheckList& out, std::string_view* reason = nullptr) {
   CheckRequest& check = out.add();
   std::uint32_t seen = 0;
   if (!reader.enter_object()) return malformed(reader);
@@ -89,6 +94,11 @@ Result<void> read_one(JsonReader& reader, CheckList& out) {
     const std::uint32_t bit = 1u << static_cast<unsigned>(field);
     if (field != Field::kUnknown && (seen & bit)) return given_twice(std::string(name));
     seen |= bit;
+    if (field == Field::kUnknown && reason && name == "reason") {
+      if (reason->data()) return given_twice("reason");
+      if (auto read = read_text(reader, name, *reason); !read) return read;
+      continue;
+    }
     if (auto read = read_field(reader, field, name, check, out); !read) return read;
   }
   if (!reader.ok()) return malformed(reader);
@@ -114,6 +124,15 @@ Result<void> read_checks(JsonReader& reader, CheckList& out) {
 Result<void> read_check(std::string_view body, std::string& scratch, CheckList& out) {
   JsonReader reader(body, scratch);
   if (auto read = read_one(reader, out); !read) return read;
+  if (!reader.finish()) return malformed(reader);
+  return {};
+}
+
+Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out,
+                        std::string_view& reason) {
+  JsonReader reader(body, scratch);
+  reason = {};
+  if (auto read = read_one(reader, out, &reason); !read) return read;
   if (!reader.finish()) return malformed(reader);
   return {};
 }

@@ -23,6 +23,13 @@ namespace sluice::doors {
 Result<void> read_check(std::string_view body, std::string& scratch, CheckList& out);
 Result<void> read_check_batch(std::string_view body, std::string& scratch, CheckList& out);
 
+// A check that names the counters to forget, and why: {"policy_id":"api.read","key":"u1","reason":"…"}.
+Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out,
+                        std::string_view& reason);
+
+// What a caller over HTTP has to tell: a policy, or tenant, resource and key.
+Result<void> require_fields(const CheckRequest& check);
+
 void append_answer(const Decision& decision, std::string& out);
 
 }  // namespace sluice::doors

@@ -10,6 +10,7 @@
 #include "doors/address_set.h"
 #include "doors/check_list.h"
 #include "doors/rate_limit_headers.h"
+#include "doors/reset_report.h"
 #include "engine/limiter.h"
 
 namespace sluice::doors {
@@ -30,9 +31,8 @@ struct DoorOptions {
   bool checks_need_token = false;                       // with the role "check"
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
-  // Takes a sentence about what an operator did, for the record: who, what and why, never a raw key. May be
-  // empty.
-  std::function<void(std::string_view sentence)> audit;
+  // Hears of counters that were reset, for the record. May be empty.
+  std::function<void(const ResetReport& report)> on_reset;
 };
 
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.

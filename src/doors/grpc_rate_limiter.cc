@@ -102,8 +102,6 @@ Result<void> read_key_request(WireReader reader, CheckList& out, std::string_vie
     }
   }
   if (!reader.ok()) return std::unexpected(malformed());
-  if (reason.size() > kKeyBytesMax)
-    return invalid("reason", "reason must have at most " + std::to_string(kKeyBytesMax) + " bytes");
   return {};
 }
 
@@ -168,42 +166,6 @@ void write_usage(const Decision& decision, const LimitStatus& status, WireCursor
   cursor.int64(4, ceil_div(decision.now_us + status.result->outcome.reset_after_us, 1000));
   cursor.uint64(5, static_cast<std::uint64_t>(status.result->pressure));
   cursor.end_message(usage);
-}
-
-// A field or, if that is empty, the dimension that stands for it.
-std::string_view value_of(const CheckRequest& request, std::string_view field, std::string_view dimension) {
-  const auto found = std::ranges::find(request.dimensions, dimension, &Dimension::name);
-  return field.empty() && found != request.dimensions.end() ? found->value : field;
-}
-
-// Which counters a reset is about: `policy "api.read"`. Leaves out the dimensions, which hold keys.
-std::string reset_target(const CheckRequest& request) {
-  std::string target;
-  if (!request.policy_id.empty()) {
-    target.append("policy ");
-    append_json_string(target, request.policy_id);
-  } else {
-    target.append("tenant ");
-    append_json_string(target, value_of(request, request.tenant, "tenant"));
-    target.append(" and resource ");
-    append_json_string(target, value_of(request, request.resource, "resource"));
-  }
-  return target;
-}
-
-// `127.0.0.1 reset 2 counters of policy "api.read" because "wrong deploy"`
-std::string reset_sentence(std::string_view peer_address, int counters, std::string_view target,
-                           std::string_view reason) {
-  std::string sentence(peer_address);
-  sentence.append(" reset ")
-      .append(std::to_string(counters))
-      .append(counters == 1 ? " counter" : " counters")
-      .append(" of ")
-      .append(target);
-  if (reason.empty()) return sentence.append(" without a reason");
-  sentence.append(" because ");
-  append_json_string(sentence, reason);
-  return sentence;
 }
 
 GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
@@ -289,15 +251,13 @@ GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish().front();
-  if (auto may = may_ask(context.options, call.context, control::Role::kOperator, {&request, 1}); !may)
-    return grpc_status(may.error());
-  const auto write = [&context, who = std::string(call.context.peer_address), what = reset_target(request),
-                      why = std::string(reason)](const Result<int>& existed,
-                                                 std::string& reply) -> GrpcStatus {
+  auto report = may_reset(context.options, call.context, request, reason);
+  if (!report) return grpc_status(report.error());
+  const auto write = [&context, report = std::move(*report)](const Result<int>& existed, std::string& reply) {
     if (!existed) return grpc_status(existed.error());
-    if (context.options.audit) context.options.audit(reset_sentence(who, *existed, what, why));
+    tell_reset(context.options, report, *existed);
     net::WireWriter(reply).int32(1, *existed);
-    return {};
+    return GrpcStatus{};
   };
   return answer_grpc([&](const auto& postpone) { return context.limiter.reset(request, postpone); },
                      call.reply, call.defer, write);

@@ -243,7 +243,7 @@ TEST_F(GrpcRateLimiterTest, ResetForgetsAKey) {
 
 TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
   std::vector<std::string> trace;
-  options.audit = [&](std::string_view sentence) { trace.emplace_back(sentence); };
+  options.on_reset = [&](const ResetReport& report) { trace.push_back(report.sentence()); };
   const auto reset = [&](const Request& request, std::string_view reason) {
     std::string message = request.encoded(3);
     WireWriter(message).string(5, reason);
@@ -255,10 +255,12 @@ TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
   reset({.policy_id = "", .dimensions = {{"tenant", "t"}, {"resource", "/r"}, {"key", "secret"}}}, "x");
   EXPECT_EQ(reset({.policy_id = "nobody"}, ""), GrpcCode::kNotFound);
   EXPECT_EQ(reset({}, std::string(257, 'r')), GrpcCode::kInvalidArgument);
-  EXPECT_EQ(trace, (std::vector<std::string>{
-                       R"(127.0.0.1 reset 1 counter of policy "api" because "wrong deploy\u000a")",
-                       R"(127.0.0.1 reset 0 counters of tenant "t" and resource "/r" without a reason)",
-                       R"(127.0.0.1 reset 0 counters of tenant "t" and resource "/r" because "x")"}));
+  EXPECT_EQ(reset({}, std::string_view("a\0b", 3)), GrpcCode::kInvalidArgument);
+  EXPECT_EQ(trace,
+            (std::vector<std::string>{
+                R"(loopback at 127.0.0.1 reset 1 counter of policy "api" because "wrong deploy\u000a")",
+                R"(loopback at 127.0.0.1 reset 0 counters of tenant "t" and resource "/r" without a reason)",
+                R"(loopback at 127.0.0.1 reset 0 counters of tenant "t" and resource "/r" because "x")"}));
 }
 
 TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {

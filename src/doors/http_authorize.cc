@@ -1,7 +1,6 @@
 #include "doors/http_authorize.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "base/limits.h"
@@ -9,6 +8,7 @@
 #include "doors/check_access.h"
 #include "doors/check_field.h"
 #include "doors/check_json.h"
+#include "doors/check_query.h"
 #include "doors/forwarded.h"
 #include "doors/problem.h"
 #include "doors/query_string.h"
@@ -17,84 +17,6 @@ namespace sluice::doors {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "x-sluice-";
-
-// Puts a check together from its sources. A field or dimension that is there already stays.
-class CheckBuilder {
- public:
-  CheckBuilder(CheckList& list, std::string& scratch) : list_(list), check_(list.add()), scratch_(scratch) {}
-
-  // True if the name is taken by now.
-  bool has(std::string_view name) const {
-    const CheckField field = check_field(name);
-    return is_dimension(field) ? list_.find_dimension(name) != nullptr : (seen_ & bit(field)) != 0;
-  }
-
-  Result<void> put(std::string_view name, std::string_view value) {
-    const CheckField field = check_field(name);
-    if (is_dimension(field)) {
-      if (list_.dimension_count() == kDimensionsMax) return too_many_dimensions();
-      list_.put_dimension(name, value);
-      return {};
-    }
-    seen_ |= bit(field);
-    if (field == CheckField::kTokens) return put_tokens(value);
-    text_of(field) = value;
-    return {};
-  }
-
-  // Copies text that does not live as long as the check. The scratch string has room for it.
-  std::string_view keep(std::string_view text) {
-    const std::size_t start = scratch_.size();
-    scratch_.append(text);
-    return std::string_view(scratch_).substr(start);
-  }
-
- private:
-  static bool is_dimension(CheckField field) {
-    return field == CheckField::kUnknown || field == CheckField::kDimensions;
-  }
-  static std::uint32_t bit(CheckField field) { return 1u << static_cast<unsigned>(field); }
-
-  std::string_view& text_of(CheckField field) {
-    switch (field) {
-      case CheckField::kPolicyId:
-        return check_.policy_id;
-      case CheckField::kTenantId:
-        return check_.tenant;
-      case CheckField::kResource:
-        return check_.resource;
-      case CheckField::kKey:
-        return check_.key;
-      default:
-        return check_.request_id;
-    }
-  }
-
-  Result<void> put_tokens(std::string_view digits) {
-    std::int64_t tokens = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), tokens);
-    const bool whole = error == std::errc() && end == digits.data() + digits.size();
-    if (!whole || tokens < 0 || tokens > kCostMax) return invalid_tokens();
-    check_.cost = tokens;
-    return {};
-  }
-
-  CheckList& list_;
-  CheckRequest& check_;
-  std::string& scratch_;
-  std::uint32_t seen_ = 0;
-};
-
-Result<void> read_query(std::string_view text, std::string& scratch, CheckBuilder& check) {
-  QueryReader query(text, scratch);
-  while (query.next()) {
-    if (query.name().empty()) return invalid("", "a query parameter has no name");
-    if (check.has(query.name())) return given_twice(std::string(query.name()));
-    if (auto put = check.put(query.name(), query.value()); !put) return put;
-  }
-  if (!query.ok()) return invalid("", "the query is not well percent-encoded UTF-8");
-  return {};
-}
 
 // "api-key" is the dimension api_key; the fields have shorter names here than in a query.
 std::string_view name_of_header(std::string_view suffix, std::string& scratch) {
@@ -205,7 +127,7 @@ void http_authorize(DoorContext& context, const net::HttpRequest& request, net::
   const CheckRequest& check = context.checks.finish().front();
   if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
-  answer_http(context.limiter, check, response, defer,
+  answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
               [&context](const Result<Decision>& decision, net::HttpResponse& out) {
                 write_answer(context, decision, out);
               });

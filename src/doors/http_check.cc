@@ -32,7 +32,7 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
   if (check.request_id.empty()) check.request_id = request.header("x-idempotency-key");
   if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
-  answer_http(context.limiter, check, response, defer,
+  answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
               [&context](const Result<Decision>& decision, net::HttpResponse& out) {
                 if (!decision) return write_problem(decision.error(), out);
                 append_answer(*decision, out.body);

@@ -14,22 +14,21 @@ namespace sluice::doors {
 using HttpDefer = std::function<net::Application::HttpLater()>;
 using GrpcDefer = std::function<net::Application::GrpcLater()>;
 
-// write(const Result<Decision>&, net::HttpResponse&)
-template <class Write>
-void answer_http(Limiter& limiter, const CheckRequest& check, net::HttpResponse& response,
-                 const HttpDefer& defer, Write write) {
-  const auto decision = limiter.check(check, [&] {
-    return [later = defer(), write](const Result<Decision>& late) {
-      net::HttpResponse answer;
-      write(late, answer);
-      later(std::move(answer));
+// ask(postpone) is one of the Limiter's functions that take a postpone; write(const Result<…>&,
+// net::HttpResponse&).
+template <class Ask, class Write>
+void answer_http(const Ask& ask, net::HttpResponse& response, const HttpDefer& defer, Write write) {
+  const auto answer = ask([&] {
+    return [later = defer(), write](const auto& late) {
+      net::HttpResponse late_response;
+      write(late, late_response);
+      later(std::move(late_response));
     };
   });
-  if (decision) write(*decision, response);
+  if (answer) write(*answer, response);
 }
 
-// ask(postpone) is one of the Limiter's functions that take a postpone; write(const Result<…>&, std::string&)
-// appends the message and returns the status.
+// The same for gRPC: write(const Result<…>&, std::string&) appends the message and returns the status.
 template <class Ask, class Write>
 net::GrpcStatus answer_grpc(const Ask& ask, std::string& reply, const GrpcDefer& defer, Write write) {
   const auto answer = ask([&] {

@@ -1,0 +1,136 @@
+"""GET /v1/usage and POST /v1/reset, and the audit of resets over HTTP and gRPC."""
+
+import pytest
+from harness.admin import QUICK_END, bearer, expect, expect_problem, sqlite
+from harness.redis_server import Redis
+from harness.server import wait_until
+
+POLICIES = """
+policies:
+  - id: api
+    limits:
+      - { name: hour, per: [tenant, key], rate: 10/h }
+      - { name: day, per: [tenant], rate: 100/d, algorithm: fixed_window }
+"""
+WHO = {"tenant_id": "shop", "resource": "/r", "key": "ann"}
+QUERY = "?tenant_id=shop&resource=/r&key=ann"
+SOON_SECONDS = 60
+
+
+def usages(client, query=QUERY):
+    return {usage["quota"]["name"]: usage for usage in expect(client.get("/v1/usage" + query), 200)["usages"]}
+
+
+def resets(client):
+    return expect(client.get("/v1/audit?kind=event&action=reset"), 200)["entries"]
+
+
+def test_usage_tells_every_limit_and_charges_nothing(admin):
+    client = admin(POLICIES)
+    client.check(**WHO, tokens=9)
+    for _ in range(3):
+        found = usages(client)
+        assert found["hour"]["quota"] == {"name": "hour", "per": ["key", "tenant"], "limit": 10, "period_ms": 3_600_000,
+                                          "algorithm": "gcra"}
+        assert (found["hour"]["current"], found["hour"]["remaining"], found["hour"]["state"]) == (9, 1, "warning")
+        assert (found["day"]["current"], found["day"]["remaining"], found["day"]["state"]) == (9, 91, "normal")
+        assert found["day"]["reset_unix_ms"] % 86_400_000 == 0
+    assert usages(client, "?policy_id=api&tenant_id=shop&key=bob")["hour"]["current"] == 0
+    assert expect(client.get("/v1/usage?tenant_id=t&resource=/r&key=k&user=u"), 200)["usages"]
+
+
+def test_usage_is_what_grpc_says(server, http, grpc_stub, tmp_path):
+    node = server(POLICIES, args=sqlite(tmp_path))
+    client, stub = http(node), grpc_stub(node)
+    client.check(**WHO, tokens=3)
+    ours = usages(client)
+    for theirs in stub.GetUsage(tenant_id="shop", resource="/r", dimensions={"key": "ann"}).usages:
+        mine = ours.pop(theirs.quota.name)
+        assert mine["quota"] == {"name": theirs.quota.name, "per": list(theirs.quota.per), "limit": theirs.quota.limit,
+                                 "period_ms": theirs.quota.period_ms, "algorithm": theirs.quota.algorithm}
+        assert (mine["current"], mine["remaining"]) == (theirs.current, theirs.remaining)
+        assert abs(mine["reset_unix_ms"] - theirs.reset_unix_ms) <= 1
+    assert not ours
+
+
+def test_a_reset_forgets_and_is_audited(server, http, grpc_stub, tmp_path):
+    node = server(POLICIES, args=sqlite(tmp_path))
+    client, stub = http(node), grpc_stub(node)
+    client.check(**WHO, tokens=10)
+    assert client.check(**WHO)["allowed"] is False
+    assert expect(client.post("/v1/reset", {**WHO, "reason": "wrong deploy"}), 200) == {"reset": 2}
+    assert client.check(**WHO, tokens=10)["allowed"] is True
+    assert expect(client.post("/v1/reset", {"policy_id": "api", "tenant_id": "shop", "key": "ann"}), 200) == {"reset": 2}
+    assert stub.ResetKey(policy_id="api", tenant_id="shop", dimensions={"key": "ann"}, reason="by gRPC").reset == 0
+    wait_until(lambda: len(resets(client)) == 3, SOON_SECONDS, "three entries")
+    by_grpc, named, first = resets(client)
+    assert (first["name"], first["actor"], first["reason"]) == ("shop", "loopback", "wrong deploy")
+    assert first["after"] == {"tenant_id": "shop", "resource": "/r", "counters": 2, "address": "127.0.0.1"}
+    assert (named["name"], named["after"]["policy_id"]) == ("api", "api")
+    assert (by_grpc["reason"], by_grpc["after"]["counters"]) == ("by gRPC", 0)
+    assert "ann" not in node.log() and "ann" not in str(resets(client)), "never a raw key"
+
+
+def test_a_reset_does_not_wait_for_the_database_but_is_audited_when_it_is_back(server, http, postgres):
+    node = server(POLICIES, args=["--policy-db", postgres.url, *QUICK_END])
+    client = http(node)
+    client.check(**WHO, tokens=10)
+    postgres.stop()
+    assert expect(client.post("/v1/reset", {**WHO, "reason": "now"}), 200) == {"reset": 2}
+    assert client.check(**WHO)["allowed"] is True
+    node.wait_for_log("the audit log will get its entry when the policy database answers.*reset of shop by loopback", SOON_SECONDS)
+    postgres.start()
+    wait_until(lambda: client.get("/v1/audit").status == 200 and resets(client), SOON_SECONDS, "the entry")
+    assert resets(client)[0]["reason"] == "now"
+
+
+def test_without_the_store_both_are_unavailable(server, http, tmp_path):
+    redis = Redis(tmp_path / "redis")
+    client = http(server(POLICIES, args=[*sqlite(tmp_path), "--store", redis.url]))
+    wait_until(lambda: client.get("/readyz").status == 200, SOON_SECONDS, "the store")
+    client.check(**WHO, tokens=4)
+    assert usages(client)["hour"]["current"] == 4
+    redis.stop()
+    for answer in (client.get("/v1/usage" + QUERY), client.post("/v1/reset", WHO)):
+        expect_problem(answer, 503)
+        assert answer.headers["retry-after"] == "1"
+    assert resets(client) == []
+
+
+def test_roles(server, http, tmp_path):
+    node = server(POLICIES, args=[*sqlite(tmp_path), "--require-token"])
+    root, client = bearer(node.wait_for_log(r"(sluice_\w{38})")[1]), http(node)
+    headers = {}
+    for name, role, tenants in (("reader", "read", None), ("op", "operator", None), ("other", "operator", ["bank"])):
+        body = {"name": name, "roles": [role], **({"tenants": tenants} if tenants else {})}
+        headers[name] = bearer(expect(client.post("/v1/tokens", body, root), 201)["token"])
+    expect_problem(client.get("/v1/usage" + QUERY), 401, "authorization")
+    expect_problem(client.post("/v1/reset", WHO), 401, "authorization")
+    expect(client.get("/v1/usage" + QUERY, headers["reader"]), 200)
+    expect_problem(client.post("/v1/reset", WHO, headers["reader"]), 403)
+    expect_problem(client.get("/v1/usage" + QUERY, headers["other"]), 403)
+    expect_problem(client.post("/v1/reset", WHO, headers["other"]), 403)
+    expect(client.post("/v1/reset", WHO, headers["op"]), 200)
+    wait_until(lambda: expect(client.get("/v1/audit?actor=token%20op", root), 200)["entries"], SOON_SECONDS, "an entry")
+
+
+@pytest.mark.parametrize("query,field", [
+    ("", "tenant_id"), ("?tenant_id=shop&resource=/r", "key"), ("?policy_id=none", "policy_id"),
+    ("?policy_id=api&key=a&key=b", "key"), ("?policy_id=api&key=" + "k" * 257, "key"), ("?policy_id=api&key=%f", None),
+])
+def test_bad_queries(admin, query, field):
+    expect_problem(admin(POLICIES).get("/v1/usage" + query), 400, field)
+
+
+@pytest.mark.parametrize("body,field", [
+    ({}, "tenant_id"), ({"policy_id": "none"}, "policy_id"), ({"policy_id": "api", "key": 7}, "key"),
+    ({**WHO, "reason": 7}, "reason"), ({**WHO, "reason": "x" * 257}, "reason"), ({**WHO, "reason": "\0"}, "reason"),
+    ("[]", None), ("{", None), ("", None),
+])
+def test_bad_bodies_reset_nothing(admin, body, field):
+    client = admin(POLICIES)
+    client.check(**WHO, tokens=10)
+    expect_problem(client.post("/v1/reset", body), 400, field)
+    assert usages(client)["hour"]["current"] == 10
+    expect_problem(client.get("/v1/reset"), 405)
+    expect_problem(client.post("/v1/usage", {}), 405)
