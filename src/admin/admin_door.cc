@@ -74,11 +74,12 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);
 
-  // An emergency waits for nobody.
+  // An emergency has no limit, and waits for nobody.
   if (is_switch_call(*call)) {
     response = answer_switch_call(parts_.switch_desk, *call);
     return;
   }
+  if (!limiter_.admit(call->principal, call->method, response)) return;
 
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken = parts_.plane.submit([call = std::make_shared<const AdminCall>(std::move(*call)), later,

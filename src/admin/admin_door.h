@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admin/admin_call.h"
+#include "admin/self_limits.h"
 #include "control/access.h"
 #include "control/control_plane.h"
 #include "control/switch_desk.h"
@@ -21,6 +22,8 @@ struct AdminParts {
   const control::Access& access;
   const Clock& clock;
   control::SwitchDesk& switch_desk;
+  SelfLimits& self_limits;
+  doors::HeaderDialects dialects;
 };
 
 // Functions that other threads want to be run on a loop's thread. Thread-safe; whoever owns it outlives
@@ -36,11 +39,15 @@ class LoopInbox {
   std::vector<std::function<void()>> tasks_;  // guarded by mutex_
 };
 
-// The admin API as one loop sees it: recognises callers, hands calls to the control plane, and sends the
-// answers when they are there. Lives on the loop's thread.
+// The admin API as one loop sees it: recognises callers, limits them, hands calls to the control plane, and
+// sends the answers when they are there. Lives on the loop's thread.
 class AdminDoor final : public doors::AdminSeam {
  public:
-  explicit AdminDoor(const AdminParts& parts) : parts_(parts), inbox_(std::make_shared<LoopInbox>()) {}
+  // `seed` feeds the jitter of Retry-After; give each thread its own.
+  AdminDoor(const AdminParts& parts, std::uint64_t seed)
+      : parts_(parts),
+        limiter_(parts.self_limits, parts.dialects, seed),
+        inbox_(std::make_shared<LoopInbox>()) {}
 
   bool handles(std::string_view path) const override;
   void handle(const net::HttpRequest& request, net::HttpResponse& response,
@@ -49,6 +56,7 @@ class AdminDoor final : public doors::AdminSeam {
 
  private:
   const AdminParts parts_;
+  SelfLimiter limiter_;
   std::shared_ptr<LoopInbox> inbox_;
 };
 

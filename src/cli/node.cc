@@ -125,6 +125,7 @@ Node::Node(const ServeOptions& options)
       registry_(*ledger_),
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_, trusts_all(options)),
+      self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
@@ -183,6 +184,8 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.access = &access_;
   doors.checks_need_token = options.require_token;
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
+  if (options.max_checks_per_second > 0)
+    doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] { return metrics(); };
   return doors;
@@ -192,7 +195,8 @@ std::string Node::metrics() {
   return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
                       policies_ ? policies_->status() : RepositoryStatus{}) +
          control::plane_metrics(plane_->status()) +
-         control::switch_metrics(big_switch_.is_open(), outbox_.waiting());
+         control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
+         (capacity_ ? capacity_->metrics() : "");
 }
 
 doors::Readiness Node::readiness() const {
@@ -225,13 +229,21 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{clock_,        wall_clock_,
-                                  params_,       memory_,
-                                  in_memory_,    board_,
-                                  hasher_,       totals_,
-                                  door_options_, cells_,
-                                  has_cells_,    big_switch_,
-                                  switch_desk_,  {*plane_, catalog_, access_, wall_clock_, switch_desk_}};
+  const NodeThread::Shared shared{
+      clock_,
+      wall_clock_,
+      params_,
+      memory_,
+      in_memory_,
+      board_,
+      hasher_,
+      totals_,
+      door_options_,
+      cells_,
+      has_cells_,
+      big_switch_,
+      switch_desk_,
+      {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_, door_options_.dialects}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

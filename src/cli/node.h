@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "admin/admin_door.h"
+#include "admin/self_limits.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/cell_board.h"
@@ -19,6 +21,7 @@
 #include "control/token_board.h"
 #include "doors/door_context.h"
 #include "engine/big_switch.h"
+#include "engine/load_gate.h"
 #include "net/server.h"
 #include "policy/file_repository.h"
 #include "store/local_store.h"
@@ -85,6 +88,8 @@ class Node {
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;
+  admin::SelfLimits self_limits_;
+  std::optional<NodeCapacity> capacity_;  // none: no bound
   KeyHasher hasher_;
   DecisionTotals totals_;
   std::atomic<bool> draining_ = false;

@@ -19,7 +19,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       transport_(loop),
       random_(seed),
       cells_generation_(shared.cells.generation()),
-      admin_(shared.admin) {
+      admin_(shared.admin, random_()) {
   stores_.emplace(
       shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());

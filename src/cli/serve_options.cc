@@ -82,6 +82,12 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   command
       .add_flag("--require-token", o.require_token, "checks and admin calls need a token, on loopback too")
       ->envname(environment_name("require-token"));
+  add("max-checks-per-second", o.max_checks_per_second, "of this node; above it 503; 0: no bound")
+      ->check(CLI::Range(std::int64_t{0}, kRateMax));
+  add("admin-reads-per-minute", o.admin_reads_per_minute, "of the admin API, for each admin")
+      ->check(CLI::Range(std::int64_t{1}, kSlidingLogMax));
+  add("admin-writes-per-minute", o.admin_writes_per_minute, "the same for changes")
+      ->check(CLI::Range(std::int64_t{1}, kSlidingLogMax));
   add("switch-file", o.switch_file, "while this file exists every check is allowed, for an hour at most");
   command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
       ->envname("RATE_LIMIT_CONFIG");

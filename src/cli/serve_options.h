@@ -18,6 +18,9 @@ struct ServeOptions {
   std::string mr_policies;  // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
   std::string policy_db = "sqlite:./sluice.db";
   bool require_token = false;
+  std::int64_t max_checks_per_second = 0;  // 0: no bound
+  std::int64_t admin_reads_per_minute = 1000;
+  std::int64_t admin_writes_per_minute = 100;
   std::string switch_file;  // while it exists, the big red switch is open
   std::string store;        // empty: as the REDIS_ variables say, else memory
   std::string cells;        // file with further stores and who is placed on them

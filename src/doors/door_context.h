@@ -12,6 +12,7 @@
 #include "doors/rate_limit_headers.h"
 #include "doors/reset_report.h"
 #include "engine/limiter.h"
+#include "engine/load_gate.h"
 
 namespace sluice::doors {
 
@@ -33,15 +34,20 @@ struct DoorOptions {
   std::function<std::string()> metrics;  // Prometheus text
   // Hears of counters that were reset, for the record. May be empty.
   std::function<void(const ResetReport& report)> on_reset;
+  NodeCapacity* capacity = nullptr;  // of checks; null: no bound
 };
 
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
 struct DoorContext {
   DoorContext(Limiter& engine, const DoorOptions& door_options, std::uint64_t seed)
-      : limiter(engine), options(door_options), headers(door_options.dialects, seed) {}
+      : limiter(engine),
+        options(door_options),
+        gate(door_options.capacity),
+        headers(door_options.dialects, seed) {}
 
   Limiter& limiter;
   const DoorOptions& options;
+  LoadGate gate;
   RateLimitHeaders headers;
   CheckList checks;
   std::string scratch;  // unescaped or decoded text that the checks point into

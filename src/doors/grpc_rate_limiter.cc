@@ -207,6 +207,7 @@ GrpcStatus write_usages(const Result<Decision>& usage, std::string& reply) {
 }  // namespace
 
 GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
+  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   context.checks.clear();
   if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
@@ -224,6 +225,7 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
   const std::span<const CheckRequest> checks = context.checks.finish(call.context.deadline_us);
   if (auto may = may_ask(context.options, call.context, control::Role::kCheck, checks); !may)
     return grpc_status(may.error());
+  if (auto room = context.gate.admit(checks.size()); !room) return grpc_status(room.error());
   const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
     return [later = call.defer()](std::string_view late) { later({}, late); };
   });

@@ -24,6 +24,7 @@ void write_all(std::string_view answers, net::HttpResponse& response) {
 
 void http_check(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                 const HttpDefer& defer) {
+  if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   CheckList& checks = context.checks;
   checks.clear();
   if (auto read = read_check(request.body, context.scratch, checks); !read)
@@ -48,6 +49,7 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   const std::span<const CheckRequest> checks = context.checks.finish();
   if (auto may = may_ask(context.options, request, control::Role::kCheck, checks); !may)
     return write_problem(may.error(), response);
+  if (auto room = context.gate.admit(checks.size()); !room) return write_problem(room.error(), response);
   const auto answers = check_all(context.limiter, checks, write_one, [&] {
     return [later = defer()](std::string_view late) {
       net::HttpResponse answer;

@@ -1,0 +1,64 @@
+#include "admin/self_limits.h"
+
+#include <cassert>
+
+#include "doors/problem.h"
+#include "telemetry/prometheus.h"
+
+namespace sluice::admin {
+namespace {
+
+constexpr std::int64_t kMinuteUs = 60'000'000;
+constexpr MemoryStoreOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
+constexpr std::string_view kRead = "admin.read", kWrite = "admin.write";
+
+// The log knows each call, so that a minute is any minute and not one of the clock.
+Policy built_in(std::string_view id, std::int64_t per_minute) {
+  Policy policy;
+  policy.id = id;
+  policy.resource = "/" + policy.id;  // two policies are not for the same requests
+  policy.limits.push_back(
+      {.name = "minute",
+       .per = {"key"},
+       .params = make_limit_params(Algorithm::kSlidingLog, {per_minute, kMinuteUs}, {}).value()});
+  return policy;
+}
+
+}  // namespace
+
+SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
+    : clock_(clock), memory_(clock, params_, kMemory), store_(memory_, clock) {
+  board_.publish(
+      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes)}, params_).value());
+}
+
+std::string SelfLimits::metrics() {
+  DecisionTotals::Sum sum = totals_.sum();
+  const auto denied = [&](std::string_view policy) {
+    return sum.by_policy[std::string(policy)].fields[DecisionCounters::kDenied];
+  };
+  PrometheusText text;
+  text.family("rate_limiter_admin_denied_total", "counter",
+              "Calls of the admin API that an admin made beyond the limit.");
+  text.sample({{"kind", "read"}}, denied(kRead));
+  text.sample({{"kind", "write"}}, denied(kWrite));
+  return std::move(text).take();
+}
+
+SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std::uint64_t seed)
+    : limiter_({limits.store_, limits.board_, limits.hasher_, limits.clock_, limits.totals_}),
+      headers_(dialects, seed) {}
+
+bool SelfLimiter::admit(const control::Principal& principal, std::string_view method,
+                        net::HttpResponse& response) {
+  const bool is_read = method == "GET" || method == "HEAD";
+  const auto decision = limiter_.check({.policy_id = is_read ? kRead : kWrite,
+                                        .key = std::string_view(principal.name).substr(0, kKeyBytesMax)});
+  assert(decision);
+  if (decision->allowed) return true;
+  doors::write_denial(429, *decision, response);
+  headers_.add(*decision, response);
+  return false;
+}
+
+}  // namespace sluice::admin

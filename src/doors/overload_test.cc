@@ -1,0 +1,78 @@
+// --max-checks-per-second: our own overload is a 503, never a 429.
+#include <gtest/gtest.h>
+
+#include "doors/doors_fixture.h"
+
+namespace sluice::doors {
+namespace {
+
+class OverloadTest : public testing::DoorsFixture {
+ protected:
+  net::HttpResponse handle(const net::HttpRequest& request) {
+    net::HttpResponse response;
+    narrow.handle_http(request, response, [] { return net::Application::HttpLater(); });
+    return response;
+  }
+  net::HttpResponse handle(std::string_view path, std::string_view body) {
+    return handle({.method = "POST", .path = path, .body = body, .peer_address = "127.0.0.1"});
+  }
+  int status_of(std::string_view path, std::string_view body) { return handle(path, body).status; }
+  DoorOptions with_capacity() {
+    DoorOptions bounded_options = options;
+    bounded_options.capacity = &capacity;
+    return bounded_options;
+  }
+
+  BigSwitch big_switch;
+  NodeCapacity capacity{3, clock, big_switch};
+  const DoorOptions bounded = with_capacity();
+  App narrow{limiter, bounded, 1};
+};
+
+constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k","tokens":0})";
+
+TEST_F(OverloadTest, ChecksBeyondItAreRefusedAndChargeNothing) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of("/v1/ratelimit/check", kCheck), 200);
+  const auto refused = handle("/v1/ratelimit/check", R"({"policy_id":"api","key":"k"})");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.content_type, "application/problem+json");
+  EXPECT_EQ(testing::header(refused, "retry-after"), "1");
+  EXPECT_EQ(left("k"), 10);
+  clock.advance(testing::kSecondUs);
+  EXPECT_EQ(status_of("/v1/authorize", ""), 200);
+}
+
+TEST_F(OverloadTest, ABatchCountsAsItsChecksAndIsTakenWholeOrNotAtAll) {
+  const std::string two = R"({"checks":[)" + std::string(kCheck) + "," + std::string(kCheck) + "]}";
+  EXPECT_EQ(status_of("/v1/ratelimit/check-batch", two), 200);
+  EXPECT_EQ(status_of("/v1/ratelimit/check-batch", two), 503);
+  EXPECT_EQ(status_of("/v1/ratelimit/check", kCheck), 200);
+  EXPECT_EQ(status_of("/v1/ratelimit/check", kCheck), 503);
+}
+
+TEST_F(OverloadTest, OverGrpcItIsUnavailable) {
+  std::string message, reply;
+  net::WireWriter(message).string(1, "api");
+  const net::HeaderList no_metadata;
+  const auto ask = [&] {
+    reply.clear();
+    return narrow
+        .handle_unary({.path = "/sluice.v1.RateLimiter/CheckAndIncrement",
+                       .metadata = &no_metadata,
+                       .peer_address = "127.0.0.1"},
+                      message, reply, [] { return net::Application::GrpcLater(); })
+        .code;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), net::GrpcCode::kOk);
+  EXPECT_EQ(ask(), net::GrpcCode::kUnavailable);
+}
+
+TEST_F(OverloadTest, LooksResetsAndHealthAreNoChecks) {
+  for (int i = 0; i < 4; ++i) status_of("/v1/ratelimit/check", kCheck);
+  EXPECT_EQ(status_of("/v1/reset", R"({"policy_id":"api","key":"k"})"), 200);
+  EXPECT_EQ(handle({.method = "GET", .path = "/v1/usage", .query = "policy_id=api&key=k"}).status, 200);
+  EXPECT_EQ(handle({.method = "GET", .path = "/healthz"}).status, 200);
+}
+
+}  // namespace
+}  // namespace sluice::doors
