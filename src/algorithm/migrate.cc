@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-bool is_log(const LimitParams& p) { return p.algorithm == Algorithm::kSlidingLog; }
+[[maybe_unused]] bool is_log(const LimitParams& p) { return p.algorithm == Algorithm::kSlidingLog; }
 
 bool same_numbers(const LimitParams& a, LimitParams b) {
   b.on_change = a.on_change;
