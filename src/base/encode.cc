@@ -23,4 +23,20 @@ std::string to_base32(std::string_view bytes) {
   return text;
 }
 
+std::string percent_encode(std::string_view bytes, std::string_view also_kept) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF", kUnreserved = "-._~";
+  std::string text;
+  for (const char c : bytes) {
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (is_word || kUnreserved.contains(c) || also_kept.contains(c)) {
+      text.push_back(c);
+      continue;
+    }
+    text.push_back('%');
+    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return text;
+}
+
 }  // namespace sluice

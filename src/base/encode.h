@@ -12,4 +12,7 @@ std::string to_hex(std::string_view bytes);
 // Five bits a letter of a–z and 2–7, the first bits first; what does not fill a letter is left out.
 std::string to_base32(std::string_view bytes);
 
+// As URLs have it: letters, digits, - . _ ~ and what is `also_kept` stay, every other byte becomes %2F.
+std::string percent_encode(std::string_view bytes, std::string_view also_kept = {});
+
 }  // namespace sluice

@@ -17,5 +17,12 @@ TEST(Encode, Base32IsFiveBitsALetter) {
   EXPECT_EQ(to_base32("\xff\xff\xff\xff\xff"), "77777777");
 }
 
+TEST(Encode, PercentEncodingKeepsOnlyWhatIsSafeOrAskedFor) {
+  EXPECT_EQ(percent_encode(""), "");
+  EXPECT_EQ(percent_encode("aZ09-._~"), "aZ09-._~");
+  EXPECT_EQ(percent_encode("a/b %\xc3\xa9\n"), "a%2Fb%20%25%C3%A9%0A");
+  EXPECT_EQ(percent_encode("::1/64", ":"), "::1%2F64");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -8,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "cli/api_client.h"
 #include "cli/command.h"
-#include "cli/http_post.h"
 #include "doors/text.h"
 
 namespace sluice::cli {
 namespace {
 
 struct CheckOptions {
-  std::string server = "127.0.0.1:8080";
+  ServerOptions server;
   std::string policy, tenant, resource, key, request_id;
   std::optional<std::int64_t> tokens;
   std::vector<std::string> dimensions;  // name=value
@@ -56,25 +56,9 @@ std::string request_body(const CheckOptions& options) {
   return body + "}";
 }
 
-// The server's JSON, for which a YAML reader is good enough.
-YAML::Node parse_answer(const CheckOptions& options, const HttpAnswer& answer) {
-  YAML::Node parsed;
-  try {
-    parsed = YAML::Load(answer.body);
-  } catch (const YAML::Exception&) {
-    parsed.reset();
-  }
-  if (!parsed.IsMap())
-    throw CommandError(
-        fmt::format("{} answered {} without JSON; is it a Sluice server?", options.server, answer.status));
-  return parsed;
-}
-
-std::string text_of(const YAML::Node& answer, const char* field) { return answer[field].as<std::string>(""); }
-
 // "allowed: 19 of 20 left (policy api.read version 1, limit burst)"
-std::string sentence(const YAML::Node& answer, bool allowed) {
-  const std::string reason = text_of(answer, "reason"), limiting = text_of(answer, "limiting");
+std::string sentence(const DocumentNode& answer, bool allowed) {
+  const std::string reason = text_of(answer, "reason"), limiting = optional_text_of(answer, "limiting");
   std::string out = allowed ? "allowed" : "denied";
   if (!limiting.empty())
     out += fmt::format(": {} of {} left (policy {} version {}, limit {})", text_of(answer, "remaining"),
@@ -87,12 +71,12 @@ std::string sentence(const YAML::Node& answer, bool allowed) {
 }
 
 int run(const CheckOptions& options) {
-  const HttpAnswer answer = http_post(options.server, "/v1/ratelimit/check", request_body(options));
-  const YAML::Node parsed = parse_answer(options, answer);
-  if (answer.status != 200)
-    throw CommandError(fmt::format("the server refused the check: {}",
-                                   text_of(parsed, parsed["detail"] ? "detail" : "title")));
-  const bool allowed = parsed["allowed"].as<bool>(false);
+  const SystemClock clock;
+  const ApiClient client(options.server, clock);
+  const HttpAnswer answer =
+      client.send({.method = "POST", .path = "/v1/ratelimit/check", .body = request_body(options)});
+  const DocumentNode parsed = client.read(answer);
+  const bool allowed = text_of(parsed, "allowed") == "true";
   std::puts(options.as_json ? answer.body.c_str() : sentence(parsed, allowed).c_str());
   return allowed ? kExitOk : kExitDenied;
 }
@@ -103,9 +87,7 @@ void add_check(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<CheckOptions>();
   CLI::App* command =
       app.add_subcommand("check", "One check from the shell; exit status 0 allowed, 1 denied, 2 error");
-  command->add_option("--server", options->server, "HOST:PORT of the server")
-      ->capture_default_str()
-      ->envname("SLUICE_SERVER");
+  add_server_options(*command, options->server);
   command->add_option("--policy", options->policy, "id of the policy; absent: the most specific one");
   command->add_option("--tenant", options->tenant, "tenant");
   command->add_option("--resource", options->resource, "resource, for example /search");

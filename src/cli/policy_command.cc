@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/policy_commands.h"
 #include "policy/policy_files.h"
 
 namespace sluice::cli {
@@ -22,16 +23,27 @@ int validate(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-void add_policy(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("policy", "Work with policy documents");
-  command->require_subcommand(1);
-
+void add_policy_validate(CLI::App& policy, int& exit_code) {
   const auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App* check = command->add_subcommand("validate", "Check policy files; exit status 0 valid, 1 not");
-  check->add_option("paths", *paths, "files or directories, in YAML, JSON or the `domains` schema")
+  CLI::App* command = policy.add_subcommand("validate", "Check policy files; exit status 0 valid, 1 not");
+  command->add_option("paths", *paths, "files or directories, in YAML, JSON or the `domains` schema")
       ->required();
-  check->footer("Example:\n  sluice policy validate examples/policies.yaml");
-  check->callback([paths, &exit_code] { exit_code = validate(*paths); });
+  command->footer("Example:\n  sluice policy validate examples/policies.yaml");
+  command->callback([paths, &exit_code] { exit_code = validate(*paths); });
+}
+
+void add_policy(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("policy", "Work with policies: in files, and of a running server");
+  command->require_subcommand(1);
+  command->footer(
+      "Example:\n  sluice policy validate policies.yaml\n  sluice policy diff policies.yaml\n"
+      "  sluice policy apply policies.yaml --reason 'noon peak'\n`sluice policy COMMAND --help` tells more.");
+  add_policy_validate(*command, exit_code);
+  add_policy_apply(*command, exit_code);
+  add_policy_list(*command, exit_code);
+  add_policy_show(*command, exit_code);
+  add_policy_diff(*command, exit_code);
+  add_policy_rollback(*command, exit_code);
 }
 
 }  // namespace sluice::cli

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/switch_limits.h"
+#include "cli/api_client.h"
 #include "cli/command.h"
-#include "cli/http_post.h"
 #include "policy/document_builder.h"
 #include "policy/document_text.h"
 #include "policy/literals.h"
@@ -18,9 +19,9 @@ namespace sluice::cli {
 namespace {
 
 struct SwitchOptions {
-  std::vector<std::string> servers = {"127.0.0.1:8080"};
-  std::string token;
-  std::string reason;
+  std::vector<std::string> servers = {ServerOptions().server};
+  // The same for each of them. One that hangs must not keep the others waiting.
+  ServerOptions access{.call_seconds = 10};
   std::string ttl;  // as it was written; empty: the server's default
 };
 
@@ -39,38 +40,34 @@ std::int64_t seconds_of(const std::string& ttl) {
 std::string order(std::string_view mode, const SwitchOptions& options) {
   DocumentNode body = map_node();
   put(body, "mode", text_node(mode));
-  put_text(body, "reason", options.reason);
+  put_text(body, "reason", options.access.reason);
   if (!options.ttl.empty()) put(body, "ttl_seconds", number_node(seconds_of(options.ttl)));
   std::string json;
   append_json(body, json);
   return json;
 }
 
-std::string text_of(const DocumentNode& answer, std::string_view name) {
-  const DocumentNode* const value = answer.find(name);
-  return value ? value->text : "";
-}
-
 // "127.0.0.1:8080: open until 2026-12-01T13:00:00Z (token ops-1: store is slow)"
 std::string sentence(const std::string& server, const DocumentNode& answer) {
-  const std::string until = text_of(answer, "until"), actor = text_of(answer, "actor"),
-                    reason = text_of(answer, "reason");
+  const std::string until = optional_text_of(answer, "until"), actor = optional_text_of(answer, "actor"),
+                    reason = optional_text_of(answer, "reason");
   std::string out = fmt::format("{}: {}", server, text_of(answer, "mode"));
   if (!until.empty()) out += " until " + until;
   if (!actor.empty()) out += fmt::format(" ({}{}{})", actor, reason.empty() ? "" : ": ", reason);
   return out;
 }
 
-std::string ask(const std::string& server, const HttpQuestion& question) {
-  const HttpAnswer answer = http_send(server, question);
-  Problems unused;
-  const auto tree = parse_document_tree(answer.body, server, unused);
-  if (!tree || tree->kind != DocumentNode::Kind::kMap)
-    throw CommandError(
-        fmt::format("{} answered {} without JSON; is it a Sluice server?", server, answer.status));
-  if (answer.status != 200)
-    throw CommandError(fmt::format("{} refused: {}", server, text_of(*tree, "detail")));
-  return sentence(server, *tree);
+std::string ask(ServerOptions access, const std::string& server, const ApiCall& call) {
+  const SystemClock clock;
+  access.server = server;
+  access.reason.clear();  // the body has it
+  const ApiClient client(access, clock);
+  const HttpAnswer answer = client.send(call);
+  try {
+    return sentence(server, client.read(answer));
+  } catch (const CommandError& refused) {
+    throw CommandError(fmt::format("{}: {}", server, refused.what()));
+  }
 }
 
 // One node that cannot be reached must not keep the others from hearing it.
@@ -78,8 +75,7 @@ int ask_all(const SwitchOptions& options, const std::string& method, const std::
   int exit_code = kExitOk;
   for (const std::string& server : options.servers) {
     try {
-      fmt::print("{}\n",
-                 ask(server, {.method = method, .path = "/v1/switch", .json = json, .token = options.token}));
+      fmt::print("{}\n", ask(options.access, server, {.method = method, .path = "/v1/switch", .body = json}));
     } catch (const CommandError& e) {
       fmt::print(stderr, "sluice: {}\n", e.what());
       exit_code = kExitError;
@@ -89,15 +85,12 @@ int ask_all(const SwitchOptions& options, const std::string& method, const std::
 }
 
 void add_options(CLI::App& command, SwitchOptions& options, bool is_change) {
-  command.add_option("--server", options.servers, "HOST:PORT of a server; several with commas between them")
+  command.add_option("--server", options.servers, "http://HOST:PORT; several with commas between them")
       ->delimiter(',')
       ->capture_default_str()
       ->envname("SLUICE_SERVER");
-  command
-      .add_option("--token", options.token,
-                  "with the role operator; better in SLUICE_TOKEN than in the shell's history")
-      ->envname("SLUICE_TOKEN");
-  if (is_change) command.add_option("--reason", options.reason, "why, for the audit log");
+  add_token_options(command, options.access);
+  if (is_change) add_reason_option(command, options.access);
 }
 
 }  // namespace

@@ -115,3 +115,13 @@ def postgres():
         yield one.start()
     finally:
         one.remove()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(text) is the path of a file with that text."""
+    def one(text, name="wanted.yaml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+    return one

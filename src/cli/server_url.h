@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+namespace sluice::cli {
+
+// Where a server is, taken apart.
+struct ServerUrl {
+  std::string host;  // without brackets
+  std::string port;  // digits
+  // HOST:PORT, for messages and for the Host header.
+  std::string authority() const;
+};
+
+// http://HOST:PORT, http://HOST (port 80) or HOST:PORT. Throws CommandError that says how to write it; a
+// password that somebody put into it is not repeated.
+ServerUrl parse_server_url(const std::string& text);
+
+}  // namespace sluice::cli
