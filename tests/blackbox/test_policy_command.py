@@ -246,7 +246,7 @@ def test_ids_with_slashes_and_tenants_with_spaces(node, write):
     assert "a/b+c" in works("policy", "list", "--tenant", "my shop", server=node)
 
 
-@pytest.mark.parametrize("command", ["", "validate", "apply", "list", "show", "diff", "rollback"])
+@pytest.mark.parametrize("command", ["", "validate", "apply", "list", "show", "diff", "rollback", "import-envoy"])
 def test_help_fits_a_screen_and_shows_an_example(command):
     text = works("policy", *([command] if command else []), "--help")
     assert len(text.splitlines()) <= 24 and "Example:\n  sluice policy" in text

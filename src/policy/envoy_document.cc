@@ -1,0 +1,175 @@
+#include "policy/envoy_document.h"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/limits.h"
+#include "policy/fields.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
+constexpr std::int64_t kRequestsMax = 4'294'967'295;  // theirs
+
+// Lengths as envoyproxy/ratelimit has them. Its windows begin where ours do: at multiples since the Unix
+// epoch.
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 7> kUnits = {{{"second", kSecondUs},
+                                                                              {"minute", 60 * kSecondUs},
+                                                                              {"hour", 3600 * kSecondUs},
+                                                                              {"day", kDayUs},
+                                                                              {"week", 7 * kDayUs},
+                                                                              {"month", 30 * kDayUs},
+                                                                              {"year", 365 * kDayUs}}};
+
+struct Unit {
+  std::string name;
+  std::int64_t us = 0;
+};
+
+Literal<Unit> parse_unit(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const auto& [name, us] : kUnits)
+    if (name == lower) return Unit{lower, us};
+  return std::unexpected(shown(text) +
+                         " is not a unit; known are second, minute, hour, day, week, month, year");
+}
+
+// Reads one file. Lives as long as that takes.
+class EnvoyReader {
+ public:
+  EnvoyReader(const std::string& file, Problems& problems, std::vector<Problem>& warnings)
+      : file_(file), problems_(problems), warnings_(warnings) {}
+
+  std::optional<EnvoyDomain> read(const DocumentNode& tree) {
+    constexpr std::array<std::string_view, 2> kNames = {"domain", "descriptors"};
+    const std::size_t problems_before = problems_.count();
+    const Place top{file_, problems_};
+    const Fields fields(tree, top, kNames);
+    if (!fields.is_map()) return std::nullopt;
+    EnvoyDomain domain{.name = word(tree, "domain", top), .file = file_, .line = tree.line};
+    if (domain.name == "*")
+      fields.report("domain", "is a star, which here would mean every domain; give it a name");
+    else if (const auto fits = parse_free_text(domain.name, kNameBytesMax); !fits)
+      fields.report("domain", fits.error());
+    if (tree.find("descriptors"))
+      if (const DocumentNode* list = fields.node("descriptors"))
+        domain.descriptors = read_list(*list, top.field("descriptors"));
+    if (problems_.count() > problems_before) return std::nullopt;
+    return domain;
+  }
+
+ private:
+  // Plain numbers and truth values count as texts, as they do for the original; absent and blank are empty.
+  static std::string word(const DocumentNode& map, std::string_view name, const Place& place) {
+    const DocumentNode* node = map.find(name);
+    if (!node || node->kind == DocumentNode::Kind::kNull) return {};
+    if (node->kind == DocumentNode::Kind::kText) return node->text;
+    place.field(name).report(node->line, "must be a text");
+    return {};
+  }
+
+  void warn(const Fields& fields, const DocumentNode& map, const Place& place, std::string_view name,
+            std::string message) {
+    if (!fields.has(name)) return;
+    warnings_.push_back({file_, map.find(name)->line, place.field(name).path(), std::move(message)});
+  }
+
+  std::vector<EnvoyDescriptor> read_list(const DocumentNode& list, const Place& place) {
+    std::vector<EnvoyDescriptor> descriptors;
+    if (!is_list(list, place)) return descriptors;
+    std::set<std::pair<std::string, std::string>> taken;
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      const Place here = place.item(i);
+      EnvoyDescriptor one = read_descriptor(list.items[i], here);
+      if (!taken.emplace(one.key, one.value).second)
+        here.report(one.line, "the key " + shown(one.key) +
+                                  (one.value.empty() ? "" : " with the value " + shown(one.value)) +
+                                  " is there twice; put both into one entry");
+      if (++count_ > kPoliciesMax) {
+        place.report(one.line, "there are more than " + std::to_string(kPoliciesMax) + " descriptors");
+        break;
+      }
+      descriptors.push_back(std::move(one));
+    }
+    return descriptors;
+  }
+
+  EnvoyDescriptor read_descriptor(const DocumentNode& node, const Place& place) {
+    constexpr std::array<std::string_view, 10> kNames = {
+        "key",        "value",           "rate_limit",      "descriptors", "shadow_mode",
+        "quota_mode", "detailed_metric", "value_to_metric", "metadata",    "share_threshold"};
+    EnvoyDescriptor descriptor{.key = {}, .value = {}, .line = node.line};
+    const Fields fields(node, place, kNames);
+    if (!fields.is_map()) return descriptor;
+    descriptor.key = word(node, "key", place);
+    if (descriptor.key.empty())
+      place.field("key").report(node.line, "is missing; every descriptor has a key");
+    descriptor.value = word(node, "value", place);
+    descriptor.shadow = fields.truth("shadow_mode").value_or(false);
+    descriptor.shared = fields.truth("share_threshold").value_or(false);
+    if (descriptor.shared && !descriptor.value.contains('*'))
+      fields.report("share_threshold", "needs a value with a wildcard (*), whose counters it puts together");
+    if (fields.has("rate_limit"))
+      if (const DocumentNode* limit = fields.node("rate_limit"))
+        descriptor.limit = read_limit(*limit, place.field("rate_limit"));
+    if (fields.has("descriptors"))
+      if (const DocumentNode* list = fields.node("descriptors"))
+        descriptor.children = read_list(*list, place.field("descriptors"));
+    if (fields.truth("quota_mode").value_or(false))
+      warn(fields, node, place, "quota_mode",
+           "is not known here: this limit denies by itself, whatever other limits of the request say");
+    for (const std::string_view name : {"detailed_metric", "value_to_metric"})
+      if (fields.truth(name).value_or(false))
+        warn(fields, node, place, name,
+             "is left out: metrics have the policy's id, not the values of requests");
+    warn(fields, node, place, "metadata", "is left out: answers have no place for it");
+    return descriptor;
+  }
+
+  std::optional<EnvoyRate> read_limit(const DocumentNode& node, const Place& place) {
+    constexpr std::array<std::string_view, 5> kNames = {"unit", "requests_per_unit", "unlimited", "name",
+                                                        "replaces"};
+    const Fields fields(node, place, kNames);
+    if (!fields.is_map()) return std::nullopt;
+    EnvoyRate limit{.name = word(node, "name", place), .line = node.line};
+    limit.unlimited = fields.truth("unlimited").value_or(false);
+    warn(fields, node, place, "replaces",
+         "is left out: the limits that it names hold beside this one, when a request has both");
+    if (limit.unlimited) {
+      if (fields.has("unit"))
+        fields.report("unit", "can not go together with unlimited; leave one of them out");
+      return limit;
+    }
+    fields.missing("unit");
+    fields.missing("requests_per_unit");
+    const auto unit = fields.text("unit", parse_unit);
+    const auto requests = fields.integer("requests_per_unit", 0, kRequestsMax);
+    if (!unit || !requests) return std::nullopt;
+    limit.unit = unit->name;
+    limit.rate = {std::min(*requests, kRateMax), unit->us};
+    if (*requests > kRateMax)
+      warn(fields, node, place, "requests_per_unit",
+           "is more than a limit can have; it becomes " + std::to_string(kRateMax));
+    return limit;
+  }
+
+  const std::string& file_;
+  Problems& problems_;
+  std::vector<Problem>& warnings_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::optional<EnvoyDomain> parse_envoy_document(std::string_view text, const std::string& file,
+                                                Problems& problems, std::vector<Problem>& warnings) {
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return std::nullopt;
+  return EnvoyReader(file, problems, warnings).read(*tree);
+}
+
+}  // namespace sluice

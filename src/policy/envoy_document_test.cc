@@ -1,0 +1,129 @@
+// Every file of tests/bad_envoy is refused for the reason that it names.
+#include "policy/envoy_document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "policy/envoy_policies.h"
+#include "policy/test_support.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<fs::path> corpus() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(SLUICE_SOURCE_DIR) / "tests" / "bad_envoy"))
+    files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+TEST(EnvoyDocument, EachBadFileIsRefusedForTheReasonItNames) {
+  const auto files = corpus();
+  ASSERT_GE(files.size(), 20u);
+  for (const fs::path& file : files) {
+    const std::string text = contents(file);
+    constexpr std::string_view kMark = "# expect: ";
+    ASSERT_TRUE(text.starts_with(kMark)) << file;
+    const std::string expected = text.substr(kMark.size(), text.find('\n') - kMark.size());
+    ASSERT_GT(expected.size(), 3u) << file;
+    Problems problems;
+    std::vector<Problem> warnings;
+    const std::string name = file.filename().string();
+    EXPECT_FALSE(parse_envoy_document(text, name, problems, warnings)) << file;
+    std::string found;
+    for (const std::string& problem : problems.texts()) found += problem + '\n';
+    EXPECT_THAT(found, HasSubstr(name + ":"));
+    EXPECT_THAT(found, HasSubstr(expected));
+  }
+}
+
+TEST(EnvoyDocument, PlainWordsAreTexts) {
+  Problems problems;
+  std::vector<Problem> warnings;
+  const auto domain = parse_envoy_document(
+      "domain: 7\ndescriptors:\n  - { key: 1, value: true }\n  - { key: blank, value: }\n", "f", problems,
+      warnings);
+  ASSERT_TRUE(domain);
+  EXPECT_EQ(domain->name, "7");
+  EXPECT_EQ(domain->descriptors[0].key, "1");
+  EXPECT_EQ(domain->descriptors[0].value, "true");
+  EXPECT_EQ(domain->descriptors[1].value, "");
+  EXPECT_EQ(domain->descriptors[1].line, 4);
+}
+
+TEST(EnvoyDocument, OneDomainIsOneFile) {
+  Problems problems;
+  std::vector<Problem> warnings;
+  const EnvoyDomain one{.name = "d", .file = "one.yaml", .line = 1},
+      two{.name = "d", .file = "two.yaml", .line = 3};
+  convert_envoy_domains({one, two}, problems, warnings);
+  ASSERT_EQ(problems.count(), 1u);
+  EXPECT_EQ(problems.texts()[0],
+            "two.yaml:3: domain: \"d\" is the domain of one.yaml, too; a domain is one file");
+}
+
+// Cut off and scribbled over, a document is refused or converted, and never crashes anything; what is
+// converted is a good document of ours.
+TEST(EnvoyDocument, MutatedDocumentsNeverCrash) {
+  auto random = testing::seeded_random();
+  const auto below = [&](std::size_t end) { return end == 0 ? 0 : random() % end; };
+  std::vector<std::string> seeds = {
+      contents(fs::path(SLUICE_SOURCE_DIR) / "examples" / "envoy" / "shop.yaml")};
+  for (const fs::path& file : corpus()) seeds.push_back(contents(file));
+  constexpr std::string_view kSpice[] = {"{",
+                                         "}",
+                                         "[",
+                                         "]",
+                                         ": ",
+                                         "\n",
+                                         "- ",
+                                         "\"",
+                                         "*",
+                                         "key: a",
+                                         "value: \"*\"",
+                                         "0",
+                                         "-1",
+                                         "\xff",
+                                         "unlimited: true",
+                                         "descriptors:",
+                                         "~",
+                                         "\t"};
+  int converted = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = seeds[below(below(2) == 0 ? 1 : seeds.size())];
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const std::size_t at = below(text.size());
+      if (below(2) == 0)
+        text.erase(at, below(10));
+      else
+        text.insert(at, kSpice[below(std::size(kSpice))]);
+    }
+    Problems problems;
+    std::vector<Problem> warnings;
+    const auto domain = parse_envoy_document(text, "mutated", problems, warnings);
+    EXPECT_EQ(domain.has_value(), problems.empty());
+    if (!domain) continue;
+    const EnvoyPolicies policies = convert_envoy_domains({*domain}, problems, warnings);
+    check_together(policies.policies, problems);
+    for (const std::string& problem : problems.texts()) ADD_FAILURE() << problem << " in\n" << text;
+    ++converted;
+  }
+  EXPECT_GT(converted, 50);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,340 @@
+#include "policy/envoy_policies.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/encode.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "policy/envoy_tree.h"
+#include "policy/literals.h"
+
+namespace sluice {
+namespace {
+
+using Kind = EnvoyLevel::Kind;
+using Keys = std::vector<std::string>;
+
+constexpr Rate kUnlimited{kRateMax, 1'000};  // 10^12 a second
+constexpr std::size_t kComparisonsMax = 100'000'000;
+
+// One policy to be: what each value must be, and the node whose limit holds. Without one nothing is limited.
+struct Entry {
+  std::vector<EnvoyLevel> levels;
+  std::vector<const EnvoyDescriptor*> nodes;  // one for each level; null: any value, by no node's wish
+  bool limits = false;
+
+  const EnvoyDescriptor& last_node() const {
+    std::size_t last = nodes.size() - 1;
+    while (!nodes[last]) --last;
+    return *nodes[last];
+  }
+};
+
+// The entries for one sequence of keys. Only they compete for requests.
+struct Group {
+  std::vector<Entry> entries;
+  bool has_prefix =
+      false;  // then a last value that may be any is a star, too, so that the longer prefix wins
+};
+
+bool overlap(const Entry& a, const Entry& b) {
+  for (std::size_t i = 0; i < a.levels.size(); ++i)
+    if (!a.levels[i].overlaps(b.levels[i])) return false;
+  return true;
+}
+
+// Whether theirs takes `a` where both fit. REQUIRES: they overlap and are not equal.
+bool theirs_first(const Entry& a, const Entry& b) {
+  const auto [one, other] = std::ranges::mismatch(a.levels, b.levels);
+  return one->before(*other);
+}
+
+// 0 exact, 1 with parameters, 2 a prefix: the order in which ours looks.
+int rank(const Entry& entry, const Group& group) {
+  const auto is_exact = [](const EnvoyLevel& level) { return level.kind == Kind::kExact; };
+  if (group.has_prefix && !is_exact(entry.levels.back())) return 2;
+  return std::ranges::all_of(entry.levels, is_exact) ? 0 : 1;
+}
+
+// Whether ours takes `a` where both fit, given that theirs does.
+bool ours_first_too(const Entry& a, const Entry& b, const Group& group) {
+  const int rank_a = rank(a, group), rank_b = rank(b, group);
+  if (rank_a != rank_b) return rank_a < rank_b;
+  return rank_a < 2 || a.levels.back().text.size() >= b.levels.back().text.size();
+}
+
+// One domain on its way. Lives as long as the conversion takes.
+class DomainConverter {
+ public:
+  DomainConverter(const EnvoyDomain& domain, Problems& problems, std::vector<Problem>& warnings,
+                  EnvoyPolicies& out)
+      : domain_(domain), problems_(problems), warnings_(warnings), out_(out) {}
+
+  void convert() {
+    const auto nodes = usable_envoy_nodes(domain_.descriptors, domain_.file, warnings_, out_.left_out);
+    Keys keys;
+    Entry path;
+    collect(nodes, keys, path);
+    for (auto& [group_keys, group] : groups_) {
+      const std::size_t limits = group.entries.size();
+      add_guards(nodes, group_keys, 0, path, group, limits);
+      if (group.has_prefix) leave_out_misplaced(group);
+      if (comparisons_ > kComparisonsMax)
+        return report(domain_.line,
+                      "values, wildcards and keys alone stand above each other too often; divide the domain");
+      for (const Entry& entry : group.entries) write(entry, group, group_keys);
+      if (out_.policies.size() > kPoliciesMax)
+        return report(domain_.line, "this needs more than " + std::to_string(kPoliciesMax) + " policies");
+    }
+  }
+
+ private:
+  void report(int line, std::string message) { problems_.add({domain_.file, line, "", std::move(message)}); }
+  void warn(int line, std::string message) {
+    warnings_.push_back({domain_.file, line, "", std::move(message)});
+  }
+
+  static void push(Entry& path, const EnvoyNode& node) {
+    path.levels.push_back(node.level);
+    path.nodes.push_back(node.source);
+  }
+  static void pop(Entry& path) {
+    path.levels.pop_back();
+    path.nodes.pop_back();
+  }
+
+  // Every node with a limit, under its keys.
+  void collect(const std::vector<EnvoyNode>& nodes, Keys& keys, Entry& path) {
+    for (const EnvoyNode& node : nodes) {
+      keys.push_back(node.source->key);
+      push(path, node);
+      if (node.source->limit) {
+        Group& group = groups_[keys];
+        group.entries.push_back(path);
+        group.entries.back().limits = true;
+        group.has_prefix |= node.level.kind == Kind::kPrefix;
+      }
+      collect(node.children, keys, path);
+      pop(path);
+      keys.pop_back();
+    }
+  }
+
+  // Goes every way that requests with these keys can go, and where one ends without a limit, puts a policy
+  // that never denies in the way of less specific ones.
+  void add_guards(const std::vector<EnvoyNode>& nodes, const Keys& keys, std::size_t depth, Entry& path,
+                  Group& group, std::size_t limits) {
+    bool goes_on_always = false;
+    for (const EnvoyNode& node : nodes) {
+      if (node.source->key != keys[depth]) continue;
+      push(path, node);
+      if (depth + 1 < keys.size())
+        add_guards(node.children, keys, depth + 1, path, group, limits);
+      else if (!node.source->limit)
+        add_guard(path, group, limits);
+      pop(path);
+      goes_on_always |= node.level.kind == Kind::kAny;
+    }
+    if (goes_on_always || depth == 0) return;
+    Entry dead_end = path;
+    dead_end.levels.resize(keys.size());
+    dead_end.nodes.resize(keys.size());
+    add_guard(dead_end, group, limits);
+  }
+
+  void add_guard(const Entry& guard, Group& group, std::size_t limits) {
+    if (comparisons_ > kComparisonsMax) return;
+    for (std::size_t i = 0; i < limits; ++i, ++comparisons_) {
+      const Entry& other = group.entries[i];
+      if (!overlap(guard, other) || !theirs_first(guard, other)) continue;
+      if (std::any_of(guard.levels.begin(), guard.levels.end() - 1,
+                      [](const EnvoyLevel& level) { return level.kind == Kind::kPrefix; })) {
+        warn_of_unguarded(guard, other);
+        return;
+      }
+      group.entries.push_back(guard);
+      group.has_prefix |= guard.levels.back().kind == Kind::kPrefix;
+      return;
+    }
+  }
+
+  void warn_of_unguarded(const Entry& guard, const Entry& other) {
+    warn(guard.last_node().line,
+         "requests that find no limit below this descriptor come under that of line " +
+             std::to_string(other.last_node().line));
+  }
+
+  // The entry that ours takes where theirs takes this one; null: there is none. A prefix is less to us than a
+  // parameter, wherever that stands, and of two prefixes we take the longer one.
+  const Entry* taken_instead(const Entry& entry, const Group& group) {
+    if (rank(entry, group) < 2) return nullptr;
+    for (const Entry& other : group.entries) {
+      if (++comparisons_ > kComparisonsMax) return nullptr;
+      if (&other != &entry && overlap(entry, other) && theirs_first(entry, other) &&
+          !ours_first_too(entry, other, group))
+        return &other;
+    }
+    return nullptr;
+  }
+
+  void leave_out_misplaced(Group& group) {
+    std::vector<Entry> placed;
+    for (const Entry& entry : group.entries) {
+      const Entry* other = taken_instead(entry, group);
+      if (!other) {
+        placed.push_back(entry);
+      } else if (entry.limits) {
+        ++out_.left_out;
+        warn(entry.last_node().line, "the limit is left out: where both fit, that of line " +
+                                         std::to_string(other->last_node().line) +
+                                         " would be the more specific one");
+      } else {
+        warn_of_unguarded(entry, *other);
+      }
+    }
+    group.entries = std::move(placed);
+  }
+
+  void write(const Entry& entry, const Group& group, const Keys& keys);
+  Limit limit_of(const Entry& entry);
+
+  const EnvoyDomain& domain_;
+  Problems& problems_;
+  std::vector<Problem>& warnings_;
+  EnvoyPolicies& out_;
+  std::map<Keys, Group> groups_;
+  std::size_t comparisons_ = 0;
+};
+
+std::string encoded_keys(const Keys& keys) {
+  std::string text;
+  for (const std::string& key : keys) {
+    std::string one = envoy_encoded(key);
+    for (std::size_t dot = 0; (dot = one.find('.', dot)) != one.npos;) one.replace(dot, 1, "%2E");
+    text.append(text.empty() ? "/" : ".").append(one);
+  }
+  return text;
+}
+
+std::string pattern_of(const Entry& entry, const Group& group, const Keys& keys) {
+  std::string text = encoded_keys(keys);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const EnvoyLevel& level = entry.levels[i];
+    const bool as_prefix = group.has_prefix && i + 1 == keys.size();
+    text += '/';
+    if (level.kind == Kind::kAny && !as_prefix)
+      text.append("{").append(envoy_encoded(keys[i])).append("}");
+    else
+      text.append(level.text).append(level.kind == Kind::kExact ? "" : "*");
+  }
+  return text;
+}
+
+// The domain and the path, as far as a name can have them; what it cannot have is told apart by a hash.
+std::string id_of(const std::string& domain, const Entry& entry, const Keys& keys,
+                  const std::string& pattern) {
+  constexpr std::size_t kReadableMax = kNameBytesMax - 20;
+  std::string id;
+  bool is_whole = true;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) {
+      const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                        std::string_view("._-@+").contains(c);
+      id += fits ? c : '-';
+      is_whole &= fits;
+    }
+  };
+  add(domain);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    id += '/';
+    add(keys[i]);
+    if (entry.levels[i].kind == Kind::kAny) continue;
+    id += ':';
+    add(entry.nodes[i]->value);
+  }
+  if (is_whole && id.size() <= kNameBytesMax) return id;
+  static const KeyHasher hasher = KeyHasher::from_text("sluice envoy descriptor");
+  const KeyHash hash = hasher(domain + '\n' + pattern);
+  std::string bytes;
+  for (int shift = 0; shift < 40; shift += 8)
+    for (const std::uint64_t half : {hash.high, hash.low}) bytes.push_back(static_cast<char>(half >> shift));
+  id.resize(std::min(id.size(), kReadableMax));
+  return id + '~' + to_base32(bytes);
+}
+
+// Each value has its counter, but for those of a wildcard that shares one.
+Limit DomainConverter::limit_of(const Entry& entry) {
+  const EnvoyDescriptor& node = entry.last_node();
+  const bool is_limited = entry.limits && !node.limit->unlimited;
+  Limit limit{.name = "unlimited"};
+  if (is_limited) {
+    std::size_t own = 0, shared = 0;
+    for (std::size_t i = 0; i < entry.levels.size(); ++i)
+      if (entry.levels[i].kind != Kind::kExact) ++(entry.nodes[i] && entry.nodes[i]->shared ? shared : own);
+    if (own > 0) limit.per = {"resource"};
+    if (own > 0 && shared > 0)
+      warn(node.line,
+           "share_threshold is left out: every value has its own counter, since other values of the "
+           "descriptor may be any, too");
+    limit.name = node.limit->unit;
+    if (!node.limit->name.empty()) {
+      if (parse_name(node.limit->name))
+        limit.name = node.limit->name;
+      else
+        warn(node.limit->line, "the limit's name " + shown(node.limit->name) + " is left out; it is called " +
+                                   shown(limit.name) + " instead");
+    }
+  }
+  const auto params =
+      checked_limit_params(Algorithm::kFixedWindow, is_limited ? node.limit->rate : kUnlimited, std::nullopt);
+  if (params)
+    limit.params = *params;
+  else
+    report(node.line, params.error().message);
+  return limit;
+}
+
+void DomainConverter::write(const Entry& entry, const Group& group, const Keys& keys) {
+  const EnvoyDescriptor& node = entry.last_node();
+  Policy policy;
+  policy.tenant = domain_.name;
+  policy.resource = pattern_of(entry, group, keys);
+  if (policy.resource.size() > kResourceBytesMax)
+    return report(node.line,
+                  "keys and values have more than " + std::to_string(kResourceBytesMax) + " bytes");
+  policy.id = id_of(domain_.name, entry, keys, policy.resource);
+  policy.limits.push_back(limit_of(entry));
+  policy.shadow = entry.limits && node.shadow;
+  out_.policies.push_back({std::move(policy), domain_.file, node.line, ""});
+}
+
+}  // namespace
+
+std::string envoy_resource(std::span<const EnvoyEntry> entries) {
+  Keys keys;
+  std::string values;
+  for (const EnvoyEntry& entry : entries) {
+    keys.emplace_back(entry.key);
+    values.append("/").append(entry.value.empty() ? "%" : envoy_encoded(entry.value));
+  }
+  return encoded_keys(keys) + values;
+}
+
+EnvoyPolicies convert_envoy_domains(const std::vector<EnvoyDomain>& domains, Problems& problems,
+                                    std::vector<Problem>& warnings) {
+  EnvoyPolicies out;
+  std::map<std::string_view, const EnvoyDomain*> by_name;
+  for (const EnvoyDomain& domain : domains) {
+    const auto [other, fresh] = by_name.emplace(domain.name, &domain);
+    if (fresh)
+      DomainConverter(domain, problems, warnings, out).convert();
+    else
+      problems.add(
+          {domain.file, domain.line, "domain",
+           shown(domain.name) + " is the domain of " + other->second->file + ", too; a domain is one file"});
+  }
+  return out;
+}
+
+}  // namespace sluice
