@@ -27,6 +27,7 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
 void add_check(CLI::App& app, int& exit_code);
 void add_policy(CLI::App& app, int& exit_code);
 void add_switch(CLI::App& app, int& exit_code);
+void add_audit(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 
 }  // namespace sluice::cli

@@ -29,7 +29,8 @@ Result<PostgresConnection*> PostgresLedger::connected() {
   connection_.reset();
   auto made = PostgresConnection::open(url_);
   if (!made) return std::unexpected(made.error().error);
-  if (auto tables = make_postgres_tables(**made); !tables) return std::unexpected(tables.error().error);
+  const auto tables = options_.make_tables ? make_postgres_tables(**made) : find_postgres_tables(**made);
+  if (!tables) return std::unexpected(tables.error().error);
   listens_ = false;
   if (options_.listen) {
     const auto listening = (*made)->run(PostgresQuery(kPostgresListen));

@@ -19,7 +19,8 @@ namespace sluice::ledger {
 class PostgresLedger final : public Ledger {
  public:
   struct Options {
-    bool listen = true;  // false: as if the server had no LISTEN
+    bool listen = true;       // false: as if the server had no LISTEN
+    bool make_tables = true;  // false: a database without them is kInvalidArgument; for who only looks
   };
   // `url` goes to libpq as it is: postgres://user:password@host:port/database?sslmode=…. Does not connect;
   // kInvalidArgument when it cannot be read.

@@ -42,6 +42,16 @@ PostgresResult<void> make_all(PostgresConnection& connection) {
   return {};
 }
 
+PostgresResult<void> check_format(std::int64_t format) {
+  if (format == kFormat) return {};
+  return std::unexpected(PostgresError{{ErrorCode::kInvalidArgument,
+                                        "the tables in PostgreSQL have format " + std::to_string(format) +
+                                            ", this version of Sluice knows only " + std::to_string(kFormat) +
+                                            "; use the version that made them, or another database",
+                                        ""},
+                                       "XX000"});
+}
+
 }  // namespace
 
 PostgresResult<void> make_postgres_tables(PostgresConnection& connection) {
@@ -53,13 +63,17 @@ PostgresResult<void> make_postgres_tables(PostgresConnection& connection) {
     format = format_of(connection);
   }
   if (!format) return std::unexpected(format.error());
-  if (*format == kFormat) return {};
-  return std::unexpected(PostgresError{{ErrorCode::kInvalidArgument,
-                                        "the tables in PostgreSQL have format " + std::to_string(*format) +
-                                            ", this version of Sluice knows only " + std::to_string(kFormat) +
-                                            "; use the version that made them, or another database",
-                                        ""},
-                                       "XX000"});
+  return check_format(*format);
+}
+
+PostgresResult<void> find_postgres_tables(PostgresConnection& connection) {
+  const auto format = format_of(connection);
+  if (!format) return std::unexpected(format.error());
+  if (*format != 0) return check_format(*format);
+  return std::unexpected(PostgresError{
+      {ErrorCode::kInvalidArgument,
+       "this database in PostgreSQL has no tables of Sluice; name the one that the server uses", ""},
+      "XX000"});
 }
 
 }  // namespace sluice::ledger

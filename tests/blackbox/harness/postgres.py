@@ -65,6 +65,10 @@ class Postgres:
         wait_until(self.answers, START_SECONDS, "an answer of PostgreSQL")
         return self
 
+    def sql(self, statement):
+        """Runs it, as somebody would who knows the password."""
+        subprocess.run([program("psql"), "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, self.url], check=True, capture_output=True)
+
     def stop(self):
         """At once, without a word to its clients. Safe to call at any time."""
         if self.process:

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/encode.h"
+#include "cli/command.h"
+#include "cli/ledger_setup.h"
+#include "ledger/chain.h"
+#include "ledger/verify.h"
+#include "policy/literals.h"
+
+namespace sluice::cli {
+namespace {
+
+struct VerifyOptions {
+  std::string policy_db = "sqlite:./sluice.db";
+  std::int64_t revision = 0;
+  std::string hash;  // hexadecimal
+};
+
+std::optional<ledger::NotedHash> noted_hash(const VerifyOptions& options) {
+  if (options.hash.empty()) return std::nullopt;
+  std::string bytes;
+  for (std::size_t at = 0; at + 1 < options.hash.size(); at += 2) {
+    unsigned byte = 0;
+    const char* const begin = options.hash.data() + at;
+    if (std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2) break;
+    bytes.push_back(static_cast<char>(byte));
+  }
+  if (options.hash.size() != 2 * ledger::kHashBytes || bytes.size() != ledger::kHashBytes)
+    throw CommandError(
+        fmt::format("--expect-hash must be {} hexadecimal digits, as `sluice audit verify` printed them",
+                    2 * ledger::kHashBytes));
+  return ledger::NotedHash{options.revision, std::move(bytes)};
+}
+
+int verify(const VerifyOptions& options) {
+  const auto noted = noted_hash(options);
+  const auto ledger = open_ledger_to_read(options.policy_db);
+  const auto found = ledger::verify_ledger(*ledger, noted);
+  if (!found) {
+    if (found.error().code != ErrorCode::kFailedPrecondition) throw CommandError(found.error().message);
+    fmt::print(stderr, "{} was tampered with: {}\n", ledger->name(), found.error().message);
+    return kExitDenied;
+  }
+  fmt::print("{}: {} records, none was tampered with\n", ledger->name(), found->revision);
+  if (found->revision == 0) return kExitOk;
+  fmt::print("first: revision 1 at {}\n", instant_text(found->first_at_us));
+  fmt::print("last: revision {} at {}\n", found->revision, instant_text(found->last_at_us));
+  fmt::print("to note elsewhere: --expect-revision {} --expect-hash {}\n", found->revision,
+             to_hex(found->hash));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_audit(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("audit", "Work with the audit log");
+  command->require_subcommand(1);
+  command->footer("Example:\n  sluice audit verify --policy-db sqlite:./sluice.db");
+
+  const auto options = std::make_shared<VerifyOptions>();
+  CLI::App* check = command->add_subcommand(
+      "verify", "Prove that nobody has changed the audit log; exit status 0 whole, 1 tampered with, 2 error");
+  check
+      ->add_option("--policy-db", options->policy_db, "sqlite:FILE or postgres://…; a server may be using it")
+      ->capture_default_str()
+      ->envname("SLUICE_POLICY_DB");
+  auto* revision = check
+                       ->add_option("--expect-revision", options->revision,
+                                    "a revision that was noted when the log was verified before")
+                       ->check(CLI::PositiveNumber);
+  auto* hash = check->add_option("--expect-hash", options->hash,
+                                 "and its hash: proves that nothing up to it was cut off or rewritten");
+  revision->needs(hash);
+  hash->needs(revision);
+  check->footer("Example:\n  sluice audit verify --policy-db sqlite:./sluice.db");
+  check->callback([options, &exit_code] { exit_code = verify(*options); });
+}
+
+}  // namespace sluice::cli
