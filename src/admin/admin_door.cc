@@ -15,7 +15,6 @@
 namespace sluice::admin {
 namespace {
 
-// The whole admin API.
 constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"GET", "/v1/policies", list_policies},
     {"POST", "/v1/policies", apply_policies},
@@ -44,6 +43,12 @@ constexpr auto kRoutes = std::to_array<AdminRoute>({
 });
 
 }  // namespace
+
+std::vector<doors::HttpPath> admin_paths() {
+  std::vector<doors::HttpPath> paths = {kSwitchPath};
+  for (const AdminRoute& route : kRoutes) paths.push_back({route.path, route.method});
+  return paths;
+}
 
 void LoopInbox::post(std::function<void()> task) {
   const std::lock_guard lock(mutex_);

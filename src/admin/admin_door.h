@@ -12,8 +12,12 @@
 #include "control/control_plane.h"
 #include "control/switch_desk.h"
 #include "doors/admin_seam.h"
+#include "doors/http_path.h"
 
 namespace sluice::admin {
+
+// The whole admin API; a path with several methods is there several times.
+std::vector<doors::HttpPath> admin_paths();
 
 // What all loops share; outlives them. Thread-safe.
 struct AdminParts {

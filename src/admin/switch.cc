@@ -73,8 +73,8 @@ net::HttpResponse answer_switch_call(SwitchDesk& desk, const AdminCall& call) {
   if (call.method == "GET" || call.method == "HEAD") return to_response(get_switch(desk, call));
   if (call.method == "PUT") return to_response(put_switch(desk, call));
   net::HttpResponse response;
-  response.headers.emplace_back("allow", "GET, PUT");
-  doors::write_problem(405, "this path takes GET, PUT", response);
+  response.headers.emplace_back("allow", kSwitchPath.methods);
+  doors::write_problem(405, "this path takes " + std::string(kSwitchPath.methods), response);
   return response;
 }
 

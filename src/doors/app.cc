@@ -1,5 +1,6 @@
 #include "doors/app.h"
 
+#include <array>
 #include <cassert>
 
 #include "doors/grpc_rate_limiter.h"
@@ -7,6 +8,7 @@
 #include "doors/http_authorize.h"
 #include "doors/http_check.h"
 #include "doors/http_usage.h"
+#include "doors/openapi.h"
 #include "doors/ops.h"
 #include "doors/path_table.h"
 #include "doors/problem.h"
@@ -22,17 +24,21 @@ enum class Route : std::uint8_t {
   kReset,
   kHealthz,
   kReadyz,
-  kMetrics
+  kMetrics,
+  kOpenapi
 };
 
-constexpr PathTable<Route, 8> kRoutes({{{"/v1/ratelimit/check", Route::kCheck},
-                                        {"/v1/ratelimit/check-batch", Route::kCheckBatch},
-                                        {"/v1/authorize", Route::kAuthorize},
-                                        {"/v1/usage", Route::kUsage},
-                                        {"/v1/reset", Route::kReset},
-                                        {"/healthz", Route::kHealthz},
-                                        {"/readyz", Route::kReadyz},
-                                        {"/metrics", Route::kMetrics}}});
+using RouteTable = PathTable<Route, 9>;
+constexpr std::array<RouteTable::Entry, 9> kRouteList = {{{"/v1/ratelimit/check", Route::kCheck},
+                                                          {"/v1/ratelimit/check-batch", Route::kCheckBatch},
+                                                          {"/v1/authorize", Route::kAuthorize},
+                                                          {"/v1/usage", Route::kUsage},
+                                                          {"/v1/reset", Route::kReset},
+                                                          {"/healthz", Route::kHealthz},
+                                                          {"/readyz", Route::kReadyz},
+                                                          {"/metrics", Route::kMetrics},
+                                                          {"/openapi.yaml", Route::kOpenapi}}};
+constexpr RouteTable kRoutes(kRouteList);
 
 enum class Method : std::uint8_t {
   kCheck,
@@ -67,6 +73,7 @@ std::string_view allowed_methods(Route route) {
     case Route::kHealthz:
     case Route::kReadyz:
     case Route::kMetrics:
+    case Route::kOpenapi:
       break;
   }
   return "GET, HEAD";
@@ -78,6 +85,12 @@ bool is_allowed(std::string_view method, std::string_view allowed) {
 }
 
 }  // namespace
+
+std::vector<HttpPath> http_paths() {
+  std::vector<HttpPath> paths;
+  for (const auto& [path, route] : kRouteList) paths.push_back({path, allowed_methods(route)});
+  return paths;
+}
 
 App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin)
     : context_(limiter, options, seed), health_(options), admin_(admin) {}
@@ -108,6 +121,8 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
       return http_readyz(context_.options, response);
     case Route::kMetrics:
       return http_metrics(context_.options, response);
+    case Route::kOpenapi:
+      return http_openapi(request, response);
   }
 }
 

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "doors/admin_seam.h"
 #include "doors/door_context.h"
 #include "doors/grpc_health.h"
+#include "doors/http_path.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
+
+// Every path that the doors themselves answer; the admin API has its own.
+std::vector<HttpPath> http_paths();
 
 // The program behind one loop thread: finds the door that a request knocks at. Decides nothing itself. Lives
 // on its loop's thread, like the Limiter it uses; both that and the options must outlive it.

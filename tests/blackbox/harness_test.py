@@ -14,6 +14,7 @@ from concurrent import futures
 from harness import server as server_module
 from harness.rpc import Api, open_channel
 from harness.server import ROOT, Server
+from harness.web import Http
 
 FAKE = pathlib.Path(server_module.__file__).with_name("fake_sluice.py")
 
@@ -21,6 +22,7 @@ FAKE = pathlib.Path(server_module.__file__).with_name("fake_sluice.py")
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch):
     monkeypatch.setenv("SLUICE_BINARY", str(FAKE))
+    monkeypatch.setattr(Http, "contract", None)  # the stand-in has paths of its own
 
 
 def gone(pid):

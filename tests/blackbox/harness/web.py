@@ -4,6 +4,8 @@ import http.client
 import json
 import socket
 
+from .contract import Contract
+
 
 class Answer:
     """An HTTP answer: .status, .headers (names in lower case), .body (bytes), .json."""
@@ -22,7 +24,12 @@ class Answer:
 
 
 class Http:
-    """A keep-alive HTTP/1.1 connection to a server. Not thread-safe: one per thread."""
+    """A keep-alive HTTP/1.1 connection to a server. Not thread-safe: one per thread.
+
+    Every exchange must be as docs/openapi.yaml says; see contract.py.
+    """
+
+    contract = Contract.load()
 
     def __init__(self, host, port, timeout_s=30):
         self.connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
@@ -34,7 +41,10 @@ class Http:
             body = json.dumps(body)
             headers.setdefault("Content-Type", "application/json")
         self.connection.request(method, path, body=body.encode() if isinstance(body, str) else body, headers=headers)
-        return Answer(self.connection.getresponse())
+        answer = Answer(self.connection.getresponse())
+        if self.contract:
+            self.contract.check(method, path, body, answer)
+        return answer
 
     def get(self, path, headers=None):
         return self.request("GET", path, headers=headers)

@@ -1,10 +1,11 @@
-# Turns a file into a C++ array: cmake -DINPUT=… -DOUTPUT=… -P embed_descriptors.cmake
+# Turns a file into a C++ function that returns its bytes:
+# cmake -DINPUT=… -DOUTPUT=… -DHEADER=doors/x.h -DFUNCTION=embedded_x -P embed_file.cmake
 file(READ ${INPUT} hex HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
 string(REGEX REPLACE "(................................................................................)" "\\1\n    " bytes "${bytes}")
 file(WRITE ${OUTPUT}
-  "#include \"doors/descriptor_index.h\"\n\n"
+  "#include \"${HEADER}\"\n\n"
   "namespace sluice::doors {\n\n"
   "static constexpr unsigned char kBytes[] = {\n    ${bytes}};\n\n"
-  "std::string_view embedded_descriptor_set() { return {reinterpret_cast<const char*>(kBytes), sizeof kBytes}; }\n\n"
+  "std::string_view ${FUNCTION}() { return {reinterpret_cast<const char*>(kBytes), sizeof kBytes}; }\n\n"
   "}  // namespace sluice::doors\n")
