@@ -63,6 +63,15 @@ bool trusts_all(const ServeOptions& options) {
   return parse_listen_address(options.listen).is_loopback() && !options.require_token;
 }
 
+std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& options, std::int64_t now_us) {
+  std::vector<std::string> api;
+  for (const auto& paths : {doors::http_paths(), admin::admin_paths()})
+    for (const doors::HttpPath& each : paths) api.emplace_back(each.path);
+  return value_of(doors::Deprecations::parse(
+                      options.deprecate, {.api = api, .link = options.deprecation_link, .now_us = now_us}),
+                  "deprecate");
+}
+
 // To where the operator looks, and not into the log, which is kept.
 void print_once(const std::string& token) {
   fmt::print("The first token, with the role admin; it is shown only now:\n{}\n", token);
@@ -183,6 +192,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;
   doors.checks_need_token = options.require_token;
+  doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
@@ -196,7 +206,7 @@ std::string Node::metrics() {
                       policies_ ? policies_->status() : RepositoryStatus{}) +
          control::plane_metrics(plane_->status()) +
          control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
-         (capacity_ ? capacity_->metrics() : "");
+         (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics();
 }
 
 doors::Readiness Node::readiness() const {

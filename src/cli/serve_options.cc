@@ -107,6 +107,10 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
   add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
+  add("deprecate", o.deprecate,
+      "paths whose answers say that they are deprecated, comma-separated:\n"
+      "PATH[=SINCE[..SUNSET]], as /v1/rules=2026-11-01..2027-05-01");
+  add("deprecation-link", o.deprecation_link, "where callers of these find out more: a URL or a path");
   add("drain-notice-ms", o.drain_notice_ms,
       "how long a stop says \"not ready\" before it refuses connections")
       ->check(CLI::Range(0, 600'000));

@@ -32,6 +32,8 @@ struct ServeOptions {
   std::string headers = "ietf,x-epoch";
   int deny_status = 429;
   std::string trusted_proxies = "127.0.0.0/8,::1/128";
+  std::string deprecate;  // paths of the API, with dates
+  std::string deprecation_link = "/openapi.yaml";
   std::uint64_t drain_notice_ms = 500;
   std::uint64_t drain_seconds = 10;
   std::string log_level = "info";

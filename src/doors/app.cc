@@ -97,6 +97,23 @@ App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, Admin
 
 void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<HttpLater()>& defer) {
+  const Deprecations* const deprecations = context_.options.deprecations.get();
+  const DeprecationNotice* const notice = deprecations ? deprecations->find(request.path) : nullptr;
+  if (!notice) return answer(request, response, defer);
+  notice->count_call();
+  bool is_late = false;
+  answer(request, response, [&] {
+    is_late = true;
+    return [notice, later = defer()](net::HttpResponse&& late) {
+      notice->add_headers(late);
+      later(std::move(late));
+    };
+  });
+  if (!is_late) notice->add_headers(response);
+}
+
+void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
+                 const std::function<HttpLater()>& defer) {
   const Route* const route = kRoutes.find(request.path);
   if (!route && admin_ && admin_->handles(request.path)) return admin_->handle(request, response, defer);
   if (!route) return write_problem(404, "there is nothing at " + std::string(request.path), response);

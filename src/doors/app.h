@@ -35,6 +35,9 @@ class App final : public net::Application {
   void publish_health() { health_.publish(); }
 
  private:
+  void answer(const net::HttpRequest& request, net::HttpResponse& response,
+              const std::function<HttpLater()>& defer);
+
   DoorContext context_;
   Health health_;
   AdminSeam* const admin_;

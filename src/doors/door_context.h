@@ -9,6 +9,7 @@
 #include "control/access.h"
 #include "doors/address_set.h"
 #include "doors/check_list.h"
+#include "doors/deprecation.h"
 #include "doors/rate_limit_headers.h"
 #include "doors/reset_report.h"
 #include "engine/limiter.h"
@@ -30,6 +31,7 @@ struct DoorOptions {
   AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
   const control::Access* access = nullptr;              // who callers are; never null in a server
   bool checks_need_token = false;                       // with the role "check"
+  std::shared_ptr<const Deprecations> deprecations;     // null: none
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
   // Hears of counters that were reset, for the record. May be empty.

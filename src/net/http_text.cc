@@ -1,6 +1,7 @@
 #include "net/http_text.h"
 
 #include <charconv>
+#include <ctime>
 
 namespace sluice::net {
 
@@ -81,6 +82,15 @@ void split_target(std::string_view target, std::string_view& path, std::string_v
   const std::size_t mark = target.find('?');
   path = target.substr(0, mark);
   query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+}
+
+std::string http_date(std::int64_t unix_seconds) {
+  const std::time_t seconds = unix_seconds;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::string date(40, '\0');
+  date.resize(std::strftime(date.data(), date.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  return date;
 }
 
 void append_number(std::string& out, std::uint64_t number) {

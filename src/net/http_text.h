@@ -19,6 +19,9 @@ void set_problem(HttpResponse& response, int status, std::string_view detail);
 // Splits "/v1/x?a=b" at the question mark.
 void split_target(std::string_view target, std::string_view& path, std::string_view& query);
 
+// "Sun, 06 Nov 1994 08:49:37 GMT"
+std::string http_date(std::int64_t unix_seconds);
+
 void append_number(std::string& out, std::uint64_t number);
 
 }  // namespace sluice::net

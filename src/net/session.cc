@@ -1,10 +1,9 @@
 #include "net/session.h"
 
-#include <ctime>
-
 #include "net/http1_session.h"
 #include "net/http2_session.h"
 #include "net/http2_stream.h"
+#include "net/http_text.h"
 
 namespace sluice::net {
 
@@ -20,11 +19,7 @@ void SessionContext::refresh_time() {
   const std::int64_t second = now_us / 1'000'000;
   if (second == date_second_) return;
   date_second_ = second;
-  const std::time_t seconds = second;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  date.resize(40);
-  date.resize(std::strftime(date.data(), date.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  date = http_date(second);
 }
 
 Protocol sniff_protocol(std::string_view first_bytes) {
