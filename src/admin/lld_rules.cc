@@ -122,6 +122,27 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
   return rule_answer(*policy, name, rule);
 }
 
+bool has_rule(const ledger::Record& record, const LldRuleName& name) {
+  Problems unused;
+  const auto policy =
+      record.is_withdrawn() ? std::nullopt : parse_policy(record.body, name.policy_id, unused);
+  return policy && find_rule(*policy, name);
+}
+
+// Whether the caller deleted this rule before with the same idempotency key: the version that he wrote then
+// has it no more, the one before has it.
+Result<bool> deleted_before(AdminContext& context, const AdminCall& call, const LldRuleName& name) {
+  const auto written = context.written_before(call, ledger::Kind::kPolicy, name.policy_id);
+  if (!written) return std::unexpected(written.error());
+  if (!*written) return false;
+  const auto before =
+      context.registry.ledger().find(ledger::Kind::kPolicy, name.policy_id, (*written)->version - 1);
+  if (!before) return std::unexpected(before.error());
+  if (has_rule(**written, name) || !*before || !has_rule(**before, name))
+    return std::unexpected(key_of_another_change(call));
+  return true;
+}
+
 // Two callers may change different rules of one pattern at the same time: what counts is the version of the
 // policy that this change was made from, unless the caller has seen one himself.
 Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, const Policy& policy,
@@ -205,6 +226,11 @@ Result<AdminAnswer> update_lld_rule(AdminContext& context, const AdminCall& call
 Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call) {
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
+  if (const auto name = LldRuleName::from(call.path[3])) {
+    const auto again = deleted_before(context, call, *name);
+    if (!again) return std::unexpected(again.error());
+    if (*again) return no_content();
+  }
   auto found = find(context, call);
   if (!found) return std::unexpected(found.error());
   const std::int64_t version = expected->value_or(found->policy.version);

@@ -82,6 +82,9 @@ Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
 
 Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
   if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
+  const auto before = context.written_before(call, Kind::kToken, call.path[2]);
+  if (!before) return std::unexpected(before.error());
+  if (*before && (*before)->is_withdrawn()) return no_content();
   const auto newest = context.registry.ledger().history(Kind::kToken, call.path[2], INT64_MAX, 1);
   if (!newest) return std::unexpected(newest.error());
   if (newest->empty() || newest->front().is_withdrawn())

@@ -17,6 +17,7 @@ namespace {
 using ledger::Kind;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr std::string_view kOverrideRemoved = "override removed";
 
 bool counts_users(const Limit& limit) {
   return std::ranges::any_of(limit.per,
@@ -39,6 +40,12 @@ AdminAnswer user_answer(const ledger::Record& record) {
   return answer;
 }
 
+AdminAnswer without_body(AdminAnswer answer) {
+  answer.status = 204;
+  answer.body = null_node();
+  return answer;
+}
+
 Result<AdminAnswer> write_user_record(AdminContext& context, const AdminCall& call, const User& user,
                                       std::string_view action) {
   const auto expected = call.expected_version();
@@ -55,7 +62,8 @@ Result<AdminAnswer> write_user_record(AdminContext& context, const AdminCall& ca
 }
 
 // The answer to the same request, if the caller sent it before with this idempotency key. `says`: whether
-// what he wrote then is what he asks for now; other things may have been agreed with the user since.
+// what he wrote then, as says(record, user), is what he asks for now; other things may have been agreed with
+// the user since.
 template <class Says>
 Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
                                                    const Says& says) {
@@ -64,7 +72,7 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
   if (!*before) return std::nullopt;
   Problems unused;
   const auto user = parse_user((*before)->body, call.path[3], unused);
-  if (!user || !says(*user)) return std::unexpected(key_of_another_change(call));
+  if (!user || !says(**before, *user)) return std::unexpected(key_of_another_change(call));
   return user_answer(**before);
 }
 
@@ -146,7 +154,9 @@ Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
   });
   body.fields().missing("tier", "; an empty text takes it away");
   if (auto wrong = body.error()) return std::unexpected(*wrong);
-  const auto again = answered_before(context, call, [&](const User& then) { return then.tier == *tier; });
+  const auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
+    return record.action == "tier" && then.tier == *tier;
+  });
   if (!again) return std::unexpected(again.error());
   if (*again) return **again;
   User user = current_user(context, call.path[3]);
@@ -180,8 +190,8 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
   if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
 
   const Override wanted{*policy_id, (*meant)->name, *params, expires.value_or(0)};
-  auto again = answered_before(context, call, [&](const User& then) {
-    return std::ranges::find(then.overrides, wanted) != then.overrides.end();
+  auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
+    return record.action == "override" && std::ranges::find(then.overrides, wanted) != then.overrides.end();
   });
   if (!again) return std::unexpected(again.error());
   if (*again) {
@@ -207,12 +217,23 @@ Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call
   const auto policy = find_policy(context, call, call.path[5]);
   if (auto may = call.principal.may(control::Role::kWrite, policy ? (*policy)->source.tenant : ""); !may)
     return std::unexpected(may.error());
-  User user = current_user(context, call.path[3]);
   const std::string_view limit_name = call.parameter("limit_name");
+  const auto is_meant = [&](const Override& each) {
+    return each.policy_id == call.path[5] && (limit_name.empty() || each.limit == limit_name);
+  };
+  auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
+    return record.action == kOverrideRemoved &&
+           std::ranges::any_of(then.overrides, [&](const Override& each) {
+             return is_meant(each) && each.expires_us != 0 && each.expires_us <= record.at_us;
+           });
+  });
+  if (!again) return std::unexpected(again.error());
+  if (*again) return without_body(**std::move(again));
+  User user = current_user(context, call.path[3]);
   const std::int64_t now_us = context.clock.now_us();
   bool found = false;
   for (Override& each : user.overrides) {
-    if (each.policy_id != call.path[5] || (!limit_name.empty() && each.limit != limit_name)) continue;
+    if (!is_meant(each)) continue;
     found |= each.expires_us == 0 || each.expires_us > now_us;
     each.expires_us = now_us;
   }
@@ -220,9 +241,9 @@ Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call
     return std::unexpected(
         Error{ErrorCode::kNotFound,
               "user \"" + user.id + "\" has no override for policy \"" + call.path[5] + '"', ""});
-  auto answer = write_user_record(context, call, user, "override removed");
-  if (answer) answer->status = 204, answer->body = null_node();
-  return answer;
+  auto answer = write_user_record(context, call, user, kOverrideRemoved);
+  if (!answer) return answer;
+  return without_body(*std::move(answer));
 }
 
 Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call) {

@@ -128,8 +128,10 @@ Fields::Fields(const DocumentNode& node, const Place& place, std::span<const std
   if (!sluice::is_map(node, place)) return;
   for (const DocumentNode::Key& key : node.keys) {
     if (place.problems.count() > kPolicyProblemsMax) return;  // suggestions nobody will read are dear
-    if (std::ranges::find(names, key.text) == names.end())
-      place.report(key.line, unknown_field(key.text, names));
+    if (std::ranges::find(names, key.text) != names.end()) continue;
+    // What could be no field's name is only quoted.
+    const Place at = parse_name(key.text) ? place.field(key.text) : place;
+    at.report(key.line, unknown_field(key.text, names));
   }
 }
 

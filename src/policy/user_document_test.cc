@@ -35,7 +35,7 @@ TEST(UserDocument, ProblemsNameTheField) {
   };
   for (const Row& row :
        {Row{R"({"tier":5})", "tier"},
-        {R"({"tear":"x"})", ""},
+        {R"({"tear":"x"})", "tear"},
         {R"({"overrides":[{"policy_id":"p","limit":"l"}]})", "overrides[0].rate"},
         {R"({"overrides":[{"policy_id":"p","limit":"l","rate":"5/s","algorithm":"magic"}]})",
          "overrides[0].algorithm"},

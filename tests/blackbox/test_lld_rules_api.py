@@ -111,6 +111,18 @@ def test_an_update_with_an_idempotency_key_can_be_sent_again(client):
     expect_problem(client.request("PUT", f"/api/v1/rules/{rule_id}", {**body, "limit": 51}, once), 422, "idempotency-key")
 
 
+def test_a_delete_with_an_idempotency_key_can_be_sent_again(client):
+    first, second = (create(client, name=name).json["rule_id"] for name in ("one", "two"))
+    for rule_id, key in [(first, "k1"), (first, "k1"), (second, "k2"), (second, "k2"), (first, "k1")]:
+        expect(client.request("DELETE", f"/api/v1/rules/{rule_id}", headers={"Idempotency-Key": key}), 204)
+    answer = client.request("DELETE", f"/api/v1/rules/{second}", headers={"Idempotency-Key": "k1"})
+    expect_problem(answer, 422, "idempotency-key")
+    expect_problem(client.request("DELETE", f"/api/v1/rules/{first}", headers={"Idempotency-Key": "new"}), 404)
+    create(client, name="one")
+    expect(client.request("DELETE", f"/api/v1/rules/{first}", headers={"Idempotency-Key": "k1"}), 204)
+    expect(client.get(f"/api/v1/rules/{first}"), 200)  # that answer is about the deletion before
+
+
 @pytest.mark.parametrize("algorithm", ["token_bucket", "fixed_window"])
 @pytest.mark.parametrize("tier", [None, "premium"])
 def test_what_was_read_can_be_sent_back(client, algorithm, tier):
@@ -182,7 +194,7 @@ def test_bad_numbers_are_refused_by_name(client, field):
 
 
 def test_unknown_fields_are_named(client):
-    assert '"limt"' in expect_problem(create(client, limt=1), 400)["detail"]
+    assert '"limt"' in expect_problem(create(client, limt=1), 400, "limt")["detail"]
 
 
 @pytest.mark.parametrize("name", BODIES_THAT_ARE_NO_OBJECT)

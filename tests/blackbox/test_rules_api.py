@@ -149,7 +149,7 @@ def test_numbers_that_cannot_be_exact_are_refused(client):
 
 
 def test_unknown_fields_are_named(client):
-    assert '"brust"' in expect_problem(create(client, brust=1), 400)["detail"]
+    assert '"brust"' in expect_problem(create(client, brust=1), 400, "brust")["detail"]
 
 
 @pytest.mark.parametrize("name", BODIES_THAT_ARE_NO_OBJECT)

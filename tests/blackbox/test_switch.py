@@ -245,7 +245,7 @@ def test_bad_fields(admin, field, value):
 
 def test_other_fields_and_methods(admin):
     client = admin(POLICIES)
-    assert '"for"' in expect_problem(client.request("PUT", "/v1/switch", {"mode": "open", "for": "ever"}), 400)["detail"]
+    assert '"for"' in expect_problem(client.request("PUT", "/v1/switch", {"mode": "open", "for": "ever"}), 400, "for")["detail"]
     assert state(client) == "never"
     answer = client.request("DELETE", "/v1/switch")
     expect_problem(answer, 405)

@@ -152,6 +152,14 @@ def test_a_name_is_used_once(admin):
     expect_problem(client.post("/v1/tokens", {"name": "ops-1", "roles": ["read"]}), 409, "name")
 
 
+def test_a_delete_with_an_idempotency_key_can_be_sent_again(admin):
+    client = admin()
+    make_token(client, "ops-1", roles=["read"])
+    for _ in range(2):
+        expect(client.request("DELETE", "/v1/tokens/ops-1", headers={"Idempotency-Key": "gone"}), 204)
+    expect_problem(client.request("DELETE", "/v1/tokens/ops-1", headers={"Idempotency-Key": "new"}), 404)
+
+
 def test_a_token_cannot_be_told_twice(admin):
     answer = admin().post("/v1/tokens", {"name": "a", "roles": ["read"]}, {"Idempotency-Key": "once"})
     expect_problem(answer, 400, "idempotency-key")

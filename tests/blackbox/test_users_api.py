@@ -180,6 +180,18 @@ def test_an_idempotency_key_gives_the_same_answer_twice(client):
     assert check(client)["limit"] == 500
 
 
+def test_a_removal_with_an_idempotency_key_can_be_sent_again(client):
+    path, once = "/api/v1/users/u1/override/", {"Idempotency-Key": "gone"}
+    add_override(client)
+    add_override(client, policy_id="two", limit_name="day")
+    first = client.request("DELETE", path + "api", headers=once)
+    set_tier(client, "premium")  # something else comes between
+    again = client.request("DELETE", path + "api", headers=once)
+    assert (first.status, again.status) == (204, 204) and again.headers["etag"] == first.headers["etag"]
+    expect_problem(client.request("DELETE", path + "two", headers=once), 422, "idempotency-key")
+    expect_problem(client.request("DELETE", path + "api", headers={"Idempotency-Key": "new"}), 404)
+
+
 BAD_OVERRIDES = [("policy_id", "unknown"), ("policy_id", ""), ("policy_id", 1), ("policy_id", "nobody"), ("policy_id", None),
                  ("limit_name", "all"), ("limit_name", "unknown"), ("limit_name", ""), ("expires_at", "2020-01-01T00:00:00Z"),
                  ("expires_at", "soon"), ("expires_at", ""), ("expires_at", 1700000000), ("expires_at", "2030-01-01T00:00:00"),
@@ -214,7 +226,7 @@ def test_a_bad_tier(client, tier):
 def test_unknown_and_missing_fields_of_a_tier(client):
     expect_problem(client.request("PUT", "/api/v1/users/u1/tier", {}), 400, "tier")
     answer = client.request("PUT", "/api/v1/users/u1/tier", {"tier": "premium", "teir": "x"})
-    assert '"teir"' in expect_problem(answer, 400)["detail"]
+    assert '"teir"' in expect_problem(answer, 400, "teir")["detail"]
 
 
 @pytest.mark.parametrize("name", BODIES_THAT_ARE_NO_OBJECT)
