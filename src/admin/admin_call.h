@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "control/principal.h"
 #include "control/registry.h"
+#include "control/rollout_pilot.h"
 #include "net/http_api.h"
 #include "policy/catalog.h"
 #include "policy/document_tree.h"
@@ -58,6 +59,7 @@ struct AdminContext {
   control::Registry& registry;
   PolicyCatalog& catalog;
   const Clock& clock;
+  control::RolloutPilot& rollouts;
 
   // Writes it in the caller's name, with his reason and his idempotency key.
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts);

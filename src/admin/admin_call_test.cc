@@ -30,7 +30,7 @@ class AdminCallTest : public ::testing::Test {
   net::HttpResponse send(std::string_view method, std::string_view path) {
     const auto call = AdminCall::from({.method = method, .path = path}, control::Principal::loopback());
     EXPECT_TRUE(call);
-    AdminContext context{registry, catalog, clock};
+    AdminContext context{registry, catalog, clock, rollouts};
     return answer_admin_call(kRoutes, context, *call);
   }
   static AdminCall call_with(const std::vector<net::Header>& headers, std::string_view query = "") {
@@ -45,6 +45,9 @@ class AdminCallTest : public ::testing::Test {
   ParamsTable params;
   PolicyBoard board;
   PolicyCatalog catalog{board, params};
+  DecisionTotals totals;
+  control::RolloutKeeper rollout_keeper{catalog};
+  control::RolloutPilot rollouts{{rollout_keeper, catalog, totals, clock, {}}};
 };
 
 TEST_F(AdminCallTest, APathFindsItsHandler) {

@@ -6,6 +6,7 @@
 #include "admin/audit.h"
 #include "admin/lld_rules.h"
 #include "admin/policies.h"
+#include "admin/rollouts.h"
 #include "admin/rules.h"
 #include "admin/switch.h"
 #include "admin/tokens.h"
@@ -23,6 +24,11 @@ constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"DELETE", "/v1/policies/*", remove_policy},
     {"GET", "/v1/policies/*/versions", list_versions},
     {"POST", "/v1/policies/*/rollback", roll_back_policy},
+    {"GET", "/v1/rollouts", list_rollouts},
+    {"GET", "/v1/policies/*/rollout", get_rollout},
+    {"POST", "/v1/policies/*/rollout", start_rollout},
+    {"DELETE", "/v1/policies/*/rollout", abort_rollout},
+    {"POST", "/v1/policies/*/rollout/advance", advance_rollout},
     {"POST", "/v1/rules", create_rule},
     {"GET", "/v1/rules", list_rules},
     {"GET", "/v1/rules/*", list_rules},
@@ -65,8 +71,8 @@ void LoopInbox::run() {
 }
 
 bool AdminDoor::handles(std::string_view path) const {
-  constexpr std::array<std::string_view, 6> kAreas = {"/v1/policies", "/v1/rules",  "/v1/audit",
-                                                      "/v1/tokens",   "/v1/switch", "/api/v1"};
+  constexpr std::array<std::string_view, 7> kAreas = {
+      "/v1/policies", "/v1/rollouts", "/v1/rules", "/v1/audit", "/v1/tokens", "/v1/switch", "/api/v1"};
   for (const std::string_view area : kAreas)
     if (path.starts_with(area) && (path.size() == area.size() || path[area.size()] == '/')) return true;
   return false;
@@ -89,7 +95,7 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken = parts_.plane.submit([call = std::make_shared<const AdminCall>(std::move(*call)), later,
                                           inbox = inbox_, parts = parts_](control::Registry& registry) {
-    AdminContext context{registry, parts.catalog, parts.clock};
+    AdminContext context{registry, parts.catalog, parts.clock, parts.rollouts};
     auto answer = std::make_shared<net::HttpResponse>(answer_admin_call(kRoutes, context, *call));
     inbox->post([later, answer] { (*later)(std::move(*answer)); });
   });

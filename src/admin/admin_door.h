@@ -28,6 +28,7 @@ struct AdminParts {
   control::SwitchDesk& switch_desk;
   SelfLimits& self_limits;
   doors::HeaderDialects dialects;
+  control::RolloutPilot& rollouts;
 };
 
 // Functions that other threads want to be run on a loop's thread. Thread-safe; whoever owns it outlives

@@ -5,7 +5,6 @@
 #include "policy/policy_writer.h"
 
 namespace sluice::admin {
-namespace {
 
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy) {
   if (!denies_everyone(policy) || call.parameter("confirm") == "deny-everyone") return {};
@@ -14,8 +13,6 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
                      "\" would deny every request of everybody; if that is meant, send it again with "
                      "?confirm=deny-everyone");
 }
-
-}  // namespace
 
 Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
   const auto snapshot = context.catalog.current();

@@ -33,6 +33,9 @@ Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const A
                                                   const CompiledPolicy& policy,
                                                   std::optional<std::int64_t> expected);
 
+// kInvalidArgument: it would deny everyone, and the query does not say confirm=deny-everyone.
+Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy);
+
 // Whether the caller deleted it with the same idempotency key.
 bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id);
 

@@ -48,6 +48,11 @@ inline constexpr std::size_t kReasonBytesMax = 1024;
 inline constexpr std::size_t kActorBytesMax = 256;
 inline constexpr std::size_t kControlJobsMax = 256;  // that wait for the control plane
 inline constexpr std::size_t kOverridesPerUserMax = 64;
+inline constexpr std::size_t kRolloutStagesMax = 32;
+inline constexpr std::int64_t kRolloutHoldUsMin = 1'000'000;
+inline constexpr std::int64_t kRolloutHoldUsMax = 90LL * 86'400 * 1'000'000;
+inline constexpr std::int64_t kRolloutSamplesMax = 1'000'000'000;  // of `min_samples`
+inline constexpr std::int64_t kRolloutSigmasMax = 100;
 
 // Every integer that an algorithm computes stays below this, so that Lua's doubles hold it exactly.
 inline constexpr std::int64_t kExactMax = 1LL << 53;

@@ -72,6 +72,10 @@ std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& opti
                   "deprecate");
 }
 
+void log_sentence(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+}
+
 // To where the operator looks, and not into the log, which is kept.
 void print_once(const std::string& token) {
   fmt::print("The first token, with the role admin; it is shown only now:\n{}\n", token);
@@ -131,6 +135,8 @@ Node::Node(const ServeOptions& options)
       switch_desk_(
           big_switch_, clock_, [this](ledger::Change change) { keep_record(std::move(change)); },
           log_sentence),
+      rollout_keeper_(catalog_),
+      rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_, trusts_all(options)),
@@ -154,12 +160,14 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& ser
   registry_.add(ledger::Kind::kUser, user_keeper_);
   registry_.add(ledger::Kind::kToken, tokens_);
   registry_.add(ledger::Kind::kSwitch, switch_desk_);
+  registry_.add(ledger::Kind::kRollout, rollout_keeper_);
   control::ControlPlane::Options options;
   options.log = log_sentence;
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
   options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
+  options.every_second.push_back([this](control::Registry& registry) { rollouts_.look_after(registry); });
   if (!trusts_all(serve_options))
     options.every_second.push_back([this](control::Registry& registry) {
       if (!registry.is_loaded() || !tokens_.empty()) return;
@@ -204,7 +212,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
 std::string Node::metrics() {
   return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
                       policies_ ? policies_->status() : RepositoryStatus{}) +
-         control::plane_metrics(plane_->status()) +
+         control::plane_metrics(plane_->status()) + rollouts_.metrics() +
          control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics();
 }
@@ -239,21 +247,21 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{
-      clock_,
-      wall_clock_,
-      params_,
-      memory_,
-      in_memory_,
-      board_,
-      hasher_,
-      totals_,
-      door_options_,
-      cells_,
-      has_cells_,
-      big_switch_,
-      switch_desk_,
-      {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_, door_options_.dialects}};
+  const NodeThread::Shared shared{clock_,
+                                  wall_clock_,
+                                  params_,
+                                  memory_,
+                                  in_memory_,
+                                  board_,
+                                  hasher_,
+                                  totals_,
+                                  door_options_,
+                                  cells_,
+                                  has_cells_,
+                                  big_switch_,
+                                  switch_desk_,
+                                  {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_,
+                                   door_options_.dialects, rollouts_}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

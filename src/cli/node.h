@@ -17,6 +17,7 @@
 #include "control/control_plane.h"
 #include "control/outbox.h"
 #include "control/policy_keeper.h"
+#include "control/rollout_pilot.h"
 #include "control/switch_desk.h"
 #include "control/token_board.h"
 #include "doors/door_context.h"
@@ -85,13 +86,15 @@ class Node {
   control::Outbox outbox_;
   BigSwitch big_switch_;
   control::SwitchDesk switch_desk_;
+  control::RolloutKeeper rollout_keeper_;
+  DecisionTotals totals_;
+  control::RolloutPilot rollouts_;
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;
   admin::SelfLimits self_limits_;
   std::optional<NodeCapacity> capacity_;  // none: no bound
   KeyHasher hasher_;
-  DecisionTotals totals_;
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;
   std::vector<NodeThread*> threads_;  // owned by the server

@@ -330,5 +330,26 @@ TEST_F(LimiterFixture, AReplayUnderNewLimitsTellsTheFirstVerdict) {
   EXPECT_EQ(again.limit(), -1) << "its numbers are not known any more";
 }
 
+TEST_F(LateStoreTest, ACandidateIsComparedWhenBothHaveAnswered) {
+  const Policy policy = make_policy("p", {make_limit({.rate = {2, kSecondUs}})});
+  const Policy never = make_policy("p", {make_limit({.rate = {0, kSecondUs}})});
+  board.publish(
+      board.current()->with({.put = {policy}, .candidates = {{never, 0, true, 1}}}, params).value());
+  for (int i = 0; i < 3; ++i) ask({.key = "u"});
+  EXPECT_EQ(late.waiting.size(), 6u) << "asked at the same time";
+  late.answer_all();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[0].allowed && answers[1].allowed && !answers[2].allowed);
+  EXPECT_EQ(answers[1].reason, Reason::kOk);
+  ask({.key = "u"});
+  late.fail_all();
+  EXPECT_TRUE(answers[3].degraded);
+  ask({.policy_id = "p"});
+  EXPECT_EQ(answers[4].reason, Reason::kNoLimit);
+  const auto sum = totals.sum_of(*board.current()->find("p"));
+  EXPECT_EQ(sum.candidate[DecisionCounters::kCompared], 3u);
+  EXPECT_EQ(sum.candidate[DecisionCounters::kNewlyDenied], 2u);
+}
+
 }  // namespace
 }  // namespace sluice::testing

@@ -4,14 +4,15 @@
 #include <cassert>
 #include <utility>
 
+#include "engine/comparison.h"
 #include "engine/request_identity.h"
 #include "engine/slot_tag.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kEnforced = 0, kShadow = 1;
-constexpr char kHalfNames[] = {'e', 's'};
+constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
+constexpr char kHalfNames[] = {'e', 's', 'c'};
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
@@ -80,6 +81,16 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, bool is_lo
     if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
   }
   conclude({planner_.first_policy(), is_look}, enforced, shadow, call, now_us, answer);
+  if (planner_.comparison().size > 0) [[unlikely]]
+    compare_now(store, request, enforced, shadow);
+}
+
+[[gnu::noinline]] void Limiter::compare_now(AsyncStore& store, const CheckRequest& request,
+                                            const Answered& enforced, const Answered& shadow) {
+  if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
+  Answered candidates;
+  ask_half(kComparison, store, planner_.comparison(), request, false, candidates);
+  count_differences(calls_[kComparison], candidates, enforced, shadow, planner_.counters());
 }
 
 void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
@@ -100,10 +111,12 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
   const std::string_view tenant = Dimensions(request).tenant();
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
+  place(planner_.comparison(), tenant);
   PendingCheck& pending = take_pending();
   const std::int64_t deadline = deadline_us(request);
   pending.enforced.fill(planner_.enforced(), identity(request, is_look, kEnforced), deadline);
   pending.shadow.fill(planner_.shadow(), identity(request, is_look, kShadow), deadline);
+  pending.comparison.fill(planner_.comparison(), identity(request, is_look, kComparison), deadline);
   pending.snapshot = planner_.snapshot();
   pending.first_policy = planner_.first_policy();
   pending.is_look = is_look;
@@ -124,7 +137,10 @@ void Limiter::on_answered(PendingCheck& pending) {
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const std::int64_t now_us = pending.enforced.now_us != 0 ? pending.enforced.now_us : pending.shadow.now_us;
   const Asked asked{pending.first_policy, pending.is_look};
-  conclude(asked, pending.enforced.answered(), pending.shadow.answered(), pending.enforced, now_us, answer);
+  const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
+  conclude(asked, enforced, shadow, pending.enforced, now_us, answer);
+  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty())
+    count_differences(pending.comparison, candidates, enforced, shadow, planner_.counters());
   pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
 }

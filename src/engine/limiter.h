@@ -164,6 +164,8 @@ class Limiter final : private PendingCheckEvents {
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);
   void count(const Answered& enforced, const Decision& decision);
+  void compare_now(AsyncStore& store, const CheckRequest& request, const Answered& enforced,
+                   const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
   void place(Plan& plan, std::string_view tenant) const;
@@ -177,7 +179,7 @@ class Limiter final : private PendingCheckEvents {
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;
-  InstantCall calls_[2];                                // enforced, shadow
+  InstantCall calls_[3];                                // enforced, shadow, comparison
   std::vector<std::unique_ptr<PendingCheck>> pending_;  // all, in use or not
   std::vector<PendingCheck*> free_;
   std::string scratch_;

@@ -20,7 +20,7 @@ Answered PendingCheck::Half::answered() {
 
 bool PendingCheck::start(AsyncStore& store) {
   missing_ = 0;
-  for (Half* half : {&enforced, &shadow})
+  for (Half* half : {&enforced, &shadow, &comparison})
     if (!half->charges.empty() && !store.start(*half)) ++missing_;
   return missing_ > 0;
 }

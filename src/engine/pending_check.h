@@ -25,11 +25,11 @@ class PendingCheckEvents {
   ~PendingCheckEvents() = default;
 };
 
-// A check on its way to a store that answers later: a copy of the plan, two calls (enforced, shadow) and
-// whoever waits. Belongs to one thread; reused, so that it allocates nothing once warm.
+// A check on its way to a store that answers later: a copy of the plan, up to three calls (enforced, shadow,
+// comparison) and whoever waits. Belongs to one thread; reused, so that it allocates nothing once warm.
 class PendingCheck {
  public:
-  // One of the two calls.
+  // One of the calls.
   class Half final : public StoreCall {
    public:
     explicit Half(PendingCheck& owner) : owner_(owner) {}
@@ -49,11 +49,12 @@ class PendingCheck {
   PendingCheck(const PendingCheck&) = delete;
   PendingCheck& operator=(const PendingCheck&) = delete;
 
-  // Asks both halves at the same time. False: all answers are there already.
+  // Asks them all at the same time. False: all answers are there already.
   bool start(AsyncStore& store);
 
   Half enforced{*this};
   Half shadow{*this};
+  Half comparison{*this};
   std::shared_ptr<const Snapshot> snapshot;  // keeps alive what the limits point to
   const CompiledPolicy* first_policy = nullptr;
   bool is_look = false;

@@ -78,9 +78,8 @@ void Planner::match_route(const Dimensions& dimensions) {
 }
 
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
-                                  const CompiledPolicy& policy, bool count_skipped) {
+                                  const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
-  Plan& plan = plans_[policy.shadow];
   const std::span<const CompiledLimit> limits =
       policy.tiers.empty() ? policy.limits : policy.limits_for_tier(tier_);
   for (const CompiledLimit& limit : limits) {
@@ -109,10 +108,24 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
   return {};
 }
 
+// The policy, or its candidate if that decides for this key. Where the policy does, the candidate is planned
+// for comparison; if it cannot be, there is nothing to compare.
+[[gnu::noinline]] const CompiledPolicy* Planner::version_for(const CheckRequest& request,
+                                                             const Dimensions& dimensions,
+                                                             const CompiledPolicy* policy, bool is_check) {
+  const CompiledCandidate& candidate = *policy->candidate;
+  if (candidate_decides(*policy, dimensions)) return &candidate.policy();
+  if (const CompiledPolicy* compared = is_check ? candidate.comparison() : nullptr) {
+    const std::size_t before = comparison().size;
+    if (!plan_policy(request, dimensions, *compared, comparison(), false)) comparison().size = before;
+  }
+  return policy;
+}
+
 // Flattened, as Limiter::begin() is: what is rare is kept out.
-[[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool count_skipped) {
+[[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool is_check) {
   refresh_snapshot();
-  enforced().size = shadow().size = 0;
+  enforced().size = shadow().size = comparison().size = 0;
   if (auto valid = validate(request); !valid) return valid;
   const Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
@@ -121,8 +134,12 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)
     return matched;
-  for (const CompiledPolicy* policy : matches_->policies)
-    if (auto planned = plan_policy(request, dimensions, *policy, count_skipped); !planned) return planned;
+  for (const CompiledPolicy* policy : matches_->policies) {
+    if (policy->candidate) [[unlikely]]
+      policy = version_for(request, dimensions, policy, is_check);
+    auto planned = plan_policy(request, dimensions, *policy, plans_[policy->shadow], is_check);
+    if (!planned) return planned;
+  }
   return {};
 }
 

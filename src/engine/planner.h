@@ -41,12 +41,14 @@ class Planner {
   };
   explicit Planner(const Parts& parts);  // which outlive it
 
-  // Fills the plans. `count_skipped`: counts limits that are skipped for lack of a dimension. Errors as
-  // Limiter::check().
-  Result<void> plan(const CheckRequest& request, bool count_skipped);
+  // Fills the plans. `is_check`: it will be charged, so limits that are skipped for lack of a dimension are
+  // counted, and candidates compared. Errors as Limiter::check().
+  Result<void> plan(const CheckRequest& request, bool is_check);
 
   Plan& enforced() { return plans_[0]; }
   Plan& shadow() { return plans_[1]; }
+  // What candidates would charge where their policies decide.
+  Plan& comparison() { return plans_[2]; }
   // The most specific policy of the latest plan, or null.
   const CompiledPolicy* first_policy() const {
     return matches_->policies.empty() ? nullptr : matches_->policies.front();
@@ -70,7 +72,9 @@ class Planner {
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
-                           const CompiledPolicy& policy, bool count_skipped);
+                           const CompiledPolicy& policy, Plan& plan, bool count_skipped);
+  const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
+                                    const CompiledPolicy* policy, bool is_check);
   void refresh_snapshot() {
     if (policies_.generation() != generation_ && !held_) [[unlikely]]
       load_snapshot();
@@ -91,7 +95,7 @@ class Planner {
   RouteMemo memo_;
   Matches named_;                     // of a request that names its policy
   const Matches* matches_ = &named_;  // of the latest plan: named_, or a place of memo_
-  Plan plans_[2];                     // enforced, shadow
+  Plan plans_[3];                     // enforced, shadow, comparison
 };
 
 }  // namespace sluice

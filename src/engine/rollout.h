@@ -19,4 +19,9 @@ class KeyRollout final : public RolloutFilter {
   const Clock& clock_;
 };
 
+// Whether the candidate of a policy decides for this request. The share of keys is taken in the same way, but
+// by another hash, so that of the keys a policy applies to every part has its share in the candidate.
+// REQUIRES: the policy has a candidate.
+bool candidate_decides(const CompiledPolicy& policy, const Dimensions& dimensions);
+
 }  // namespace sluice

@@ -46,6 +46,73 @@ Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) con
   return {};
 }
 
+Result<void> PolicyCatalog::refuse_policies_on_their_way(const PolicyChange& change) const {
+  const auto snapshot = board_.current();
+  const auto refuse = [](const std::string& id, std::string field) {
+    return std::unexpected(
+        Error{ErrorCode::kConflict,
+              "policy \"" + id + "\" has a rollout under way; abort or finish that first, at /v1/policies/" +
+                  id + "/rollout",
+              std::move(field)});
+  };
+  const auto candidate_of = [&](const std::string& id) {
+    const CompiledPolicy* const policy = snapshot->find(id);
+    return policy ? policy->candidate.get() : nullptr;
+  };
+  for (std::size_t i = 0; i < change.put.size(); ++i) {
+    const CompiledCandidate* const candidate = candidate_of(change.put[i].id);
+    if (!candidate) continue;
+    Policy finished = candidate->policy().source;
+    finished.version = change.put[i].version;
+    if (change.put[i] != finished) return refuse(change.put[i].id, position(i));
+  }
+  for (const std::string& id : change.remove)
+    if (candidate_of(id)) return refuse(id, "");
+  return {};
+}
+
+Result<PolicyChange> PolicyCatalog::change_with(Candidate candidate) const {
+  const std::string& id = candidate.policy.id;
+  const auto snapshot = board_.current();
+  const CompiledPolicy* const policy = snapshot->find(id);
+  if (!policy) return std::unexpected(Error{ErrorCode::kNotFound, "there is no policy \"" + id + '"', ""});
+  PolicyChange change;
+  change.put.push_back(policy->source);
+  if (auto allowed = refuse_file_policies(change); !allowed) return std::unexpected(allowed.error());
+  change.candidates.push_back(std::move(candidate));
+  return change;
+}
+
+Result<void> PolicyCatalog::put_candidate(Candidate candidate) {
+  const std::lock_guard lock(mutex_);
+  auto change = change_with(std::move(candidate));
+  if (!change) return std::unexpected(std::move(change.error()));
+  auto snapshot = board_.current()->with(std::move(*change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  board_.publish(std::move(*snapshot));
+  return {};
+}
+
+Result<void> PolicyCatalog::try_candidate(Candidate candidate) const {
+  const std::lock_guard lock(mutex_);
+  auto change = change_with(std::move(candidate));
+  if (!change) return std::unexpected(std::move(change.error()));
+  return board_.current()->check(std::move(*change), params_, options_);
+}
+
+Result<void> PolicyCatalog::remove_candidate(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto before = board_.current();
+  const CompiledPolicy* const policy = before->find(id);
+  if (!policy || !policy->candidate) return {};
+  PolicyChange change;
+  change.put.push_back(policy->source);
+  auto snapshot = before->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  board_.publish(std::move(*snapshot));
+  return {};
+}
+
 Result<void> PolicyCatalog::change(PolicyChange change) {
   const std::lock_guard lock(mutex_);
   if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
@@ -58,6 +125,7 @@ Result<void> PolicyCatalog::change(PolicyChange change) {
 Result<void> PolicyCatalog::try_change(PolicyChange change) const {
   const std::lock_guard lock(mutex_);
   if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
+  if (auto allowed = refuse_policies_on_their_way(change); !allowed) return allowed;
   return board_.current()->check(std::move(change), params_, options_);
 }
 

@@ -32,13 +32,25 @@ class PolicyCatalog {
   // kConflict: a policy of that id is in a file, and is changed there.
   Result<void> change(PolicyChange change);
   // The errors that change() would report.
+  // A policy with a candidate can become only that; anything else is kConflict here.
   Result<void> try_change(PolicyChange change) const;
+
+  // The candidate goes beside the policy in force, in place of one that was there before. kNotFound: there is
+  // no such policy; kStale: it has another version; kConflict: it comes from a file.
+  Result<void> put_candidate(Candidate candidate);
+  // The errors that put_candidate() would report.
+  Result<void> try_candidate(Candidate candidate) const;
+  // The policy goes on alone; nothing if it has no candidate.
+  Result<void> remove_candidate(const std::string& id);
 
   bool is_from_file(std::string_view id) const;
   std::shared_ptr<const Snapshot> current() const { return board_.current(); }
 
  private:
-  Result<void> refuse_file_policies(const PolicyChange& change) const;  // REQUIRES: mutex_ is held
+  // REQUIRES, of these: mutex_ is held.
+  Result<void> refuse_file_policies(const PolicyChange& change) const;
+  Result<void> refuse_policies_on_their_way(const PolicyChange& change) const;
+  Result<PolicyChange> change_with(Candidate candidate) const;
 
   PolicyBoard& board_;
   ParamsTable& params_;

@@ -51,6 +51,7 @@ struct CompiledTier {
 };
 
 class CostTable;
+class CompiledCandidate;
 
 // A policy. Does not move: its limits point into its source.
 struct CompiledPolicy {
@@ -59,13 +60,15 @@ struct CompiledPolicy {
   CompiledPolicy& operator=(const CompiledPolicy&) = delete;
 
   std::vector<CompiledLimit> limits;
-  std::vector<CompiledTier> tiers;         // sorted by name
-  std::shared_ptr<const CostTable> costs;  // null: everything costs 1
-  std::uint32_t number = 0;                // for counters; see PolicyNumbers
-  bool has_rollout = false;                // source.rollout is not the default
-  bool shadow = false;                     // as in source
-  bool always = false;                     // as in source
-  std::string version_text;                // "api.read#47"
+  std::vector<CompiledTier> tiers;                     // sorted by name
+  std::shared_ptr<const CostTable> costs;              // null: everything costs 1
+  std::uint32_t number = 0;                            // for counters; see PolicyNumbers
+  bool has_rollout = false;                            // source.rollout is not the default
+  bool shadow = false;                                 // as in source
+  bool always = false;                                 // as in source
+  bool is_candidate = false;                           // of the policy of this id; see candidate.h
+  std::shared_ptr<const CompiledCandidate> candidate;  // a version on its way; null: none
+  std::string version_text;                            // "api.read#47"
   Policy source;
 
   std::string_view name() const { return source.id; }

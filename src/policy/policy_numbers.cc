@@ -3,10 +3,18 @@
 #include <cassert>
 
 namespace sluice {
+namespace {
 
-std::uint32_t PolicyNumbers::take(const std::string& id) {
+// No id has such a sign.
+std::string name_of(const CompiledPolicy& policy) {
+  return policy.is_candidate ? policy.source.id + "#candidate" : policy.source.id;
+}
+
+}  // namespace
+
+std::uint32_t PolicyNumbers::take(const CompiledPolicy& policy) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = withdrawn_.find(id); found != withdrawn_.end()) return found->second;
+  if (const auto found = withdrawn_.find(name_of(policy)); found != withdrawn_.end()) return found->second;
   if (known_.size() == kMax) return kMax;
   known_.emplace_back();
   return static_cast<std::uint32_t>(known_.size() - 1);
@@ -15,7 +23,7 @@ std::uint32_t PolicyNumbers::take(const std::string& id) {
 void PolicyNumbers::note(std::shared_ptr<const CompiledPolicy> policy) {
   const std::lock_guard lock(mutex_);
   assert(policy->number < known_.size());
-  withdrawn_.erase(policy->source.id);
+  withdrawn_.erase(name_of(*policy));
   known_[policy->number] = std::move(policy);
 }
 
@@ -24,10 +32,11 @@ void PolicyNumbers::withdraw(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   const CompiledPolicy& policy = *known_[number];
   names->number = number;
+  names->is_candidate = policy.is_candidate;
   names->source.id = policy.source.id;
   names->source.on_failure = policy.source.on_failure;
   for (const Limit& limit : policy.source.limits) names->source.limits.push_back({.name = limit.name});
-  withdrawn_.emplace(names->source.id, number);
+  withdrawn_.emplace(name_of(*names), number);
   known_[number] = std::move(names);
 }
 

@@ -19,9 +19,9 @@ class PolicyNumbers {
  public:
   static constexpr std::uint32_t kMax = 1u << 20;
 
-  // A number for a policy that is not in force, the one it had before if it had one; kMax: there are too
-  // many.
-  std::uint32_t take(const std::string& id);
+  // A number for a policy, or a candidate of one, that is not in force: the one it had before if it had one.
+  // kMax: there are too many.
+  std::uint32_t take(const CompiledPolicy& policy);
   // The policy of this number is this now. REQUIRES: policy->number came from take().
   void note(std::shared_ptr<const CompiledPolicy> policy);
   void withdraw(std::uint32_t number);
@@ -33,7 +33,7 @@ class PolicyNumbers {
  private:
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const CompiledPolicy>> known_;  // guarded by mutex_
-  std::unordered_map<std::string, std::uint32_t> withdrawn_;  // guarded by mutex_
+  std::unordered_map<std::string, std::uint32_t> withdrawn_;  // by name_of(); guarded by mutex_
 };
 
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/candidate.h"
 #include "policy/compiled.h"
 #include "policy/policy_numbers.h"
 #include "policy/shared_map.h"
@@ -34,10 +35,12 @@ struct Matches {
 
 // What a new snapshot has that the one before had not.
 struct PolicyChange {
-  std::vector<Policy> put;  // new ones, and those that replace the policy of the same id
+  std::vector<Policy>
+      put;  // new ones, and those that replace the policy of the same id, without its candidate
   std::vector<std::string> remove;
   std::vector<User> put_users;
   std::vector<std::string> remove_users;
+  std::vector<Candidate> candidates;  // of policies in `put`, one each
 };
 
 // All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.

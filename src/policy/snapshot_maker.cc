@@ -21,6 +21,11 @@ Error in_policy(std::size_t position, Error error) {
   return error;
 }
 
+Error too_many_policies() {
+  return {ErrorCode::kInvalidArgument,
+          "there were more different policies than one process can number; restart it", "id"};
+}
+
 }  // namespace
 
 // Makes one snapshot; used once. Nothing that others see changes before finish().
@@ -40,6 +45,7 @@ class Snapshot::Maker {
   // Whether it can be made.
   Result<void> check(PolicyChange change) {
     if (auto done = compile_all(std::move(change.put)); !done) return done;
+    if (auto done = add_candidates(std::move(change.candidates)); !done) return done;
     for (const std::string& id : change.remove)
       if (const auto* old = base_.by_id_.find_pointer(id); old && !position_of_.contains(id)) {
         withdrawn_.push_back((*old)->number);
@@ -72,6 +78,16 @@ class Snapshot::Maker {
       made_->rollouts_ += (*compiled)->has_rollout;
       always_changed_ |= (*compiled)->always;
       put_.push_back(std::move(*compiled));
+    }
+    return {};
+  }
+
+  Result<void> add_candidates(std::vector<Candidate> candidates) {
+    for (Candidate& each : candidates) {
+      const std::size_t i = position_of_.at(each.policy.id);
+      auto added = add_candidate(*put_[i], std::move(each), params_, options_);
+      if (!added) return std::unexpected(in_policy(i, std::move(added.error())));
+      candidates_.push_back(std::move(*added));
     }
     return {};
   }
@@ -146,8 +162,10 @@ class Snapshot::Maker {
     for (const bool shadow : {false, true}) {
       Pointer& largest = made_->largest_[shadow];
       const auto consider = [&](const Pointer& policy) {
-        if (policy->always || policy->shadow != shadow) return;
-        if (!largest || policy->limits.size() > largest->limits.size()) largest = policy;
+        const Policy* const version = policy->always ? nullptr : largest_version(*policy, shadow);
+        if (!version) return;
+        if (!largest || version->limits.size() > largest_version(*largest, shadow)->limits.size())
+          largest = policy;
       };
       if (largest && out_.contains(largest.get())) {
         largest.reset();
@@ -166,9 +184,13 @@ class Snapshot::Maker {
     }
     if (made_->always_.empty()) return {};
     std::vector<const Policy*> sources;
-    for (const Pointer& each : made_->always_) sources.push_back(&each->source);
-    for (const Pointer& each : made_->largest_)
-      if (each) sources.push_back(&each->source);
+    const auto add = [&](const Pointer& policy, bool shadow) {
+      if (const Policy* version = policy ? largest_version(*policy, shadow) : nullptr)
+        sources.push_back(version);
+    };
+    for (const Pointer& each : made_->always_)
+      for (const bool shadow : {false, true}) add(each, shadow);
+    for (const bool shadow : {false, true}) add(made_->largest_[shadow], shadow);
     const std::vector<Crowd> crowds = find_crowds(sources);
     if (crowds.empty()) return {};
     // The crowd's policy may be one that stays; then any new one is what made it too large.
@@ -190,11 +212,15 @@ class Snapshot::Maker {
   Result<void> give_numbers() {
     for (std::size_t i = 0; i < put_.size(); ++i) {
       const CompiledPolicy* const old = before_.find(put_[i]->source.id);
-      put_[i]->number = old ? old->number : made_->numbers_->take(put_[i]->source.id);
-      if (put_[i]->number == PolicyNumbers::kMax)
-        return std::unexpected(in_policy(
-            i, {ErrorCode::kInvalidArgument,
-                "there were more different policies than one process can number; restart it", "id"}));
+      put_[i]->number = old ? old->number : made_->numbers_->take(*put_[i]);
+      if (put_[i]->number == PolicyNumbers::kMax) return std::unexpected(in_policy(i, too_many_policies()));
+    }
+    for (const std::shared_ptr<CompiledCandidate>& each : candidates_) {
+      const CompiledPolicy* const old = before_.find(each->policy().source.id);
+      each->give_number(old && old->candidate ? old->candidate->policy().number
+                                              : made_->numbers_->take(each->policy()));
+      if (each->policy().number == PolicyNumbers::kMax)
+        return std::unexpected(in_policy(position_of_.at(each->policy().source.id), too_many_policies()));
     }
     return {};
   }
@@ -204,12 +230,19 @@ class Snapshot::Maker {
       made_->numbers_->note(each);
       by_id_.put(each);
     }
+    for (const std::shared_ptr<CompiledCandidate>& each : candidates_) made_->numbers_->note(each->pointer());
     made_->by_id_ = std::move(by_id_).finish();
     made_->tenants_ = std::move(tenants_).finish();
     made_->users_ = std::move(users_).finish();
+    const auto withdraw_candidate_of = [&](const CompiledPolicy& old) {
+      const CompiledPolicy* const now = made_->find(old.source.id);
+      if (old.candidate && !(now && now->candidate)) withdrawn_.push_back(old.candidate->policy().number);
+    };
+    for (const CompiledPolicy* old : out_) withdraw_candidate_of(*old);
     if (&base_ != &before_)
       before_.by_id_.for_each([&](const Pointer& each) {
         if (!made_->find(each->source.id)) withdrawn_.push_back(each->number);
+        withdraw_candidate_of(*each);
       });
     for (const std::uint32_t number : withdrawn_) made_->numbers_->withdraw(number);
     return std::move(made_);
@@ -224,6 +257,7 @@ class Snapshot::Maker {
   SharedMap<TenantPolicies>::Editor tenants_;
   SharedMap<CompiledUser>::Editor users_;
   std::vector<std::shared_ptr<CompiledPolicy>> put_;
+  std::vector<std::shared_ptr<CompiledCandidate>> candidates_;
   std::unordered_map<std::string, std::size_t> position_of_;  // in put_
   std::unordered_set<const CompiledPolicy*> out_;             // replaced or removed
   std::vector<std::uint32_t> withdrawn_;                      // numbers

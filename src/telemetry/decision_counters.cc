@@ -29,16 +29,33 @@ void DecisionCounters::begin_anew(const std::shared_ptr<PolicyNumbers>& numbers)
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
   if (!cells.numbers) return;
-  for (const auto& policy : cells.numbers->all()) {
-    if (!policy) continue;
-    PolicySum& sum = into.by_policy[policy->source.id];
-    sum.on_failure = policy->source.on_failure;
-    for (std::size_t field = 0; field < DecisionCounters::kFields; ++field)
-      sum.fields[field] += cells.policies.get(policy->number, field);
-    for (std::size_t i = 0; i < policy->source.limits.size(); ++i)
-      if (const std::uint64_t n = cells.limits.get(policy->number, i))
-        sum.dimension_missing[policy->source.limits[i].name] += n;
+  for (const auto& policy : cells.numbers->all())
+    if (policy) collect(cells, *policy, into.by_policy[policy->source.id]);
+}
+
+void DecisionTotals::collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy,
+                             PolicySum& into) {
+  if (!policy.is_candidate) into.on_failure = policy.source.on_failure;
+  for (std::size_t field = 0; field < DecisionCounters::kFields; ++field) {
+    const std::uint64_t n = cells.policies.get(policy.number, field);
+    into.fields[field] += n;
+    if (policy.is_candidate) into.candidate[field] += n;
   }
+  for (std::size_t i = 0; i < policy.source.limits.size(); ++i)
+    if (const std::uint64_t n = cells.limits.get(policy.number, i))
+      into.dimension_missing[policy.source.limits[i].name] += n;
+}
+
+DecisionTotals::PolicySum DecisionTotals::sum_of(const CompiledPolicy& policy) {
+  const std::lock_guard lock(mutex_);
+  const auto past = past_.by_policy.find(policy.source.id);
+  PolicySum total = past == past_.by_policy.end() ? PolicySum{} : past->second;
+  for (const DecisionCounters* counters : live_) {
+    if (!counters->cells_->numbers) continue;
+    collect(*counters->cells_, policy, total);
+    if (policy.candidate) collect(*counters->cells_, policy.candidate->policy(), total);
+  }
+  return total;
 }
 
 DecisionTotals::Sum DecisionTotals::sum() {

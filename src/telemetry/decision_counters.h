@@ -51,7 +51,17 @@ class CounterBlocks {
 // cache lines; read by whoever asks DecisionTotals.
 class DecisionCounters {
  public:
-  enum Field : std::uint8_t { kAllowed, kDenied, kShadowDenied, kFailed, kUnitsConsumed, kFields };
+  enum Field : std::uint8_t {
+    kAllowed,
+    kDenied,
+    kShadowDenied,
+    kFailed,
+    kUnitsConsumed,
+    kCompared,      // decided by a policy and, for comparison, by its candidate
+    kNewlyDenied,   // of these, by the candidate only
+    kNewlyAllowed,  // … by the policy only
+    kFields
+  };
 
   explicit DecisionCounters(DecisionTotals& totals);  // `totals` must outlive this
   ~DecisionCounters();
@@ -99,8 +109,9 @@ class DecisionTotals {
  public:
   struct PolicySum {
     std::uint64_t fields[DecisionCounters::kFields] = {};
-    std::map<std::string, std::uint64_t> dimension_missing;  // by limit; only those above 0
-    OnFailure on_failure = OnFailure::kOpen;                 // of its latest version
+    std::uint64_t candidate[DecisionCounters::kFields] = {};  // of these, what candidates decided
+    std::map<std::string, std::uint64_t> dimension_missing;   // by limit; only those above 0
+    OnFailure on_failure = OnFailure::kOpen;                  // of its latest version
   };
   struct Sum {
     std::map<std::string, PolicySum> by_policy;
@@ -108,10 +119,13 @@ class DecisionTotals {
     std::uint64_t switched = 0;
   };
   Sum sum();
+  // Of one policy, without adding up all the others.
+  PolicySum sum_of(const CompiledPolicy& policy);
 
  private:
   friend class DecisionCounters;
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
+  static void collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy, PolicySum& into);
 
   std::mutex mutex_;
   std::vector<const DecisionCounters*> live_;  // guarded by mutex_

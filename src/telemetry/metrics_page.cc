@@ -1,5 +1,7 @@
 #include "telemetry/metrics_page.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "telemetry/prometheus.h"
 
@@ -19,18 +21,42 @@ PolicySums bounded(const PolicySums& all) {
   for (const auto& [id, sum] : all) {
     PolicySum& into = out.size() < kMetricPoliciesMax ? out[id] : out["other"];
     into.on_failure = sum.on_failure;
-    for (int field = 0; field < DecisionCounters::kFields; ++field) into.fields[field] += sum.fields[field];
+    for (int field = 0; field < DecisionCounters::kFields; ++field) {
+      into.fields[field] += sum.fields[field];
+      into.candidate[field] += sum.candidate[field];
+    }
     for (const auto& [limit, n] : sum.dimension_missing) into.dimension_missing[limit] += n;
   }
   return out;
 }
 
+struct Family {
+  DecisionCounters::Field field;
+  std::string_view name;
+  std::string_view help;
+};
+
+// Only of policies whose candidates have decided something.
+void write_candidates(PrometheusText& text, const PolicySums& policies) {
+  for (const Family& family :
+       {Family{DecisionCounters::kAllowed, "rate_limiter_rollout_candidate_allowed_total",
+               "Of the checks that were allowed, those that a candidate decided."},
+        {DecisionCounters::kDenied, "rate_limiter_rollout_candidate_denied_total",
+         "Of the checks that were denied, those that a candidate decided."},
+        {DecisionCounters::kCompared, "rate_limiter_rollout_compared_total",
+         "Checks that a policy decided, and its candidate for comparison."},
+        {DecisionCounters::kNewlyDenied, "rate_limiter_rollout_newly_denied_total",
+         "Of the checks that were compared, those that only the candidate would have denied."},
+        {DecisionCounters::kNewlyAllowed, "rate_limiter_rollout_newly_allowed_total",
+         "Of the checks that were compared, those that only the candidate would have allowed."}}) {
+    text.family(family.name, "counter", family.help);
+    for (const auto& [id, sum] : policies)
+      if (std::ranges::any_of(sum.candidate, [](std::uint64_t n) { return n > 0; }))
+        text.sample({{"policy", id}}, sum.candidate[family.field]);
+  }
+}
+
 void write_policies(PrometheusText& text, const PolicySums& policies) {
-  struct Family {
-    DecisionCounters::Field field;
-    std::string_view name;
-    std::string_view help;
-  };
   for (const Family& family :
        {Family{DecisionCounters::kAllowed, "rate_limiter_requests_allowed_total",
                "Checks that were allowed."},
@@ -139,7 +165,9 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
                          const RequestLog::Stats& requests, const StoreReport& store,
                          const RepositoryStatus& policies) {
   PrometheusText text;
-  write_policies(text, bounded(decisions.by_policy));
+  const PolicySums policy_sums = bounded(decisions.by_policy);
+  write_policies(text, policy_sums);
+  write_candidates(text, policy_sums);
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
   write_value(text, "rate_limiter_switch_checks_total", "counter",

@@ -38,6 +38,21 @@ TEST(MetricsPage, SumsUpWhatExceedsTheBoundOnLabelValues) {
   EXPECT_THAT(page, Not(HasSubstr("policy=\"p101004\"")));
 }
 
+TEST(MetricsPage, ShowsCandidatesOfPoliciesThatHaveSome) {
+  DecisionTotals::Sum sum;
+  sum.by_policy["quiet"].fields[DecisionCounters::kAllowed] = 7;
+  DecisionTotals::PolicySum& rolling = sum.by_policy["rolling"];
+  rolling.fields[DecisionCounters::kAllowed] = 100;
+  rolling.candidate[DecisionCounters::kAllowed] = 10;
+  rolling.candidate[DecisionCounters::kNewlyDenied] = 3;
+  const std::string page = metrics_page(sum, {}, {}, {}, {});
+  EXPECT_THAT(page, HasSubstr("rate_limiter_requests_allowed_total{policy=\"rolling\"} 100\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_rollout_candidate_allowed_total{policy=\"rolling\"} 10\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_rollout_newly_denied_total{policy=\"rolling\"} 3\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_rollout_newly_allowed_total{policy=\"rolling\"} 0\n"));
+  EXPECT_THAT(page, Not(HasSubstr("candidate_allowed_total{policy=\"quiet\"}")));
+}
+
 TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
   StoreReport first{
       .loops = 1, .connected = 1, .reached = true, .problems = {"slow"}, .redis = RedisStoreCounters{}};

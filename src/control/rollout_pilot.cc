@@ -1,0 +1,146 @@
+#include "control/rollout_pilot.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "telemetry/prometheus.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::int64_t kTryAgainUs = 5'000'000;
+constexpr std::string_view kActor = "sluice";
+
+RolloutTallies tallies_of(const DecisionTotals::PolicySum& sum) {
+  using Field = DecisionCounters::Field;
+  const auto by_candidate = [&](Field field) { return sum.candidate[field]; };
+  const auto by_policy = [&](Field field) { return sum.fields[field] - sum.candidate[field]; };
+  return {{by_policy(Field::kAllowed), by_policy(Field::kDenied)},
+          {by_candidate(Field::kAllowed), by_candidate(Field::kDenied)},
+          by_candidate(Field::kCompared),
+          by_candidate(Field::kNewlyDenied),
+          by_candidate(Field::kNewlyAllowed)};
+}
+
+std::string why_rolled_back(const RolloutDriver& driver) {
+  const Tally& before = driver.reference();
+  const Tally& after = driver.tallies().candidate;
+  return fmt::format(
+      "the candidate denied {} of {} checks ({:.2f} %), the version in force {} of {} ({:.2f} %): {:.1f} "
+      "sigmas",
+      after.denied, after.total(), 100 * after.denial_rate(), before.denied, before.total(),
+      100 * before.denial_rate(), driver.excess().value_or(0));
+}
+
+}  // namespace
+
+const CompiledPolicy* RolloutPilot::policy_of(const RolloutKeeper::Known& known,
+                                              const Snapshot& snapshot) const {
+  const CompiledPolicy* const policy = snapshot.find(known.rollout.candidate.id);
+  return known.rollout.is_running() && policy && policy->candidate ? policy : nullptr;
+}
+
+RolloutDriver::Step RolloutPilot::look(const RolloutKeeper::Known& known, const CompiledPolicy& policy) {
+  return drivers_[policy.source.id].look(known.rollout, known.version,
+                                         tallies_of(parts_.totals.sum_of(policy)), parts_.clock.now_us());
+}
+
+const RolloutDriver* RolloutPilot::driver_of(const std::string& policy_id) {
+  const RolloutKeeper::Known* const known = parts_.keeper.find(policy_id);
+  const auto snapshot = parts_.catalog.current();
+  const CompiledPolicy* const policy = known ? policy_of(*known, *snapshot) : nullptr;
+  if (!policy) return nullptr;
+  look(*known, *policy);
+  return &drivers_[policy_id];
+}
+
+void RolloutPilot::look_after(Registry& registry) {
+  std::vector<std::string> running;  // a step changes what the keeper has
+  for (const auto& [id, known] : parts_.keeper.all())
+    if (known.rollout.is_running())
+      running.push_back(id);
+    else
+      drivers_.erase(id);
+  for (const std::string& id : running) {
+    const RolloutKeeper::Known* const known = parts_.keeper.find(id);
+    if (known && !step(registry, *known)) break;
+  }
+  show();
+}
+
+// False: the database is gone.
+bool RolloutPilot::step(Registry& registry, const RolloutKeeper::Known& known) {
+  const StagedRollout& rollout = known.rollout;
+  const std::int64_t now_us = parts_.clock.now_us();
+  const auto snapshot = parts_.catalog.current();
+  const CompiledPolicy* const policy = policy_of(known, *snapshot);
+  if (!policy)
+    return write(registry, known,
+                 rollout.ended(RolloutState::kAborted, "the policy has changed since it began", now_us),
+                 "abort");
+  switch (look(known, *policy)) {
+    case RolloutDriver::Step::kWait:
+      return true;
+    case RolloutDriver::Step::kAdvance:
+      return write(registry, known, rollout.advanced(now_us), rollout.is_last_stage() ? "finish" : "advance");
+    case RolloutDriver::Step::kRollBack:
+      break;
+  }
+  const std::string why = why_rolled_back(drivers_[policy->source.id]);
+  return write(registry, known, rollout.ended(RolloutState::kRolledBack, why, now_us), "roll back");
+}
+
+bool RolloutPilot::write(Registry& registry, const RolloutKeeper::Known& known, const StagedRollout& next,
+                         std::string_view action) {
+  const std::int64_t now_us = parts_.clock.now_us();
+  if (now_us < next_try_us_ || !registry.is_loaded()) return false;
+  const std::string id = next.candidate.id;
+  const std::string what =
+      fmt::format("rollout of policy \"{}\": {}{}{}", id, action, next.note.empty() ? "" : "; ", next.note);
+  const auto written = registry.write({.drafts = rollout_drafts(next, known.version, action),
+                                       .actor = std::string(kActor),
+                                       .reason = next.note,
+                                       .at_us = now_us});
+  if (written) {
+    parts_.log(false, what);
+    if (next.state == RolloutState::kRolledBack) {
+      const std::lock_guard lock(mutex_);
+      ++rollbacks_[id];
+    }
+    return true;
+  }
+  if (written.error().code == ErrorCode::kStale) return true;  // another node, or a person, was faster
+  parts_.log(true, fmt::format("{}: not done: {}", what, written.error().message));
+  if (written.error().code == ErrorCode::kUnavailable || next.state == RolloutState::kAborted) {
+    next_try_us_ = now_us + kTryAgainUs;
+    return false;
+  }
+  const std::string why = "it could not go on: " + written.error().message;
+  return write(registry, known, known.rollout.ended(RolloutState::kAborted, why, now_us), "abort");
+}
+
+void RolloutPilot::show() {
+  std::vector<Shown> shown;
+  for (const auto& [id, known] : parts_.keeper.all())
+    if (known.rollout.is_running()) shown.push_back({id, known.rollout.stage + 1, known.rollout.percent()});
+  const std::lock_guard lock(mutex_);
+  shown_ = std::move(shown);
+}
+
+std::string RolloutPilot::metrics() const {
+  const std::lock_guard lock(mutex_);
+  PrometheusText text;
+  text.family("rate_limiter_rollout_stage", "gauge",
+              "The stage that a rollout under way has come to, from 1.");
+  for (const Shown& each : shown_) text.sample({{"policy", each.policy_id}}, each.stage);
+  text.family("rate_limiter_rollout_percent", "gauge", "The share of keys that the candidate decides for.");
+  for (const Shown& each : shown_)
+    text.sample({{"policy", each.policy_id}}, static_cast<std::uint64_t>(each.percent));
+  text.family("rate_limiter_rollout_rollbacks_total", "counter",
+              "Rollouts that this node took back because the candidate denied too much.");
+  for (const auto& [id, n] : rollbacks_) text.sample({{"policy", id}}, n);
+  return std::move(text).take();
+}
+
+}  // namespace sluice::control

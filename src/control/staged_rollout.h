@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ledger/record.h"
+#include "policy/candidate.h"
+#include "policy/fields.h"
+#include "policy/model.h"
+
+// A new version of a policy on its way into force, in stages: a document of its own in the ledger, under the
+// policy's id. Every step is a new version of it, so that all nodes take it, and the audit log tells it.
+//
+//   {"state":"running","base_version":47,"stage":2,"started_at":"2026-12-01T10:00:00Z",
+//    "since":"2026-12-01T10:10:00Z","stages":[{"percent":1,"hold":"10m"},{"percent":100,"hold":"1h"}],
+//    "compare":true,"min_samples":1000,"sigmas":2,"policy":{…}}
+namespace sluice::control {
+
+// The texts ("running", …) are part of the database: they never change.
+enum class RolloutState : std::uint8_t {
+  kRunning,
+  kFinished,    // the candidate has become the policy's next version
+  kAborted,     // somebody has stopped it, or the policy was changed meanwhile
+  kRolledBack,  // the candidate denied too much
+};
+std::string_view to_string(RolloutState state);
+
+struct RolloutStage {
+  int percent = 0;           // of the keys, by a stable hash; 0: the candidate is only compared
+  std::int64_t hold_us = 0;  // then the next stage begins
+  friend bool operator==(const RolloutStage&, const RolloutStage&) = default;
+};
+
+// A plain value.
+struct StagedRollout {
+  Policy candidate;  // its version is the one in force that it is to replace
+  std::vector<RolloutStage> stages = default_stages();  // percents grow
+  bool compare = false;
+  std::int64_t min_samples = 1000;  // decisions of each version, before their denial rates are compared
+  std::int64_t sigmas = 2;          // a rate that exceeds the other by more than so many takes it back
+
+  RolloutState state = RolloutState::kRunning;
+  std::size_t stage = 0;  // position in `stages`
+  std::int64_t started_us = 0;
+  std::int64_t since_us = 0;  // the stage, or the state if it has ended
+  std::string note;           // why it has ended, in a sentence; may be empty
+
+  static std::vector<RolloutStage> default_stages();
+
+  bool is_running() const { return state == RolloutState::kRunning; }
+  bool is_last_stage() const { return stage + 1 == stages.size(); }
+  int percent() const { return stages[stage].percent; }
+  // When the next step is due; whoever stops below 100 % waits for somebody to say "advance".
+  bool waits_for_word() const { return is_last_stage() && percent() < 100; }
+  std::int64_t due_us() const { return since_us + stages[stage].hold_us; }
+  Candidate as_candidate() const { return {candidate, percent(), compare, started_us}; }
+
+  // The next version of it. REQUIRES: it is running.
+  StagedRollout advanced(std::int64_t now_us) const;  // one stage on; from the last, finished
+  StagedRollout ended(RolloutState how, std::string why, std::int64_t now_us) const;
+
+  friend bool operator==(const StagedRollout&, const StagedRollout&) = default;
+};
+
+// The fields that its author chooses: `policy`, `stages`, `compare`, `min_samples`, `sigmas`. Reports what is
+// wrong with them.
+void read_rollout_plan(const Fields& fields, const Place& place, StagedRollout& rollout);
+
+// The body of its record, and back. Errors name the field.
+std::string write_rollout(const StagedRollout& rollout);
+Result<StagedRollout> parse_rollout(std::string_view body, const std::string& name);
+DocumentNode stages_document(const std::vector<RolloutStage>& stages);
+
+// What is to be written for a rollout to become this, if its newest version is `version`. A finished one
+// comes with the policy's next version: both or none.
+std::vector<ledger::Draft> rollout_drafts(const StagedRollout& rollout, std::int64_t version,
+                                          std::string_view action);
+
+}  // namespace sluice::control

@@ -1,0 +1,38 @@
+#include "engine/comparison.h"
+
+#include <optional>
+
+namespace sluice {
+namespace {
+
+// Whether the limits of that policy have room; none: they were not asked, or gave no answer.
+std::optional<bool> allows(const Answered& answered, const std::string& policy_id) {
+  if (answered.verdict == Verdict::kNoAnswer) return std::nullopt;
+  std::optional<bool> allowed;
+  for (const LimitStatus& status : answered.limits)
+    if (status.policy->source.id == policy_id)
+      allowed = allowed.value_or(true) && status.result->outcome.retry_after_us == 0;
+  return allowed;
+}
+
+}  // namespace
+
+void count_differences(const StoreCall& call, const Answered& candidates, const Answered& enforced,
+                       const Answered& shadow, DecisionCounters& counters) {
+  if (call.replayed || call.conflict) return;
+  const CompiledPolicy* last = nullptr;
+  for (const LimitStatus& status : candidates.limits) {
+    if (status.policy == last) continue;  // the limits of a policy stand side by side
+    last = status.policy;
+    const std::string& id = last->source.id;
+    const auto newly = allows(candidates, id);
+    const auto live = allows(enforced, id);
+    const auto before = live ? live : allows(shadow, id);
+    if (!newly || !before) continue;
+    counters.add(*last, DecisionCounters::kCompared);
+    if (*before && !*newly) counters.add(*last, DecisionCounters::kNewlyDenied);
+    if (!*before && *newly) counters.add(*last, DecisionCounters::kNewlyAllowed);
+  }
+}
+
+}  // namespace sluice
