@@ -111,6 +111,16 @@ inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for th
 // Counters that are on their way between two Redis servers at a time.
 inline constexpr std::size_t kTenantMoveBatchMax = 256;
 
+// `sluice plan`.
+inline constexpr std::size_t kLogLineBytesMax = 1u << 20;
+inline constexpr std::size_t kLogsMax = 256;               // replayed together
+inline constexpr std::size_t kLogFieldsAskedMax = 16;      // that the command line names besides the usual
+inline constexpr std::size_t kBadLinesShownMax = 5;        // the rest is counted
+inline constexpr std::size_t kPlanKeysMax = 1'000'000;     // whose peaks are followed
+inline constexpr std::size_t kPlanResourcesMax = 100'000;  // counted one by one; the rest together
+inline constexpr std::size_t kPlanTopMax = 1000;           // rows of one table
+inline constexpr std::size_t kPlanLabelBytesMax = 160;     // of a key or resource in a report
+
 // Redis Cluster.
 inline constexpr std::size_t kRedisClusterNodesMax = 1000;  // masters and replicas that we know
 inline constexpr std::size_t kRedisFlightSlotsMax = 64;     // script calls that go to one node together

@@ -26,6 +26,7 @@ struct CommandError : std::runtime_error {
 void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_policy(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
 void add_switch(CLI::App& app, int& exit_code);
 void add_audit(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);

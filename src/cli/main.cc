@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_serve(app, std::vector<std::string>(argv + std::min(argc, 2), argv + argc), exit_code);
   sluice::cli::add_check(app, exit_code);
   sluice::cli::add_policy(app, exit_code);
+  sluice::cli::add_plan(app, exit_code);
   sluice::cli::add_switch(app, exit_code);
   sluice::cli::add_audit(app, exit_code);
   sluice::cli::add_bench(app, exit_code);

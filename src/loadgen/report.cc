@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/number_text.h"
+
 namespace sluice::loadgen {
 namespace {
 
@@ -19,13 +21,6 @@ constexpr std::array<std::pair<const char*, double>, 4> kQuantiles = {
   std::vsnprintf(buffer, sizeof buffer, format, arguments);
   va_end(arguments);
   return buffer;
-}
-
-// 1234567 → "1,234,567"
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
 }
 
 std::string quoted(std::string_view raw) {

@@ -1,0 +1,66 @@
+#include "plan/json_log.h"
+
+#include "plan/common_log.h"
+#include "plan/log_time.h"
+
+namespace sluice::plan {
+namespace {
+
+using Kind = JsonReader::Kind;
+
+// A string, number or boolean as text; empty for the rest.
+std::string_view text_of(JsonReader& reader) {
+  switch (reader.kind()) {
+    case Kind::kString:
+      return without_dash(reader.string());
+    case Kind::kNumber:
+    case Kind::kBoolean:
+      return reader.plain();
+    default:
+      reader.skip();
+      return {};
+  }
+}
+
+}  // namespace
+
+// The reader bounds how deep this goes.
+void JsonLogReader::read_object(JsonReader& reader, AccessEntry& entry) {
+  const std::size_t outer = outer_.size();
+  for (std::string_view name; reader.next_member(name);) {
+    std::string_view full_name = name;
+    if (outer > 0) full_name = outer_.append(name);
+    const auto field = names_.find(full_name);
+    if (reader.kind() == Kind::kObject && reader.enter_object()) {
+      if (outer == 0) outer_ = name;
+      outer_ += '.';
+      read_object(reader, entry);
+    } else if (field && entry.fields[*field].empty()) {
+      entry.fields[*field] = text_of(reader);
+    } else {
+      reader.skip();
+    }
+    outer_.resize(outer);
+  }
+}
+
+Reading JsonLogReader::read(std::string_view line, AccessEntry& entry) {
+  entry.fields = {};
+  outer_.clear();
+  JsonReader reader(line, scratch_);
+  if (reader.enter_object()) read_object(reader, entry);
+  if (!reader.finish()) return std::unexpected(reader.error());
+  if (entry[LogField::kTime].empty()) return std::unexpected("no time in it (time, @timestamp, ts, …)");
+  const auto at_us = log_instant_us(entry[LogField::kTime]);
+  if (!at_us)
+    return std::unexpected(
+        "its time is neither Unix time nor like 2026-10-10T13:55:36Z or 10/Oct/2026:13:55:36 -0700");
+  entry.at_us = *at_us;
+  if (entry[LogField::kPath].empty())
+    read_request_line(entry[LogField::kRequest], entry);
+  else
+    entry[LogField::kPath] = path_of(entry[LogField::kPath]);
+  return {};
+}
+
+}  // namespace sluice::plan

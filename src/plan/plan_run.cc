@@ -1,0 +1,101 @@
+#include "plan/plan_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/number_text.h"
+#include "plan/denial_list.h"
+#include "plan/field_names.h"
+#include "plan/log_file.h"
+#include "plan/policy_set.h"
+#include "plan/replay.h"
+#include "plan/shown_text.h"
+#include "plan/tally.h"
+#include "plan/traffic.h"
+
+namespace sluice::plan {
+namespace {
+
+using Failure = std::unexpected<std::string>;
+
+std::vector<std::string> presentable_all(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(name == "-" ? "standard input" : presentable(name));
+  return out;
+}
+
+std::string nothing_replayed(const LogCounts& counts) {
+  std::string sentence = "no request was found in " + grouped(counts.lines) + " lines";
+  if (counts.first_bad.empty()) return sentence + "; give an access log or usage events.";
+  const BadLine& first = counts.first_bad.front();
+  return sentence + "; " + presentable(first.log) + " line " + std::to_string(first.number) + ": " +
+         presentable(first.reason) + " (see --format).";
+}
+
+std::expected<void, std::string> replay_all(Traffic& traffic, Replay& replay) {
+  while (true) {
+    const auto entry = traffic.next();
+    if (!entry) return Failure(entry.error());
+    if (!*entry) return {};
+    replay.add(**entry);
+  }
+}
+
+std::expected<void, std::string> open_all(const std::vector<std::string>& logs, Traffic& traffic) {
+  if (logs.size() > kLogsMax)
+    return Failure("at most " + std::to_string(kLogsMax) + " logs can be replayed together.");
+  if (std::ranges::count(logs, "-") > 1) return Failure("standard input (-) can be read only once.");
+  for (const std::string& path : logs) {
+    auto opened = open_log(path);
+    if (!opened) return Failure(opened.error());
+    traffic.add(path == "-" ? "standard input" : path, std::move(*opened));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::expected<Report, std::string> run_plan(const PlanOptions& options) {
+  ManualClock clock(0);
+  const auto policies = PolicySet::load(options.policies, clock);
+  if (!policies) return Failure(policies.error());
+  std::unique_ptr<PolicySet> against;
+  std::vector<std::string> dimensions = (*policies)->used_dimensions();
+  if (!options.against.empty()) {
+    auto loaded = PolicySet::load(options.against, clock);
+    if (!loaded) return Failure(loaded.error());
+    against = std::move(*loaded);
+    std::ranges::copy(against->used_dimensions(), std::back_inserter(dimensions));
+  }
+
+  FieldNames names;
+  const auto maker = RequestMaker::make(options.rules, names, dimensions);
+  if (!maker) return Failure(maker.error());
+  Traffic traffic(options.format, names, *maker);
+  if (const auto opened = open_all(options.logs, traffic); !opened) return Failure(opened.error());
+
+  Replay::OnDenial on_denial;
+  std::optional<DenialList> denials;
+  if (!options.denials_file.empty()) {
+    auto created = DenialList::create(options.denials_file, maker->is_secret("key"));
+    if (!created) return Failure(created.error());
+    denials = std::move(*created);
+    on_denial = [&denials](const Replay::Denial& denial) { denials->add(denial); };
+  }
+
+  Tally tally((*policies)->hasher(), [&maker](std::string_view name) { return maker->is_secret(name); });
+  Replay replay({clock, **policies, against.get(), tally, on_denial});
+  if (const auto replayed = replay_all(traffic, replay); !replayed) return Failure(replayed.error());
+  if (denials)
+    if (const auto written = denials->finish(); !written) return Failure(written.error());
+  if (tally.totals().requests == 0) return Failure(nothing_replayed(traffic.counts()));
+
+  Report report = make_report(tally, traffic.counts(), replay.disorder(), **policies, options.top);
+  report.logs = presentable_all(options.logs);
+  report.policies = presentable_all(options.policies);
+  report.against = presentable_all(options.against);
+  return report;
+}
+
+}  // namespace sluice::plan

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/access_entry.h"
+#include "plan/field_names.h"
+#include "plan/traffic_entry.h"
+
+namespace sluice::plan {
+
+// How the lines of an access log become checks; every name is one that FieldNames knows or is asked for.
+struct RequestRules {
+  std::string tenant;             // of every request; empty: see tenant_from
+  std::string tenant_from;        // the field that names the tenant; empty: `tenant`, if the log has it
+  std::string key;                // the field that is the key; empty: the user or, without one, the address
+  std::string cost;               // the field that holds the cost; empty: the policy's cost map decides
+  std::vector<std::string> maps;  // "dimension=field"
+  std::string denied_status = "429";  // what the server answered to whom it denied
+};
+
+// Turns what a line says into what a caller would have asked. Only dimensions that some policy uses become
+// part of the request. Immutable once made; thread-safe.
+class RequestMaker {
+ public:
+  // Asks `names` for the fields that the rules name. The error is a sentence.
+  static std::expected<RequestMaker, std::string> make(const RequestRules& rules, FieldNames& names,
+                                                       const std::vector<std::string>& used_dimensions);
+
+  using DimensionRoom = std::array<Dimension, kLogFields + kLogFieldsAskedMax>;
+
+  // True: `out` is the request, with views into `entry` and `room`. False: the line holds no request. The
+  // error is a reason: what should be a cost is none. `this` must outlive the request.
+  std::expected<bool, std::string> make_request(const AccessEntry& entry, DimensionRoom& room,
+                                                TrafficEntry& out) const;
+
+  // Dimensions whose values are secrets, so that reports do not show them.
+  bool is_secret(std::string_view dimension) const;
+
+ private:
+  struct Source {
+    std::string dimension;
+    FieldIndex field = 0;
+  };
+
+  std::string tenant_;
+  FieldIndex tenant_field_ = index_of(LogField::kTenant);
+  std::optional<FieldIndex> key_field_;
+  std::optional<FieldIndex> cost_field_;
+  std::vector<Source> sources_;
+  std::string denied_status_;
+};
+
+}  // namespace sluice::plan

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/check_request.h"
+
+namespace sluice::plan {
+
+// A request of the past, as it would be asked for today. The views belong to whoever read it.
+struct TrafficEntry {
+  std::int64_t at_us = 0;
+  CheckRequest request;
+  bool denied_then = false;  // as far as the log tells
+};
+
+}  // namespace sluice::plan
