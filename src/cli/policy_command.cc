@@ -43,6 +43,7 @@ void add_policy(CLI::App& app, int& exit_code) {
   add_policy_list(*command, exit_code);
   add_policy_show(*command, exit_code);
   add_policy_diff(*command, exit_code);
+  add_policy_rollout(*command, exit_code);
   add_policy_rollback(*command, exit_code);
   add_policy_import_envoy(*command, exit_code);
 }

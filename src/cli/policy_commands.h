@@ -12,6 +12,7 @@ void add_policy_apply(CLI::App& policy, int& exit_code);
 void add_policy_list(CLI::App& policy, int& exit_code);
 void add_policy_show(CLI::App& policy, int& exit_code);
 void add_policy_diff(CLI::App& policy, int& exit_code);
+void add_policy_rollout(CLI::App& policy, int& exit_code);
 void add_policy_rollback(CLI::App& policy, int& exit_code);
 void add_policy_import_envoy(CLI::App& policy, int& exit_code);
 

@@ -250,3 +250,31 @@ def test_ids_with_slashes_and_tenants_with_spaces(node, write):
 def test_help_fits_a_screen_and_shows_an_example(command):
     text = works("policy", *([command] if command else []), "--help")
     assert len(text.splitlines()) <= 24 and "Example:\n  sluice policy" in text
+
+
+def test_a_rollout_from_start_to_abort(node, write):
+    works("policy", "apply", write(two()), server=node)
+    new = write(two("20/h"))
+    text = works("policy", "rollout", "start", "a", new, "--stages", "0%:1h,10%:1h,100:1h", "--compare", server=node)
+    assert text.startswith("a: running, stage 1 of 3, 0 % of keys, from version 1\n  next       10 % at ")
+    text = works("policy", "rollout", "advance", "a", "--reason", "looks good", server=node)
+    assert text.startswith("a: running, stage 2 of 3, 10 % of keys, from version 1\n")
+    assert works("policy", "rollout", "status", "a", server=node).splitlines()[-2:] == [
+        "  live       0 allowed, 0 denied (0.00 %)", "  candidate  0 allowed, 0 denied (0.00 %)"]
+    assert "has a rollout under way" in sluice("policy", "apply", new, server=node).stderr
+    text = works("policy", "rollout", "abort", "a", "--reason", "not today", server=node)
+    assert text.startswith("a: aborted, stage 2 of 3, 10 % of keys, from version 1\n  because    not today\n")
+    assert json.loads(works("policy", "rollout", "status", "a", "--output", "json", server=node))["state"] == "aborted"
+    assert works("policy", "rollout", "status", server=node).startswith("a: aborted")
+    assert "no rollout" in fails("policy", "rollout", "status", "b", server=node)
+
+
+@pytest.mark.parametrize("stages, why", [("10", "PERCENT:HOLD"), ("ten:1h", "PERCENT:HOLD"), ("10:1h,,100:1h", "PERCENT:HOLD"),
+                                         ("10:soon", "stages[0].hold"), ("101:1h", "stages[0].percent")])
+def test_stages_that_are_none(node, write, stages, why):
+    works("policy", "apply", write(two()), server=node)
+    assert why in fails("policy", "rollout", "start", "a", write(two("20/h")), "--stages", stages, server=node)
+
+
+def test_a_candidate_that_is_not_in_the_file(node, write):
+    assert "has no policy c" in fails("policy", "rollout", "start", "c", write(two()), server=node)
