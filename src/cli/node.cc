@@ -82,10 +82,6 @@ void print_once(const std::string& token) {
   std::fflush(stdout);
 }
 
-void log_sentence(bool is_problem, const std::string& sentence) {
-  log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
-}
-
 // Counters leave no document: it is an event.
 ledger::Change reset_record(const doors::ResetReport& report, std::int64_t now_us) {
   DocumentNode body = map_node();
