@@ -36,6 +36,10 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
       if (auto may = call.principal.may(control::Role::kWrite, old->source.tenant); !may)
         return std::unexpected(may.error());
     if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+    // Whatever it says: even the candidate itself comes into force only together with its rollout's end.
+    if (old && old->candidate)
+      return std::unexpected(
+          Error{ErrorCode::kConflict, on_its_way_text(policy.id), policies.size() == 1 ? "id" : ""});
     ledger::Draft& draft = drafts.emplace_back();
     draft.kind = ledger::Kind::kPolicy;
     draft.name = policy.id;

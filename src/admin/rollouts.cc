@@ -95,6 +95,8 @@ AdminAnswer rollout_answer(AdminContext& context, const StagedRollout& rollout, 
   return answer;
 }
 
+std::string place_of(const AdminCall& call) { return "/v1/policies/" + call.path[2] + "/rollout"; }
+
 // The newest rollout of the policy that the path names. kNotFound also for those that the caller may not see.
 Result<const RolloutKeeper::Known*> find_rollout(AdminContext& context, const AdminCall& call) {
   const RolloutKeeper::Known* const known = context.rollouts.keeper().find(call.path[2]);
@@ -239,6 +241,7 @@ Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) 
   if (!again) return std::unexpected(again.error());
   if (*again) {
     (*again)->status = 201;
+    (*again)->location = place_of(call);
     return **std::move(again);
   }
   const auto policy = policy_to_replace(context, call);
@@ -260,7 +263,7 @@ Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) 
   auto answer = write_step(context, call, *rollout, before ? before->version : 0, "start");
   if (!answer) return answer;
   answer->status = 201;
-  answer->location = "/v1/policies/" + call.path[2] + "/rollout";
+  answer->location = place_of(call);
   return answer;
 }
 

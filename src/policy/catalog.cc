@@ -34,6 +34,11 @@ Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies) {
   return {};
 }
 
+std::string on_its_way_text(const std::string& id) {
+  return "policy \"" + id + "\" has a rollout under way; abort or finish that first, at /v1/policies/" + id +
+         "/rollout";
+}
+
 Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) const {
   const auto refuse = [](const std::string& id, std::string field) {
     return std::unexpected(Error{
@@ -49,11 +54,7 @@ Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) con
 Result<void> PolicyCatalog::refuse_policies_on_their_way(const PolicyChange& change) const {
   const auto snapshot = board_.current();
   const auto refuse = [](const std::string& id, std::string field) {
-    return std::unexpected(
-        Error{ErrorCode::kConflict,
-              "policy \"" + id + "\" has a rollout under way; abort or finish that first, at /v1/policies/" +
-                  id + "/rollout",
-              std::move(field)});
+    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), std::move(field)});
   };
   const auto candidate_of = [&](const std::string& id) {
     const CompiledPolicy* const policy = snapshot->find(id);

@@ -12,6 +12,9 @@
 
 namespace sluice {
 
+// Why a policy with a rollout under way cannot be changed.
+std::string on_its_way_text(const std::string& id);
+
 // Keeps the policies of all sources together and publishes what is in force. Thread-safe: one change at a
 // time, and every change is whole or does not happen.
 //

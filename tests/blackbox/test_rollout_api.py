@@ -345,7 +345,7 @@ def test_what_cannot_be_rolled_out(client):
         ("stages[0].hold", {**body, "stages": [{"percent": 1, "hold": "soon"}]}),
         ("stages[0]", {**body, "stages": [7]}),
         ("compare", {**body, "compare": "perhaps"}),
-        (None, {**body, "quantum": 1}),
+        ("quantum", {**body, "quantum": 1}),
     ]
     for field, bad in wrong:
         expect_problem(client.post("/v1/policies/p/rollout", bad), 400, field)
