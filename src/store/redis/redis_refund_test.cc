@@ -128,7 +128,8 @@ TEST_F(RedisRefundTest, OfACounterThatWasResetAgreesWithWhatIsStored) {
   TestCall both({{.key = key("a"), .params = charge.params}, {.key = key("c"), .params = charge.params}});
   for (TestCall* call : {&first, &other, &granted, &both}) EXPECT_FALSE(store_->start(*call));
   EXPECT_TRUE(run_until([&] { return both.times_done > 0; }));
-  EXPECT_EQ(both.remaining(), remaining(charge));
+  const std::int64_t later = remaining(charge);  // a unit that lacked a microsecond may have come back
+  EXPECT_TRUE(later == both.remaining() || later == both.remaining() + 1) << later << both.remaining();
   EXPECT_GE(both.remaining(), 4);
 }
 

@@ -152,7 +152,9 @@ class Contract:
         if schema.get("type") == "integer" and isinstance(value, str) and value.lstrip("-").isdigit():
             value = int(value)
         # The schemas live as long as this, so that their addresses tell them apart.
-        validator = self.validators.setdefault(id(schema), jsonschema.Draft202012Validator(schema))
+        validator = self.validators.get(id(schema))
+        if not validator:
+            validator = self.validators[id(schema)] = jsonschema.Draft202012Validator(schema)
         error = jsonschema.exceptions.best_match(validator.iter_errors(value))
         require(error is None, error and f"{what}: at {error.json_path}: {error.message:.1000}")
 
