@@ -167,10 +167,7 @@ Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& 
                                      "; read it and decide again",
                                  "if-match"});
   if ((*policy)->candidate)
-    return std::unexpected(Error{
-        ErrorCode::kConflict,
-        "policy \"" + source.id + "\" has a rollout under way; abort it with DELETE, or finish it, first",
-        ""});
+    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(source.id), ""});
   return policy;
 }
 

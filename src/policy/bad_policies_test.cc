@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "base/limits.h"
 #include "policy/file_repository.h"
@@ -15,12 +14,8 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::contents;
 using ::testing::HasSubstr;
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 const fs::path kCorpus = fs::path(SLUICE_SOURCE_DIR) / "tests" / "bad_policies";
 

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "policy/envoy_policies.h"
 #include "policy/test_support.h"
@@ -16,12 +14,8 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::contents;
 using ::testing::HasSubstr;
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<fs::path> corpus() {
   std::vector<fs::path> files;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -48,6 +50,11 @@ class NoRollout final : public RolloutFilter {
  public:
   bool applies(const CompiledPolicy&) const override { return false; }
 };
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 // A random test starts from a fresh seed, prints it, and takes one back: SLUICE_SEED=17 policy_test
 inline std::mt19937_64 seeded_random() {
