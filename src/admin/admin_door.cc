@@ -80,7 +80,7 @@ bool AdminDoor::handles(std::string_view path) const {
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
                        const std::function<net::Application::HttpLater()>& defer) {
-  auto principal = parts_.access.who(request.header("authorization"));
+  auto principal = parts_.access.who(*request.peer, request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);

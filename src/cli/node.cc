@@ -135,7 +135,7 @@ Node::Node(const ServeOptions& options)
       rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
       plane_(start_plane(options)),
-      access_(tokens_, wall_clock_, trusts_all(options)),
+      access_(tokens_, wall_clock_),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current())),
       door_options_(door_options(options)),
@@ -237,8 +237,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   const ListenAddress address = parse_listen_address(options.listen);
   host_ = address.host;
   net::ServerOptions server;
-  server.host = address.host;
-  server.port = address.port;
+  server.listen = {{.host = address.host, .port = address.port, .trusts_peers = trusts_all(options)}};
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };

@@ -22,9 +22,9 @@ std::optional<std::string_view> bearer(std::string_view authorization) {
 
 }  // namespace
 
-Result<Principal> Access::who(std::string_view authorization) const {
+Result<Principal> Access::who(const net::Peer& peer, std::string_view authorization) const {
   if (authorization.empty()) {
-    if (trusts_all_) return Principal::loopback();
+    if (peer.is_trusted) return Principal::loopback();
     return refused("this needs a token; send it as `Authorization: Bearer sluice_…`");
   }
   const auto token = bearer(authorization);

@@ -44,7 +44,7 @@ TEST_F(AppTest, SaysWhichMethodsAPathTakes) {
                          {"HEAD", "/readyz", 200, ""},
                          {"GET", "/healthz", 200, ""},
                          {"PURGE", "/v1/authorize", 200, ""}}) {
-    const auto response = send({.method = row.method, .path = row.path, .peer_address = "127.0.0.1"});
+    const auto response = send({.method = row.method, .path = row.path, .peer = &peer});
     EXPECT_EQ(response.status, row.status) << row.method << " " << row.path;
     EXPECT_EQ(header(response, "allow"), row.allow) << row.method << " " << row.path;
   }

@@ -9,10 +9,11 @@
 
 namespace sluice::doors {
 
-// The owner of this `Authorization` header, who may do that with each of these checks: each is about a
-// tenant, and a token may be limited to some. kUnauthenticated, kPermissionDenied.
-Result<control::Principal> recognise(const DoorOptions& options, std::string_view authorization,
-                                     control::Role role, std::span<const CheckRequest> checks);
+// Who this peer with this `Authorization` header is, if they may do that with each of these checks: each is
+// about a tenant, and a token may be limited to some. kUnauthenticated, kPermissionDenied.
+Result<control::Principal> recognise(const DoorOptions& options, const net::Peer& peer,
+                                     std::string_view authorization, control::Role role,
+                                     std::span<const CheckRequest> checks);
 
 // Whether the caller may, but nobody is asked for a token where the operator wants none. For checks and
 // looks. `caller` is a net::HttpRequest or a net::GrpcContext.
@@ -21,7 +22,7 @@ Result<void> may_ask(const DoorOptions& options, const Caller& caller, control::
                      std::span<const CheckRequest> checks) {
   if (!options.checks_need_token) [[likely]]
     return {};
-  if (auto who = recognise(options, caller.header("authorization"), role, checks); !who)
+  if (auto who = recognise(options, *caller.peer, caller.header("authorization"), role, checks); !who)
     return std::unexpected(std::move(who.error()));
   return {};
 }
@@ -31,11 +32,12 @@ template <class Caller>
 Result<ResetReport> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
                               std::string_view reason) {
   if (auto good = check_reset_reason(reason); !good) return std::unexpected(std::move(good.error()));
-  auto who = recognise(options, caller.header("authorization"), control::Role::kOperator, {&request, 1});
+  auto who = recognise(options, *caller.peer, caller.header("authorization"), control::Role::kOperator,
+                       {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
   ResetReport report = report_on(request, reason);
   report.actor = std::move(who->name);
-  report.address = caller.peer_address;
+  report.address = caller.peer->address;
   return report;
 }
 

@@ -61,10 +61,10 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     return response;
   }
   net::HttpResponse post(std::string_view path, std::string_view body) {
-    return send({.method = "POST", .path = path, .body = body, .peer_address = "127.0.0.1"});
+    return send({.method = "POST", .path = path, .body = body, .peer = &peer});
   }
   net::HttpResponse get(std::string_view path, std::string_view query = "") {
-    return send({.method = "GET", .path = path, .query = query, .peer_address = "127.0.0.1"});
+    return send({.method = "GET", .path = path, .query = query, .peer = &peer});
   }
 
   struct GrpcAnswer {
@@ -76,8 +76,8 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     const std::string path = "/sluice.v1.RateLimiter/" + std::string(method);
     EXPECT_EQ(app.method_kind(path), net::Application::MethodKind::kUnary);
     const net::HeaderList no_metadata;
-    answer.status = app.handle_unary({.path = path, .metadata = &no_metadata, .peer_address = "127.0.0.1"},
-                                     message, answer.message, [] { return net::Application::GrpcLater(); });
+    answer.status = app.handle_unary({.path = path, .metadata = &no_metadata, .peer = &peer}, message,
+                                     answer.message, [] { return net::Application::GrpcLater(); });
     return answer;
   }
 
@@ -88,7 +88,8 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
 
   Readiness readiness{.ready = true, .draining = false, .problems = {}};
   control::TokenBoard tokens;
-  control::Access access{tokens, clock, true};
+  net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
+  control::Access access{tokens, clock};
   DoorOptions options;
   App app{limiter, options, 1};
 };

@@ -264,16 +264,14 @@ TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
 }
 
 TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {
-  const control::Access strict{tokens, clock, false};
-  options.access = &strict;
+  peer.is_trusted = false;
   call("CheckAndIncrement", Request{.cost = 10}.encoded());
   EXPECT_EQ(call("ResetKey", Request{}.encoded(3)).status.code, GrpcCode::kUnauthenticated);
   EXPECT_EQ(left("u1"), 0);
 }
 
 TEST_F(GrpcRateLimiterTest, WhereChecksNeedATokenNothingIsChargedWithoutOne) {
-  const control::Access strict{tokens, clock, false};
-  options.access = &strict;
+  peer.is_trusted = false;
   options.checks_need_token = true;
   const std::string request = Request{}.encoded();
   EXPECT_EQ(call("CheckAndIncrement", request).status.code, GrpcCode::kUnauthenticated);
@@ -293,10 +291,11 @@ TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {
     std::string reply;
     const net::HeaderList no_metadata;
-    EXPECT_EQ(
-        blind_app.handle_unary({.path = path, .metadata = &no_metadata}, Request{}.encoded(3), reply, nullptr)
-            .code,
-        GrpcCode::kUnavailable);
+    EXPECT_EQ(blind_app
+                  .handle_unary({.path = path, .metadata = &no_metadata, .peer = &peer}, Request{}.encoded(3),
+                                reply, nullptr)
+                  .code,
+              GrpcCode::kUnavailable);
   }
 }
 

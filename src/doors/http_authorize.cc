@@ -97,7 +97,7 @@ Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
   CheckBuilder check(context.checks, context.scratch);
   if (auto read = read_query(request.query, context.scratch, check); !read) return read;
   const AddressSet& trusted = context.options.trusted_proxies;
-  auto client = IpAddress::parse(request.peer_address);
+  auto client = IpAddress::parse(request.peer->address);
   if (client && trusted.contains(*client)) {
     if (auto read = read_headers(request, context.scratch, check); !read) return read;
     if (auto read = read_forwarded(request, context.scratch, check); !read) return read;

@@ -10,9 +10,10 @@ using Headers = std::vector<net::Header>;
 class HttpAuthorizeTest : public DoorsFixture {
  protected:
   net::HttpResponse authorize(std::string_view query, const Headers& headers = {},
-                              std::string_view peer = "127.0.0.1") {
+                              std::string address = "127.0.0.1") {
+    peer.address = std::move(address);
     return send(
-        {.method = "GET", .path = "/v1/authorize", .query = query, .headers = headers, .peer_address = peer});
+        {.method = "GET", .path = "/v1/authorize", .query = query, .headers = headers, .peer = &peer});
   }
 
   // What one unit charged by this request left of a limit of 10 per these dimensions: 9 if the dimension
@@ -71,8 +72,9 @@ TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
   policy.on_failure = OnFailure::kClosed;
   publish({policy});
   net::HttpResponse response;
-  blind_app.handle_http({.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1"}, response,
-                        nullptr);
+  blind_app.handle_http(
+      {.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1", .peer = &peer}, response,
+      nullptr);
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(header(response, "retry-after"), "1");
   EXPECT_NE(response.body.find("#temporary-reduced-capacity"), std::string::npos);

@@ -107,8 +107,7 @@ TEST_F(HttpUsageTest, BadQueriesAreRefusedWithTheirField) {
 TEST_F(HttpUsageTest, MethodsAndRoles) {
   EXPECT_EQ(post("/v1/usage", "{}").status, 405);
   EXPECT_EQ(get("/v1/reset", "policy_id=api").status, 405);
-  const control::Access strict{tokens, clock, false};
-  options.access = &strict;
+  peer.is_trusted = false;
   EXPECT_EQ(post("/v1/reset", R"({"policy_id":"api","key":"u1"})").status, 401);
   EXPECT_EQ(get("/v1/usage", "policy_id=api&key=u1").status, 200) << "as over gRPC";
   options.checks_need_token = true;
@@ -121,8 +120,12 @@ TEST_F(HttpUsageTest, BothNeedTheStore) {
   Limiter deaf{{silent_local, board, hasher, clock, totals}};
   App alone{deaf, options, 1};
   for (const net::HttpRequest& request :
-       {net::HttpRequest{.method = "GET", .path = "/v1/usage", .query = "policy_id=api&key=u1"},
-        {.method = "POST", .path = "/v1/reset", .body = R"({"policy_id":"api","key":"u1"})"}}) {
+       {net::HttpRequest{
+            .method = "GET", .path = "/v1/usage", .query = "policy_id=api&key=u1", .peer = &peer},
+        {.method = "POST",
+         .path = "/v1/reset",
+         .body = R"({"policy_id":"api","key":"u1"})",
+         .peer = &peer}}) {
     net::HttpResponse response;
     alone.handle_http(request, response, [] { return net::Application::HttpLater(); });
     EXPECT_EQ(response.status, 503) << request.path;

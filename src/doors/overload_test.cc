@@ -14,7 +14,7 @@ class OverloadTest : public testing::DoorsFixture {
     return response;
   }
   net::HttpResponse handle(std::string_view path, std::string_view body) {
-    return handle({.method = "POST", .path = path, .body = body, .peer_address = "127.0.0.1"});
+    return handle({.method = "POST", .path = path, .body = body, .peer = &peer});
   }
   int status_of(std::string_view path, std::string_view body) { return handle(path, body).status; }
   DoorOptions with_capacity() {
@@ -57,10 +57,9 @@ TEST_F(OverloadTest, OverGrpcItIsUnavailable) {
   const auto ask = [&] {
     reply.clear();
     return narrow
-        .handle_unary({.path = "/sluice.v1.RateLimiter/CheckAndIncrement",
-                       .metadata = &no_metadata,
-                       .peer_address = "127.0.0.1"},
-                      message, reply, [] { return net::Application::GrpcLater(); })
+        .handle_unary(
+            {.path = "/sluice.v1.RateLimiter/CheckAndIncrement", .metadata = &no_metadata, .peer = &peer},
+            message, reply, [] { return net::Application::GrpcLater(); })
         .code;
   };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), net::GrpcCode::kOk);

@@ -15,28 +15,27 @@ namespace {
 constexpr std::size_t kInputBytes = 64u << 10;
 constexpr std::int64_t kLingerUs = 2'000'000;
 
+}  // namespace
+
 std::string address_text(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET)
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text, sizeof(text));
   else if (address.ss_family == AF_INET6)
     inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text, sizeof(text));
-  // An IPv4 client of a socket that listens on both.
   const std::string_view mapped = "::ffff:";
   return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
-
-}  // namespace
 
 ConnectionSet::ConnectionSet(EventLoop& loop, SessionContext& context)
     : loop_(loop), context_(context), input_(new char[kInputBytes]) {}
 
 ConnectionSet::~ConnectionSet() = default;
 
-void ConnectionSet::add(int fd, const sockaddr_storage& peer) {
+void ConnectionSet::add(int fd, Peer peer) {
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  connections_.push_back(std::make_unique<Connection>(*this, fd, address_text(peer)));
+  connections_.push_back(std::make_unique<Connection>(*this, fd, std::move(peer)));
   connections_.back()->index_ = connections_.size() - 1;
 }
 
@@ -70,8 +69,8 @@ void ConnectionSet::drain() {
   for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->drain();
 }
 
-Connection::Connection(ConnectionSet& set, int fd, std::string peer_address)
-    : set_(set), fd_(fd), peer_address_(std::move(peer_address)), since_us_(set.context_.now_us) {
+Connection::Connection(ConnectionSet& set, int fd, Peer peer)
+    : set_(set), fd_(fd), peer_(std::move(peer)), since_us_(set.context_.now_us) {
   set_.loop_.add(fd_, interest_, *this);
 }
 
@@ -107,7 +106,7 @@ bool Connection::receive(std::span<char> bytes) {
     first_bytes_.append(bytes.data(), bytes.size());
     const Protocol protocol = sniff_protocol(first_bytes_);
     if (protocol == Protocol::kUndecided) return true;
-    session_ = make_session(protocol, set_.context_, *this, peer_address_);
+    session_ = make_session(protocol, set_.context_, *this, peer_);
     bytes = first_bytes_;
   }
   std::string& out = output();

@@ -14,6 +14,10 @@ namespace sluice::net {
 
 class Connection;
 
+// The numeric address of a peer, as logs and policies want it: an IPv4 client of a socket that listens on
+// both is an IPv4 client.
+std::string address_text(const sockaddr_storage& address);
+
 // The connections of one loop, and what they share. Not thread-safe.
 class ConnectionSet {
  public:
@@ -23,7 +27,7 @@ class ConnectionSet {
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
   // Takes over a connected, non-blocking socket.
-  void add(int fd, const sockaddr_storage& peer);
+  void add(int fd, Peer peer);
   std::size_t size() const { return connections_.size(); }
 
   // Sends what deferred answers have become; after every batch of events.
@@ -52,7 +56,7 @@ class ConnectionSet {
 // socket goes.
 class Connection final : private EventLoop::Watcher, private SessionHost {
  public:
-  Connection(ConnectionSet& set, int fd, std::string peer_address);
+  Connection(ConnectionSet& set, int fd, Peer peer);
   ~Connection();
 
  private:
@@ -76,7 +80,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   ConnectionSet& set_;
   const int fd_;
   std::size_t index_ = 0;  // in the set
-  const std::string peer_address_;
+  const Peer peer_;
   std::unique_ptr<Session> session_;  // none until the protocol is known
   std::string first_bytes_;           // until then
   std::string unsent_;

@@ -38,7 +38,7 @@ TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_the
   EXPECT_EQ(client.answers[unary].grpc_status(), "14");
   EXPECT_EQ(client.answers[streaming].grpc_status(), "14");
 
-  Http1Session session(context, client, "127.0.0.1");
+  Http1Session session(context, client, kTestPeer);
   std::string request = "GET /later HTTP/1.1\r\nHost: x\r\n\r\n", out;
   session.receive({request.data(), request.size()}, out);
   EXPECT_THAT(out, StartsWith("HTTP/1.1 503"));

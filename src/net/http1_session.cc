@@ -7,10 +7,10 @@
 
 namespace sluice::net {
 
-Http1Session::Http1Session(SessionContext& context, SessionHost& host, std::string_view peer_address)
+Http1Session::Http1Session(SessionContext& context, SessionHost& host, const Peer& peer)
     : context_(context),
       host_(host),
-      peer_address_(peer_address),
+      peer_(peer),
       defer_([this] {
         assert(!deferred_);
         deferred_ = context_.deferred.open(*this, 0);
@@ -131,7 +131,7 @@ void Http1Session::handle(const Http1Head& head, std::string_view body, std::str
   request.query = head.query;
   request.headers = {context_.headers.data(), head.header_count};
   request.body = body;
-  request.peer_address = peer_address_;
+  request.peer = &peer_;
 
   continue_sent_ = false;
   head_only_ = head.method == "HEAD";

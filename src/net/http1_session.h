@@ -17,7 +17,7 @@ namespace sluice::net {
 // framing error nobody knows where the next request begins.
 class Http1Session final : public Session, private DeferredAnswers::Waiter {
  public:
-  Http1Session(SessionContext& context, SessionHost& host, std::string_view peer_address);
+  Http1Session(SessionContext& context, SessionHost& host, const Peer& peer);
   ~Http1Session() override;
 
   void receive(std::span<char> bytes, std::string& out) override;
@@ -52,7 +52,7 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
 
   SessionContext& context_;
   SessionHost& host_;
-  const std::string peer_address_;
+  const Peer& peer_;
   const std::function<Application::HttpLater()> defer_;
   HttpResponse response_;
   DeferredAnswers::Slot* deferred_ = nullptr;

@@ -47,7 +47,7 @@ class Http1SessionTest : public testing::Test, public SessionHost {
   ManualClock clock_{784'111'777'000'000};  // Sun, 06 Nov 1994 08:49:37 GMT
   TestApplication application_;
   SessionContext context_{application_, clock_};
-  Http1Session session_{context_, *this, "127.0.0.1"};
+  Http1Session session_{context_, *this, kTestPeer};
   bool ready_ = false;
 };
 
@@ -154,7 +154,7 @@ TEST_F(Http1SessionTest, a_peer_that_pipelines_without_end_has_to_wait) {
 }
 
 TEST_F(Http1SessionTest, an_answer_for_a_client_that_has_gone_is_harmless) {
-  auto gone = std::make_unique<Http1Session>(context_, *this, "127.0.0.1");
+  auto gone = std::make_unique<Http1Session>(context_, *this, kTestPeer);
   std::string bytes = "GET /later HTTP/1.1\r\nHost: x\r\n\r\n", out;
   gone->receive({bytes.data(), bytes.size()}, out);
   gone.reset();
@@ -211,7 +211,7 @@ TEST_F(Http1SessionTest, slow_heads_slow_bodies_and_idle_connections_end) {
   for (const std::string begin :
        {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nh",
         "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nh"}) {
-    Http1Session slow(context_, *this, "127.0.0.1");
+    Http1Session slow(context_, *this, kTestPeer);
     std::string bytes = begin, drop = "e", out;
     slow.receive({bytes.data(), bytes.size()}, out);
     clock_.advance(timeouts.request_us - 1);
@@ -225,7 +225,7 @@ TEST_F(Http1SessionTest, slow_heads_slow_bodies_and_idle_connections_end) {
     EXPECT_THAT(out, StartsWith("HTTP/1.1 408 Request Timeout")) << begin;
   }
 
-  Http1Session idle(context_, *this, "127.0.0.1");
+  Http1Session idle(context_, *this, kTestPeer);
   std::string out;
   clock_.advance(timeouts.idle_us);
   context_.refresh_time();
@@ -243,7 +243,7 @@ TEST_F(Http1SessionTest, a_drained_session_finishes_what_is_under_way) {
   EXPECT_THAT(resume(), HasSubstr("connection: close\r\n"));
   EXPECT_TRUE(session_.finished());
 
-  Http1Session idle(context_, *this, "127.0.0.1");
+  Http1Session idle(context_, *this, kTestPeer);
   idle.drain(out);
   EXPECT_TRUE(idle.finished());
 }

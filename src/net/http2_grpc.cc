@@ -150,7 +150,7 @@ bool Http2Session::unpack(Http2Stream& stream, bool compressed, std::string_view
 bool Http2Session::make_grpc_context(Http2Stream& stream, GrpcContext& context) {
   context.path = stream.path;
   context.metadata = &stream.headers;
-  context.peer_address = peer_address_;
+  context.peer = &peer_;
   context.deadline_us = stream.deadline_us;
   if (!stream.has_binary_metadata) return true;
   decoded_metadata_.clear();

@@ -23,10 +23,10 @@ bool is(std::string_view text, const char (&literal)[N]) {
 
 }  // namespace
 
-Http2Session::Http2Session(SessionContext& context, SessionHost& host, std::string_view peer_address)
+Http2Session::Http2Session(SessionContext& context, SessionHost& host, const Peer& peer)
     : context_(context),
       host_(host),
-      peer_address_(peer_address),
+      peer_(peer),
       session_(Http2Callbacks::new_session(this, context.blocks)),
       defer_http_([this] {
         assert(current_ && !current_->deferred);
@@ -195,7 +195,7 @@ void Http2Session::handle_http(Http2Stream& stream) {
   for (std::size_t i = 0; i < stream.headers.size(); ++i) context_.headers[i] = stream.headers[i];
   request.headers = {context_.headers.data(), stream.headers.size()};
   request.body = stream.body;
-  request.peer_address = peer_address_;
+  request.peer = &peer_;
   current_ = &stream;
   context_.application.handle_http(request, stream.response, defer_http_);
   current_ = nullptr;

@@ -20,7 +20,7 @@ struct Http2Callbacks;
 // with ENHANCE_YOUR_CALM.
 class Http2Session final : public Session {
  public:
-  Http2Session(SessionContext& context, SessionHost& host, std::string_view peer_address);
+  Http2Session(SessionContext& context, SessionHost& host, const Peer& peer);
   ~Http2Session() override;
 
   void receive(std::span<char> bytes, std::string& out) override;
@@ -85,7 +85,7 @@ class Http2Session final : public Session {
 
   SessionContext& context_;
   SessionHost& host_;
-  const std::string peer_address_;
+  const Peer& peer_;
   nghttp2_session* session_ = nullptr;
   const std::function<Application::HttpLater()> defer_http_;
   const std::function<Application::GrpcLater()> defer_grpc_;

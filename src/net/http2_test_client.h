@@ -48,7 +48,7 @@ class Http2TestClient final : public SessionHost {
 
   // A small window makes the server wait for the client.
   explicit Http2TestClient(SessionContext& context, std::uint32_t window_bytes = 65'535)
-      : session(context, *this, "127.0.0.1") {
+      : session(context, *this, kTestPeer) {
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);

@@ -8,9 +8,10 @@
 #include <string_view>
 
 #include "net/header_list.h"
+#include "net/peer.h"
 
 // What the network layer hands to an application, and what it takes back. No sockets, no nghttp2, no Asio
-// in this file: it and header_list.h are all of net/ that HTTP doors and their tests include.
+// in this file: it, header_list.h and peer.h are all of net/ that HTTP doors and their tests include.
 namespace sluice::net {
 
 // A complete request, of HTTP/1.1 or HTTP/2. Views live until the answer is finished or `handle_http` returns
@@ -21,7 +22,7 @@ struct HttpRequest {
   std::string_view query;   // "tenant=a&key=b", without the question mark
   std::span<const Header> headers;
   std::string_view body;
-  std::string_view peer_address;  // "127.0.0.1" or "::1"
+  const Peer* peer{};  // never null
 
   // The first header of that name, or an empty view. REQUIRES: name is lower case.
   std::string_view header(std::string_view name) const {
@@ -70,7 +71,7 @@ struct GrpcStatus {
 struct GrpcContext {
   std::string_view path;         // "/sluice.v1.RateLimiter/CheckAndIncrement"
   const HeaderList* metadata{};  // never null; `-bin` values are decoded already
-  std::string_view peer_address;
+  const Peer* peer{};            // never null
   std::int64_t deadline_us = 0;  // on the server's clock; 0: none
 
   // The first value of that name, or an empty view. REQUIRES: name is lower case.

@@ -31,17 +31,20 @@ void raise_open_files_limit() {
 
 }  // namespace
 
-// One thread: its loop, its listening socket, its application, its connections.
-class Server::Worker final : private EventLoop::Watcher {
+// One thread: its loop, its listening sockets, its application, its connections.
+class Server::Worker {
  public:
-  Worker(Server& server, int listen_fd, const ApplicationFactory& factory)
+  Worker(Server& server, const ApplicationFactory& factory)
       : server_(server),
-        listen_fd_(listen_fd),
         application_(factory(loop_)),
         context_(*application_, server.clock_),
         connections_(loop_, context_) {
     context_.timeouts = server_.options_.timeouts;
-    loop_.add(listen_fd_, EPOLLIN, *this);
+  }
+
+  // Takes over a socket that listens as `options` say. Before start().
+  void listen(int fd, const ListenOptions& options) {
+    entrances_.push_back(std::make_unique<Entrance>(*this, fd, options));
   }
 
   void start() {
@@ -53,6 +56,39 @@ class Server::Worker final : private EventLoop::Watcher {
   }
 
  private:
+  // A listening socket.
+  class Entrance final : private EventLoop::Watcher {
+   public:
+    Entrance(Worker& worker, int fd, const ListenOptions& options)
+        : worker_(worker), fd_(fd), options_(options) {
+      worker_.loop_.add(fd_, EPOLLIN, *this);
+    }
+    ~Entrance() {
+      worker_.loop_.remove(fd_, *this);
+      close(fd_);
+    }
+
+    void accept_some();
+    void go_on() {
+      if (is_paused_) worker_.loop_.modify(fd_, EPOLLIN, *this);
+      is_paused_ = false;
+    }
+
+   private:
+    void on_events(std::uint32_t) override { accept_some(); }
+    // Out of descriptors: asking again at once would only burn the CPU.
+    void pause(int error_number) {
+      is_paused_ = true;
+      worker_.loop_.modify(fd_, 0, *this);
+      worker_.server_.report_waiting_clients(error_number, worker_.context_.now_us);
+    }
+
+    Worker& worker_;
+    const int fd_;
+    const ListenOptions& options_;
+    bool is_paused_ = false;
+  };
+
   void run() {
     while (!server_.stopping_.load(std::memory_order_relaxed)) {
       loop_.wait(connections_.has_ready() ? 0 : wait_ms());
@@ -65,7 +101,7 @@ class Server::Worker final : private EventLoop::Watcher {
       report_connections();
       if (draining_ && (connections_.size() == 0 || context_.now_us >= drain_end_us_)) break;
     }
-    if (listen_fd_ >= 0) close(listen_fd_);
+    entrances_.clear();
   }
 
   // How long nothing needs to be done without an event.
@@ -86,10 +122,7 @@ class Server::Worker final : private EventLoop::Watcher {
     if (now_us >= next_housekeeping_us_) {
       next_housekeeping_us_ = now_us + (draining_ ? kTickUs : kHousekeepingUs);
       connections_.tick();
-      if (listener_paused_ && !draining_) {
-        listener_paused_ = false;
-        loop_.modify(listen_fd_, EPOLLIN, *this);
-      }
+      for (const auto& entrance : entrances_) entrance->go_on();
     }
   }
 
@@ -97,41 +130,10 @@ class Server::Worker final : private EventLoop::Watcher {
     draining_ = true;
     drain_end_us_ = context_.now_us + server_.options_.drain_us;
     next_housekeeping_us_ = 0;
-    accept_some();  // those who came before the door closed are served
-    loop_.remove(listen_fd_, *this);
-    close(listen_fd_);
-    listen_fd_ = -1;
+    for (const auto& entrance : entrances_)
+      entrance->accept_some();  // those who came before the door closed are served
+    entrances_.clear();
     connections_.drain();
-  }
-
-  void on_events(std::uint32_t) override { accept_some(); }
-
-  void accept_some() {
-    for (int i = 0; i < kAcceptsPerWakeup; ++i) {
-      sockaddr_storage peer{};
-      socklen_t peer_size = sizeof(peer);
-      const int fd =
-          accept4(listen_fd_, reinterpret_cast<sockaddr*>(&peer), &peer_size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (fd < 0) {
-        const int error = errno;
-        if (error == ECONNABORTED || error == EINTR) continue;
-        if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) pause_listener(error);
-        return;
-      }
-      if (server_.connection_count() >= server_.options_.connections_max) {
-        close(fd);
-        continue;
-      }
-      connections_.add(fd, peer);
-      report_connections();
-    }
-  }
-
-  // Out of descriptors: asking again at once would only burn the CPU.
-  void pause_listener(int error_number) {
-    listener_paused_ = true;
-    loop_.modify(listen_fd_, 0, *this);
-    server_.report_waiting_clients(error_number, context_.now_us);
   }
 
   void report_connections() {
@@ -142,19 +144,41 @@ class Server::Worker final : private EventLoop::Watcher {
   }
 
   Server& server_;
-  int listen_fd_;
   EventLoop loop_;
   std::unique_ptr<Application> application_;  // made from the loop, and gone before it
   SessionContext context_;
   ConnectionSet connections_;
+  std::vector<std::unique_ptr<Entrance>> entrances_;  // none while draining
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
   std::int64_t drain_end_us_ = 0;
   std::size_t reported_connections_ = 0;
   bool draining_ = false;
-  bool listener_paused_ = false;
   std::thread thread_;
 };
+
+void Server::Worker::Entrance::accept_some() {
+  for (int i = 0; i < kAcceptsPerWakeup; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    const int fd = accept4(fd_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      const int error = errno;
+      if (error == ECONNABORTED || error == EINTR) continue;
+      if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) pause(error);
+      return;
+    }
+    if (worker_.server_.connection_count() >= worker_.server_.options_.connections_max) {
+      close(fd);
+      continue;
+    }
+    worker_.connections_.add(fd, {.address = address_text(address),
+                                  .port = options_.use,
+                                  .is_trusted = options_.trusts_peers,
+                                  .names = {}});
+    worker_.report_connections();
+  }
+}
 
 Server::Server(ServerOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {
   assert(options_.threads >= 1);
@@ -164,13 +188,20 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock
                                               const ApplicationFactory& factory) {
   raise_open_files_limit();
   std::unique_ptr<Server> server(new Server(std::move(options), clock));
-  const Result<Listeners> listeners =
-      listen_on(server->options_.host, server->options_.port, server->options_.threads);
-  if (!listeners) return std::unexpected(listeners.error());
-  server->port_ = listeners->port;
-  for (int i = 0; i < server->options_.threads; ++i) {
-    server->workers_.push_back(
-        std::make_unique<Worker>(*server, listeners->fds[static_cast<std::size_t>(i)], factory));
+  std::vector<Listeners> listeners;
+  for (const ListenOptions& listen : server->options_.listen) {
+    Result<Listeners> opened = listen_on(listen.host, listen.port, server->options_.threads);
+    if (!opened) {
+      for (const Listeners& earlier : listeners) std::ranges::for_each(earlier.fds, close);
+      return std::unexpected(opened.error());
+    }
+    server->ports_.push_back(opened->port);
+    listeners.push_back(std::move(*opened));
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(server->options_.threads); ++i) {
+    server->workers_.push_back(std::make_unique<Worker>(*server, factory));
+    for (std::size_t at = 0; at < listeners.size(); ++at)
+      server->workers_.back()->listen(listeners[at].fds[i], server->options_.listen[at]);
   }
   for (const auto& worker : server->workers_) worker->start();
   return server;

@@ -15,9 +15,15 @@
 
 namespace sluice::net {
 
-struct ServerOptions {
+struct ListenOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free one, see Server::port()
+  Port use = Port::kAll;
+  bool trusts_peers = false;  // whoever reaches it may do everything
+};
+
+struct ServerOptions {
+  std::vector<ListenOptions> listen = {ListenOptions()};  // at least one
   int threads = 1;
   std::size_t connections_max = 16'384;  // of all threads; more are closed as soon as they are accepted
   SessionTimeouts timeouts;
@@ -27,8 +33,8 @@ struct ServerOptions {
   std::function<void(std::string sentence)> on_problem;
 };
 
-// An HTTP/1.1, HTTP/2 and gRPC server on one port: a loop per thread, an Application per loop. Its functions
-// are thread-safe.
+// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports: a loop per thread, an Application per loop.
+// Its functions are thread-safe.
 //
 //   auto server = Server::start(options, clock, [&](int) { return std::make_unique<Doors>(engine); });
 //   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: address already
@@ -49,7 +55,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  std::uint16_t port() const { return port_; }
+  // The port that ServerOptions::listen[at] really got.
+  std::uint16_t port(std::size_t at = 0) const { return ports_.at(at); }
   std::size_t connection_count() const { return connection_count_.load(std::memory_order_relaxed); }
 
   // Accepts nothing more, asks peers to go, lets requests under way finish. Async-signal-safe.
@@ -64,7 +71,7 @@ class Server {
 
   const ServerOptions options_;
   const Clock& clock_;
-  std::uint16_t port_ = 0;
+  std::vector<std::uint16_t> ports_;
   std::atomic<std::size_t> connection_count_ = 0;
   std::atomic<std::int64_t> next_report_us_ = 0;
   std::atomic<bool> draining_ = false;

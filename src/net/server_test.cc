@@ -103,17 +103,37 @@ TEST(Server, answers_over_a_real_socket) {
   EXPECT_THAT(answers, HasSubstr("connection: close"));
 }
 
+TEST(Server, tells_the_application_by_which_port_a_request_came) {
+  ServerOptions options;
+  options.threads = 2;
+  options.listen = {{.use = Port::kChecks}, {.use = Port::kAdmin}};
+  const auto server = start(options);
+  for (const std::size_t at : {0u, 1u, 1u, 0u}) {
+    const Client client(server->port(at));
+    client.send(get("/port", kClose));
+    EXPECT_THAT(client.read_to_end(), testing::EndsWith(at == 1 ? "\r\n\r\nadmin" : "\r\n\r\nother"));
+  }
+}
+
+TEST(Server, closes_the_first_port_when_the_second_is_taken) {
+  const auto other = start();
+  ServerOptions options;
+  options.listen = {{}, {.port = other->port()}};
+  EXPECT_FALSE(
+      Server::start(options, kClock, [](EventLoop&) { return std::make_unique<TestApplication>(); }));
+}
+
 TEST(Server, says_clearly_why_it_can_not_listen) {
   const auto first = start();
   ServerOptions options;
-  options.port = first->port();
+  options.listen[0].port = first->port();
   const auto second =
       Server::start(options, kClock, [](EventLoop&) { return std::make_unique<TestApplication>(); });
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             "cannot listen on 127.0.0.1:" + std::to_string(first->port()) + ": address already in use");
 
-  options.host = "192.0.2.1";
+  options.listen[0].host = "192.0.2.1";
   const auto elsewhere =
       Server::start(options, kClock, [](EventLoop&) { return std::make_unique<TestApplication>(); });
   ASSERT_FALSE(elsewhere);

@@ -29,9 +29,9 @@ Protocol sniff_protocol(std::string_view first_bytes) {
 }
 
 std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,
-                                      std::string_view peer_address) {
-  if (protocol == Protocol::kHttp2) return std::make_unique<Http2Session>(context, host, peer_address);
-  return std::make_unique<Http1Session>(context, host, peer_address);
+                                      const Peer& peer) {
+  if (protocol == Protocol::kHttp2) return std::make_unique<Http2Session>(context, host, peer);
+  return std::make_unique<Http1Session>(context, host, peer);
 }
 
 }  // namespace sluice::net

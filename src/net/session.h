@@ -92,7 +92,8 @@ enum class Protocol { kUndecided, kHttp1, kHttp2 };
 // Which protocol a connection that begins with these bytes speaks.
 Protocol sniff_protocol(std::string_view first_bytes);
 
+// The peer outlives the session.
 std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,
-                                      std::string_view peer_address);
+                                      const Peer& peer);
 
 }  // namespace sluice::net

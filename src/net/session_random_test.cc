@@ -24,7 +24,7 @@ class Bench final : public SessionHost {
   // What a session answers to the bytes, received in pieces of random sizes; all at once if there is no
   // `random`.
   std::string answer(Protocol protocol, std::string bytes, std::mt19937* random) {
-    const auto session = make_session(protocol, context_, *this, "127.0.0.1");
+    const auto session = make_session(protocol, context_, *this, kTestPeer);
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t piece =

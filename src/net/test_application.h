@@ -9,9 +9,13 @@
 
 namespace sluice::net {
 
+// Somebody on this machine, who may do everything.
+inline const Peer kTestPeer{.address = "127.0.0.1", .port = Port::kAll, .is_trusted = true, .names = {}};
+
 // An application for tests: echoes, and remembers what it was asked. Not thread-safe.
 //
-// HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB.
+// HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB; "/port"
+// tells which port it is.
 // gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
 // message twice).
 class TestApplication final : public Application {
@@ -26,7 +30,9 @@ class TestApplication final : public Application {
     requests.push_back(seen);
     last_headers.clear();
     for (const Header& header : request.headers) last_headers.emplace_back(header.name, header.value);
-    if (request.path == "/later") {
+    if (request.path == "/port") {
+      response.body = request.peer->port == Port::kAdmin ? "admin" : "other";
+    } else if (request.path == "/later") {
       http_later.push_back(defer());
     } else if (request.path == "/big") {
       response.body.assign(kBigBytes, 'b');

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::net {
+
+// What a listening port is for. The network only carries it to the application, which answers there what
+// belongs there.
+enum class Port : std::uint8_t {
+  kAll,     // the only port
+  kChecks,  // everything but the admin API, which has a port of its own
+  kAdmin,   // the admin API, health and metrics
+};
+
+// Who is at the other end of a connection, and by which port they came. A plain value; the connection owns
+// it, and it does not change any more once the first request is handled.
+struct Peer {
+  std::string address;  // "127.0.0.1" or "::1"
+  Port port = Port::kAll;
+  bool is_trusted = false;         // whoever reaches this port may do everything; see ListenOptions
+  std::vector<std::string> names;  // that a verified certificate of the peer gives it; empty: it has none
+};
+
+}  // namespace sluice::net
