@@ -21,24 +21,24 @@ auto find_limit(Limits& limits, std::string_view name) {
 }
 
 LldRule rule_of(const Policy& policy, const Limit& limit, std::string tier) {
-  return {limit.name, limit.per.empty() ? "" : limit.per.front(), policy.resource, std::move(tier),
+  return {limit.name, limit.per->empty() ? "" : limit.per->front(), policy.resource, std::move(tier),
           limit.params};
 }
 
 // Tiers whose numbers are the plain ones say nothing, and limits without any rule are of no use.
 void tidy(Policy& policy) {
-  std::erase_if(policy.tiers, [&](const auto& tier) { return tier.second == policy.limits; });
+  std::erase_if(policy.tiers.edit(), [&](const auto& tier) { return tier.second == policy.limits; });
   std::erase_if(policy.limits, [&](const Limit& limit) {
     if (!is_placeholder(limit)) return false;
     return std::ranges::none_of(policy.tiers, [&](const auto& tier) {
       return !is_placeholder(*find_limit(tier.second, limit.name));
     });
   });
-  for (auto& [name, limits] : policy.tiers)
+  for (auto& [name, limits] : policy.tiers.edit())
     std::erase_if(limits, [&](const Limit& limit) {
       return find_limit(policy.limits, limit.name) == policy.limits.end();
     });
-  std::erase_if(policy.tiers, [&](const auto& tier) { return tier.second == policy.limits; });
+  std::erase_if(policy.tiers.edit(), [&](const auto& tier) { return tier.second == policy.limits; });
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void put_rule(Policy& policy, const LldRule& rule) {
       *old = limit;
     else
       policy.limits.push_back(limit);
-    for (auto& [tier, limits] : policy.tiers) {
+    for (auto& [tier, limits] : policy.tiers.edit()) {
       const auto same = find_limit(limits, rule.name);
       if (same == limits.end())
         limits.push_back(limit);
@@ -95,7 +95,7 @@ void put_rule(Policy& policy, const LldRule& rule) {
   };
   if (rule.tier.empty() || find_limit(policy.limits, rule.name) == policy.limits.end()) put_plain(fresh);
   if (rule.tier.empty()) return;
-  auto& limits = policy.tiers.try_emplace(rule.tier, policy.limits).first->second;
+  auto& limits = policy.tiers.edit().try_emplace(rule.tier, policy.limits).first->second;
   find_limit(limits, rule.name)->params = rule.params;
 }
 
@@ -103,12 +103,13 @@ void take_rule(Policy& policy, const LldRuleName& name) {
   const auto plain = find_limit(policy.limits, name.limit);
   if (plain == policy.limits.end()) return;
   if (!name.tier.empty()) {
-    if (const auto tier = policy.tiers.find(name.tier); tier != policy.tiers.end())
+    auto& tiers = policy.tiers.edit();
+    if (const auto tier = tiers.find(name.tier); tier != tiers.end())
       find_limit(tier->second, name.limit)->params = plain->params;
   } else {
     const LimitParams before = plain->params;
     plain->params = unlimited();
-    for (auto& [tier, limits] : policy.tiers)
+    for (auto& [tier, limits] : policy.tiers.edit())
       if (const auto same = find_limit(limits, name.limit); same->params == before)
         same->params = plain->params;
   }

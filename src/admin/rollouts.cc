@@ -247,7 +247,8 @@ Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) 
     return std::unexpected(in_candidate(fine.error()));
   rollout->candidate.version = (*policy)->source.version;
   if (rollout->candidate == (*policy)->source)
-    return invalid("policy", "is the same as " + (*policy)->version_text + "; there is nothing to roll out");
+    return invalid("policy",
+                   "is the same as " + (*policy)->version_text() + "; there is nothing to roll out");
   rollout->started_us = rollout->since_us = context.clock.now_us();
   // As a candidate, and as the policy that it is to become.
   if (auto good = context.catalog.try_candidate(rollout->as_candidate()); !good)

@@ -20,7 +20,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kOverrideRemoved = "override removed";
 
 bool counts_users(const Limit& limit) {
-  return std::ranges::any_of(limit.per,
+  return std::ranges::any_of(*limit.per,
                              [](const std::string& name) { return name == "user" || name == "key"; });
 }
 
@@ -111,7 +111,7 @@ DocumentNode limit_view(const CompiledPolicy& policy, const Limit& limit, const 
   put(view, "limit_name", text_node(limit.name));
   put(view, "tenant_id", text_node(policy.source.tenant.empty() ? "*" : policy.source.tenant));
   put(view, "resource", text_node(policy.source.resource.empty() ? "*" : policy.source.resource));
-  put(view, "per", text_list(limit.per));
+  put(view, "per", text_list(*limit.per));
   put(view, "limit", number_node(numbers.rate.count));
   put(view, "window_seconds", number_node(ceil_div(numbers.rate.period_us, kSecondUs)));
   put(view, "rate", text_node(rate_text(numbers.rate)));

@@ -39,7 +39,7 @@ struct ControlNode {
   std::string in_force() const {
     std::map<std::string_view, std::string> by_id;
     board.current()->policies().for_each(
-        [&](const auto& policy) { by_id[policy->name()] = policy->version_text; });
+        [&](const auto& policy) { by_id[policy->name()] = policy->version_text(); });
     std::string text;
     for (const auto& [id, version] : by_id) text += (text.empty() ? "" : " ") + version;
     return text;

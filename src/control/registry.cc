@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/memory.h"
+
 namespace sluice::control {
 namespace {
 
@@ -12,15 +14,21 @@ constexpr std::size_t kRecordsAtATime = 1000;
 Result<void> Registry::load() {
   const auto revision = ledger_.revision();
   if (!revision) return std::unexpected(revision.error());
+  if (auto applied = apply_documents(); !applied) return applied;
+  return_freed_memory();  // of what was read: it took as much as what has become of it
+  revision_ = *revision;
+  if (auto followed = follow(); !followed) return followed;
+  loaded_ = true;
+  return {};
+}
+
+Result<void> Registry::apply_documents() {
   std::vector<ledger::Record> documents;
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
   if (!read) return read;
   problems_.clear();
   apply(documents);
-  revision_ = *revision;
-  if (auto followed = follow(); !followed) return followed;
-  loaded_ = true;
   return {};
 }
 

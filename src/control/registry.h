@@ -57,6 +57,7 @@ class Registry {
   std::vector<std::string> problems() const;
 
  private:
+  Result<void> apply_documents();
   // The newest of each name, by kind, to its keeper.
   void apply(std::span<const ledger::Record> records);
 

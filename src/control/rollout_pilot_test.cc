@@ -53,8 +53,8 @@ struct RolloutNode {
     const auto snapshot = board.current();
     const CompiledPolicy* const policy = snapshot->find("p");
     if (!policy) return "";
-    if (!policy->candidate) return policy->version_text;
-    return policy->version_text + ' ' + std::to_string(policy->candidate->percent()) + '%';
+    if (!policy->candidate) return policy->version_text();
+    return policy->version_text() + ' ' + std::to_string(policy->candidate->percent()) + '%';
   }
   RolloutState state() const { return rollouts.find("p")->rollout.state; }
 

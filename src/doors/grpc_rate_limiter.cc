@@ -135,9 +135,23 @@ void write_quota(WireCursor& cursor, std::uint32_t field, const LimitStatus& sta
   cursor.end_message(quota);
 }
 
+std::size_t version_room(const CompiledPolicy& policy) {
+  return 2 * WireCursor::kFieldRoom + policy.source.id.size() + policy.version_mark().size();
+}
+
+// policy.version_text(), without making a string of it.
+void write_version(WireCursor& cursor, std::uint32_t field, const CompiledPolicy& policy) {
+  char* const version = cursor.begin_message(field);
+  cursor.bytes(policy.source.id);
+  cursor.bytes("#");
+  cursor.digits(policy.source.version);
+  cursor.bytes(policy.version_mark());
+  cursor.end_message(version);
+}
+
 std::size_t answer_room(const Decision& decision) {
   std::size_t room = 13 * WireCursor::kFieldRoom + to_string(decision.reason).size();
-  if (decision.policy) room += decision.policy->version_text.size();
+  if (decision.policy) room += version_room(*decision.policy);
   if (decision.tightest) room += quota_room(*decision.tightest);
   return room;
 }
@@ -147,7 +161,7 @@ void write_answer(const Decision& decision, WireCursor& cursor) {
   cursor.int32(2, clamp_int32(decision.remaining()));
   cursor.int64(3, decision.reset_unix_ms());
   cursor.int32(4, clamp_int32(decision.retry_after_ms()));
-  if (decision.policy) cursor.string(5, decision.policy->version_text);
+  if (decision.policy) write_version(cursor, 5, *decision.policy);
   if (decision.tightest) write_quota(cursor, 6, *decision.tightest);
   cursor.int64(7, decision.limit());
   cursor.int64(8, decision.current());

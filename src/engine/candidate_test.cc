@@ -23,7 +23,9 @@ class CandidateTest : public LimiterFixture {
     ASSERT_TRUE(done) << done.error().message;
   }
   Decision ask(const std::string& key, std::int64_t cost = 1) { return check({.key = key, .cost = cost}); }
-  bool gets_candidate(const std::string& key) { return ask(key, 0).policy->version_text == "p#7+candidate"; }
+  bool gets_candidate(const std::string& key) {
+    return ask(key, 0).policy->version_text() == "p#7+candidate";
+  }
   DecisionTotals::PolicySum sum() { return totals.sum_of(*board.current()->find("p")); }
 
   PolicyCatalog catalog{board, params};
@@ -79,9 +81,9 @@ TEST_F(CandidateTest, ARequestWithoutTheKeyWaitsForEverybody) {
   Policy candidate = open;
   candidate.limits[1] = make_limit({.name = "all", .per = {}, .rate = {500, kSecondUs}});
   roll_out(candidate, 99);
-  EXPECT_EQ(check({}).policy->version_text, "p#7");
+  EXPECT_EQ(check({}).policy->version_text(), "p#7");
   roll_out(candidate, 100);
-  EXPECT_EQ(check({}).policy->version_text, "p#7+candidate");
+  EXPECT_EQ(check({}).policy->version_text(), "p#7+candidate");
 }
 
 TEST_F(CandidateTest, WhatWasUsedStaysUsedOnTheWayThereAndBack) {
@@ -119,7 +121,7 @@ TEST_F(CandidateTest, AComparisonCountsDifferencesAndChangesNothing) {
     const Decision decision = ask("u");
     EXPECT_EQ(decision.allowed, i < 10);
     EXPECT_EQ(decision.reason, i < 10 ? Reason::kOk : Reason::kLimited);
-    EXPECT_EQ(decision.policy->version_text, "p#7");
+    EXPECT_EQ(decision.policy->version_text(), "p#7");
   }
   auto counted = sum();
   EXPECT_EQ(counted.candidate[DecisionCounters::kCompared], 12u);

@@ -64,8 +64,9 @@ class LateStoreTest : public LimiterFixture {
   };
   static Answer kept(const Result<Decision>& decision) {
     if (!decision) return {.error = decision.error().code};
-    return {decision->allowed, decision->degraded,    decision->replayed,
-            decision->reason,  decision->remaining(), decision->policy ? decision->policy->version_text : "",
+    return {decision->allowed,     decision->degraded,
+            decision->replayed,    decision->reason,
+            decision->remaining(), decision->policy ? decision->policy->version_text() : "",
             std::nullopt};
   }
   // Asks; the answer is put at the end of `answers`, now or later.

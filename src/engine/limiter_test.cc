@@ -19,7 +19,7 @@ TEST_F(LimiterTest, AnswersWithEverythingThatExplainsIt) {
   EXPECT_EQ(decision.current(), 4);
   EXPECT_EQ(decision.retry_after_ms(), 0);
   EXPECT_EQ(decision.reset_unix_ms(), kNowUs / 1000 + 400);  // four units at ten a second
-  EXPECT_EQ(decision.policy->version_text, "api.read#1");
+  EXPECT_EQ(decision.policy->version_text(), "api.read#1");
   EXPECT_EQ(decision.tightest->limit->name(), "burst");
   EXPECT_EQ(decision.pressure(), Pressure::kNormal);
 }
@@ -176,7 +176,7 @@ TEST_F(LimiterTest, AlwaysPolicyAppliesBesideTheNamedOneAndOnlyOnce) {
 
 TEST_F(LimiterTest, TierChoosesItsOwnNumbers) {
   Policy policy = make_policy("p", {make_limit({.rate = {10, kSecondUs}})});
-  policy.tiers["premium"] = {make_limit({.rate = {1000, kSecondUs}})};
+  policy.tiers.edit()["premium"] = {make_limit({.rate = {1000, kSecondUs}})};
   publish({policy});
   const Dimension premium[] = {{"tier", "premium"}}, unknown[] = {{"tier", "nobody"}};
   EXPECT_EQ(check({.key = "u", .dimensions = premium}).limit(), 1000);

@@ -17,8 +17,8 @@ class UsersTest : public testing::LimiterFixture {
     Policy policy =
         make_policy("p", {make_limit({.name = "second", .per = {"user"}, .rate = {3, kSecondUs}}),
                           make_limit({.name = "day", .per = {"user"}, .rate = {100, 86'400 * kSecondUs}})});
-    policy.tiers["premium"] = policy.limits;
-    policy.tiers["premium"][0].params = numbers(10);
+    policy.tiers.edit()["premium"] = policy.limits;
+    policy.tiers.edit()["premium"][0].params = numbers(10);
     publish({policy});
   }
 

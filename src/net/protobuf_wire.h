@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cassert>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -147,11 +148,14 @@ class WireCursor {
     varint(value);
   }
 
-  // What is written between the two calls becomes a message inside this one. Pairs may nest.
+  // What is written between the two calls becomes a message, or a text, inside this one. Pairs may nest.
   char* begin_message(std::uint32_t field) {
     tag(field, WireType::kBytes);
     return ++at_;
   }
+  // A piece of a text.
+  void bytes(std::string_view piece) { at_ += piece.copy(at_, piece.size()); }
+  void digits(std::int64_t number) { at_ = std::to_chars(at_, at_ + 20, number).ptr; }
   void end_message(char* begin) {
     const auto size = static_cast<std::size_t>(at_ - begin);
     if (size < 0x80) [[likely]]
@@ -212,7 +216,7 @@ class WireWriter {
     append(0, [&](WireCursor& cursor) { cursor.present_uint64(field, value); });
   }
 
-  // What is written between the two calls becomes a message inside this one. Pairs may nest.
+  // What is written between the two calls becomes a message, or a text, inside this one. Pairs may nest.
   std::size_t begin_message(std::uint32_t field) {
     append(0, [&](WireCursor& cursor) { cursor.begin_message(field); });
     return out_.size();

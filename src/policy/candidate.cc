@@ -50,7 +50,7 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
     return std::unexpected(Error{ErrorCode::kStale,
                                  "the candidate was made for version " +
                                      std::to_string(candidate.policy.version) + ", but " +
-                                     policy.version_text + " is in force",
+                                     policy.version_text() + " is in force",
                                  ""});
   if (auto same = check_same_requests(policy.source, candidate.policy); !same)
     return std::unexpected(same.error());
@@ -61,7 +61,6 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
   if (!compiled) return std::unexpected(compiled.error());
   made->policy_ = std::move(*compiled);
   made->policy_->is_candidate = true;
-  made->policy_->version_text += "+candidate";
 
   if (candidate.compare) {
     auto compared = compile_policy(std::move(candidate.policy), nullptr, params, options);

@@ -21,7 +21,7 @@ Policy policy(std::int64_t rate, std::int64_t version = 7) {
   made.resource = "/p";
   made.version = version;
   made.limits = {limit("one", rate)};
-  made.tiers["gold"] = {limit("one", rate * 10)};
+  made.tiers.edit()["gold"] = {limit("one", rate * 10)};
   return made;
 }
 
@@ -48,8 +48,8 @@ TEST_F(CandidateTest, BothVersionsShareCountersAndKnowEachOthersNumbers) {
   EXPECT_EQ(other.limits[0].previous, live().limits[0].params);
   EXPECT_EQ(live().limits[0].previous, other.limits[0].params);
   EXPECT_EQ(live().tiers[0].limits[0].previous, other.tiers[0].limits[0].params);
-  EXPECT_EQ(live().version_text, "p#7");
-  EXPECT_EQ(other.version_text, "p#7+candidate");
+  EXPECT_EQ(live().version_text(), "p#7");
+  EXPECT_EQ(other.version_text(), "p#7+candidate");
   EXPECT_EQ(other.source.version, 7);
   EXPECT_EQ(live().candidate->comparison(), nullptr);
 }
@@ -99,7 +99,7 @@ TEST_F(CandidateTest, FinishedItIsThePolicyAndReadsWhatWasBefore) {
   ASSERT_TRUE(catalog.put_candidate(candidate(50, 100)));
   const ParamsId before = live().limits[0].params, after = live().candidate->policy().limits[0].params;
   ASSERT_TRUE(catalog.change({.put = {policy(50, 8)}}));
-  EXPECT_EQ(live().version_text, "p#8");
+  EXPECT_EQ(live().version_text(), "p#8");
   EXPECT_EQ(live().candidate, nullptr);
   EXPECT_EQ(live().limits[0].params, after);
   EXPECT_EQ(live().limits[0].previous, before);
@@ -150,7 +150,7 @@ TEST_F(CandidateTest, ItsLimitsCountWhereManyMeet) {
   cap.id = "cap";
   cap.always = true;
   cap.limits.clear();
-  cap.tiers.clear();
+  cap.tiers = {};
   for (int i = 0; i < 16; ++i) cap.limits.push_back(limit("l" + std::to_string(i), 1));
   Policy second = cap;
   second.id = "second";
@@ -158,7 +158,7 @@ TEST_F(CandidateTest, ItsLimitsCountWhereManyMeet) {
   ASSERT_TRUE(catalog.change({.put = {cap, second}})) << "32 limits with that of p";
   Candidate larger = candidate(50);
   larger.policy.limits.push_back(limit("two", 1));
-  larger.policy.tiers.clear();
+  larger.policy.tiers = {};
   EXPECT_FALSE(catalog.put_candidate(larger)) << "33";
   larger.policy.shadow = true;
   EXPECT_TRUE(catalog.put_candidate(larger)) << "in shadow they are counted apart";

@@ -27,7 +27,7 @@ KeyHash identity_of(const Policy& policy, const Limit& limit) {
   std::string bytes;
   append_name(bytes, policy.id);
   append_name(bytes, limit.name);
-  for (const std::string& dimension : limit.per) append_name(bytes, dimension);
+  for (const std::string& dimension : *limit.per) append_name(bytes, dimension);
   return hasher(bytes);
 }
 
@@ -94,8 +94,8 @@ class LimitCompiler {
       added.index = static_cast<std::uint32_t>(compiled.size() - 1);
       added.required = limit.required;
       added.count_denied = limit.count_denied;
-      added.by_tenant = std::ranges::find(limit.per, "tenant") != limit.per.end();
-      added.key = shared_key(limit.per);
+      added.by_tenant = std::ranges::find(*limit.per, "tenant") != limit.per->end();
+      added.key = shared_key(*limit.per);
       added.previous = previous_of(added, before);
       if (policy_.on_failure != OnFailure::kLocal) continue;
       auto local = compile_local(added);
@@ -129,6 +129,10 @@ std::span<const CompiledLimit> CompiledPolicy::limits_for_tier(std::string_view 
   return found != tiers.end() && found->name == tier ? found->limits : limits;
 }
 
+std::string CompiledPolicy::version_text() const {
+  return source.id + '#' + std::to_string(source.version) + std::string(version_mark());
+}
+
 std::int64_t CompiledPolicy::cost_of(std::string_view resource) const {
   return costs ? costs->of(resource) : 1;
 }
@@ -159,11 +163,10 @@ Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const Comp
     if (!of_tier) return std::unexpected(of_tier.error());
     compiled->tiers.push_back({name, std::move(*of_tier)});
   }
-  if (!source.costs.empty()) compiled->costs = std::make_shared<const CostTable>(source.costs);
+  if (!source.costs.empty()) compiled->costs = std::make_shared<const CostTable>(source.costs.read());
   compiled->has_rollout = source.rollout != Rollout{};
   compiled->shadow = source.shadow;
   compiled->always = source.always;
-  compiled->version_text = source.id + '#' + std::to_string(source.version);
   return compiled;
 }
 

@@ -42,7 +42,7 @@ struct CompiledLimit {
   std::shared_ptr<const CompiledLimit> local;  // counts in this process while the store is gone; null: none
 
   const std::string& name() const { return source->name; }
-  const std::vector<std::string>& per() const { return source->per; }
+  const std::vector<std::string>& per() const { return *source->per; }
 };
 
 struct CompiledTier {
@@ -68,10 +68,11 @@ struct CompiledPolicy {
   bool always = false;                                 // as in source
   bool is_candidate = false;                           // of the policy of this id; see candidate.h
   std::shared_ptr<const CompiledCandidate> candidate;  // a version on its way; null: none
-  std::string version_text;                            // "api.read#47"
   Policy source;
 
   std::string_view name() const { return source.id; }
+  std::string version_text() const;  // "api.read#47", and the mark
+  std::string_view version_mark() const { return is_candidate ? "+candidate" : ""; }
   // The limits of that tier, or the plain ones if the policy knows no such tier.
   std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;
   // What a request to `resource` costs when it names no cost: by the cost map (the most specific pattern),

@@ -85,7 +85,7 @@ TEST(DocumentDiff, PoliciesAreEqualWhenNothingDiffers) {
     if (policies.chance(2)) {  // mostly equal
       other = one;
       other.limits = policies.next().limits;
-      other.tiers.clear();
+      other.tiers = {};
     }
     EXPECT_THAT(document_changes(policy_document(one), policy_document(one)), IsEmpty());
     const auto changes = document_changes(policy_document(one), policy_document(other));

@@ -48,12 +48,12 @@ TEST(Document, EveryField) {
   ASSERT_EQ(policy.limits.size(), 3u);
   EXPECT_EQ(policy.limits[0].name, "burst");
   EXPECT_EQ(policy.limits[0].params, *make_limit_params(Algorithm::kGcra, {100, 1'000'000}, 20));
-  EXPECT_THAT(policy.limits[1].per, ElementsAre("tenant", "user"));
+  EXPECT_THAT(*policy.limits[1].per, ElementsAre("tenant", "user"));
   EXPECT_EQ(policy.limits[1].params,
             *make_limit_params(Algorithm::kSlidingWindow, {100'000, 3'600'000'000}, {}));
   EXPECT_TRUE(policy.limits[1].count_denied);
   EXPECT_EQ(policy.limits[2].name, "limit3");
-  EXPECT_THAT(policy.limits[2].per, ElementsAre("tenant"));
+  EXPECT_THAT(*policy.limits[2].per, ElementsAre("tenant"));
   EXPECT_TRUE(policy.limits[2].required);
   EXPECT_EQ(policy.costs.at("/embed-large"), 10);
   ASSERT_EQ(policy.tiers.at("premium").size(), 3u);
@@ -181,7 +181,7 @@ TEST(Document, DomainsBecomeLeakyBuckets) {
   EXPECT_EQ(policies[0].resource, "user");
   ASSERT_EQ(policies[0].limits.size(), 3u);
   EXPECT_EQ(policies[0].limits[0].name, "rate");
-  EXPECT_THAT(policies[0].limits[0].per, ElementsAre("key"));
+  EXPECT_THAT(*policies[0].limits[0].per, ElementsAre("key"));
   EXPECT_EQ(policies[0].limits[0].params,
             *make_limit_params(Algorithm::kLeakyBucket, {1667, 100'000'000}, 100));
   EXPECT_EQ(policies[0].limits[1].name, "slow");

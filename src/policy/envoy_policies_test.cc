@@ -53,7 +53,7 @@ std::vector<std::string> lines(const Converted& converted) {
     std::string rate =
         std::to_string(limit.params.rate.count) + '/' + duration_text(limit.params.rate.period_us);
     if (limit.name == "unlimited") rate = "unlimited";
-    if (!limit.per.empty()) rate += " per " + limit.per.at(0);
+    if (!limit.per->empty()) rate += " per " + limit.per->at(0);
     texts.push_back(policy.resource + ' ' + rate + (policy.shadow ? " shadow" : ""));
   }
   return texts;

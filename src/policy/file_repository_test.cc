@@ -60,7 +60,7 @@ class FileRepositoryTest : public ::testing::Test {
     const auto snapshot = board_.current();
     std::map<std::string_view, const CompiledPolicy*> policies;
     snapshot->policies().for_each([&](const auto& each) { policies[each->name()] = each.get(); });
-    for (const auto& [id, each] : policies) text += (text.empty() ? "" : " ") + each->version_text;
+    for (const auto& [id, each] : policies) text += (text.empty() ? "" : " ") + each->version_text();
     return text;
   }
 

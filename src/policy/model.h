@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "algorithm/limit_params.h"
 #include "base/boxed.h"
+#include "base/interned.h"
+#include "base/sparse_map.h"
 
 // The policy document as its author wrote it, after validation. Plain values; docs/policies.md explains each
 // field.
@@ -14,8 +15,9 @@ namespace sluice {
 
 // One rule over one kind of key: which dimensions make the key, which algorithm, which numbers.
 struct Limit {
-  std::string name;              // unique within the policy; answers call it `limiting`
-  std::vector<std::string> per;  // dimensions that make the key; sorted, distinct; empty: one counter for all
+  std::string name;  // unique within the policy; answers call it `limiting`
+  Interned<std::vector<std::string>>
+      per;  // dimensions that make the key; sorted, distinct; empty: one counter for all
   LimitParams params;
   bool required = false;      // a request that lacks a dimension is an error instead of skipping the limit
   bool count_denied = false;  // denied requests are charged, too
@@ -33,13 +35,13 @@ struct Rollout {
 // A policy is a list of limits and the requests they are meant for.
 struct Policy {
   std::string id;
-  std::int64_t version = 1;                   // grows by one with every change of the document
-  std::string tenant;                         // empty: any
-  std::string resource;                       // pattern; empty: any
-  std::vector<Limit> limits;                  // all must have room; charged together or not at all
-  std::map<std::string, std::int64_t> costs;  // cost by resource, for requests that name none
-  std::map<std::string, std::vector<Limit>>
-      tiers;  // the complete limits of a tier, overrides already applied
+  std::int64_t version = 1;                    // grows by one with every change of the document
+  std::string tenant;                          // empty: any
+  std::string resource;                        // pattern; empty: any
+  std::vector<Limit> limits;                   // all must have room; charged together or not at all
+  SparseMap<std::string, std::int64_t> costs;  // cost by resource, for requests that name none
+  // The complete limits of a tier, overrides already applied.
+  SparseMap<std::string, std::vector<Limit>> tiers;
   OnFailure on_failure = OnFailure::kOpen;
   Boxed<LimitParams> local;           // numbers of the local limiter of OnFailure::kLocal
   std::int64_t deadline_us = 10'000;  // after it the failure rule decides

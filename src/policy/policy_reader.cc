@@ -79,7 +79,7 @@ void read_tiers(const DocumentNode& node, const Place& place, const std::vector<
       const Place at = here.field(limits[j].limit.name);
       if (auto params = finish_params(limits[j], replaced, at)) limits[j].limit.params = *params;
     }
-    policy.tiers.emplace(name, finished(limits));
+    policy.tiers.edit().emplace(name, finished(limits));
   }
 }
 
@@ -101,7 +101,7 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
     if (!fresh)
       here.report(line, "is the same pattern as " + shown(other->second) + "; a pattern has one cost");
     else if (cost)
-      policy.costs.emplace(text, *cost);
+      policy.costs.edit().emplace(text, *cost);
   }
 }
 

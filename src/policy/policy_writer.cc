@@ -27,9 +27,9 @@ void put_numbers(DocumentNode& map, const LimitParams& params) {
 DocumentNode limit_document(const Limit& limit, std::size_t index) {
   DocumentNode map = map_node();
   if (limit.name != default_limit_name(index)) put(map, "name", text_node(limit.name));
-  if (!limit.per.empty()) {
+  if (!limit.per->empty()) {
     DocumentNode list{.kind = Kind::kList};
-    for (const std::string& dimension : limit.per) list.items.push_back(text_node(dimension));
+    for (const std::string& dimension : *limit.per) list.items.push_back(text_node(dimension));
     put(map, "per", std::move(list));
   }
   put_numbers(map, limit.params);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -123,9 +124,9 @@ class RandomPolicies {
   Limit limit(std::size_t index) {
     Limit limit;
     limit.name = chance(3) ? default_limit_name(index) : name() + std::to_string(index);
-    for (std::size_t left = below(4); left > 0; --left) limit.per.push_back(name());
-    std::ranges::sort(limit.per);
-    limit.per.erase(std::ranges::unique(limit.per).begin(), limit.per.end());
+    std::set<std::string> per;
+    for (std::size_t left = below(4); left > 0; --left) per.insert(name());
+    limit.per = std::vector(per.begin(), per.end());
     limit.params = params(static_cast<Algorithm>(below(6)));
     limit.params.on_change = static_cast<OnChange>(below(3));
     limit.required = chance(4);
@@ -137,7 +138,7 @@ class RandomPolicies {
     const std::string text = chance(5) ? "*" : pattern();
     for (const auto& [other, cost] : policy.costs)
       if (parse_pattern(other)->canonical() == parse_pattern(text)->canonical()) return;
-    policy.costs.emplace(text, number());
+    policy.costs.edit().emplace(text, number());
   }
 
   void add_tier(Policy& policy) {
@@ -154,7 +155,7 @@ class RandomPolicies {
         each.params = *mixed;
       each.params.on_change = plain.on_change;
     }
-    policy.tiers.emplace(name(), std::move(limits));
+    policy.tiers.edit().emplace(name(), std::move(limits));
   }
 
   std::mt19937_64& random_;

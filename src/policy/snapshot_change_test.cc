@@ -35,7 +35,7 @@ class SnapshotChangeTest : public ::testing::Test {
     Matches matches;
     snapshot.match(tenant, resource, EveryRollout(), matches);
     std::vector<std::string> ids;
-    for (const CompiledPolicy* policy : matches.policies) ids.push_back(policy->version_text);
+    for (const CompiledPolicy* policy : matches.policies) ids.push_back(policy->version_text());
     if (ids.size() > 1) std::sort(ids.begin() + (matches.policies[0]->always ? 0 : 1), ids.end());
     return ids;
   }

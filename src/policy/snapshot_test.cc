@@ -96,7 +96,7 @@ TEST_F(SnapshotTest, FindsById) {
   const auto snapshot =
       compile("policies: [{id: a.b, limits: [{rate: 1/s}]}, {id: c, tenant: t, limits: [{rate: 2/s}]}]");
   ASSERT_NE(snapshot->find("c"), nullptr);
-  EXPECT_EQ(snapshot->find("c")->version_text, "c#1");
+  EXPECT_EQ(snapshot->find("c")->version_text(), "c#1");
   EXPECT_EQ(snapshot->find("a"), nullptr);
   EXPECT_EQ(snapshot->find(""), nullptr);
 }

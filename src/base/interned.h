@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace sluice {
+
+// A value of which there are few and copies are many: equal ones share one place in memory, and a handle
+// takes sixteen bytes. Immutable; reads like the value through `*` and `->`. Handles are thread-safe as a
+// shared_ptr is; making one from a value takes a lock.
+//
+//   Interned<std::vector<std::string>> per({"tenant", "user"});
+//   for (const std::string& name : *per) …
+//
+// A value goes with its last handle. T has operator<.
+template <class T>
+class Interned {
+ public:
+  Interned() : value_(nothing()) {}
+  Interned(T value) : value_(share(std::move(value))) {}  // NOLINT: stands for the value
+  template <class Item>
+  Interned(std::initializer_list<Item> items) : Interned(T(items.begin(), items.end())) {}
+
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+
+  friend bool operator==(const Interned& a, const Interned& b) {
+    return a.value_ == b.value_ || *a.value_ == *b.value_;
+  }
+
+ private:
+  using Pointer = std::shared_ptr<const T>;
+
+  static const Pointer& nothing() {
+    static const Pointer value = std::make_shared<const T>();
+    return value;
+  }
+
+  static Pointer share(T value) {
+    static std::mutex mutex;
+    static std::map<T, std::weak_ptr<const T>> known;
+    static std::size_t sweep_at = kSweepMin;
+    const std::lock_guard lock(mutex);
+    // Twice as many as were alive at the last sweep: so each value pays for a constant share of it.
+    if (known.size() >= sweep_at) {
+      std::erase_if(known, [](const auto& each) { return each.second.expired(); });
+      sweep_at = std::max(kSweepMin, 2 * known.size());
+    }
+    std::weak_ptr<const T>& place = known[value];
+    Pointer shared = place.lock();
+    if (!shared) place = shared = std::make_shared<const T>(std::move(value));
+    return shared;
+  }
+
+  static constexpr std::size_t kSweepMin = 64;
+
+  Pointer value_;
+};
+
+}  // namespace sluice
