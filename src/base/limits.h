@@ -106,6 +106,8 @@ inline constexpr std::size_t kRespDepthMax = 8;
 inline constexpr std::size_t kRedisBatchChecksMax = 256;
 inline constexpr std::size_t kRedisBatchEntriesMax = 1024;
 inline constexpr std::size_t kKeyPrefixBytesMax = 64;
+inline constexpr std::size_t kKeySecretBytesMin = 16, kKeySecretBytesMax = 1024;  // of --key-secrets
+inline constexpr std::int64_t kKeySecretVersionMax = 1'000'000;
 inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one
 
 // Counters that are on their way between two Redis servers at a time.

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "cli/command.h"
+#include "cli/key_secrets.h"
 #include "cli/ledger_setup.h"
 #include "cli/listen_address.h"
 #include "control/first_token.h"
@@ -45,8 +46,19 @@ int thread_count(int wanted, std::optional<int> connections_max) {
 
 const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
 
+std::shared_ptr<SecretRing> open_key_secrets(const ServeOptions& options, std::int64_t now_us) {
+  if (options.key_secrets.empty()) return nullptr;
+  if (!options.key_secret.empty())
+    throw CommandError("--key-secret and --key-secrets exclude each other; move the secret into the file");
+  auto ring = std::make_shared<SecretRing>();
+  read_key_secrets(options.key_secrets, now_us, *ring);
+  return ring;
+}
+
 // Nodes that share a store must come to the same keys. With cells, any may become such a store.
-KeyHasher hasher_for(const ServeOptions& options, const Cells& cells) {
+KeyHasher hasher_for(const ServeOptions& options, const Cells& cells,
+                     const std::shared_ptr<SecretRing>& secrets) {
+  if (secrets) return KeyHasher::with_hmac(secrets);
   if (!options.key_secret.empty()) return KeyHasher::from_text(options.key_secret);
   const bool may_share = default_store(cells).redis || !options.cells.empty();
   return may_share ? KeyHasher::from_text("sluice") : KeyHasher::with_random_secret();
@@ -137,7 +149,8 @@ Node::Node(const ServeOptions& options)
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
-      hasher_(hasher_for(options, *cells_.current())),
+      key_secrets_(open_key_secrets(options, wall_clock_.now_us())),
+      hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       door_options_(door_options(options)),
       server_(start_server(options)) {}
 
@@ -208,9 +221,10 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
 std::string Node::metrics() {
   return metrics_page(totals_.sum(), memory_.stats(), in_memory_.request_log_stats(), store_report(),
                       policies_ ? policies_->status() : RepositoryStatus{}) +
-         control::plane_metrics(plane_->status()) + rollouts_.metrics() +
-         control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
-         (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics();
+         (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + control::plane_metrics(plane_->status()) +
+         rollouts_.metrics() + control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) +
+         self_limits_.metrics() + (capacity_ ? capacity_->metrics() : "") +
+         door_options_.deprecations->metrics();
 }
 
 doors::Readiness Node::readiness() const {
@@ -249,6 +263,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   in_memory_,
                                   board_,
                                   hasher_,
+                                  key_secrets_.get(),
                                   totals_,
                                   door_options_,
                                   cells_,
@@ -267,6 +282,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
 }
 
 bool Node::take_settings(const ServeOptions& options) {
+  if (key_secrets_ && !options.key_secrets.empty())
+    read_key_secrets(options.key_secrets, wall_clock_.now_us(), *key_secrets_);
   const CellBoard::Pointer fresh = read_cells(options);
   const CellBoard::Pointer current = cells_.wanted();
   if (*fresh == *current) return true;

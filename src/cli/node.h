@@ -10,6 +10,7 @@
 #include "admin/self_limits.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/secret_ring.h"
 #include "cli/cell_board.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
@@ -93,7 +94,8 @@ class Node {
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;
   admin::SelfLimits self_limits_;
-  std::optional<NodeCapacity> capacity_;  // none: no bound
+  std::optional<NodeCapacity> capacity_;     // none: no bound
+  std::shared_ptr<SecretRing> key_secrets_;  // null: names of keys are not HMACs
   KeyHasher hasher_;
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;

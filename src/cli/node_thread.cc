@@ -53,6 +53,7 @@ RedisStore::Random NodeThread::random() {
 }
 
 void NodeThread::tick(std::int64_t now_us) {
+  if (is_first_ && shared_.key_secrets) shared_.key_secrets->advance(shared_.wall_clock.now_us());
   if (mover_) mover_->tick(now_us);
   follow_cells(now_us);
   stores_->tick(now_us);

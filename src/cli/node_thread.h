@@ -8,6 +8,7 @@
 #include <random>
 
 #include "admin/admin_door.h"
+#include "base/secret_ring.h"
 #include "cli/cell_board.h"
 #include "cli/cell_mover.h"
 #include "cli/cell_stores.h"
@@ -36,6 +37,7 @@ class NodeThread final : public net::Application {
     LocalStore& in_memory;  // the same with request ids
     const PolicyBoard& policies;
     const KeyHasher& hasher;
+    SecretRing* key_secrets;  // behind the hasher; null: none
     DecisionTotals& totals;
     const doors::DoorOptions& doors;
     CellBoard& cells;

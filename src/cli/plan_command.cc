@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "cli/command.h"
+#include "cli/key_secrets.h"
 #include "plan/plan_run.h"
 #include "plan/threshold.h"
 
@@ -19,6 +21,8 @@ struct PlanCommand {
   std::string format = "auto";
   std::string output = "table";
   std::string html_file;
+  bool pseudonyms = false;
+  std::string key_secrets;
   std::optional<plan::Threshold> newly_denied_max;
   plan::Threshold bad_lines_max = plan::Threshold::parse("1%").value();
 };
@@ -35,7 +39,16 @@ std::string rendered(const plan::Report& report, const std::string& output) {
   return output == "html" ? plan::to_html(report) : plan::to_table(report);
 }
 
+std::shared_ptr<const Pseudonyms> pseudonyms(const PlanCommand& command) {
+  if (command.key_secrets.empty()) return command.pseudonyms ? std::make_shared<const Pseudonyms>() : nullptr;
+  const std::int64_t now_us = WallClock().now_us();
+  SecretRing ring;
+  read_key_secrets(command.key_secrets, now_us, ring);
+  return std::make_shared<const Pseudonyms>(ring.secret(), now_us);
+}
+
 int run(PlanCommand& command) {
+  command.plan.pseudonyms = pseudonyms(command);
   command.plan.format = plan::log_format_from_string(command.format);  // none for "auto"
   const auto report = plan::run_plan(command.plan);
   if (!report) throw CommandError(report.error());
@@ -112,6 +125,10 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->check(outputs.description(""))
       ->type_name("O");
   app.add_option("--html", command.html_file, "write the HTML report, with plots, to a file")
+      ->type_name("FILE");
+  app.add_flag("--pseudonyms", command.pseudonyms, "show keys, users and addresses by other names");
+  app.add_option("--key-secrets", command.key_secrets,
+                 "these names are the same all day for all who have this file")
       ->type_name("FILE");
   app.add_option("--denials", options.denials_file, "write each denial as a line of JSON to a file")
       ->type_name("FILE");

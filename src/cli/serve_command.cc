@@ -35,7 +35,7 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     if (fresh != running)
       log(LogLevel::kWarning,
           "some changed settings need a restart; only --log-level, a --store that is Redis before and after, "
-          "and the content of --cells are taken over at once");
+          "and the contents of --cells and --key-secrets are taken over at once");
   } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }

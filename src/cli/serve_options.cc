@@ -99,6 +99,9 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("cells", o.cells, "YAML file with further stores, and the tenants and tiers on each; reread on SIGHUP");
   add("key-prefix", o.key_prefix, "of every key in Redis")->check(valid_prefix);
   add("key-secret", o.key_secret, "goes into the names of keys; nodes that share a store need the same");
+  add("key-secrets", o.key_secrets,
+      "YAML file with versions of the secret; names of keys are HMACs then, so that nobody\n"
+      "can tell addresses or users from them; reread on SIGHUP");
   add("nodes", o.nodes, "how many nodes share the load, for `on_failure: local`")
       ->check(CLI::Range(1, kNodesMax));
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));

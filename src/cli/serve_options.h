@@ -26,6 +26,7 @@ struct ServeOptions {
   std::string cells;        // file with further stores and who is placed on them
   std::string key_prefix = "rl:";
   std::string key_secret;
+  std::string key_secrets;  // file; the names of keys are HMACs then
   int nodes = 1;
   std::uint64_t memory_mib = 1024;
   int threads = 0;  // 0: one per core

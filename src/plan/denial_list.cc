@@ -23,10 +23,10 @@ void append_member(std::string& line, std::string_view name, std::string_view va
 
 }  // namespace
 
-std::expected<DenialList, std::string> DenialList::create(const std::string& path, bool key_is_secret) {
+std::expected<DenialList, std::string> DenialList::create(const std::string& path, const ShownValues& shown) {
   DenialList list;
   list.path_ = path;
-  list.key_is_secret_ = key_is_secret;
+  list.shown_ = &shown;
   list.file_.reset(std::fopen(path.c_str(), "we"));
   if (!list.file_) return std::unexpected(cannot_write(path));
   return list;
@@ -39,7 +39,7 @@ void DenialList::add(const Replay::Denial& denial) {
   append_member(line_, "at", instant_text(denial.at_us));
   append_member(line_, "tenant_id", presentable(dimensions.tenant()));
   append_member(line_, "resource", presentable(dimensions.resource()));
-  append_member(line_, "key", key_is_secret_ ? masked(key) : presentable(key));
+  append_member(line_, "key", (*shown_)("key", key));
   append_member(line_, "policy_id", denial.decision.policy->source.id);
   append_member(line_, "limiting", denial.decision.tightest->limit->name());
   line_ += "\"retry_after_ms\":" + std::to_string(denial.decision.retry_after_ms());

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plan/replay.h"
+#include "plan/shown_values.h"
 
 namespace sluice::plan {
 
@@ -18,8 +19,8 @@ namespace sluice::plan {
 //    "limiting":"burst","retry_after_ms":250,"newly_denied":true}
 class DenialList {
  public:
-  // The error is a sentence. `is_secret` tells whether the key must not be shown.
-  static std::expected<DenialList, std::string> create(const std::string& path, bool key_is_secret);
+  // The error is a sentence. `shown` outlives the list.
+  static std::expected<DenialList, std::string> create(const std::string& path, const ShownValues& shown);
 
   void add(const Replay::Denial& denial);
   // The error is a sentence: not everything could be written.
@@ -31,7 +32,7 @@ class DenialList {
   };
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  bool key_is_secret_ = false;
+  const ShownValues* shown_ = nullptr;
   bool failed_ = false;
   std::string line_;
 };

@@ -11,6 +11,7 @@
 #include "plan/policy_set.h"
 #include "plan/replay.h"
 #include "plan/shown_text.h"
+#include "plan/shown_values.h"
 #include "plan/tally.h"
 #include "plan/traffic.h"
 
@@ -75,16 +76,17 @@ std::expected<Report, std::string> run_plan(const PlanOptions& options) {
   Traffic traffic(options.format, names, *maker);
   if (const auto opened = open_all(options.logs, traffic); !opened) return Failure(opened.error());
 
+  const ShownValues shown(*maker, options.pseudonyms.get());
   Replay::OnDenial on_denial;
   std::optional<DenialList> denials;
   if (!options.denials_file.empty()) {
-    auto created = DenialList::create(options.denials_file, maker->is_secret("key"));
+    auto created = DenialList::create(options.denials_file, shown);
     if (!created) return Failure(created.error());
     denials = std::move(*created);
     on_denial = [&denials](const Replay::Denial& denial) { denials->add(denial); };
   }
 
-  Tally tally((*policies)->hasher(), [&maker](std::string_view name) { return maker->is_secret(name); });
+  Tally tally((*policies)->hasher(), shown);
   Replay replay({clock, **policies, against.get(), tally, on_denial});
   if (const auto replayed = replay_all(traffic, replay); !replayed) return Failure(replayed.error());
   if (denials)

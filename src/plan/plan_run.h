@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/pseudonyms.h"
 #include "plan/line_parser.h"
 #include "plan/report.h"
 #include "plan/request_maker.h"
@@ -19,8 +21,9 @@ struct PlanOptions {
   std::vector<std::string> against;   // those in force today; empty: the log tells who was denied then
   std::optional<LogFormat> format;    // absent: each log's own first line decides
   RequestRules rules;
-  std::string denials_file;  // empty: none
-  std::size_t top = 10;      // rows of the longer tables
+  std::shared_ptr<const Pseudonyms> pseudonyms;  // of keys, users and addresses; null: they are shown
+  std::string denials_file;                      // empty: none
+  std::size_t top = 10;                          // rows of the longer tables
 };
 
 // Replays the logs and sums up. The error is a sentence: a file that can't be read, policies that are not

@@ -44,8 +44,7 @@ class ReplayTest : public ::testing::Test {
   void begin(const std::string& document, const std::string& against_document = "") {
     policies = policies_of(document);
     if (!against_document.empty()) against = policies_of(against_document);
-    tally =
-        std::make_unique<Tally>(policies->hasher(), [](std::string_view name) { return name == "api_key"; });
+    tally = std::make_unique<Tally>(policies->hasher(), shown);
     replay = std::make_unique<Replay>(
         Replay::Parts{clock, *policies, against.get(), *tally, [this](const auto& denial) {
                         denials.push_back(std::string(denial.request.key) + " by " +
@@ -66,6 +65,8 @@ class ReplayTest : public ::testing::Test {
   Report report(std::size_t top = 10) { return make_report(*tally, {}, replay->disorder(), *policies, top); }
 
   ManualClock clock{0};
+  RequestMaker maker;
+  ShownValues shown{maker, nullptr};
   std::unique_ptr<PolicySet> policies, against;
   std::unique_ptr<Tally> tally;
   std::unique_ptr<Replay> replay;

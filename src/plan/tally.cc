@@ -98,7 +98,7 @@ std::string Tally::label_of(const Dimensions& dimensions, const CompiledLimit& l
   for (const CompiledDimension& dimension : *limit.key) {
     const std::string_view value = dimensions.value_of(dimension);
     if (!label.empty()) label += ", ";
-    label += dimension.name + ' ' + (is_secret_(dimension.name) ? masked(value) : presentable(value));
+    label += dimension.name + ' ' + shown_(dimension.name, value);
   }
   return label.empty() ? "all together" : label;
 }

@@ -2,13 +2,13 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/hash.h"
 #include "engine/decision.h"
+#include "plan/shown_values.h"
 #include "plan/timeline.h"
 #include "plan/traffic_entry.h"
 
@@ -70,9 +70,8 @@ struct ResourceTally {
 // known are followed, beyond kPlanResourcesMax resources the rest is counted together.
 class Tally {
  public:
-  // `is_secret` tells dimensions whose values must not be shown.
-  Tally(const KeyHasher& hasher, std::function<bool(std::string_view)> is_secret)
-      : hasher_(hasher), is_secret_(std::move(is_secret)) {}
+  // Both outlive it.
+  Tally(const KeyHasher& hasher, const ShownValues& shown) : hasher_(hasher), shown_(shown) {}
 
   // REQUIRES: at_us never goes back. The decision may go after this.
   void add(std::int64_t at_us, const CheckRequest& request, const Result<Decision>& decision,
@@ -106,7 +105,7 @@ class Tally {
   std::string label_of(const Dimensions& dimensions, const CompiledLimit& limit) const;
 
   const KeyHasher& hasher_;
-  std::function<bool(std::string_view)> is_secret_;
+  const ShownValues& shown_;
   Totals totals_;
   Timeline timeline_;
   std::vector<LimitTally> limits_;

@@ -253,3 +253,22 @@ def test_the_examples_are_good():
     done = subprocess.run([binary(), "plan", ROOT / "examples/plan/access.log", "--policies", ROOT / "examples/plan/policies.yaml",
                            "--output", "json"], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["totals"]["newly_denied"] > 0
+
+
+# Who it was can't be told from a report with pseudonyms; that it was the same one can.
+
+def test_pseudonyms(plan, tmp_path):
+    log = [clf(0, user) for user in ("alice", "alice", "alice", "alice", "bob", "bob", "bob")]
+    secrets = tmp_path / "secrets.yaml"
+    secrets.write_text("secrets: [{ version: 1, secret: 0123456789abcdef0123456789abcdef }]\n")
+    seen = []
+    for arguments in (["--pseudonyms"], ["--pseudonyms"], ["--key-secrets", secrets], ["--key-secrets", secrets]):
+        done = plan(log, "--output", "json", "--denials", tmp_path / "denials", "--html", tmp_path / "page", *arguments)
+        assert done.returncode == 0, done.stderr
+        for text in (done.stdout, (tmp_path / "denials").read_text(), (tmp_path / "page").read_text()):
+            assert not any(who in text for who in ("alice", "bob", "192.0.2.7")), text
+        seen.append([(key["key"], key["denied"]) for key in json.loads(done.stdout)["keys"]])
+    assert [denied for _, denied in seen[0]] == [2, 1]
+    assert seen[0][0][0] != seen[1][0][0], "each run has its own names"
+    assert seen[2] == seen[3], "unless they share a secret, and a day"
+    assert seen[0][0][0] != seen[2][0][0]

@@ -1,0 +1,84 @@
+#include "cli/key_secrets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/limits.h"
+#include "cli/command.h"
+#include "policy/fields.h"
+#include "policy/literals.h"
+#include "policy/policy_files.h"
+#include "telemetry/prometheus.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::array<std::string_view, 1> kTopFields = {"secrets"};
+constexpr std::array<std::string_view, 3> kSecretFields = {"version", "secret", "from"};
+
+Literal<std::string> parse_secret(std::string_view text) {
+  if (text.size() < kKeySecretBytesMin || text.size() > kKeySecretBytesMax)
+    return std::unexpected(
+        fmt::format("has {} characters; a secret has {} to {}, as `openssl rand -hex 32` makes", text.size(),
+                    kKeySecretBytesMin, kKeySecretBytesMax));
+  return std::string(text);
+}
+
+KeySecret read_secret(const DocumentNode& node, const Place& place) {
+  const Fields fields(node, place, kSecretFields);
+  KeySecret secret;
+  if (!fields.is_map()) return secret;
+  fields.missing("version");
+  fields.missing("secret");
+  secret.version = static_cast<int>(fields.integer("version", 1, kKeySecretVersionMax).value_or(0));
+  secret.secret = fields.text("secret", parse_secret).value_or("");
+  secret.from_us = fields.text("from", parse_instant_us).value_or(0);
+  return secret;
+}
+
+}  // namespace
+
+std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::string& file, Problems& problems) {
+  std::vector<KeySecret> secrets;
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return secrets;
+  const Place top{file, problems};
+  const Fields fields(*tree, top, kTopFields);
+  if (!fields.is_map()) return secrets;
+  fields.missing("secrets");
+  const DocumentNode* const list = fields.node("secrets");
+  const Place place = top.field("secrets");
+  if (!list || !is_list(*list, place)) return secrets;
+  if (list->items.size() > SecretRing::kVersionsMax) {
+    place.report(list->line, fmt::format("there are more than {} secrets", SecretRing::kVersionsMax));
+    return secrets;
+  }
+  for (std::size_t i = 0; i < list->items.size(); ++i)
+    secrets.push_back(read_secret(list->items[i], place.item(i)));
+  return secrets;
+}
+
+void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& ring) {
+  Problems problems;
+  std::vector<KeySecret> secrets;
+  for (const PolicyFile& file : read_policy_files({path}, problems))
+    if (problems.empty()) secrets = parse_key_secrets(file.text, file.path, problems);
+  if (!problems.empty())
+    throw CommandError(fmt::format("--key-secrets: {}", fmt::join(problems.texts(), "; ")));
+  if (const auto taken = ring.take(secrets, now_us); !taken) {
+    const Error& error = taken.error();
+    throw CommandError(fmt::format("--key-secrets: {}: secrets{}: {}", path, error.field, error.message));
+  }
+}
+
+std::string key_secret_metrics(const SecretRing& ring) {
+  PrometheusText text;
+  text.family("rate_limiter_key_secret_version", "gauge",
+              "The version of --key-secrets that names counters.");
+  text.sample({}, static_cast<std::uint64_t>(ring.version()));
+  return std::move(text).take();
+}
+
+}  // namespace sluice::cli
