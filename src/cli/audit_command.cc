@@ -10,6 +10,7 @@
 #include "base/encode.h"
 #include "cli/command.h"
 #include "cli/ledger_setup.h"
+#include "cli/serve_options.h"
 #include "ledger/chain.h"
 #include "ledger/verify.h"
 #include "policy/literals.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct VerifyOptions {
   std::string policy_db = "sqlite:./sluice.db";
+  std::string key_prefix = ServeOptions().key_prefix;
   std::int64_t revision = 0;
   std::string hash;  // hexadecimal
 };
@@ -41,7 +43,7 @@ std::optional<ledger::NotedHash> noted_hash(const VerifyOptions& options) {
 
 int verify(const VerifyOptions& options) {
   const auto noted = noted_hash(options);
-  const auto ledger = open_ledger_to_read(options.policy_db);
+  const auto ledger = open_ledger_to_read(options.policy_db, options.key_prefix);
   const auto found = ledger::verify_ledger(*ledger, noted);
   if (!found) {
     if (found.error().code != ErrorCode::kFailedPrecondition) throw CommandError(found.error().message);
@@ -68,9 +70,13 @@ void add_audit(CLI::App& app, int& exit_code) {
   CLI::App* check = command->add_subcommand(
       "verify", "Prove that nobody has changed the audit log; exit status 0 whole, 1 tampered with, 2 error");
   check
-      ->add_option("--policy-db", options->policy_db, "sqlite:FILE or postgres://…; a server may be using it")
+      ->add_option("--policy-db", options->policy_db,
+                   "sqlite:FILE, postgres://… or redis://…; a server may be using it")
       ->capture_default_str()
       ->envname("SLUICE_POLICY_DB");
+  check->add_option("--key-prefix", options->key_prefix, "of the server's keys in Redis")
+      ->capture_default_str()
+      ->envname("SLUICE_KEY_PREFIX");
   auto* revision = check
                        ->add_option("--expect-revision", options->revision,
                                     "a revision that was noted when the log was verified before")

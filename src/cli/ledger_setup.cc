@@ -6,35 +6,71 @@
 
 #include "cli/command.h"
 #include "ledger/postgres_ledger.h"
+#include "ledger/redis_ledger.h"
 #include "ledger/sqlite_ledger.h"
 
 namespace sluice::cli {
 namespace {
 
-constexpr std::string_view kSqlite = "sqlite:";
+constexpr std::string_view kSqlite = "sqlite:", kSameAsStore = "redis";
 
 template <class T>
-std::unique_ptr<ledger::Ledger> opened(Result<std::unique_ptr<T>> ledger) {
-  if (!ledger) throw CommandError(fmt::format("--policy-db: {}", ledger.error().message));
-  return std::move(*ledger);
+T value_of(Result<T> result) {
+  if (!result) throw CommandError(fmt::format("--policy-db: {}", result.error().message));
+  return std::move(*result);
 }
 
-std::unique_ptr<ledger::Ledger> open_ledger(const std::string& url, ledger::PostgresLedger::Options options) {
-  if (url.starts_with(kSqlite)) return opened(ledger::SqliteLedger::open(url.substr(kSqlite.size())));
+bool names_redis(std::string_view url) {
+  return url == kSameAsStore || url.starts_with("redis:") || url.starts_with("redis+") ||
+         url.starts_with("rediss:") || url.starts_with("rediss+") || url.starts_with("unix:");
+}
+
+redis::StoreTarget redis_of(const std::string& url, const StoreSettings& store) {
+  if (url != kSameAsStore) return value_of(redis::parse_store_url(url));
+  if (!store.redis)
+    throw CommandError(
+        "--policy-db: redis stands for the Redis of --store, and there is none; write redis://HOST:PORT");
+  return *store.redis;
+}
+
+std::unique_ptr<ledger::PostgresLedger> open_postgres(const std::string& url, bool only_looks) {
+  return value_of(ledger::PostgresLedger::open(url, {.listen = !only_looks, .make_tables = !only_looks}));
+}
+
+std::unique_ptr<ledger::Ledger> open(const std::string& url, const StoreSettings& store,
+                                     ledger::RedisLedgerOptions options) {
+  if (url.starts_with(kSqlite)) return value_of(ledger::SqliteLedger::open(url.substr(kSqlite.size())));
   if (url.starts_with("postgres://") || url.starts_with("postgresql://"))
-    return opened(ledger::PostgresLedger::open(url, options));
-  throw CommandError("--policy-db: write sqlite:FILE or postgres://USER@HOST/DATABASE");
+    return open_postgres(url, options.must_exist);
+  if (!names_redis(url))
+    throw CommandError("--policy-db: write sqlite:FILE, postgres://USER@HOST/DATABASE or redis://HOST:PORT");
+  options.key_prefix = store.key_prefix;
+  return std::make_unique<ledger::RedisLedger>(redis_of(url, store), std::move(options));
 }
 
 }  // namespace
 
-std::unique_ptr<ledger::Ledger> open_ledger(const std::string& url) { return open_ledger(url, {}); }
+std::unique_ptr<ledger::Ledger> open_ledger(
+    const std::string& url, const StoreSettings& store,
+    const std::function<void(bool is_problem, const std::string& sentence)>& log) {
+  ledger::RedisLedgerOptions options;
+  options.on_advice = [log](const std::vector<std::string>& advice) {
+    for (const std::string& sentence : advice) log(true, fmt::format("the policy database: {}", sentence));
+  };
+  return open(url, store, std::move(options));
+}
 
-std::unique_ptr<ledger::Ledger> open_ledger_to_read(const std::string& url) {
+std::unique_ptr<ledger::Ledger> open_ledger_to_read(const std::string& url, const std::string& key_prefix) {
   if (url.starts_with(kSqlite) && !std::filesystem::exists(url.substr(kSqlite.size())))
     throw CommandError(
         fmt::format("--policy-db: {} does not exist; name the file that the server uses", url));
-  return open_ledger(url, {.listen = false, .make_tables = false});
+  return open(url, {.redis = std::nullopt, .connections_max = std::nullopt, .key_prefix = key_prefix},
+              {.must_exist = true});
+}
+
+bool moves_policies(const std::string& url, const StoreSettings& before, const StoreSettings& after) {
+  if (!names_redis(url)) return false;
+  return before.key_prefix != after.key_prefix || (url == kSameAsStore && before.redis != after.redis);
 }
 
 }  // namespace sluice::cli

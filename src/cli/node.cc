@@ -136,7 +136,7 @@ Node::Node(const ServeOptions& options)
       in_memory_(memory_, clock_),
       catalog_(board_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
-      ledger_(open_ledger(options.policy_db)),
+      ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
       policy_keeper_(catalog_),
       user_keeper_(catalog_),
       outbox_(clock_, log_sentence),
@@ -290,7 +290,7 @@ bool Node::take_settings(const ServeOptions& options) {
   // The engine, the keys and the memory are made for cells, or not; and for a default store of one kind.
   const StoreSettings &before = default_store(*current), &after = default_store(*fresh);
   if (options.cells.empty() == has_cells_ || before.redis.has_value() != after.redis.has_value() ||
-      before.connections_max != after.connections_max)
+      before.connections_max != after.connections_max || moves_policies(options.policy_db, before, after))
     return false;
   if (current->relocations_to(*fresh).size() > kTenantMovesMax)
     throw CommandError(fmt::format(

@@ -78,7 +78,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and h2c; port 0 picks a free one");
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
   add("policy-db", o.policy_db,
-      "where the API keeps policies: sqlite:FILE (made at the first write) or postgres://…");
+      "where the API keeps policies: sqlite:FILE (made at the first write), postgres://…, redis://… and\n"
+      "what else --store takes, or redis: the Redis of --store");
   command
       .add_flag("--require-token", o.require_token, "checks and admin calls need a token, on loopback too")
       ->envname(environment_name("require-token"));

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -115,6 +116,26 @@ def postgres():
         yield one.start()
     finally:
         one.remove()
+
+
+@pytest.fixture
+def durable_redis(tmp_path):
+    """A running Redis of its own that forgets nothing: a redis_server.Redis."""
+    from harness.redis_server import Redis
+    one = Redis(tmp_path / "durable_redis", durable=True)
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def database(request, tmp_path):
+    """The policy database of the test's parameter `kind`: .args for a server; .stop() and .start() if it is a server itself."""
+    kind = request.getfixturevalue("kind")
+    from harness.admin import QUICK_END, sqlite
+    if kind == "sqlite":
+        return types.SimpleNamespace(args=sqlite(tmp_path))
+    one = request.getfixturevalue({"postgres": "postgres", "redis": "durable_redis"}[kind])
+    return types.SimpleNamespace(args=["--policy-db", one.url, *QUICK_END], stop=one.stop, start=one.start)
 
 
 @pytest.fixture

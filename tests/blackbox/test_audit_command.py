@@ -121,7 +121,7 @@ def test_what_cannot_be_verified_is_an_error(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE t (a)")
     assert "another program" in fails("audit", "verify", "--policy-db", f"sqlite:{tmp_path}/other.db")
-    assert "write sqlite:FILE or postgres://" in fails("audit", "verify", "--policy-db", "mysql://x")
+    assert "write sqlite:FILE, postgres://" in fails("audit", "verify", "--policy-db", "mysql://x")
     assert "64 hexadecimal digits" in fails("audit", "verify", "--expect-revision", "1", "--expect-hash", "xyz")
     assert "64 hexadecimal digits" in fails("audit", "verify", "--expect-revision", "1", "--expect-hash", "g" * 64)
     assert sluice("audit", "verify", "--expect-revision", "1").returncode == 2, "one without the other proves nothing"
@@ -145,6 +145,19 @@ def test_postgresql(postgres, server, http):
 def test_looking_at_postgresql_makes_no_tables(postgres):
     assert "has no tables of Sluice" in fails("audit", "verify", "--policy-db", postgres.url)
     assert "has no tables of Sluice" in fails("audit", "verify", "--policy-db", postgres.url)
+
+
+def test_redis(durable_redis, server, http):
+    place = ["--policy-db", durable_redis.url, "--key-prefix", "mine:"]
+    assert "has no policies of Sluice under the prefix 'mine:'" in fails("audit", "verify", *place)
+    client = http(server(args=[*place, *QUICK_END]))
+    for number in range(1, 4):
+        put(client, number)
+    done = sluice("audit", "verify", *place)
+    assert done.returncode == 0 and "3 records" in done.stdout
+    durable_redis.client.hdel("mine:{ledger}", "r2")
+    done = sluice("audit", "verify", *place)
+    assert done.returncode == 1 and "revision 2: it is missing" in done.stderr
 
 
 @pytest.mark.parametrize("command", [[], ["verify"]])

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from harness.admin import QUICK_END, expect, expect_problem, sqlite
+from harness.redis_server import Redis
 from harness.server import wait_until
 
 PUSH_SECONDS = 60  # a push takes milliseconds; nobody waits this long when all is well
@@ -78,10 +79,9 @@ def test_the_file_is_made_at_the_first_write(server, http, tmp_path):
     assert (tmp_path / "policies.db").exists()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_change_reaches_the_other_server(server, http, tmp_path, request, kind):
-    place = sqlite(tmp_path) if kind == "sqlite" else ["--policy-db", request.getfixturevalue("postgres").url, *QUICK_END]
-    one, other = http(server(args=place)), http(server(args=place))
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "redis"])
+def test_a_change_reaches_the_other_server(server, http, database, kind):
+    one, other = http(server(args=database.args)), http(server(args=database.args))
     for number in range(1, 6):
         put(one, f"{number}/h")
         wait_for_limit(other, number)
@@ -92,10 +92,9 @@ def test_a_change_reaches_the_other_server(server, http, tmp_path, request, kind
     wait_for_limit(other, None)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_servers_do_not_overwrite_each_other(server, http, tmp_path, request, kind):
-    place = sqlite(tmp_path) if kind == "sqlite" else ["--policy-db", request.getfixturevalue("postgres").url, *QUICK_END]
-    one, other = http(server(args=place)), http(server(args=place))
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "redis"])
+def test_servers_do_not_overwrite_each_other(server, http, database, kind):
+    one, other = http(server(args=database.args)), http(server(args=database.args))
     rule = {"tenant_id": "t", "resource": "/r", "limit": 1, "window_sec": 1}
     rule_id = expect(one.post("/v1/rules", rule), 201)["rule_id"]
     assert rule_id in expect_problem(other.post("/v1/rules", rule), 409, "resource")["detail"], "at once, before any push"
@@ -104,21 +103,23 @@ def test_servers_do_not_overwrite_each_other(server, http, tmp_path, request, ki
     expect_problem(stale, 412, "if-match")
 
 
-def test_postgres_survives_kill_9_of_the_server(server, http, postgres):
-    running = server(args=["--policy-db", postgres.url, *QUICK_END])
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+def test_policies_survive_kill_9_of_the_server(server, http, database, kind):
+    running = server(args=database.args)
     expect(put(http(running), "10/h"), 201)
     running.kill()
-    assert limit(http(server(args=["--policy-db", postgres.url, *QUICK_END]))) == 10
+    assert limit(http(server(args=database.args))) == 10
 
 
-def test_checks_go_on_without_the_database_and_writes_come_back_with_it(server, http, postgres):
-    running = server(args=["--policy-db", postgres.url, *QUICK_END])
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+def test_checks_go_on_without_the_database_and_writes_come_back_with_it(server, http, database, kind):
+    running = server(args=database.args)
     client = http(running)
     expect(put(client, "10/h"), 201)
     client.check(policy_id="p", key="k", tokens=4)
     assert metric(client, "rate_limiter_policy_database_up") == 1
 
-    postgres.stop()
+    database.stop()
     expect_problem(put(client, "20/h"), 503)
     wait_until(lambda: client.get("/readyz").json["problems"], PUSH_SECONDS, "a problem in /readyz")
     ready = client.get("/readyz")
@@ -130,22 +131,22 @@ def test_checks_go_on_without_the_database_and_writes_come_back_with_it(server, 
     assert expect(client.get("/v1/policies/p"), 200)["version"] == 1
     assert "s3cret" not in running.log()
 
-    postgres.start()
+    database.start()
     wait_until(lambda: put(client, "20/h").status == 200, PUSH_SECONDS, "writes to work again")
     assert limit(client) == 20
     wait_until(lambda: client.get("/readyz").json["problems"] == [], PUSH_SECONDS, "no more problems")
     assert metric(client, "rate_limiter_policy_database_up") == 1
 
 
-def test_a_server_starts_without_its_database_and_follows_when_it_comes(server, http, postgres):
-    place = ["--policy-db", postgres.url, *QUICK_END]
-    put(http(server(args=place)), "10/h")
-    postgres.stop()
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+def test_a_server_starts_without_its_database_and_follows_when_it_comes(server, http, database, kind):
+    put(http(server(args=database.args)), "10/h")
+    database.stop()
     filed = "policies: [{ id: filed, resource: /f, limits: [{ name: one, per: [key], rate: 7/h }] }]"
-    client = http(server(filed, args=place))
+    client = http(server(filed, args=database.args))
     assert limit(client, "filed") == 7
     assert client.get("/readyz").json["problems"]
-    postgres.start()
+    database.start()
     wait_for_limit(client, 10)
 
 
@@ -174,7 +175,45 @@ def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the
     assert limit(client) == 10, "the new file is refused as a whole"
 
 
-@pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", ""])
+def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_redis):
+    place = ["--store", durable_redis.url, "--policy-db", "redis", "--key-prefix", "mine:", *QUICK_END]
+    running, other = server(args=place), http(server(args=place))
+    client = http(running)
+    expect(put(client, "10/h"), 201)
+    wait_for_limit(other, 10)
+    wait_until(lambda: client.check(policy_id="p", key="k", tokens=4)["degraded"] is False, PUSH_SECONDS, "the store")
+    used = 10 - client.check(policy_id="p", key="k", tokens=0)["remaining"]
+    assert 10 - other.check(policy_id="p", key="k", tokens=0)["remaining"] == used > 0
+    names = [name.decode() for name in durable_redis.client.keys()]
+    assert "mine:{ledger}" in names and all(name.startswith("mine:") for name in names)
+    running.kill()
+    durable_redis.stop()
+    durable_redis.start()
+    assert limit(http(server(args=place))) == 10
+
+
+def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp_path):
+    forgetful = Redis(tmp_path / "forgetful")
+    running = server(args=["--policy-db", forgetful.url, *QUICK_END])
+    client = http(running)
+    try:
+        assert "it keeps nothing on disk" in running.log()
+        expect(put(client, "10/h"), 201)
+        forgetful.stop()
+        forgetful.start()
+        (problem,) = wait_until(lambda: [one for one in client.get("/readyz").json["problems"] if "has lost policies" in one],
+                                PUSH_SECONDS, "a problem in /readyz")
+        assert "restart every Sluice" in problem
+        expect_problem(put(client, "20/h"), 503)
+        assert limit(client) == 10, "what was in force stays"
+        anew = http(server(args=["--policy-db", forgetful.url, *QUICK_END]))
+        assert limit(anew) is None
+        expect(put(anew, "20/h"), 201)
+    finally:
+        forgetful.stop()
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", "", "redis", "redis://a,b", "redis+sentinel://a"])
 def test_an_impossible_database_is_told_at_the_start(server, url):
     with pytest.raises(RuntimeError, match="--policy-db"):
         server(args=["--policy-db", url])

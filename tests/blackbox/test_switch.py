@@ -109,9 +109,9 @@ def test_grpc_is_open_too_but_looks_and_resets_are_not_affected(server, grpc_stu
     assert stub.ResetKey(policy_id="hour", dimensions=who, reason="test").reset == 1
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_other_nodes_follow(server, http, tmp_path, request, kind):
-    place = sqlite(tmp_path) if kind == "sqlite" else ["--policy-db", request.getfixturevalue("postgres").url, *QUICK_END]
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "redis"])
+def test_other_nodes_follow(server, http, database, kind):
+    place = database.args
     one, other = http(server(POLICIES, args=place)), http(server(POLICIES, args=place))
     turn(one, "open", reason="everywhere")
     wait_for(other, "switch")

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "redis/test_redis_cluster.h"
 #include "store/redis/cluster_store.h"
 #include "store/redis/loop_fixture.h"
 #include "store/redis/script.h"
-#include "store/redis/test_redis_cluster.h"
 #include "store/redis/wire.h"
 
 namespace sluice {

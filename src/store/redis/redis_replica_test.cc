@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "redis/sentinel.h"
+#include "redis/test_sentinels.h"
 #include "store/redis/cluster_store_fixture.h"
 #include "store/redis/replica_reading_store.h"
-#include "store/redis/test_sentinels.h"
 
 namespace sluice {
 namespace {

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
 #include "redis/sentinel.h"
+#include "redis/test_sentinels.h"
 #include "store/redis/redis_load_fixture.h"
-#include "store/redis/test_sentinels.h"
 
 namespace sluice {
 namespace {

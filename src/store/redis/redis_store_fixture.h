@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "redis/test_redis_server.h"
 #include "store/redis/loop_fixture.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/script.h"
-#include "store/redis/test_redis_server.h"
 
 namespace sluice {
 

@@ -9,23 +9,27 @@ from harness.server import DIE_WITH_PARENT, START_SECONDS, wait_until
 
 
 class Redis:
-    """A redis-server on a free port of the loopback, answering when the constructor returns."""
+    """A redis-server on a free port of the loopback, answering when the constructor returns.
 
-    def __init__(self, directory):
+    Durable: what it has answered is there again after stop() and start().
+    """
+
+    def __init__(self, directory, durable=False):
         directory.mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.directory = directory
+        self.persistence = ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no"]
         self.url = f"redis://127.0.0.1:{self.port}"
         self.client = redis.Redis(port=self.port, socket_timeout=START_SECONDS)
         self.start()
 
     def start(self):
-        """Again after stop(), on the same port and without data."""
+        """Again after stop(), on the same port; without data, unless it is durable."""
         self.process = subprocess.Popen(
             [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
-             "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+             "--save", "", *self.persistence], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         wait_until(self._answers, START_SECONDS, f"redis-server on port {self.port}")
 
     def _answers(self):

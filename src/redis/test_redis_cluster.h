@@ -10,7 +10,7 @@
 
 #include "redis/cluster_slots.h"
 #include "redis/redis_url.h"
-#include "store/redis/test_redis_server.h"
+#include "redis/test_redis_server.h"
 
 namespace sluice {
 

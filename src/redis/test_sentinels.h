@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/test_redis_server.h"
+#include "redis/test_redis_server.h"
 
 namespace sluice {
 

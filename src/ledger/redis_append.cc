@@ -1,0 +1,177 @@
+#include "ledger/redis_append.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+#include "ledger/chain.h"
+
+namespace sluice::ledger {
+namespace {
+
+// Each further attempt means that somebody else has written.
+constexpr int kAttemptsMax = 1000;
+// To find out what became of a change whose reply was lost.
+constexpr std::int64_t kFindOutUs = 5'000'000;
+constexpr int kPauseMs = 50;
+
+// What a change is decided by: one command, so one moment.
+struct Present {
+  Head head;
+  RedisNumbers earlier;        // of the same request id: first revision and number
+  std::vector<Newest> newest;  // of each draft
+  RedisValue doubtful;         // the record in the place of the one in doubt
+};
+
+// An attempt at writing.
+struct Attempt {
+  Head expected;
+  std::vector<Record> records;
+};
+
+class Appender {
+ public:
+  Appender(RedisBook& book, const Change& change) : book_(book), change_(change) {}
+
+  Result<std::vector<Record>> run() {
+    for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+      auto outcome = try_once();
+      if (outcome && *outcome) return std::move(**outcome);
+      if (outcome) continue;
+      Error& error = outcome.error().error;
+      if (!in_doubt_) return std::unexpected(std::move(error));
+      if (error.code != ErrorCode::kUnavailable || now_us() >= give_up_at_us_) {
+        error.message +=
+            "; whether the change was written is not known: send it again with the same request id";
+        return std::unexpected(std::move(error));
+      }
+      book_.session().step(kPauseMs);
+    }
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable, "too many others write at the same time; try again", ""});
+  }
+
+ private:
+  // Nothing: somebody else was faster.
+  using Outcome = RedisResult<std::optional<std::vector<Record>>>;
+
+  std::int64_t now_us() { return book_.session().clock().now_us(); }
+  static std::unexpected<RedisFailure> fail(Error error) {
+    return std::unexpected(RedisFailure{.error = std::move(error)});
+  }
+
+  Outcome try_once() {
+    auto present = read_present();
+    if (!present) return std::unexpected(present.error());
+    if (in_doubt_) {
+      if (is_in(*present)) return std::move(in_doubt_->records);
+      // Another head: the script will refuse that attempt if it ever comes to it. The same head: the next
+      // attempt is equal to that one, record by record, and only one of them can succeed.
+      if (present->head.text() != in_doubt_->expected.text()) in_doubt_.reset();
+    }
+    if (present->earlier.second > 0) return read_again(present->earlier);
+    const auto versions = check_expected(change_, present->newest);
+    if (!versions) return fail(versions.error());
+    return write({present->head, link(change_, *versions, present->head.revision, present->head.hash)});
+  }
+
+  bool is_in(const Present& present) const {
+    const Record& first = in_doubt_->records.front();
+    const auto found = decode(first.revision, present.doubtful.bytes);
+    return found && found->hash == first.hash;
+  }
+
+  RedisResult<Present> read_present() {
+    std::vector<std::string> fields = {"head"};
+    fields.push_back(change_.request_id.empty() ? "" : request_field(change_));
+    fields.push_back(in_doubt_ ? record_field(in_doubt_->records.front().revision) : "");
+    for (const Draft& draft : change_.drafts)  // of an event: a field that is never there
+      fields.push_back(newest_field(draft.kind, draft.name));
+    std::vector<std::string_view> words = {"HMGET", book_.keys().ledger};
+    words.insert(words.end(), fields.begin(), fields.end());
+    const auto reply = book_.ask(words);
+    if (!reply) return std::unexpected(reply.error());
+    if (reply->size() != fields.size() + 1)
+      return fail(
+          {ErrorCode::kUnavailable, book_.session().name() + " answers something else; look at it", ""});
+    auto head = book_.note_head(reply->at(1).bytes);
+    if (!head) return fail(head.error());
+    Present present{std::move(*head), read_numbers(reply->at(2).bytes), {}, reply->at(3)};
+    for (const RedisValue& value : std::span(*reply).subspan(4)) {
+      const RedisNumbers numbers = read_numbers(value.bytes);
+      present.newest.push_back({numbers.first, numbers.second != 0});
+    }
+    return present;
+  }
+
+  Outcome read_again(const RedisNumbers& earlier) {
+    std::vector<std::int64_t> revisions(
+        std::min(static_cast<std::size_t>(earlier.second), kDraftsPerChangeMax));
+    std::iota(revisions.begin(), revisions.end(), earlier.first);
+    auto records = book_.read(revisions);
+    if (!records) return fail(records.error());
+    auto answer = answer_again(change_, std::move(*records));
+    if (!answer) return fail(answer.error());
+    return std::move(*answer);
+  }
+
+  Outcome write(Attempt attempt) {
+    const auto reply = book_.run(words_of(attempt));
+    if (!reply) {
+      if (reply.error().unknown) {
+        in_doubt_ = std::move(attempt);
+        if (give_up_at_us_ == 0) give_up_at_us_ = now_us() + kFindOutUs;
+      }
+      return std::unexpected(reply.error());
+    }
+    if (reply->front().integer != 1) return std::nullopt;
+    const Record& last = attempt.records.back();
+    if (auto noted = book_.note_head(Head{last.revision, last.hash}.text()); !noted)
+      return fail(noted.error());
+    return std::move(attempt.records);
+  }
+
+  std::vector<std::string> words_of(const Attempt& attempt) const {
+    std::vector<std::string> documents, events, fields;
+    for (const Record& record : attempt.records) {
+      const std::string revision = std::to_string(record.revision);
+      fields.insert(fields.end(), {record_field(record.revision), encode(record)});
+      if (record.kind == Kind::kEvent) {
+        if (!record.body.empty()) events.insert(events.end(), {std::to_string(record.at_us), revision});
+        continue;
+      }
+      documents.insert(documents.end(), {revision, document_name(record.kind, record.name)});
+      fields.insert(fields.end(),
+                    {newest_field(record.kind, record.name),
+                     std::to_string(record.version) + (record.is_withdrawn() ? " 1 " : " 0 ") + revision});
+      fields.insert(fields.end(), {version_field(record.kind, record.name, record.version), revision});
+    }
+    const Record& last = attempt.records.back();
+    if (!change_.request_id.empty())
+      fields.insert(fields.end(), {request_field(change_), std::to_string(attempt.records.front().revision) +
+                                                               " " + std::to_string(attempt.records.size())});
+    fields.insert(fields.end(), {"format", std::string(kRedisFormat)});
+    fields.insert(fields.end(), {"head", Head{last.revision, last.hash}.text()});
+    std::vector<std::string> words = {"append", attempt.expected.text(), std::to_string(documents.size() / 2),
+                                      std::to_string(events.size() / 2)};
+    for (auto* more : {&documents, &events, &fields})
+      words.insert(words.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
+    return words;
+  }
+
+  RedisBook& book_;
+  const Change& change_;
+  std::optional<Attempt> in_doubt_;  // it was sent, and no reply came
+  std::int64_t give_up_at_us_ = 0;   // once something was in doubt
+};
+
+}  // namespace
+
+Result<std::vector<Record>> append_to(RedisBook& book, const Change& change) {
+  return Appender(book, change).run();
+}
+
+}  // namespace sluice::ledger

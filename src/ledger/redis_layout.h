@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ledger/record.h"
+
+// How a ledger lies in Redis: three keys with one hash tag, so that a Cluster keeps them on one slot.
+//
+//   rl:{ledger}              a hash:
+//     head                     "12 9f86d0…": the newest revision and its hash; absent: nothing was written
+//     format                   "1"
+//     r12                      a record, its fields in the order of Record, each as 5:bytes,
+//     npolicy:api.read         "46 0 12": newest version, whether it is withdrawn, revision
+//     v46:policy:api.read      "12": the revision of a version
+//     q9:loopbackreq-7         "11 2": the first revision and number of records of an actor's request id
+//   rl:{ledger}:documents    a sorted set: "policy:api.read" by the revision of the newest version
+//   rl:{ledger}:events       a sorted set: the revisions of events with a body, by at_us
+//
+// rl:{ledger} is also the channel on which each new head is published.
+namespace sluice::ledger {
+
+inline constexpr std::string_view kRedisFormat = "1";
+
+struct RedisKeys {
+  explicit RedisKeys(const std::string& prefix)
+      : ledger(prefix + "{ledger}"), documents(ledger + ":documents"), events(ledger + ":events") {}
+  const std::string ledger, documents, events;
+};
+
+std::string record_field(std::int64_t revision);
+std::string document_name(Kind kind, std::string_view name);  // as in the sorted set
+std::string newest_field(Kind kind, std::string_view name);
+std::string version_field(Kind kind, std::string_view name, std::int64_t version);
+// REQUIRES: the change has a request id.
+std::string request_field(const Change& change);
+
+// The end of the chain.
+struct Head {
+  std::int64_t revision = 0;  // 0: nothing was written
+  std::string hash;
+
+  // As it lies there; empty when nothing was written.
+  std::string text() const;
+};
+// Nothing: somebody has changed it by hand.
+std::optional<Head> read_head(std::string_view text);
+
+// Numbers with spaces between them, the first `N` of a text.
+struct RedisNumbers {
+  std::int64_t first = 0, second = 0, third = 0;
+};
+RedisNumbers read_numbers(std::string_view text);
+
+std::string encode(const Record& record);
+// kFailedPrecondition names the revision that it was read from.
+Result<Record> decode(std::int64_t revision, std::string_view bytes);
+
+}  // namespace sluice::ledger

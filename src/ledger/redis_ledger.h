@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "ledger/ledger.h"
+#include "ledger/redis_book.h"
+#include "redis/store_url.h"
+#include "redis/subscription.h"
+
+namespace sluice::ledger {
+
+// A ledger in Redis or Valkey: for many machines that have nothing else. One server, the master that
+// Sentinels know, or a slot of a Cluster. Belongs to one thread, as every Ledger.
+//
+// One script is the only writer: it appends what was linked to the head if that is still the head. Each
+// change is published, so wait() ends as soon as another process has written; where that cannot be heard,
+// within half a second. What is answered is as durable as the server is set up to be, see redis_advice.h;
+// whether it has lost something is looked for, see RedisBook. When a connection is lost in the middle of
+// append(), the next one tells whether the change was written; only if there is none for some seconds nobody
+// knows: send it again with the same request id, and it is written once.
+class RedisLedger final : public Ledger {
+ public:
+  // Does not connect.
+  RedisLedger(const redis::StoreTarget& target, RedisLedgerOptions options);
+
+  Result<std::vector<Record>> append(const Change& change) override;
+  Result<std::int64_t> revision() override;
+  Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
+  Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
+  Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                      std::size_t max) override;
+  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
+  bool wait(int timeout_ms) override;
+  void interrupt() override;
+  std::string name() const override { return name_; }
+
+ private:
+  Result<std::int64_t> newest_version(Kind kind, std::string_view name);
+  // Of `count` versions, from `version` downwards.
+  Result<std::vector<std::int64_t>> revisions_of(Kind kind, std::string_view name, std::int64_t version,
+                                                 std::int64_t count);
+  // A page of the revisions in a sorted set, by scores as ZRANGEBYSCORE takes them.
+  enum class Take : std::uint8_t { kMembers, kScores };
+  Result<std::vector<std::int64_t>> revisions_in(const std::string& set, const std::string& above,
+                                                 const std::string& to, Take take);
+  Result<std::int64_t> forget(std::span<const std::int64_t> revisions);
+
+  bool has_news();
+  // When nothing can be heard: whether the head has moved. Nothing: the database is gone.
+  std::optional<bool> has_moved();
+
+  RedisBook book_;
+  const std::string name_;
+  redis::Subscription subscription_;
+  std::atomic<bool> interrupted_ = false;
+  std::int64_t watched_connection_ = 0;  // what the last wait() saw
+  std::int64_t watched_beginning_ = 0;
+  std::int64_t watched_revision_ = 0;
+  std::int64_t ask_at_us_ = 0;
+};
+
+}  // namespace sluice::ledger

@@ -1,0 +1,70 @@
+#include "ledger/redis_script.h"
+
+namespace sluice::ledger {
+
+std::string_view redis_ledger_script() {
+  return R"lua(
+local ledger, documents, events = KEYS[1], KEYS[2], KEYS[3]
+local next_word = 2
+
+local function take()
+  next_word = next_word + 1
+  return ARGV[next_word - 1]
+end
+
+-- Lua takes only so many arguments in one call.
+local function write(command, key, words)
+  local after = next_word + words
+  while next_word < after do
+    local until_word = math.min(next_word + 1000, after)
+    redis.call(command, key, unpack(ARGV, next_word, until_word - 1))
+    next_word = until_word
+  end
+end
+
+local functions = {}
+
+function functions.append()
+  local expected, document_count, event_count = take(), tonumber(take()), tonumber(take())
+  if (redis.call('HGET', ledger, 'head') or '') ~= expected then return 0 end
+  -- An error in the middle would leave half of the change behind. What can fail, fails here, or at the first
+  -- HSET: a right that is missing, a key of another type, no memory left.
+  redis.call('ZADD', documents, 'XX', 0, '')
+  redis.call('ZADD', events, 'XX', 0, '')
+  local sets = next_word
+  next_word = sets + 2 * (document_count + event_count)
+  write('HSET', ledger, #ARGV - next_word + 1)
+  next_word = sets
+  write('ZADD', documents, 2 * document_count)
+  write('ZADD', events, 2 * event_count)
+  -- Who may not publish may still write: others look by themselves.
+  redis.pcall('PUBLISH', ledger, ARGV[#ARGV])
+  return 1
+end
+
+function functions.read()
+  local bytes_max, found, bytes = tonumber(take()), {}, 0
+  while next_word <= #ARGV and bytes < bytes_max do
+    local record = redis.call('HGET', ledger, 'r' .. take())
+    found[#found + 1] = record
+    bytes = bytes + (record and #record or 0)
+  end
+  return found
+end
+
+function functions.forget()
+  local forgotten = 0
+  while next_word <= #ARGV do
+    local revision, rest = take(), take()
+    if rest ~= '' then redis.call('HSET', ledger, 'r' .. revision, rest) end
+    local was_there = redis.call('ZREM', events, revision)
+    if rest ~= '' then forgotten = forgotten + was_there end
+  end
+  return forgotten
+end
+
+return functions[ARGV[1]]()
+)lua";
+}
+
+}  // namespace sluice::ledger
