@@ -8,7 +8,7 @@ what it must print. `…` stands for anything within a line; a line of just `…
 after a backslash, or on lines that begin with `> ` (here documents). A command that shows no output must succeed.
   `$ make run …` and `$ sluice serve …` start a server for the rest of the file, in place of the one before; what
       they print must come in that order in its log. It listens on a free port; 8080 in the text means that port,
-      and SLUICE_SERVER in the environment tells it to the other subcommands.
+      and SLUICE_SERVER in the environment tells it to the other subcommands. So does 6380, for the Redis protocol.
   `$ make …`, `$ git clone …` and `$ cd …` are for the reader, and not run.
 A ```yaml block that begins with `policies:` must pass `sluice policy validate`.
 What cannot be run says why, right before the block:   <!-- doctest: skip, because it needs a second machine -->
@@ -19,6 +19,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,9 @@ class Document:
         program = self.scratch / "build/release/sluice"
         program.parent.mkdir(parents=True)
         program.symlink_to(binary())
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.redis_port = probe.getsockname()[1]
         self.environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
 
     def run(self):
@@ -114,6 +118,7 @@ class Document:
         self.problems.append(f"{self.path}:{line}: {text}")
 
     def run_command(self, line, command, expected):
+        command = command.replace("6380", str(self.redis_port))
         if serving := re.match(r"(?:make run\b|(?:build/release/)?sluice serve\b)(.*)", command, re.DOTALL):
             self.serve(command, serving[1])
             output = self.as_in_text(self.server.log())

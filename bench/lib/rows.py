@@ -1,6 +1,6 @@
 """What is measured, one function per row or group of rows, and what it should come to."""
 
-from lib import load, plan_rows, policy_rows, processes, redis_rows
+from lib import load, plan_rows, policy_rows, processes, redis_door_rows, redis_rows
 from lib.row import Row, interleaved
 
 
@@ -51,5 +51,6 @@ GROUPS = {
     "policies": policies,
     **plan_rows.GROUPS,
     **policy_rows.GROUPS,
+    **redis_door_rows.GROUPS,
     **redis_rows.GROUPS,
 }

@@ -102,6 +102,13 @@ inline constexpr std::size_t kRespReplyBytesMax = 64u << 20;
 inline constexpr std::size_t kRespValuesMax = 1u << 17;
 inline constexpr std::size_t kRespDepthMax = 8;
 
+// A command that a client of our Redis door sends.
+inline constexpr std::size_t kRedisCommandWordsMax = 64;
+inline constexpr std::size_t kRedisCommandBytesMax = 64u << 10;
+inline constexpr std::size_t kRedisInlineBytesMax = 16u << 10;
+inline constexpr std::size_t kRedisRepliesWaitingMax = 1024;  // of one connection; then it is not read
+inline constexpr std::size_t kGivenLimitsMax = 65'536;        // distinct numbers that came with requests
+
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;
 inline constexpr std::size_t kRedisBatchEntriesMax = 1024;

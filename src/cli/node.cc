@@ -252,6 +252,13 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   host_ = address.host;
   net::ServerOptions server;
   server.listen = {{.host = address.host, .port = address.port, .trusts_peers = trusts_all(options)}};
+  if (!options.resp_listen.empty()) {
+    const ListenAddress resp = parse_listen_address(options.resp_listen);
+    server.listen.push_back({.host = resp.host,
+                             .port = resp.port,
+                             .use = net::Port::kRedis,
+                             .trusts_peers = resp.is_loopback() && !options.require_token});
+  }
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };

@@ -1,5 +1,6 @@
 #include "cli/node_thread.h"
 
+#include "doors/redis_throttle.h"
 #include "telemetry/log.h"
 
 namespace sluice::cli {
@@ -19,7 +20,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       transport_(loop),
       random_(seed),
       cells_generation_(shared.cells.generation()),
-      admin_(shared.admin, random_()) {
+      admin_(shared.admin, random_()),
+      throttle_(shared.policies, shared.params, doors::throttle_policy()) {
   stores_.emplace(
       shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());
@@ -34,7 +36,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .local = &shared_.memory,
                                   .placement = shared_.has_cells ? &*stores_ : nullptr,
                                   .big_switch = &shared_.big_switch});
-  app_.emplace(*limiter_, shared_.doors, random_(), &admin_);
+  app_.emplace(*limiter_, shared_.doors, random_(), &admin_, &throttle_);
   publish_report(0);
 }
 

@@ -61,6 +61,9 @@ class NodeThread final : public net::Application {
     return app_->handle_unary(context, message, reply, defer);
   }
   MethodKind method_kind(std::string_view path) const override { return app_->method_kind(path); }
+  std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override {
+    return app_->open_redis(peer);
+  }
   std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
                                                       net::GrpcStream& stream) override {
     return app_->open_stream(context, stream);
@@ -85,6 +88,7 @@ class NodeThread final : public net::Application {
   std::optional<CellMover> mover_;  // in one thread only
   std::optional<Limiter> limiter_;
   admin::AdminDoor admin_;
+  GivenLimits throttle_;
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;
   mutable std::mutex report_mutex_;

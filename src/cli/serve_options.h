@@ -14,6 +14,7 @@ namespace sluice::cli {
 // environment over the file of --config, the file over the defaults below.
 struct ServeOptions {
   std::string listen = "127.0.0.1:8080";
+  std::string resp_listen;  // empty: no Redis protocol
   std::string policies;     // file or directory
   std::string mr_policies;  // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
   std::string policy_db = "sqlite:./sluice.db";

@@ -12,6 +12,7 @@
 #include "doors/ops.h"
 #include "doors/path_table.h"
 #include "doors/problem.h"
+#include "doors/redis_door.h"
 
 namespace sluice::doors {
 namespace {
@@ -92,8 +93,14 @@ std::vector<HttpPath> http_paths() {
   return paths;
 }
 
-App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin)
-    : context_(limiter, options, seed), health_(options), admin_(admin) {}
+App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin,
+         GivenLimits* throttle)
+    : context_(limiter, options, seed), health_(options), admin_(admin), throttle_(throttle) {}
+
+std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
+  if (!throttle_) return nullptr;
+  return std::make_unique<RedisDoor>(context_, *throttle_, peer);
+}
 
 void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<HttpLater()>& defer) {

@@ -7,6 +7,7 @@
 #include "doors/door_context.h"
 #include "doors/grpc_health.h"
 #include "doors/http_path.h"
+#include "engine/given_limits.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
@@ -20,7 +21,9 @@ class App final : public net::Application {
  public:
   // `seed` feeds the jitter of Retry-After; give each thread its own.
   // `admin`: null, there is no admin API; outlives this.
-  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr);
+  // `throttle`: null, there is no Redis protocol; outlives this.
+  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
+      GivenLimits* throttle = nullptr);
 
   void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                    const std::function<HttpLater()>& defer) override;
@@ -29,6 +32,8 @@ class App final : public net::Application {
   MethodKind method_kind(std::string_view path) const override;
   std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
                                                       net::GrpcStream& stream) override;
+
+  std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override;
 
   // Tells those who watch the health if it has changed. Call it on the loop's thread now and then, and
   // whenever draining begins.
@@ -41,6 +46,7 @@ class App final : public net::Application {
   DoorContext context_;
   Health health_;
   AdminSeam* const admin_;
+  GivenLimits* const throttle_;
 };
 
 }  // namespace sluice::doors

@@ -18,6 +18,8 @@ struct Dimension {
   std::string_view value;
 };
 
+struct GivenLimit;
+
 // What a caller asks. Views must live until the call returns.
 struct CheckRequest {
   std::string_view policy_id;  // empty: the most specific policy for tenant and resource
@@ -29,6 +31,7 @@ struct CheckRequest {
   std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
   std::string_view request_id;   // not empty: if it comes again, it gets the first answer and charges nothing
   std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
+  const GivenLimit* given = nullptr;  // not null: this limit, and no policies
 };
 
 inline bool within_bounds(const CheckRequest& request) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/given_limits.h"
 #include "engine/rollout.h"
 
 namespace sluice {
@@ -62,6 +63,12 @@ void Planner::match_route(const Dimensions& dimensions) {
   return {};
 }
 
+[[gnu::noinline]] void Planner::match_given(const GivenLimit& given) {
+  named_.policies.assign(1, given.policy);
+  matches_ = &named_;
+  user_ = nullptr;
+}
+
 // What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
 // be kept by it.
 [[gnu::noinline]] void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge,
@@ -103,6 +110,10 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
         .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};
     if (user_) [[unlikely]]
       take_own_numbers(limit, charge, status);
+    if (request.given) [[unlikely]] {
+      charge.params = request.given->params;
+      status.numbers = request.given->numbers;
+    }
     ++plan.size;
   }
   return {};
@@ -130,7 +141,9 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
   const Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
   tier_ = user_ && !user_->source.tier.empty() ? std::string_view(user_->source.tier) : dimensions.tier();
-  if (request.policy_id.empty())
+  if (request.given) [[unlikely]]
+    match_given(*request.given);
+  else if (request.policy_id.empty())
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)
     return matched;

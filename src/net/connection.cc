@@ -104,7 +104,7 @@ bool Connection::read() {
 bool Connection::receive(std::span<char> bytes) {
   if (!session_) {
     first_bytes_.append(bytes.data(), bytes.size());
-    const Protocol protocol = sniff_protocol(first_bytes_);
+    const Protocol protocol = sniff_protocol(peer_.port, first_bytes_);
     if (protocol == Protocol::kUndecided) return true;
     session_ = make_session(protocol, set_.context_, *this, peer_);
     bytes = first_bytes_;
@@ -125,7 +125,10 @@ bool Connection::resume() {
 bool Connection::tick() {
   const std::int64_t waited_us = set_.context_.now_us - since_us_;
   if (lingering_) return waited_us >= kLingerUs ? close() : true;
-  if (!session_) return waited_us >= set_.context_.timeouts.request_head_us ? close() : true;
+  // Clients of Redis connect before they have something to say, and stay.
+  const bool may_be_silent = peer_.port == Port::kRedis;
+  if (!session_)
+    return waited_us >= set_.context_.timeouts.request_head_us && !may_be_silent ? close() : true;
   if (!unsent_.empty() && waited_us >= set_.context_.timeouts.unread_answer_us) return close();
   std::string& out = output();
   session_->tick(out);

@@ -36,7 +36,7 @@ DeferredAnswers::Waiter* DeferredAnswers::take(Slot* slot, std::uint64_t generat
   return waiter;
 }
 
-// Both lambdas hold two words, which std::function keeps inside itself.
+// The lambdas hold two words, which std::function keeps inside itself.
 Application::HttpLater DeferredAnswers::http_later(Slot* slot) {
   return [slot, generation = slot->generation](HttpResponse&& response) {
     if (Waiter* waiter = take(slot, generation)) waiter->finish_http(std::move(response));
@@ -46,6 +46,12 @@ Application::HttpLater DeferredAnswers::http_later(Slot* slot) {
 Application::GrpcLater DeferredAnswers::grpc_later(Slot* slot) {
   return [slot, generation = slot->generation](const GrpcStatus& status, std::string_view message) {
     if (Waiter* waiter = take(slot, generation)) waiter->finish_grpc(status, message);
+  };
+}
+
+RedisHandler::Later DeferredAnswers::redis_later(Slot* slot) {
+  return [slot, generation = slot->generation](std::string_view reply) {
+    if (Waiter* waiter = take(slot, generation)) waiter->finish_redis(reply);
   };
 }
 

@@ -22,6 +22,7 @@ class DeferredAnswers {
    public:
     virtual void finish_http(HttpResponse&& response) = 0;
     virtual void finish_grpc(const GrpcStatus& status, std::string_view message) = 0;
+    virtual void finish_redis(std::string_view /*reply*/) {}
     virtual void expire() = 0;  // the deadline has passed
 
    protected:
@@ -43,6 +44,7 @@ class DeferredAnswers {
 
   static Application::HttpLater http_later(Slot* slot);
   static Application::GrpcLater grpc_later(Slot* slot);
+  static RedisHandler::Later redis_later(Slot* slot);
 
   void expire_until(std::int64_t now_us);
   std::size_t open_count() const { return open_count_; }

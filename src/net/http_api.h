@@ -98,6 +98,21 @@ class GrpcStreamHandler {
   virtual void on_half_close() = 0;
 };
 
+// What the application does for one connection of the Redis protocol. Lives as long as that; called only from
+// its loop's thread.
+class RedisHandler {
+ public:
+  virtual ~RedisHandler() = default;
+
+  using Later = std::function<void(std::string_view reply)>;
+  using Defer = std::function<Later()>;
+
+  // Appends the reply to a command to `out`, as it goes over the wire. To answer later, calls `defer()`,
+  // keeps what it returns, and leaves `out` alone; the words end when this function returns. False: this was
+  // the last command of the connection. REQUIRES: there is a word.
+  virtual bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) = 0;
+};
+
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs
 // no locks. It answers at once, or keeps the `Later` of an exchange and answers from the same thread later.
 // Its functions must not throw: they are called from C code that could not pass an exception on. What it has
@@ -130,6 +145,9 @@ class Application {
   // Requests come in bursts: what is asked of others between the two may be sent together.
   virtual void begin_burst() {}
   virtual void end_burst() {}
+
+  // A connection to a port of the Redis protocol. Null: it is closed. The peer outlives the handler.
+  virtual std::unique_ptr<RedisHandler> open_redis(const Peer& /*peer*/) { return nullptr; }
 
   // A streaming call has begun. `stream` stays valid until the handler is destroyed.
   virtual std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) = 0;

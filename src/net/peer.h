@@ -6,12 +6,12 @@
 
 namespace sluice::net {
 
-// What a listening port is for. The network only carries it to the application, which answers there what
-// belongs there.
+// What a listening port is for. The application answers there what belongs there.
 enum class Port : std::uint8_t {
   kAll,     // the only port
   kChecks,  // everything but the admin API, which has a port of its own
   kAdmin,   // the admin API, health and metrics
+  kRedis,   // the Redis protocol; all others speak HTTP and gRPC
 };
 
 // Who is at the other end of a connection, and by which port they came. A plain value; the connection owns

@@ -4,6 +4,7 @@
 #include "net/http2_session.h"
 #include "net/http2_stream.h"
 #include "net/http_text.h"
+#include "net/redis_session.h"
 
 namespace sluice::net {
 
@@ -22,7 +23,8 @@ void SessionContext::refresh_time() {
   date = http_date(second);
 }
 
-Protocol sniff_protocol(std::string_view first_bytes) {
+Protocol sniff_protocol(Port port, std::string_view first_bytes) {
+  if (port == Port::kRedis) return Protocol::kRedis;
   constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   if (first_bytes.starts_with(kPreface)) return Protocol::kHttp2;
   return kPreface.starts_with(first_bytes) ? Protocol::kUndecided : Protocol::kHttp1;
@@ -31,6 +33,7 @@ Protocol sniff_protocol(std::string_view first_bytes) {
 std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,
                                       const Peer& peer) {
   if (protocol == Protocol::kHttp2) return std::make_unique<Http2Session>(context, host, peer);
+  if (protocol == Protocol::kRedis) return std::make_unique<RedisSession>(context, host, peer);
   return std::make_unique<Http1Session>(context, host, peer);
 }
 

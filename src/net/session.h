@@ -87,10 +87,10 @@ class Session {
   virtual bool idle() const = 0;
 };
 
-enum class Protocol { kUndecided, kHttp1, kHttp2 };
+enum class Protocol { kUndecided, kHttp1, kHttp2, kRedis };
 
-// Which protocol a connection that begins with these bytes speaks.
-Protocol sniff_protocol(std::string_view first_bytes);
+// Which protocol a connection to such a port speaks that begins with these bytes.
+Protocol sniff_protocol(Port port, std::string_view first_bytes);
 
 // The peer outlives the session.
 std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,

@@ -1,0 +1,232 @@
+#include "doors/redis_door.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+
+#include "doors/check_access.h"
+#include "doors/redis_reply.h"
+#include "doors/redis_throttle.h"
+
+namespace sluice::doors {
+namespace {
+
+namespace reply = redis_reply;
+
+constexpr std::size_t kClientNameBytesMax = 128;
+
+std::int64_t next_client_id() {
+  static std::atomic<std::int64_t> last = 0;
+  return ++last;
+}
+
+// Commands are the same in any case.
+bool is(std::string_view word, std::string_view upper) {
+  return std::ranges::equal(word, upper, [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
+  });
+}
+
+void wrong_arguments(std::string& out, std::string_view command) {
+  reply::error(out, "ERR", "wrong number of arguments for '" + std::string(command) + "' command");
+}
+
+// Our errors in the words of Redis.
+void refuse(std::string& out, const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnauthenticated:
+      return reply::error(out, "NOAUTH", "Authentication required: " + error.message);
+    case ErrorCode::kPermissionDenied:
+      return reply::error(out, "NOPERM", error.message);
+    case ErrorCode::kUnavailable:
+      return reply::error(out, "TRYAGAIN", error.message);
+    default:
+      return reply::error(out, "ERR", error.message);
+  }
+}
+
+bool is_client_name(std::string_view name) {
+  return name.size() <= kClientNameBytesMax &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+}  // namespace
+
+RedisDoor::RedisDoor(DoorContext& context, GivenLimits& throttle, const net::Peer& peer)
+    : context_(context),
+      throttle_(throttle),
+      peer_(peer),
+      id_(next_client_id()),
+      is_known_(!context.options.checks_need_token || context.options.access->who(peer, "").has_value()) {}
+
+bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
+  const std::string_view name = words[0];
+  const Words arguments = words.subspan(1);
+  if (is(name, "CL.THROTTLE")) [[likely]] {
+    throttle(arguments, out, defer);
+    return true;
+  }
+  if (is(name, "QUIT")) {
+    reply::status(out, "OK");
+    return false;
+  }
+  if (is(name, "HELLO"))
+    hello(arguments, out);
+  else if (is(name, "AUTH"))
+    auth(arguments, out);
+  else if (!is_known_)
+    reply::error(out, "NOAUTH", "Authentication required: send AUTH with a token, as `AUTH sluice_…`");
+  else
+    other(name, arguments, out);
+  return true;
+}
+
+void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) {
+  if (auto room = context_.gate.admit(1); !room) return refuse(out, room.error());
+  const auto wanted = read_throttle(arguments);
+  if (!wanted) return refuse(out, wanted.error());
+  const auto limit = throttle_.find(wanted->rate, wanted->limit);
+  if (!limit) return refuse(out, limit.error());
+  const CheckRequest check{.key = wanted->key, .cost = wanted->quantity, .given = *limit};
+  if (context_.options.checks_need_token) [[unlikely]] {
+    const auto who = recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&check, 1});
+    if (!who) return refuse(out, who.error());
+  }
+  const auto write = [](const Throttle& asked, const Result<Decision>& decision, std::string& to) {
+    if (!decision) return refuse(to, decision.error());
+    write_throttle(asked, *decision, to);
+  };
+  const auto decision = context_.limiter.check(check, [&] {
+    return [later = defer(), asked = *wanted, write](const Result<Decision>& late) {
+      std::string answer;
+      write(asked, late, answer);
+      later(answer);
+    };
+  });
+  if (decision) write(*wanted, *decision, out);
+}
+
+bool RedisDoor::log_in(std::string_view token) {
+  std::string authorization = "Bearer " + std::string(token);
+  if (!context_.options.access->who(peer_, authorization)) return false;
+  authorization_ = std::move(authorization);
+  return is_known_ = true;
+}
+
+// AUTH token, or AUTH name token: the name is of no interest, the token knows whose it is.
+void RedisDoor::auth(Words arguments, std::string& out) {
+  if (arguments.empty() || arguments.size() > 2) return wrong_arguments(out, "auth");
+  if (!log_in(arguments.back()))
+    return reply::error(out, "WRONGPASS", "this token is not known, or has expired");
+  reply::status(out, "OK");
+}
+
+// HELLO [2|3 [AUTH name token] [SETNAME name]]: all of it or nothing.
+void RedisDoor::hello(Words arguments, std::string& out) {
+  bool resp3 = is_resp3_;
+  std::string_view token, name;
+  if (!arguments.empty()) {
+    if (arguments[0] != "2" && arguments[0] != "3")
+      return reply::error(out, "NOPROTO", "unsupported protocol version");
+    resp3 = arguments[0] == "3";
+    arguments = arguments.subspan(1);
+  }
+  while (!arguments.empty()) {
+    if (is(arguments[0], "AUTH") && arguments.size() >= 3) {
+      token = arguments[2];
+      arguments = arguments.subspan(3);
+    } else if (is(arguments[0], "SETNAME") && arguments.size() >= 2) {
+      name = arguments[1];
+      arguments = arguments.subspan(2);
+    } else {
+      return reply::error(out, "ERR", "Syntax error in HELLO; write HELLO 3 AUTH name token SETNAME name");
+    }
+  }
+  if (!is_client_name(name))
+    return reply::error(out, "ERR", "Client names cannot contain spaces, newlines or special characters.");
+  if (!token.empty() && !log_in(token))
+    return reply::error(out, "WRONGPASS", "this token is not known, or has expired");
+  if (!is_known_)
+    return reply::error(out, "NOAUTH", "HELLO must be called with the token: HELLO 3 AUTH name sluice_…");
+  if (!name.empty()) name_ = name;
+  is_resp3_ = resp3;
+  reply::map(out, 7, is_resp3_);
+  const auto put = [&out](std::string_view field, std::string_view value) {
+    reply::text(out, field);
+    reply::text(out, value);
+  };
+  put("server", "sluice");
+  put("version", "7.0.0");  // of Redis: what its clients may expect of us
+  reply::text(out, "proto");
+  reply::integer(out, is_resp3_ ? 3 : 2);
+  reply::text(out, "id");
+  reply::integer(out, id_);
+  put("mode", "standalone");
+  put("role", "master");
+  reply::text(out, "modules");
+  reply::array(out, 0);
+}
+
+void RedisDoor::client(Words arguments, std::string& out) {
+  if (arguments.empty()) return wrong_arguments(out, "client");
+  const std::string_view what = arguments[0];
+  if (is(what, "SETNAME") && arguments.size() == 2) {
+    if (!is_client_name(arguments[1]))
+      return reply::error(out, "ERR", "Client names cannot contain spaces, newlines or special characters.");
+    name_ = arguments[1];
+    return reply::status(out, "OK");
+  }
+  if (is(what, "GETNAME") && arguments.size() == 1)
+    return name_.empty() ? reply::nothing(out, is_resp3_) : reply::text(out, name_);
+  if (is(what, "ID") && arguments.size() == 1) return reply::integer(out, id_);
+  const bool tells_only = is(what, "SETINFO") || is(what, "NO-EVICT") || is(what, "NO-TOUCH");
+  if (tells_only) return reply::status(out, "OK");
+  reply::error(out, "ERR", "unknown subcommand of 'client'; there are SETNAME, GETNAME, ID and SETINFO");
+}
+
+// What redis-cli asks for its help texts: we have none for it.
+void RedisDoor::command(Words arguments, std::string& out) const {
+  if (!arguments.empty() && is(arguments[0], "COUNT")) return reply::integer(out, 14);
+  if (!arguments.empty() && is(arguments[0], "DOCS")) return reply::map(out, 0, is_resp3_);
+  reply::array(out, 0);
+}
+
+// redis-benchmark wants to know how a server persists.
+void RedisDoor::config(Words arguments, std::string& out) const {
+  if (arguments.size() != 2 || !is(arguments[0], "GET"))
+    return reply::error(out, "ERR", "settings are changed by flags and --config, not over this protocol");
+  const bool is_save = is(arguments[1], "SAVE"), is_append = is(arguments[1], "APPENDONLY");
+  reply::map(out, is_save || is_append ? 1 : 0, is_resp3_);
+  if (!is_save && !is_append) return;
+  reply::text(out, arguments[1]);
+  reply::text(out, is_save ? "" : "no");
+}
+
+void RedisDoor::other(std::string_view name, Words arguments, std::string& out) {
+  if (is(name, "PING"))
+    return arguments.empty() ? reply::status(out, "PONG") : reply::text(out, arguments[0]);
+  if (is(name, "ECHO"))
+    return arguments.size() == 1 ? reply::text(out, arguments[0]) : wrong_arguments(out, "echo");
+  if (is(name, "CLIENT")) return client(arguments, out);
+  if (is(name, "COMMAND")) return command(arguments, out);
+  if (is(name, "CONFIG")) return config(arguments, out);
+  if (is(name, "SELECT")) {
+    if (arguments.size() == 1 && arguments[0] == "0") return reply::status(out, "OK");
+    return reply::error(out, "ERR", "DB index is out of range; there is only 0");
+  }
+  if (is(name, "RESET")) {
+    is_resp3_ = false;
+    name_.clear();
+    return reply::status(out, "RESET");
+  }
+  if (is(name, "INFO"))
+    return reply::text(out, "# Server\r\nredis_mode:standalone\r\nserver_name:sluice\r\n");
+  std::string shown(name.substr(0, 64));
+  std::ranges::replace_if(shown, [](char c) { return c < ' ' || c == 0x7f; }, '?');
+  reply::error(
+      out, "ERR",
+      "unknown command '" + shown + "'; here are CL.THROTTLE, PING and what clients need to connect");
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "doors/door_context.h"
+#include "engine/given_limits.h"
+#include "net/http_api.h"
+
+namespace sluice::doors {
+
+// One client of the Redis protocol: what it is called, which version it speaks, who it is, and its commands.
+// Lives on its loop's thread; all that it is given outlives it.
+class RedisDoor final : public net::RedisHandler {
+ public:
+  RedisDoor(DoorContext& context, GivenLimits& throttle, const net::Peer& peer);
+
+  bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override;
+
+ private:
+  using Words = std::span<const std::string_view>;
+
+  void throttle(Words arguments, std::string& out, const Defer& defer);
+  void hello(Words arguments, std::string& out);
+  void auth(Words arguments, std::string& out);
+  void client(Words arguments, std::string& out);
+  void command(Words arguments, std::string& out) const;
+  void config(Words arguments, std::string& out) const;
+  void other(std::string_view name, Words arguments, std::string& out);
+
+  bool log_in(std::string_view token);
+
+  DoorContext& context_;
+  GivenLimits& throttle_;
+  const net::Peer& peer_;
+  const std::int64_t id_;
+  std::string name_;           // as CLIENT SETNAME says
+  std::string authorization_;  // "Bearer …"; empty: no token was given
+  bool is_known_ = false;      // needs no token, or has given a good one
+  bool is_resp3_ = false;
+};
+
+}  // namespace sluice::doors

@@ -1,0 +1,68 @@
+#include "doors/redis_throttle.h"
+
+#include <charconv>
+
+#include "base/arith.h"
+#include "base/limits.h"
+#include "doors/redis_reply.h"
+
+namespace sluice::doors {
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+
+bool read_integer(std::string_view text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::unexpected<Error> wrong(std::string sentence) { return invalid("", std::move(sentence)); }
+
+std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecondUs); }
+
+}  // namespace
+
+Policy throttle_policy() {
+  Policy policy;
+  policy.id = kThrottlePolicy;
+  policy.limits.push_back({.name = "throttle",
+                           .per = {"key"},
+                           .params = make_limit_params(Algorithm::kGcra, {1, kSecondUs}, {}).value(),
+                           .required = true});
+  return policy;
+}
+
+Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {
+  if (arguments.size() != 4 && arguments.size() != 5)
+    return wrong("wrong number of arguments for 'cl.throttle' command");
+  Throttle throttle;
+  throttle.key = arguments[0];
+  std::int64_t max_burst = 0, period_s = 0;
+  if (!read_integer(arguments[1], max_burst) || !read_integer(arguments[2], throttle.rate.count) ||
+      !read_integer(arguments[3], period_s) ||
+      (arguments.size() == 5 && !read_integer(arguments[4], throttle.quantity)))
+    return wrong("value is not an integer or out of range");
+  if (throttle.key.empty()) return wrong("the key is empty");
+  if (throttle.key.size() > kKeyBytesMax)
+    return wrong("the key is longer than " + std::to_string(kKeyBytesMax) + " bytes");
+  if (max_burst < 0 || max_burst >= kRateMax) return wrong("max_burst is out of range");
+  if (throttle.rate.count <= 0 || throttle.rate.count > kRateMax) return wrong("count is out of range");
+  if (period_s <= 0 || period_s > kPeriodUsMax / kSecondUs) return wrong("period is out of range");
+  if (throttle.quantity < 0 || throttle.quantity > kCostMax) return wrong("quantity is out of range");
+  throttle.limit = max_burst + 1;
+  throttle.rate.period_us = period_s * kSecondUs;
+  return throttle;
+}
+
+void write_throttle(const Throttle& throttle, const Decision& decision, std::string& out) {
+  // No limit was looked at when the big red switch is open, or the store is gone.
+  const ChargeResult* const result = decision.tightest ? decision.tightest->result : nullptr;
+  redis_reply::array(out, 5);
+  redis_reply::integer(out, decision.allowed ? 0 : 1);
+  redis_reply::integer(out, throttle.limit);
+  redis_reply::integer(out, result ? result->outcome.remaining : throttle.limit);
+  redis_reply::integer(out, decision.allowed || !result ? -1 : seconds(result->outcome.retry_after_us));
+  redis_reply::integer(out, result ? seconds(result->outcome.reset_after_us) : 0);
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/decision.h"
+#include "engine/given_limits.h"
+
+// CL.THROTTLE, as redis-cell has it: a limit that comes with every request.
+//
+//   CL.THROTTLE user123 15 30 60 1
+//               key │   │  │  └ quantity: what this request costs; 1 unless given, 0 only looks
+//                   │   └──┴ count per period: 30 in 60 seconds
+//                   └ max_burst: so many more than one at once
+//
+//   1) 0    0 allowed, 1 denied               4) -1   seconds to wait; -1: none, or it can never be
+//   2) 16   the limit: max_burst + 1          5) 2    seconds until all is as before
+//   3) 15   left
+namespace sluice::doors {
+
+// The policy that answers, metrics and the log name for these checks.
+inline constexpr std::string_view kThrottlePolicy = "cl.throttle";
+Policy throttle_policy();
+
+struct Throttle {
+  std::string_view key;
+  Rate rate;
+  std::int64_t limit = 0;
+  std::int64_t quantity = 1;
+};
+
+// The arguments behind the name. kInvalidArgument: a sentence in the words of Redis.
+Result<Throttle> read_throttle(std::span<const std::string_view> arguments);
+
+void write_throttle(const Throttle& throttle, const Decision& decision, std::string& out);
+
+}  // namespace sluice::doors

@@ -1,0 +1,149 @@
+#include "net/redis_session.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/clock.h"
+#include "net/test_application.h"
+
+namespace sluice::net {
+namespace {
+
+// Says what it was told; "later" is answered by the test, "quit" is the last.
+class EchoHandler final : public RedisHandler {
+ public:
+  explicit EchoHandler(std::vector<Later>& late) : late_(late) {}
+  bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override {
+    if (words[0] == "later") {
+      late_.push_back(defer());
+      return true;
+    }
+    out.append("+").append(words.back()).append("\r\n");
+    return words[0] != "quit";
+  }
+
+ private:
+  std::vector<Later>& late_;
+};
+
+class RedisApplication final : public Application {
+ public:
+  void handle_http(const HttpRequest&, HttpResponse&, const std::function<HttpLater()>&) override {}
+  GrpcStatus handle_unary(const GrpcContext&, std::string_view, std::string&,
+                          const std::function<GrpcLater()>&) override {
+    return {};
+  }
+  MethodKind method_kind(std::string_view) const override { return MethodKind::kUnknown; }
+  std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
+  std::unique_ptr<RedisHandler> open_redis(const Peer&) override {
+    return std::make_unique<EchoHandler>(late);
+  }
+
+  std::vector<RedisHandler::Later> late;
+};
+
+class RedisSessionTest : public testing::Test, public SessionHost {
+ protected:
+  std::string send(std::string bytes) {
+    std::string out;
+    session_->receive({bytes.data(), bytes.size()}, out);
+    return out;
+  }
+  std::string resumed() {
+    std::string out;
+    while (ready_) {
+      ready_ = false;
+      session_->resume(out);
+    }
+    return out;
+  }
+  void output_ready() override { ready_ = true; }
+
+  bool ready_ = false;
+  ManualClock clock_{1'000'000'000};
+  RedisApplication application_;
+  SessionContext context_{application_, clock_};
+  std::unique_ptr<RedisSession> session_ = std::make_unique<RedisSession>(context_, *this, kTestPeer);
+};
+
+TEST_F(RedisSessionTest, AnswersPipelinesInPiecesOfAnySize) {
+  const std::string commands = "a 1\r\n*2\r\n$1\r\nb\r\n$3\r\nx y\r\n\r\nc 3\r\n";
+  EXPECT_EQ(send(commands), "+1\r\n+x y\r\n+3\r\n");
+  std::string out;
+  for (const char byte : commands) out += send(std::string(1, byte));
+  EXPECT_EQ(out, "+1\r\n+x y\r\n+3\r\n");
+  EXPECT_TRUE(session_->idle());
+}
+
+TEST_F(RedisSessionTest, RepliesKeepTheOrderOfCommands) {
+  EXPECT_EQ(send("a 1\r\nlater\r\nb 2\r\nlater\r\nc 3\r\nd 4\r\n"), "+1\r\n");
+  EXPECT_FALSE(session_->idle());
+  application_.late[1]("+second\r\n");
+  EXPECT_EQ(resumed(), "");
+  application_.late[0]("+first\r\n");
+  EXPECT_EQ(resumed(), "+first\r\n+2\r\n+second\r\n+3\r\n+4\r\n");
+  EXPECT_EQ(send("e 5\r\n"), "+5\r\n");
+}
+
+TEST_F(RedisSessionTest, WhoHasGoneGetsNoReply) {
+  send("later\r\n");
+  session_.reset();
+  application_.late[0]("+first\r\n");
+  EXPECT_FALSE(ready_);
+  EXPECT_EQ(context_.deferred.open_count(), 0u);
+}
+
+TEST_F(RedisSessionTest, TheLastCommandEndsIt) {
+  EXPECT_EQ(send("later\r\nquit OK\r\na 1\r\n"), "");
+  EXPECT_FALSE(session_->finished());
+  application_.late[0]("+late\r\n");
+  EXPECT_EQ(resumed(), "+late\r\n+OK\r\n");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(RedisSessionTest, WhatIsBrokenIsAnsweredAndEndsIt) {
+  EXPECT_EQ(send("a 1\r\n*1\r\n!\r\n"), "+1\r\n-ERR Protocol error: expected '$'\r\n");
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(send("a 1\r\n"), "");
+}
+
+TEST_F(RedisSessionTest, WhoPipelinesWithoutEndIsNotRead) {
+  std::string many;
+  for (std::size_t i = 0; i <= kRedisRepliesWaitingMax; ++i) many += "later\r\n";
+  send(many + "a 1\r\n");
+  EXPECT_EQ(application_.late.size(), kRedisRepliesWaitingMax);
+  EXPECT_FALSE(session_->wants_input());
+  session_->end_of_input();
+  EXPECT_FALSE(session_->finished());
+  for (std::size_t i = 0; i < kRedisRepliesWaitingMax; ++i) application_.late[i]("+x\r\n");
+  EXPECT_EQ(resumed().size(), 4 * kRedisRepliesWaitingMax);
+  ASSERT_EQ(application_.late.size(), kRedisRepliesWaitingMax + 1);
+  application_.late.back()("+y\r\n");
+  EXPECT_EQ(resumed(), "+y\r\n+1\r\n");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(RedisSessionTest, HalfACommandMayNotTakeForEver) {
+  send("*2\r\n$1\r\na");
+  clock_.advance(context_.timeouts.request_us);
+  context_.refresh_time();
+  std::string out;
+  session_->tick(out);
+  EXPECT_TRUE(out.starts_with("-ERR "));
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(RedisSessionTest, IdleConnectionsStay) {
+  send("a 1\r\n");
+  clock_.advance(3600'000'000LL);
+  context_.refresh_time();
+  std::string out;
+  session_->tick(out);
+  EXPECT_FALSE(session_->finished());
+  session_->drain(out);
+  EXPECT_TRUE(session_->finished());
+}
+
+}  // namespace
+}  // namespace sluice::net

@@ -1,0 +1,180 @@
+"""The Redis protocol: CL.THROTTLE for whoever has a Redis client."""
+
+import socket
+
+import pytest
+import redis
+from harness.redis_server import Redis
+from harness.server import wait_until
+
+WAIT_SECONDS = 60
+
+
+@pytest.fixture
+def door(server):
+    """door(args=…) starts a server with a Redis port: (the server, the port)."""
+    def start(args=()):
+        running = server(None, ["--resp-listen", "127.0.0.1:0", *args])
+        return running, int(running.wait_for_log(r"Redis protocol on \S+:(\d+)")[1])
+    return start
+
+
+@pytest.fixture
+def connect():
+    made = []
+
+    def one(port, **options):
+        made.append(redis.Redis(port=port, socket_timeout=WAIT_SECONDS, **options))
+        return made[-1]
+    yield one
+    for each in made:
+        each.close()
+
+
+def throttle(client, key="k", burst=4, count=1, period=3600, quantity=1):
+    return client.execute_command("CL.THROTTLE", key, burst, count, period, quantity)
+
+
+def raw(port, data, until=None):
+    """Sends the bytes and reads to the end, or until the text comes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+        connection.sendall(data)
+        answer = b""
+        while until is None or until not in answer:
+            piece = connection.recv(65536)
+            if not piece:
+                break
+            answer += piece
+        return answer
+
+
+def test_python_client(door, connect):
+    client = connect(door()[1])
+    assert client.ping()
+    assert throttle(client) == [0, 5, 4, -1, 3600]
+    assert throttle(client, quantity=4) == [0, 5, 0, -1, 18000]
+    assert throttle(client) == [1, 5, 0, 3600, 18000]
+    assert throttle(client, quantity=6) == [1, 5, 0, -1, 18000]
+    with pytest.raises(redis.ResponseError, match="unknown command"):
+        client.get("k")
+    with pytest.raises(redis.ResponseError, match="not an integer"):
+        throttle(client, burst="x")
+    assert throttle(client, "other") == [0, 5, 4, -1, 3600], "errors end nothing"
+
+
+def test_a_pipeline_is_answered_in_order(door, connect):
+    pipeline = connect(door()[1]).pipeline(transaction=False)
+    for i in range(1000):
+        pipeline.execute_command("CL.THROTTLE", f"k{i % 2}", 999, 1, 3600)
+    assert [answer[2] for answer in pipeline.execute()] == [999 - i // 2 for i in range(1000)]
+
+
+def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, connect, tmp_path):
+    store = Redis(tmp_path / "redis")
+    try:
+        running, port = door(["--store", store.url])
+        client = connect(port)
+        wait_until(lambda: store.client.ping() and throttle(client, "warm")[0] == 0 and store.counters() > 0, WAIT_SECONDS, "the store")
+        pipeline = client.pipeline(transaction=False)
+        for i in range(1000):
+            pipeline.execute_command("CL.THROTTLE", f"k{i % 2}", 999, 1, 3600)
+            pipeline.ping()
+        answers = pipeline.execute()
+        assert [answer[2] for answer in answers[::2]] == [999 - i // 2 for i in range(1000)]
+        assert all(answers[1::2])
+        second, other = door(["--store", store.url])
+        again = connect(other)
+        wait_until(lambda: throttle(again, "k0", 999, quantity=0)[2] == 499, WAIT_SECONDS, "the shared counter")
+    finally:
+        store.stop()
+
+
+def test_redis_cli_and_inline_commands(door, tool):
+    running, port = door()
+    for arguments in ([], ["-3"]):
+        done = tool("redis-cli", "-p", port, *arguments, "CL.THROTTLE", "cli", 15, 30, 60)
+        assert done.returncode == 0 and done.stdout.split()[:2] == ["0", "16"], done
+    assert raw(port, b"PING\r\nCL.THROTTLE typed 15 30 60\nQUIT\r\n") == b"+PONG\r\n*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n+OK\r\n"
+
+
+def test_redis_benchmark(door, tool):
+    running, port = door()
+    done = tool("redis-benchmark", "-p", port, "-n", 2000, "-P", 16, "-r", 100, "--csv", "CL.THROTTLE", "key:__rand_int__", 10, 10, 60)
+    assert done.returncode == 0 and "Error" not in done.stdout + done.stderr, done
+    assert '"CL.THROTTLE' in done.stdout
+
+
+@pytest.mark.parametrize("data, answer", [
+    (b"*1\r\nPING\r\n", b"-ERR Protocol error: expected '$'\r\n"),
+    (b"*99999999\r\n", b"-ERR Protocol error: too many arguments; no command here takes so many\r\n"),
+    (b"*1\r\n$-5\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+    (b"x" * 70_000, b"-ERR Protocol error: too big inline request\r\n"),
+])
+def test_what_is_broken_is_said_and_ends_the_connection(door, connect, data, answer):
+    running, port = door()
+    assert raw(port, data) == answer
+    assert connect(port).ping(), "others go on"
+
+
+def test_half_a_command_and_one_byte_at_a_time(door):
+    running, port = door()
+    command = b"*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+        connection.sendall(command[:20])  # and gone
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+        for i in range(len(command)):
+            connection.sendall(command[i:i + 1])
+        assert connection.recv(100) == b"*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n", "the first half charged nothing"
+
+
+def test_tokens(door, connect, tool, http):
+    running, port = door(["--require-token"])
+    token = running.wait_for_log(r"(sluice_\w+)")[1]
+    with pytest.raises(redis.AuthenticationError):
+        connect(port).ping()
+    with pytest.raises(redis.AuthenticationError):
+        throttle(connect(port, password="sluice_wrong"))
+    assert throttle(connect(port, password=token)) == [0, 5, 4, -1, 3600]
+    assert throttle(connect(port, username="anybody", password=token)) == [0, 5, 3, -1, 7200]
+    assert raw(port, b"HELLO 3 AUTH me %s\r\nQUIT\r\n" % token.encode()).startswith(b"%7\r\n$6\r\nserver")
+    assert "sluice_wrong" not in running.log()
+
+
+def test_metrics_name_the_checks(door, connect, http):
+    running, port = door()
+    client = connect(port)
+    for _ in range(3):
+        throttle(client, burst=1)
+    page = http(running).get("/metrics").body.decode()
+    assert 'rate_limiter_requests_allowed_total{policy="cl.throttle"} 2' in page
+    assert 'rate_limiter_requests_denied_total{policy="cl.throttle"} 1' in page
+
+
+def test_an_http_client_at_this_port_is_told(door):
+    running, port = door()
+    assert raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", until=b"\r\n").startswith(b"-ERR unknown command 'GET'")
+
+
+def test_it_stops_gracefully(door, connect):
+    running, port = door()
+    client = connect(port)
+    throttle(client)
+    assert running.stop() == 0
+
+
+def test_nothing_listens_unless_asked(server):
+    assert "Redis protocol" not in server(None).log()
+
+
+def test_a_pipelining_client_that_does_not_read(door):
+    running, port = door()
+    command = b"PING\r\n" * 10_000
+    with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        sent = 0
+        try:
+            while sent < 500 << 20:  # it must stop reading long before
+                sent += connection.send(command)
+        except TimeoutError:
+            pass
+        assert sent < 100 << 20
+    assert raw(port, b"PING\r\nQUIT\r\n") == b"+PONG\r\n+OK\r\n"
