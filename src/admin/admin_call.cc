@@ -66,11 +66,17 @@ Result<AdminCall> AdminCall::from(const net::HttpRequest& request, control::Prin
   call.idempotency_key = request.header("idempotency-key");
   call.reason = request.header("x-reason");
   call.principal = std::move(principal);
-  if (call.reason.size() > kReasonBytesMax)
-    return invalid("x-reason", "a reason has at most " + std::to_string(kReasonBytesMax) + " bytes");
-  if (call.idempotency_key.size() > kRequestIdBytesMax)
-    return invalid("idempotency-key", "it has at most " + std::to_string(kRequestIdBytesMax) + " bytes");
+  if (auto good = call.check_bounds("x-reason"); !good) return std::unexpected(good.error());
   return call;
+}
+
+Result<void> AdminCall::check_bounds(std::string_view reason_field) const {
+  if (reason.size() > kReasonBytesMax)
+    return invalid(std::string(reason_field),
+                   "a reason has at most " + std::to_string(kReasonBytesMax) + " bytes");
+  if (idempotency_key.size() > kRequestIdBytesMax)
+    return invalid("idempotency-key", "it has at most " + std::to_string(kRequestIdBytesMax) + " bytes");
+  return {};
 }
 
 std::string_view AdminCall::parameter(std::string_view name) const {

@@ -37,6 +37,8 @@ struct AdminCall {
   // From `least` to `most`; `otherwise` if it is not given.
   Result<std::int64_t> number(std::string_view name, std::int64_t least, std::int64_t most,
                               std::int64_t otherwise) const;
+  // kInvalidArgument: the reason, which the caller knows as `reason_field`, or the key is too long.
+  Result<void> check_bounds(std::string_view reason_field) const;
   // The version of If-Match: "47" or W/"47"; none if it is absent or a star.
   Result<std::optional<std::int64_t>> expected_version() const;
 };

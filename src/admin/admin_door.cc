@@ -56,20 +56,6 @@ std::vector<doors::HttpPath> admin_paths() {
   return paths;
 }
 
-void LoopInbox::post(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  tasks_.push_back(std::move(task));
-}
-
-void LoopInbox::run() {
-  std::vector<std::function<void()>> tasks;
-  {
-    const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
-  }
-  for (const auto& task : tasks) task();
-}
-
 bool AdminDoor::handles(std::string_view path) const {
   constexpr std::array<std::string_view, 7> kAreas = {
       "/v1/policies", "/v1/rollouts", "/v1/rules", "/v1/audit", "/v1/tokens", "/v1/switch", "/api/v1"};
@@ -90,19 +76,14 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
     response = answer_switch_call(parts_.switch_desk, *call);
     return;
   }
-  if (!limiter_.admit(call->principal, call->method, response)) return;
+  if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), response)) return;
 
   const auto later = std::make_shared<net::Application::HttpLater>();
-  const bool taken = parts_.plane.submit([call = std::make_shared<const AdminCall>(std::move(*call)), later,
-                                          inbox = inbox_, parts = parts_](control::Registry& registry) {
-    AdminContext context{registry, parts.catalog, parts.clock, parts.rollouts};
-    auto answer = std::make_shared<net::HttpResponse>(answer_admin_call(kRoutes, context, *call));
-    inbox->post([later, answer] { (*later)(std::move(*answer)); });
-  });
-  if (!taken)
-    return doors::write_problem(
-        Error{ErrorCode::kUnavailable, "too many changes wait already; try again in a moment", ""}, response);
-  // Only this thread runs the inbox, so the answer cannot overtake this line.
+  const bool taken =
+      link_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
+                    AdminContext& context) { return answer_admin_call(kRoutes, context, *call); },
+                [later](net::HttpResponse&& answer) { (*later)(std::move(answer)); });
+  if (!taken) return doors::write_problem(PlaneLink::busy(), response);
   *later = defer();
 }
 

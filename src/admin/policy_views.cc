@@ -11,7 +11,7 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
   return invalid("limits",
                  "policy \"" + policy.id +
                      "\" would deny every request of everybody; if that is meant, send it again with "
-                     "?confirm=deny-everyone");
+                     "?confirm=deny-everyone (over gRPC: with the metadata confirm: deny-everyone)");
 }
 
 Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id) {

@@ -49,16 +49,28 @@ SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std
     : limiter_({limits.store_, limits.board_, limits.hasher_, limits.clock_, limits.totals_}),
       headers_(dialects, seed) {}
 
-bool SelfLimiter::admit(const control::Principal& principal, std::string_view method,
-                        net::HttpResponse& response) {
-  const bool is_read = method == "GET" || method == "HEAD";
-  const auto decision = limiter_.check({.policy_id = is_read ? kRead : kWrite,
-                                        .key = std::string_view(principal.name).substr(0, kKeyBytesMax)});
+Decision SelfLimiter::decide(const control::Principal& principal, Kind kind) {
+  auto decision = limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite,
+                                  .key = std::string_view(principal.name).substr(0, kKeyBytesMax)});
   assert(decision);
-  if (decision->allowed) return true;
-  doors::write_denial(429, *decision, response);
-  headers_.add(*decision, response);
+  return *std::move(decision);
+}
+
+bool SelfLimiter::admit(const control::Principal& principal, Kind kind, net::HttpResponse& response) {
+  const Decision decision = decide(principal, kind);
+  if (decision.allowed) return true;
+  doors::write_denial(429, decision, response);
+  headers_.add(decision, response);
   return false;
+}
+
+net::GrpcStatus SelfLimiter::admit(const control::Principal& principal, Kind kind) {
+  const Decision decision = decide(principal, kind);
+  if (decision.allowed) return {};
+  return {
+      net::GrpcCode::kResourceExhausted,
+      "too many calls of the admin API; try again in " + std::to_string(decision.retry_after_ms()) + " ms",
+      {}};
 }
 
 }  // namespace sluice::admin

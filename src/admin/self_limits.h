@@ -46,10 +46,19 @@ class SelfLimiter {
  public:
   SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std::uint64_t seed);
 
+  enum class Kind : std::uint8_t { kRead, kWrite };
+  static Kind kind_of(std::string_view http_method) {
+    return http_method == "GET" || http_method == "HEAD" ? Kind::kRead : Kind::kWrite;
+  }
+
   // False: this admin has to wait, and `response` says so: 429 with rate limit headers and Retry-After.
-  bool admit(const control::Principal& principal, std::string_view method, net::HttpResponse& response);
+  bool admit(const control::Principal& principal, Kind kind, net::HttpResponse& response);
+  // The same over gRPC: OK, or RESOURCE_EXHAUSTED with how long to wait.
+  net::GrpcStatus admit(const control::Principal& principal, Kind kind);
 
  private:
+  Decision decide(const control::Principal& principal, Kind kind);
+
   Limiter limiter_;
   doors::RateLimitHeaders headers_;
 };

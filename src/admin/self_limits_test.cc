@@ -18,7 +18,7 @@ class SelfLimitsTest : public ::testing::Test {
     int in = 0;
     for (int i = 0; i < calls; ++i) {
       net::HttpResponse response;
-      in += limiter.admit({who, {control::Role::kAdmin}, {}}, method, response);
+      in += limiter.admit({who, {control::Role::kAdmin}, {}}, SelfLimiter::kind_of(method), response);
     }
     return in;
   }
@@ -52,7 +52,7 @@ TEST_F(SelfLimitsTest, TheAnswerTellsWhenToComeBack) {
   admitted(one, "token a", "PUT", 10);
   clock.advance(10 * kSecondUs);
   net::HttpResponse response;
-  ASSERT_FALSE(one.admit({"token a", {}, {}}, "PUT", response));
+  ASSERT_FALSE(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite, response));
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_THAT(response.body, HasSubstr(R"("policy_id":"admin.write")"));
@@ -61,6 +61,15 @@ TEST_F(SelfLimitsTest, TheAnswerTellsWhenToComeBack) {
   EXPECT_GE(std::stoi(headers["retry-after"]), 50);
   EXPECT_EQ(headers["x-ratelimit-limit"], "10");
   EXPECT_THAT(limits.metrics(), HasSubstr("rate_limiter_admin_denied_total{kind=\"write\"} 1\n"));
+}
+
+TEST_F(SelfLimitsTest, CallsOverGrpcCountToo) {
+  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite).code, net::GrpcCode::kOk);
+  EXPECT_EQ(admitted(one, "token a", "PUT", 10), 9);
+  const net::GrpcStatus refused = one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite);
+  EXPECT_EQ(refused.code, net::GrpcCode::kResourceExhausted);
+  EXPECT_THAT(refused.message, HasSubstr("in 60000 ms"));
+  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kRead).code, net::GrpcCode::kOk);
 }
 
 TEST_F(SelfLimitsTest, AVeryLongNameIsAnAdminToo) {

@@ -60,7 +60,9 @@ class NodeThread final : public net::Application {
                                const std::function<GrpcLater()>& defer) override {
     return app_->handle_unary(context, message, reply, defer);
   }
-  MethodKind method_kind(std::string_view path) const override { return app_->method_kind(path); }
+  MethodKind method_kind(std::string_view path, const net::Peer& peer) const override {
+    return app_->method_kind(path, peer);
+  }
   std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override {
     return app_->open_redis(peer);
   }

@@ -1,20 +1,27 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string_view>
 
+#include "doors/grpc_call.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
 
-// The part of the HTTP API that changes things, seen from the doors: it lies in a layer above them. One per
-// loop, on its thread.
+// The admin API, seen from the doors: it lies in a layer above them. One per loop, on its thread.
 class AdminSeam {
  public:
   virtual ~AdminSeam() = default;
   virtual bool handles(std::string_view path) const = 0;
   virtual void handle(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<net::Application::HttpLater()>& defer) = 0;
+
+  // The methods of sluice.v1.RateLimiter that belong to it.
+  virtual net::GrpcStatus configure_policy(const GrpcCall& call) = 0;
+  virtual std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext& context,
+                                                                net::GrpcStream& stream) = 0;
+
   virtual void tick() = 0;  // answers that have come are sent
 };
 

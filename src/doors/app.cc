@@ -46,20 +46,29 @@ enum class Method : std::uint8_t {
   kCheckBatch,
   kGetUsage,
   kResetKey,
+  kConfigurePolicy,
   kHealthCheck,
+  kListPolicies,  // from here on, streams
   kHealthWatch,
   kReflection
 };
 
-constexpr PathTable<Method, 8> kMethods(
+constexpr PathTable<Method, 10> kMethods(
     {{{"/sluice.v1.RateLimiter/CheckAndIncrement", Method::kCheck},
       {"/sluice.v1.RateLimiter/CheckBatch", Method::kCheckBatch},
       {"/sluice.v1.RateLimiter/GetUsage", Method::kGetUsage},
       {"/sluice.v1.RateLimiter/ResetKey", Method::kResetKey},
+      {"/sluice.v1.RateLimiter/ConfigurePolicy", Method::kConfigurePolicy},
+      {"/sluice.v1.RateLimiter/ListPolicies", Method::kListPolicies},
       {"/grpc.health.v1.Health/Check", Method::kHealthCheck},
       {"/grpc.health.v1.Health/Watch", Method::kHealthWatch},
       {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::kReflection},
       {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::kReflection}}});
+
+// Answered by the AdminSeam.
+bool is_of_seam(Method method) {
+  return method == Method::kConfigurePolicy || method == Method::kListPolicies;
+}
 
 // What a route lets through; empty: anything.
 std::string_view allowed_methods(Route route) {
@@ -164,8 +173,11 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
         return grpc_get_usage(context_, call);
       case Method::kResetKey:
         return grpc_reset_key(context_, call);
+      case Method::kConfigurePolicy:
+        return admin_->configure_policy(call);
       case Method::kHealthCheck:
         return health_.check(message, reply);
+      case Method::kListPolicies:
       case Method::kHealthWatch:
       case Method::kReflection:
         break;
@@ -174,16 +186,17 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
   return {net::GrpcCode::kUnimplemented, "there is no unary method " + std::string(context.path), {}};
 }
 
-App::MethodKind App::method_kind(std::string_view path) const {
+App::MethodKind App::method_kind(std::string_view path, const net::Peer&) const {
   const Method* const method = kMethods.find(path);
-  if (!method) return MethodKind::kUnknown;
-  return *method < Method::kHealthWatch ? MethodKind::kUnary : MethodKind::kStreaming;
+  if (!method || (is_of_seam(*method) && !admin_)) return MethodKind::kUnknown;
+  return *method < Method::kListPolicies ? MethodKind::kUnary : MethodKind::kStreaming;
 }
 
 std::unique_ptr<net::GrpcStreamHandler> App::open_stream(const net::GrpcContext& context,
                                                          net::GrpcStream& stream) {
   const Method* const method = kMethods.find(context.path);
   assert(method);
+  if (*method == Method::kListPolicies) return admin_->list_policies(context, stream);
   return *method == Method::kHealthWatch ? health_.watch(stream) : open_reflection(stream);
 }
 

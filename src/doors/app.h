@@ -29,7 +29,7 @@ class App final : public net::Application {
                    const std::function<HttpLater()>& defer) override;
   net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
                                const std::function<GrpcLater()>& defer) override;
-  MethodKind method_kind(std::string_view path) const override;
+  MethodKind method_kind(std::string_view path, const net::Peer& peer) const override;
   std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
                                                       net::GrpcStream& stream) override;
 

@@ -69,13 +69,21 @@ TEST_F(AppTest, MetricsAreText) {
 
 TEST_F(AppTest, KnowsTheKindOfEachMethod) {
   using Kind = net::Application::MethodKind;
-  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/CheckAndIncrement"), Kind::kUnary);
-  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Check"), Kind::kUnary);
-  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Watch"), Kind::kStreaming);
-  EXPECT_EQ(app.method_kind("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), Kind::kStreaming);
-  EXPECT_EQ(app.method_kind("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"),
+  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/CheckAndIncrement", peer), Kind::kUnary);
+  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Check", peer), Kind::kUnary);
+  EXPECT_EQ(app.method_kind("/grpc.health.v1.Health/Watch", peer), Kind::kStreaming);
+  EXPECT_EQ(app.method_kind("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", peer),
             Kind::kStreaming);
-  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/Nothing"), Kind::kUnknown);
+  EXPECT_EQ(app.method_kind("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", peer),
+            Kind::kStreaming);
+  EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/Nothing", peer), Kind::kUnknown);
+}
+
+TEST_F(AppTest, WithoutAnAdminApiItsMethodsAreUnknown) {
+  using Kind = net::Application::MethodKind;
+  for (const char* method : {"ConfigurePolicy", "ListPolicies"})
+    EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/" + std::string(method), peer), Kind::kUnknown);
+  EXPECT_EQ(get("/v1/rules").status, 404);
 }
 
 }  // namespace

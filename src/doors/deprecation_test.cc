@@ -94,25 +94,12 @@ TEST_F(DeprecatedPathTest, AnswersSayItAndCallsAreCounted) {
               HasSubstr("rate_limiter_deprecated_calls_total{path=\"/v1/ratelimit\"} 2\n"));
 }
 
-// Answers every call later.
-class LateAdmin final : public AdminSeam {
- public:
-  bool handles(std::string_view path) const override { return path.starts_with("/v1/rules"); }
-  void handle(const net::HttpRequest&, net::HttpResponse&,
-              const std::function<net::Application::HttpLater()>& defer) override {
-    later = defer();
-  }
-  void tick() override {}
-
-  net::Application::HttpLater later;
-};
-
 TEST_F(DeprecatedPathTest, LateAnswersSayItToo) {
   options.deprecations = parse("/v1/rules").value();
   LateAdmin admin;
   App late_app(limiter, options, 1, &admin);
   net::HttpResponse untouched, sent;
-  late_app.handle_http({.method = "GET", .path = "/v1/rules"}, untouched,
+  late_app.handle_http({.method = "GET", .path = "/v1/rules", .peer = &peer}, untouched,
                        [&] { return [&](net::HttpResponse&& answer) { sent = std::move(answer); }; });
   EXPECT_EQ(header(untouched, "deprecation"), "");
   admin.later(net::HttpResponse());

@@ -32,6 +32,7 @@ class SilentStore final : public Store {
 class RecordedStream final : public net::GrpcStream {
  public:
   void send(std::string_view message) override { sent.emplace_back(message); }
+  bool has_room() const override { return !finished && sent.size() < room; }
   void finish(const net::GrpcStatus& status) override {
     EXPECT_FALSE(finished) << "a call ends once";
     finished = true;
@@ -39,8 +40,31 @@ class RecordedStream final : public net::GrpcStream {
   }
 
   std::vector<std::string> sent;
+  std::size_t room = SIZE_MAX;  // for so many messages in all
   bool finished = false;
   net::GrpcCode code = net::GrpcCode::kOk;
+};
+
+// An admin API that answers every call later, and has /v1/rules.
+class LateAdmin final : public AdminSeam {
+ public:
+  bool handles(std::string_view path) const override { return path.starts_with("/v1/rules"); }
+  void handle(const net::HttpRequest&, net::HttpResponse&,
+              const std::function<net::Application::HttpLater()>& defer) override {
+    later = defer();
+  }
+  net::GrpcStatus configure_policy(const GrpcCall& call) override {
+    call.defer();
+    return {};
+  }
+  std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext&,
+                                                        net::GrpcStream& stream) override {
+    stream.finish({net::GrpcCode::kUnavailable, "later", {}});
+    return nullptr;
+  }
+  void tick() override {}
+
+  net::Application::HttpLater later;
 };
 
 // All doors over a whole engine, on a clock that the test moves; no network.
@@ -74,7 +98,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   GrpcAnswer call(std::string_view method, std::string_view message) {
     GrpcAnswer answer;
     const std::string path = "/sluice.v1.RateLimiter/" + std::string(method);
-    EXPECT_EQ(app.method_kind(path), net::Application::MethodKind::kUnary);
+    EXPECT_EQ(app.method_kind(path, peer), net::Application::MethodKind::kUnary);
     const net::HeaderList no_metadata;
     answer.status = app.handle_unary({.path = path, .metadata = &no_metadata, .peer = &peer}, message,
                                      answer.message, [] { return net::Application::GrpcLater(); });

@@ -8,6 +8,7 @@
 #include "doors/batch_answers.h"
 #include "doors/check_access.h"
 #include "doors/check_field.h"
+#include "doors/late_answer.h"
 #include "doors/problem.h"
 #include "doors/text.h"
 #include "net/protobuf_wire.h"
@@ -19,10 +20,6 @@ using net::append_wire;
 using net::GrpcStatus;
 using net::WireCursor;
 using net::WireReader;
-
-Error malformed() {
-  return {ErrorCode::kInvalidArgument, "the message is not the protobuf that this method expects", ""};
-}
 
 std::int32_t clamp_int32(std::int64_t value) {
   using Limits = std::numeric_limits<std::int32_t>;
@@ -37,7 +34,7 @@ Result<void> read_dimension(WireReader entry, CheckList& out) {
     if (entry.field() == 1) name = entry.string();
     if (entry.field() == 2) value = entry.string();
   }
-  if (!entry.ok()) return std::unexpected(malformed());
+  if (!entry.ok()) return std::unexpected(malformed_message());
   if (Dimension* known = out.find_dimension(name)) {
     known->value = value;
     return {};
@@ -73,7 +70,7 @@ Result<void> read_check_request(WireReader reader, CheckList& out) {
         break;
     }
   }
-  if (!reader.ok()) return std::unexpected(malformed());
+  if (!reader.ok()) return std::unexpected(malformed_message());
   return {};
 }
 
@@ -101,7 +98,7 @@ Result<void> read_key_request(WireReader reader, CheckList& out, std::string_vie
         break;
     }
   }
-  if (!reader.ok()) return std::unexpected(malformed());
+  if (!reader.ok()) return std::unexpected(malformed_message());
   return {};
 }
 
@@ -113,7 +110,7 @@ Result<void> read_batch(WireReader reader, CheckList& out) {
     if (auto read = read_check_request(reader.message(), out); !read)
       return std::unexpected(in_batch(i, std::move(read.error())));
   }
-  if (!reader.ok()) return std::unexpected(malformed());
+  if (!reader.ok()) return std::unexpected(malformed_message());
   return {};
 }
 

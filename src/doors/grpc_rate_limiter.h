@@ -4,20 +4,12 @@
 #include <string_view>
 
 #include "doors/door_context.h"
-#include "doors/late_answer.h"
+#include "doors/grpc_call.h"
 #include "net/http_api.h"
 
 // The native gRPC service, sluice.v1.RateLimiter; api/sluice/v1/rate_limiter.proto describes its messages.
 // Each function reads a request's bytes, asks the engine and appends the response's bytes.
 namespace sluice::doors {
-
-// A call and its answer, as net::Application has them.
-struct GrpcCall {
-  const net::GrpcContext& context;
-  std::string_view message;
-  std::string& reply;
-  const GrpcDefer& defer;
-};
 
 net::GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call);
 net::GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call);

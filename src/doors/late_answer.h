@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "doors/grpc_call.h"
 #include "engine/limiter.h"
 #include "net/http_api.h"
 
@@ -12,7 +13,6 @@
 namespace sluice::doors {
 
 using HttpDefer = std::function<net::Application::HttpLater()>;
-using GrpcDefer = std::function<net::Application::GrpcLater()>;
 
 // ask(postpone) is one of the Limiter's functions that take a postpone; write(const Result<…>&,
 // net::HttpResponse&).

@@ -165,7 +165,8 @@ ssize_t Http2Callbacks::read_body(nghttp2_session*, std::int32_t, std::uint8_t*,
                                   std::uint32_t* flags, nghttp2_data_source* source, void* owner) {
   Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
   session_of(owner).recent_ = &stream;  // the callbacks that follow ask for it
-  const std::size_t left = stream.output.size() - stream.output_sent;
+  if (stream.unsent_bytes() == 0 && !stream.ended && stream.handler) stream.handler->on_room();
+  const std::size_t left = stream.unsent_bytes();
   if (left == 0 && !stream.ended) {
     stream.waiting_for_output = true;
     return NGHTTP2_ERR_DEFERRED;
@@ -191,6 +192,7 @@ int Http2Callbacks::send_body(nghttp2_session*, nghttp2_frame*, const std::uint8
   session.out_->append(stream.output, stream.output_sent, bytes);
   stream.output_sent += bytes;
   session.count_sent(bytes);
+  session.guard_.count_sent(bytes, session.context_.now_us);
   stream.progress_us = session.context_.now_us;
   if (stream.output_sent == stream.output.size()) {
     stream.output.clear();

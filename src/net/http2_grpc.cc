@@ -58,7 +58,7 @@ void Http2Session::begin_grpc(Http2Stream& stream) {
     return refuse(
         stream, 415,
         "The only gRPC content types this server knows are application/grpc and application/grpc+proto.");
-  const auto kind = context_.application.method_kind(stream.path);
+  const auto kind = context_.application.method_kind(stream.path, peer_);
   if (kind == Application::MethodKind::kUnknown) {
     return fail_grpc(stream, GrpcCode::kUnimplemented, "unknown method " + stream.path);
   }
@@ -228,7 +228,7 @@ void Http2Session::open_streaming(Http2Stream& stream) {
 }
 
 void Http2Session::send_message(Http2Stream& stream, std::string_view message) {
-  if (stream.output.size() - stream.output_sent + message.size() > kStreamOutputBytesMax)
+  if (stream.unsent_bytes() > kStreamOutputBytesMax)
     return fail_grpc(stream, GrpcCode::kResourceExhausted, "the client reads too slowly");
   std::array<char, kGrpcPrefixBytes> prefix;
   write_grpc_prefix(prefix.data(), {false, static_cast<std::uint32_t>(message.size())});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/limits.h"
@@ -10,12 +11,18 @@ namespace sluice::net {
 // thread-safe.
 //
 // Some of it belongs to honest traffic (a cancelled call, a WINDOW_UPDATE per answer), so answered requests
-// earn allowance: a tenth of a reset and four control frames each.
+// earn allowance: a tenth of a reset and four control frames each. Whoever reads a long stream says so all
+// the time; so every kEarningBytes that were sent earn a control frame. Bytes, not frames: a window opened by
+// one byte at a time earns nothing.
 class Http2Guard {
  public:
   void count_answer(std::int64_t now_us) {
     advance(now_us);
     ++answers_;
+  }
+  void count_sent(std::size_t bytes, std::int64_t now_us) {
+    advance(now_us);
+    sent_bytes_ += bytes;
   }
   // A stream ended by an error: the peer's reset, or one that the peer provoked.
   void count_reset(std::int64_t now_us) {
@@ -28,20 +35,23 @@ class Http2Guard {
   }
   bool exceeded() const {
     return resets_ > kResetsPerSecondMax + answers_ / 10 ||
-           control_frames_ > kControlFramesPerSecondMax + 4 * answers_;
+           control_frames_ > kControlFramesPerSecondMax + 4 * answers_ + sent_bytes_ / kEarningBytes;
   }
 
  private:
+  static constexpr std::uint64_t kEarningBytes = 2048;
+
   void advance(std::int64_t now_us) {
     if (now_us - second_began_us_ < 1'000'000) return;
     second_began_us_ = now_us;
-    resets_ = control_frames_ = answers_ = 0;
+    resets_ = control_frames_ = answers_ = sent_bytes_ = 0;
   }
 
   std::int64_t second_began_us_ = 0;
   std::uint64_t resets_ = 0;
   std::uint64_t control_frames_ = 0;
   std::uint64_t answers_ = 0;
+  std::uint64_t sent_bytes_ = 0;
 };
 
 }  // namespace sluice::net

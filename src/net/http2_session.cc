@@ -114,7 +114,7 @@ void Http2Session::release(Http2Stream& stream) {
   if (in_headers_ == &stream) in_headers_ = nullptr;
   --open_streams_;
   drop_body(stream);
-  count_sent(stream.output.size() - stream.output_sent);
+  count_sent(stream.unsent_bytes());
   std::unique_ptr<Http2Stream> released(&stream);
   if (context_.streams.size() >= kIdleStreamsMax) return;
   stream.reset();
@@ -156,7 +156,7 @@ void Http2Session::begin_request(Http2Stream& stream) {
     return refuse(stream, 431, "The request headers are too large or too many.");
   }
   if (is_grpc) return begin_grpc(stream);
-  if (context_.application.method_kind(stream.path) != Application::MethodKind::kUnknown)
+  if (context_.application.method_kind(stream.path, peer_) != Application::MethodKind::kUnknown)
     return refuse(stream, 415, "This path takes content-type application/grpc.");
   const std::string_view length = stream.header(stream.content_length);
   std::uint64_t bytes = 0;
@@ -320,8 +320,9 @@ void Http2Session::tick_answered(Http2Stream& stream) {
     if (context_.now_us - stream.started_us >= context_.timeouts.request_us) reset(stream, NGHTTP2_NO_ERROR);
     return;
   }
-  const bool has_output = stream.output_sent < stream.output.size() || stream.ended;
-  if (has_output && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
+  // Without its answer taken, nghttp2 does not come to ask for more of it.
+  const bool waits_for_peer = !stream.waiting_for_output;
+  if (waits_for_peer && context_.now_us - stream.progress_us >= context_.timeouts.unread_answer_us)
     reset(stream, NGHTTP2_CANCEL);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/stream_limits.h"
 #include "net/deferred.h"
 #include "net/http_api.h"
 
@@ -69,6 +70,8 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
     return number == kNone ? std::string_view() : headers[number].value;
   }
 
+  std::size_t unsent_bytes() const { return output.size() - output_sent; }
+
   // Forgets everything but the memory.
   void reset();
 
@@ -76,6 +79,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   void finish_grpc(const GrpcStatus& the_status, std::string_view message) override;
   void expire() override;
   void send(std::string_view message) override;
+  bool has_room() const override { return !ended && unsent_bytes() < kStreamOutputBytesWanted; }
   void finish(const GrpcStatus& the_status) override;
 };
 

@@ -87,6 +87,9 @@ class GrpcStream {
  public:
   virtual ~GrpcStream() = default;
   virtual void send(std::string_view message) = 0;
+  // Whether the reader keeps up. False: what is sent now has to wait here, in memory; whoever has more goes
+  // on at the handler's on_room(). One who sends for ever without looking is cut off.
+  virtual bool has_room() const = 0;
   virtual void finish(const GrpcStatus& status) = 0;  // nothing may be sent after it
 };
 
@@ -96,6 +99,8 @@ class GrpcStreamHandler {
   virtual ~GrpcStreamHandler() = default;
   virtual void on_message(std::string_view message) = 0;
   virtual void on_half_close() = 0;
+  // The reader has taken all that was sent, and would take more. Called only while the call goes on.
+  virtual void on_room() {}
 };
 
 // What the application does for one connection of the Redis protocol. Lives as long as that; called only from
@@ -135,8 +140,9 @@ class Application {
   virtual GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
                                   const std::function<GrpcLater()>& defer) = 0;
 
+  // What is called there, by this peer: not every port serves everything.
   enum class MethodKind { kUnknown, kUnary, kStreaming };
-  virtual MethodKind method_kind(std::string_view path) const = 0;
+  virtual MethodKind method_kind(std::string_view path, const Peer& peer) const = 0;
 
   // Time passes: called about every ten milliseconds, and when next_due_us() has come.
   virtual void tick(std::int64_t /*now_us*/) {}

@@ -34,7 +34,7 @@ class RedisApplication final : public Application {
                           const std::function<GrpcLater()>&) override {
     return {};
   }
-  MethodKind method_kind(std::string_view) const override { return MethodKind::kUnknown; }
+  MethodKind method_kind(std::string_view, const Peer&) const override { return MethodKind::kUnknown; }
   std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
   std::unique_ptr<RedisHandler> open_redis(const Peer&) override {
     return std::make_unique<EchoHandler>(late);

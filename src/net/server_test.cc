@@ -299,7 +299,7 @@ class Gate final : public Application {
                           const std::function<GrpcLater()>&) override {
     return {};
   }
-  MethodKind method_kind(std::string_view) const override { return MethodKind::kUnknown; }
+  MethodKind method_kind(std::string_view, const Peer&) const override { return MethodKind::kUnknown; }
   std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
   void tick(std::int64_t) override {
     if (!open_) return;

@@ -17,7 +17,7 @@ inline const Peer kTestPeer{.address = "127.0.0.1", .port = Port::kAll, .is_trus
 // HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB; "/port"
 // tells which port it is.
 // gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
-// message twice).
+// message twice), /test.Echo/Many (as many messages as asked for, as the reader takes them).
 class TestApplication final : public Application {
  public:
   static constexpr std::size_t kBigBytes = 1'000'000;
@@ -59,13 +59,14 @@ class TestApplication final : public Application {
     return {};
   }
 
-  MethodKind method_kind(std::string_view path) const override {
-    if (path == "/test.Echo/Stream") return MethodKind::kStreaming;
+  MethodKind method_kind(std::string_view path, const Peer&) const override {
+    if (path == "/test.Echo/Stream" || path == "/test.Echo/Many") return MethodKind::kStreaming;
     return path.starts_with("/test.Echo/") ? MethodKind::kUnary : MethodKind::kUnknown;
   }
 
   std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) override {
     requests.emplace_back(context.path);
+    if (context.path == "/test.Echo/Many") return std::make_unique<Many>(*this, stream);
     return std::make_unique<Twice>(*this, stream);
   }
 
@@ -80,8 +81,30 @@ class TestApplication final : public Application {
   std::vector<HttpLater> http_later;
   std::vector<GrpcLater> grpc_later;
   int open_streams = 0;
+  int many_sent = 0;
+  static constexpr std::size_t kManyBytes = 1000;  // of each message
 
  private:
+  class Many final : public GrpcStreamHandler {
+   public:
+    Many(TestApplication& application, GrpcStream& stream) : application_(application), stream_(stream) {}
+    void on_message(std::string_view message) override { wanted_ = std::stoi(std::string(message)); }
+    void on_half_close() override { on_room(); }
+    void on_room() override {
+      for (; application_.many_sent < wanted_ && stream_.has_room(); ++application_.many_sent) {
+        std::string message = std::to_string(application_.many_sent);
+        message.resize(kManyBytes, '.');
+        stream_.send(message);
+      }
+      if (application_.many_sent == wanted_) stream_.finish({});
+    }
+
+   private:
+    TestApplication& application_;
+    GrpcStream& stream_;
+    int wanted_ = 0;
+  };
+
   class Twice final : public GrpcStreamHandler {
    public:
     Twice(TestApplication& application, GrpcStream& stream) : application_(application), stream_(stream) {

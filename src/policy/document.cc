@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "policy/conflicts.h"
 #include "policy/crowds.h"
+#include "policy/document_builder.h"
 #include "policy/fields.h"
 #include "policy/mr_document.h"
 #include "policy/policy_reader.h"
@@ -15,6 +16,17 @@ namespace {
 
 // Whether the top of the document is one of a list of policies, not a policy itself.
 bool is_list_of_policies(const DocumentNode& tree) { return tree.find("policies") || tree.find("domains"); }
+
+// Gives the only policy of the document that id, unless it has one.
+void put_missing_id(DocumentNode& tree, std::string_view id) {
+  DocumentNode* policy = &tree;
+  if (is_list_of_policies(tree)) {
+    const bool is_one = tree.items.size() == 1 && tree.items[0].items.size() == 1 && tree.find("policies");
+    if (!is_one) return;
+    policy = &tree.items[0].items[0];
+  }
+  if (policy->kind == DocumentNode::Kind::kMap && !policy->find("id")) put(*policy, "id", text_node(id));
+}
 
 void read_document(const DocumentNode& tree, const Place& top, std::vector<WrittenPolicy>& out) {
   if (tree.find("domains")) return read_mr_document(tree, top, out);
@@ -48,9 +60,11 @@ void parse_policies(std::string_view text, const std::string& file, std::vector<
   read_document(*tree, top, out);
 }
 
-std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems) {
-  const auto tree = parse_document_tree(text, name, problems);
+std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems,
+                                   std::string_view id) {
+  auto tree = parse_document_tree(text, name, problems);
   if (!tree) return std::nullopt;
+  if (!id.empty()) put_missing_id(*tree, id);
   const Place top{name, problems};
   if (!is_list_of_policies(*tree)) return read_policy(*tree, top);
 

@@ -26,8 +26,10 @@ void parse_policies(std::string_view text, const std::string& file, std::vector<
 
 // Reads one policy by itself, as the API and databases hold it: the policy's own fields at the top, or a
 // document of either kind with exactly one policy in it. No value when something is wrong; `name` is what the
-// problems call the text. The version is not part of a document and stays at its default. Never throws.
-std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems);
+// problems call the text, and `id` goes into a document that has none. The version is not part of a document
+// and stays at its default. Never throws.
+std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems,
+                                   std::string_view id = {});
 
 // What can only be seen with all policies side by side, those of several files included: ids used twice, two
 // policies for the same requests, more limits than one check may have.

@@ -1,0 +1,94 @@
+#include "admin/policy_list.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "doors/grpc_call.h"
+#include "doors/problem.h"
+#include "net/protobuf_wire.h"
+#include "policy/policy_writer.h"
+
+namespace sluice::admin {
+namespace {
+
+// The message Policy. The reason of a change is in the audit log.
+void write_message(const Policy& policy, std::string& out) {
+  std::string document;
+  write_policy(policy, document);
+  net::WireWriter writer(out);
+  writer.string(1, policy.id);
+  writer.string(2, document);
+  writer.int64(3, policy.version);
+  writer.string(4, policy.owner);
+}
+
+}  // namespace
+
+PolicyList PolicyList::of(std::shared_ptr<const Snapshot> snapshot, const control::Principal& principal,
+                          std::string_view tenant) {
+  PolicyList list;
+  snapshot->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
+    const std::string& owner_tenant = policy->source.tenant;
+    if ((tenant.empty() || owner_tenant == tenant) && principal.sees_tenant(owner_tenant))
+      list.policies.push_back(policy.get());
+  });
+  std::ranges::sort(list.policies, {}, &CompiledPolicy::name);
+  list.snapshot = std::move(snapshot);
+  return list;
+}
+
+PolicyListing::PolicyListing(PlaneLink& link, net::GrpcStream& stream, control::Principal principal,
+                             std::size_t& open_lists)
+    : link_(link),
+      stream_(stream),
+      principal_(std::move(principal)),
+      open_lists_(open_lists),
+      self_(std::make_shared<PolicyListing*>(this)) {
+  ++open_lists_;
+}
+
+void PolicyListing::on_message(std::string_view message) {
+  if (std::exchange(asked_, true)) return;
+  std::string tenant;
+  net::WireReader reader(message);
+  while (reader.next())
+    if (reader.field() == 1) tenant = reader.string();
+  if (!reader.ok()) return finish(doors::grpc_status(doors::malformed_message()));
+  const bool taken = link_.ask(
+      [principal = principal_, tenant](AdminContext& context) {
+        return PolicyList::of(context.catalog.current(), principal, tenant);
+      },
+      [waiting = std::weak_ptr(self_)](PolicyList&& list) {
+        if (const auto self = waiting.lock()) (*self)->begin(std::move(list));
+      });
+  if (!taken) finish(doors::grpc_status(PlaneLink::busy()));
+}
+
+void PolicyListing::on_half_close() {
+  if (!asked_) finish(doors::grpc_status(doors::malformed_message()));
+}
+
+void PolicyListing::begin(PolicyList list) {
+  list_ = std::move(list);
+  has_list_ = true;
+  on_room();
+}
+
+void PolicyListing::on_room() {
+  if (!has_list_ || finished_) return;
+  std::string message;
+  for (; next_ < list_.policies.size() && stream_.has_room(); ++next_) {
+    message.clear();
+    write_message(list_.policies[next_]->source, message);
+    stream_.send(message);
+  }
+  if (next_ == list_.policies.size()) finish({});
+}
+
+void PolicyListing::finish(const net::GrpcStatus& status) {
+  finished_ = true;
+  stream_.finish(status);
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "admin/plane_link.h"
+#include "admin/self_limits.h"
+#include "control/access.h"
+#include "doors/grpc_call.h"
+#include "net/http_api.h"
+
+namespace sluice::admin {
+
+// ConfigurePolicy and ListPolicies of sluice.v1.RateLimiter, as one loop sees them. Lives on the loop's
+// thread.
+class PolicyService {
+ public:
+  // All outlive it.
+  PolicyService(const control::Access& access, SelfLimiter& limiter, PlaneLink& link)
+      : access_(access), limiter_(limiter), link_(link) {}
+  PolicyService(const PolicyService&) = delete;
+  PolicyService& operator=(const PolicyService&) = delete;
+
+  net::GrpcStatus configure(const doors::GrpcCall& call);
+  // The handler must not outlive this object. Null: the call has been refused and is over.
+  std::unique_ptr<net::GrpcStreamHandler> list(const net::GrpcContext& context, net::GrpcStream& stream);
+
+ private:
+  Result<control::Principal> who(const net::GrpcContext& context) const {
+    return access_.who(*context.peer, context.header("authorization"));
+  }
+
+  const control::Access& access_;
+  SelfLimiter& limiter_;
+  PlaneLink& link_;
+  std::size_t open_lists_ = 0;
+};
+
+}  // namespace sluice::admin
