@@ -68,7 +68,7 @@ std::optional<Policy> read_entry(const DocumentNode& node, const Place& place) {
     return text.empty() ? Literal<std::string>("") : parse_name(text);
   };
   policy.resource = fields.text("prefix", parse_prefix).value_or("");
-  policy.id = policy.resource.empty() ? policy.tenant : policy.tenant + ':' + policy.resource;
+  policy.id = mr_policy_id(policy.tenant, policy.resource);
   if (policy.id.size() > kNameBytesMax)
     place.report(node.line,
                  "domain and prefix together have more than " + std::to_string(kNameBytesMax - 1) + " bytes");
@@ -89,6 +89,10 @@ std::optional<Policy> read_entry(const DocumentNode& node, const Place& place) {
 }
 
 }  // namespace
+
+std::string mr_policy_id(const std::string& domain, const std::string& prefix) {
+  return prefix.empty() ? domain : domain + ':' + prefix;
+}
 
 void read_mr_document(const DocumentNode& tree, const Place& top, std::vector<WrittenPolicy>& out) {
   constexpr std::array<std::string_view, 1> kNames = {"domains"};

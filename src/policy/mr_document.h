@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "policy/document.h"
@@ -19,5 +20,8 @@ namespace sluice {
 //
 // Adds the policies to `out`, and to the place's problems whatever is wrong.
 void read_mr_document(const DocumentNode& tree, const Place& top, std::vector<WrittenPolicy>& out);
+
+// The id of the policy that an entry becomes.
+std::string mr_policy_id(const std::string& domain, const std::string& prefix);
 
 }  // namespace sluice

@@ -1,0 +1,42 @@
+#include "policy/mr_config.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "policy/mr_document.h"
+
+namespace sluice {
+namespace {
+
+bool is_mr_rate(const Limit& limit) {
+  return limit.params.algorithm == Algorithm::kLeakyBucket && *limit.per == std::vector<std::string>{"key"};
+}
+
+bool is_mr_entry(const Policy& policy) {
+  return !policy.tenant.empty() && policy.id == mr_policy_id(policy.tenant, policy.resource) &&
+         std::ranges::all_of(policy.limits, is_mr_rate);
+}
+
+MrDomain entry_of(const Policy& policy) {
+  MrDomain entry{policy.tenant, policy.resource, {}};
+  for (const Limit& limit : policy.limits) {
+    const Rate& rate = limit.params.rate;
+    entry.rates.push_back({static_cast<double>(rate.count) * 1e6 / static_cast<double>(rate.period_us),
+                           limit.params.capacity, limit.name});
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<MrDomain> mr_config(const Snapshot& snapshot) {
+  std::vector<MrDomain> entries;
+  snapshot.policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
+    if (is_mr_entry(policy->source)) entries.push_back(entry_of(policy->source));
+  });
+  std::ranges::sort(entries, {},
+                    [](const MrDomain& entry) { return std::tie(entry.domain, entry.prefix_key); });
+  return entries;
+}
+
+}  // namespace sluice
