@@ -12,10 +12,17 @@ bool ListenAddress::is_loopback() const {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-ListenAddress parse_listen_address(const std::string& text) {
-  const auto refuse = [&text] {
+bool ListenAddress::overlaps(const ListenAddress& other) const {
+  const auto takes_all = [](const ListenAddress& address) {
+    return address.host == "0.0.0.0" || address.host == "::";
+  };
+  return port != 0 && port == other.port && (host == other.host || takes_all(*this) || takes_all(other));
+}
+
+ListenAddress parse_listen_address(const std::string& text, std::string_view flag) {
+  const auto refuse = [&] {
     return CommandError(
-        fmt::format("--listen {}: write HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080", text));
+        fmt::format("--{} {}: write HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080", flag, text));
   };
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) throw refuse();

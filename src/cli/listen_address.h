@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace sluice::cli {
 
@@ -12,9 +13,11 @@ struct ListenAddress {
 
   // Only processes on this machine can reach it.
   bool is_loopback() const;
+  // A connection could belong to either. Port 0 is another one each time.
+  bool overlaps(const ListenAddress& other) const;
 };
 
-// Throws CommandError that says how to write it.
-ListenAddress parse_listen_address(const std::string& text);
+// Throws CommandError that says how to write it, and names the flag.
+ListenAddress parse_listen_address(const std::string& text, std::string_view flag = "listen");
 
 }  // namespace sluice::cli

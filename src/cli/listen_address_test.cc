@@ -26,5 +26,21 @@ TEST(ListenAddress, KnowsLoopback) {
     EXPECT_FALSE(parse_listen_address(text).is_loopback()) << text;
 }
 
+TEST(ListenAddress, KnowsWhichOnesWouldGetEachOthersConnections) {
+  struct Row {
+    const char* one;
+    const char* other;
+    bool overlap;
+  };
+  for (const Row& row : {Row{"127.0.0.1:80", "127.0.0.1:80", true},
+                         {"0.0.0.0:80", "127.0.0.1:80", true},
+                         {"192.0.2.1:80", "[::]:80", true},
+                         {"192.0.2.1:80", "127.0.0.1:80", false},
+                         {"127.0.0.1:80", "127.0.0.1:81", false},
+                         {"127.0.0.1:0", "127.0.0.1:0", false}})
+    EXPECT_EQ(parse_listen_address(row.one).overlaps(parse_listen_address(row.other)), row.overlap)
+        << row.one << ' ' << row.other;
+}
+
 }  // namespace
 }  // namespace sluice::cli

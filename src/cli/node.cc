@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/key_secrets.h"
 #include "cli/ledger_setup.h"
-#include "cli/listen_address.h"
 #include "control/first_token.h"
 #include "control/plane_metrics.h"
 #include "policy/document_builder.h"
@@ -70,11 +69,6 @@ std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
   return only_for_failures ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
 }
 
-// Whether everybody who reaches the listener may do everything.
-bool trusts_all(const ServeOptions& options) {
-  return parse_listen_address(options.listen).is_loopback() && !options.require_token;
-}
-
 std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& options, std::int64_t now_us) {
   std::vector<std::string> api;
   for (const auto& paths : {doors::http_paths(), admin::admin_paths()})
@@ -130,7 +124,8 @@ void log_new_addresses(const Cells& before, const Cells& after) {
 }  // namespace
 
 Node::Node(const ServeOptions& options)
-    : has_cells_(!options.cells.empty()),
+    : listeners_(listeners(options)),
+      has_cells_(!options.cells.empty()),
       cells_(read_cells(options)),
       memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       in_memory_(memory_, clock_),
@@ -146,7 +141,7 @@ Node::Node(const ServeOptions& options)
       rollout_keeper_(catalog_),
       rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
-      plane_(start_plane(options)),
+      plane_(start_plane()),
       access_(tokens_, wall_clock_),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       key_secrets_(open_key_secrets(options, wall_clock_.now_us())),
@@ -164,7 +159,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   return std::make_unique<FileRepository>(paths, catalog_, repository);
 }
 
-std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& serve_options) {
+std::unique_ptr<control::ControlPlane> Node::start_plane() {
   registry_.add(ledger::Kind::kPolicy, policy_keeper_);
   registry_.add(ledger::Kind::kUser, user_keeper_);
   registry_.add(ledger::Kind::kToken, tokens_);
@@ -177,7 +172,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& ser
   };
   options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
   options.every_second.push_back([this](control::Registry& registry) { rollouts_.look_after(registry); });
-  if (!trusts_all(serve_options))
+  if (!trusts_admins(listeners_))
     options.every_second.push_back([this](control::Registry& registry) {
       if (!registry.is_loaded() || !tokens_.empty()) return;
       if (const auto token = control::make_first_token(registry, wall_clock_)) print_once(*token);
@@ -248,17 +243,8 @@ StoreReport Node::store_report() const {
 }
 
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
-  const ListenAddress address = parse_listen_address(options.listen);
-  host_ = address.host;
   net::ServerOptions server;
-  server.listen = {{.host = address.host, .port = address.port, .trusts_peers = trusts_all(options)}};
-  if (!options.resp_listen.empty()) {
-    const ListenAddress resp = parse_listen_address(options.resp_listen);
-    server.listen.push_back({.host = resp.host,
-                             .port = resp.port,
-                             .use = net::Port::kRedis,
-                             .trusts_peers = resp.is_loopback() && !options.require_token});
-  }
+  server.listen = listeners_;
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
@@ -305,11 +291,6 @@ bool Node::take_settings(const ServeOptions& options) {
   log_new_addresses(*current, *fresh);
   cells_.want(fresh);
   return true;
-}
-
-std::string Node::address() const {
-  const bool is_v6 = host_.contains(':');
-  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", host_, is_v6 ? "]" : "", server_->port());
 }
 
 void Node::begin_drain() {

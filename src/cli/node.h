@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/secret_ring.h"
 #include "cli/cell_board.h"
+#include "cli/listeners.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
 #include "control/access.h"
@@ -41,7 +42,8 @@ class Node {
   // valid are no such reason: it serves, says "not ready", and takes them when they are mended.
   explicit Node(const ServeOptions& options);
 
-  std::string address() const;  // HOST:PORT it really listens on
+  // "127.0.0.1:8080, admin API on …": where it really listens.
+  std::string listening_text() const { return cli::listening_text(listeners_, *server_); }
   void reload_policies() {
     if (policies_) policies_->reload();
   }
@@ -61,7 +63,7 @@ class Node {
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
-  std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
+  std::unique_ptr<control::ControlPlane> start_plane();
   void tell_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change);
   std::string metrics();
@@ -70,6 +72,7 @@ class Node {
   StoreReport store_report() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
 
+  const std::vector<net::ListenOptions> listeners_;
   SystemClock clock_;
   WallClock wall_clock_;
   ParamsTable params_;
@@ -100,7 +103,6 @@ class Node {
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;
   std::vector<NodeThread*> threads_;  // owned by the server
-  std::string host_;
   std::unique_ptr<net::Server> server_;
 };
 

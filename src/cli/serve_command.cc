@@ -77,7 +77,7 @@ int run(const std::vector<std::string>& arguments) {
   set_log_level(options.log_level);
   Signals signals;
   Node node(options);
-  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}", SLUICE_VERSION, node.address()));
+  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}", SLUICE_VERSION, node.listening_text()));
   serve(node, signals, arguments, options);
   stop(node, signals, options);
   return kExitOk;

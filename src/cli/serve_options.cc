@@ -76,6 +76,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
         ->capture_default_str();
   };
   add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and h2c; port 0 picks a free one");
+  add("admin-listen", o.admin_listen, "HOST:PORT for the admin API, which is not on --listen then");
   add("resp-listen", o.resp_listen, "HOST:PORT for the Redis protocol (CL.THROTTLE); off unless given");
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
   add("policy-db", o.policy_db,

@@ -70,6 +70,56 @@ bool is_of_seam(Method method) {
   return method == Method::kConfigurePolicy || method == Method::kListPolicies;
 }
 
+// Where an operation is served if the admin API has a port of its own.
+enum class Side : std::uint8_t { kChecks, kAdmin, kBoth };
+
+bool is_served(net::Port port, Side side) {
+  if (port == net::Port::kAll || side == Side::kBoth) return true;
+  return (port == net::Port::kAdmin) == (side == Side::kAdmin);
+}
+
+Side side_of(Route route) {
+  switch (route) {
+    case Route::kCheck:
+    case Route::kCheckBatch:
+    case Route::kAuthorize:
+      return Side::kChecks;
+    case Route::kReset:  // for operators, like the rest of the admin API
+      return Side::kAdmin;
+    case Route::kUsage:  // callers look at their own, operators before they reset
+    case Route::kHealthz:
+    case Route::kReadyz:
+    case Route::kMetrics:
+    case Route::kOpenapi:
+      break;
+  }
+  return Side::kBoth;
+}
+
+Side side_of(Method method) {
+  switch (method) {
+    case Method::kCheck:
+    case Method::kCheckBatch:
+      return Side::kChecks;
+    case Method::kResetKey:
+    case Method::kConfigurePolicy:
+    case Method::kListPolicies:
+      return Side::kAdmin;
+    case Method::kGetUsage:
+    case Method::kHealthCheck:
+    case Method::kHealthWatch:
+    case Method::kReflection:
+      break;
+  }
+  return Side::kBoth;
+}
+
+// Whether there is something at the request's path, on the port that it came by. `route`: null, none of ours.
+bool is_here(const Route* route, const net::HttpRequest& request, const AdminSeam* admin) {
+  if (route) return is_served(request.peer->port, side_of(*route));
+  return admin && is_served(request.peer->port, Side::kAdmin) && admin->handles(request.path);
+}
+
 // What a route lets through; empty: anything.
 std::string_view allowed_methods(Route route) {
   switch (route) {
@@ -115,7 +165,8 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
                       const std::function<HttpLater()>& defer) {
   const Deprecations* const deprecations = context_.options.deprecations.get();
   const DeprecationNotice* const notice = deprecations ? deprecations->find(request.path) : nullptr;
-  if (!notice) return answer(request, response, defer);
+  if (!notice || !is_here(kRoutes.find(request.path), request, admin_))
+    return answer(request, response, defer);
   notice->count_call();
   bool is_late = false;
   answer(request, response, [&] {
@@ -131,8 +182,9 @@ void App::handle_http(const net::HttpRequest& request, net::HttpResponse& respon
 void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
                  const std::function<HttpLater()>& defer) {
   const Route* const route = kRoutes.find(request.path);
-  if (!route && admin_ && admin_->handles(request.path)) return admin_->handle(request, response, defer);
-  if (!route) return write_problem(404, "there is nothing at " + std::string(request.path), response);
+  if (!is_here(route, request, admin_))
+    return write_problem(404, "there is nothing at " + std::string(request.path), response);
+  if (!route) return admin_->handle(request, response, defer);
   if (const std::string_view allowed = allowed_methods(*route); !is_allowed(request.method, allowed)) {
     response.headers.emplace_back("allow", allowed);
     return write_problem(405, std::string(request.path) + " takes " + std::string(allowed), response);
@@ -186,9 +238,10 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
   return {net::GrpcCode::kUnimplemented, "there is no unary method " + std::string(context.path), {}};
 }
 
-App::MethodKind App::method_kind(std::string_view path, const net::Peer&) const {
+App::MethodKind App::method_kind(std::string_view path, const net::Peer& peer) const {
   const Method* const method = kMethods.find(path);
-  if (!method || (is_of_seam(*method) && !admin_)) return MethodKind::kUnknown;
+  if (!method || (is_of_seam(*method) && !admin_) || !is_served(peer.port, side_of(*method)))
+    return MethodKind::kUnknown;
   return *method < Method::kListPolicies ? MethodKind::kUnary : MethodKind::kStreaming;
 }
 

@@ -86,5 +86,68 @@ TEST_F(AppTest, WithoutAnAdminApiItsMethodsAreUnknown) {
   EXPECT_EQ(get("/v1/rules").status, 404);
 }
 
+// Which of these ports serve a path or a method: "checks admin".
+class PortsTest : public AppTest {
+ protected:
+  std::string ports_of(const auto& is_served) {
+    std::string ports;
+    for (const auto& [port, name] : {std::pair{net::Port::kChecks, "checks"}, {net::Port::kAdmin, "admin"}}) {
+      peer.port = port;
+      if (is_served()) ports.append(ports.empty() ? "" : " ").append(name);
+    }
+    peer.port = net::Port::kAll;
+    EXPECT_TRUE(is_served()) << "the only port has everything";
+    return ports;
+  }
+
+  LateAdmin admin;
+  App both{limiter, options, 1, &admin};
+};
+
+TEST_F(PortsTest, APathIsServedWhereItBelongs) {
+  struct Row {
+    std::string_view path;
+    std::string_view ports;
+  };
+  for (const Row& row : {Row{"/v1/ratelimit/check", "checks"},
+                         {"/v1/ratelimit/check-batch", "checks"},
+                         {"/v1/authorize", "checks"},
+                         {"/v1/rules", "admin"},
+                         {"/v1/reset", "admin"},
+                         {"/v1/usage", "checks admin"},
+                         {"/healthz", "checks admin"},
+                         {"/readyz", "checks admin"},
+                         {"/metrics", "checks admin"},
+                         {"/openapi.yaml", "checks admin"}})
+    EXPECT_EQ(ports_of([&] {
+                net::HttpResponse response;
+                both.handle_http({.method = "PATCH", .path = row.path, .peer = &peer}, response,
+                                 [] { return net::Application::HttpLater(); });
+                return response.status != 404;
+              }),
+              row.ports)
+        << row.path;
+}
+
+TEST_F(PortsTest, AMethodIsKnownWhereItBelongs) {
+  struct Row {
+    std::string_view path;
+    std::string_view ports;
+  };
+  for (const Row& row : {Row{"/sluice.v1.RateLimiter/CheckAndIncrement", "checks"},
+                         {"/sluice.v1.RateLimiter/CheckBatch", "checks"},
+                         {"/sluice.v1.RateLimiter/GetUsage", "checks admin"},
+                         {"/sluice.v1.RateLimiter/ResetKey", "admin"},
+                         {"/sluice.v1.RateLimiter/ConfigurePolicy", "admin"},
+                         {"/sluice.v1.RateLimiter/ListPolicies", "admin"},
+                         {"/grpc.health.v1.Health/Check", "checks admin"},
+                         {"/grpc.health.v1.Health/Watch", "checks admin"},
+                         {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "checks admin"}})
+    EXPECT_EQ(
+        ports_of([&] { return both.method_kind(row.path, peer) != net::Application::MethodKind::kUnknown; }),
+        row.ports)
+        << row.path;
+}
+
 }  // namespace
 }  // namespace sluice::doors::testing

@@ -74,7 +74,8 @@ def test_every_operation_is_whole():
 def test_paths_hold_nothing_but_operations():
     for path, item in CONTRACT.document["paths"].items():
         assert path.startswith("/")
-        assert set(item) <= METHODS | {"parameters", "description", "x-any-method"}, path
+        assert set(item) <= METHODS | {"parameters", "description", "x-any-method", "x-port"}, path
+        assert item.get("x-port", "checks") in ("checks", "admin", "both"), path
 
 
 def test_every_schema_is_one_and_every_example_fits_its_schema():
