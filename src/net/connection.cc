@@ -15,6 +15,11 @@ namespace {
 constexpr std::size_t kInputBytes = 64u << 10;
 constexpr std::int64_t kLingerUs = 2'000'000;
 
+// For who writes http:// where it should be https://.
+constexpr std::string_view kPlainHttpAnswer =
+    "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 47\r\nconnection: close\r\n\r\n"
+    "this port speaks TLS; write https:// to use it\n";
+
 }  // namespace
 
 std::string address_text(const sockaddr_storage& address) {
@@ -32,10 +37,10 @@ ConnectionSet::ConnectionSet(EventLoop& loop, SessionContext& context)
 
 ConnectionSet::~ConnectionSet() = default;
 
-void ConnectionSet::add(int fd, Peer peer) {
+void ConnectionSet::add(int fd, Peer peer, TlsServerContext* tls) {
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  connections_.push_back(std::make_unique<Connection>(*this, fd, std::move(peer)));
+  connections_.push_back(std::make_unique<Connection>(*this, fd, std::move(peer), tls));
   connections_.back()->index_ = connections_.size() - 1;
 }
 
@@ -69,12 +74,18 @@ void ConnectionSet::drain() {
   for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->drain();
 }
 
-Connection::Connection(ConnectionSet& set, int fd, Peer peer)
-    : set_(set), fd_(fd), peer_(std::move(peer)), since_us_(set.context_.now_us) {
+Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* tls)
+    : set_(set),
+      fd_(fd),
+      peer_(std::move(peer)),
+      tls_context_(tls),
+      tls_(tls ? tls->accept(peer_.address) : nullptr),
+      since_us_(set.context_.now_us) {
   set_.loop_.add(fd_, interest_, *this);
 }
 
 Connection::~Connection() {
+  if (shaking_hands_) tls_context_->count_handshake(false);
   set_.loop_.remove(fd_, *this);
   ::close(fd_);
 }
@@ -84,21 +95,47 @@ void Connection::on_events(std::uint32_t events) {
     close();
     return;
   }
-  if ((events & EPOLLOUT) && !unsent_.empty() && (!write(unsent_) || !after_write())) return;
+  if ((events & EPOLLOUT) && !unsent_.empty() && (!transmit(unsent_) || !after_write())) return;
   if (events & (EPOLLIN | EPOLLHUP)) read();
 }
 
 bool Connection::read() {
   const auto bytes = recv(fd_, set_.input_.get(), kInputBytes, 0);
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? true : close();
-  if (bytes == 0) {
-    input_ended_ = true;
-    if (lingering_ || !session_) return close();
-    session_->end_of_input();
-    return after_write();
-  }
+  if (bytes == 0) return end_of_input();
   if (lingering_) return true;
-  return receive({set_.input_.get(), static_cast<std::size_t>(bytes)});
+  const std::span input(set_.input_.get(), static_cast<std::size_t>(bytes));
+  return tls_ ? receive_sealed({input.data(), input.size()}) : receive(input);
+}
+
+bool Connection::end_of_input() {
+  input_ended_ = true;
+  if (lingering_ || !session_) return close();
+  session_->end_of_input();
+  return after_write();
+}
+
+bool Connection::receive_sealed(std::string_view bytes) {
+  if (tls_->status() == TlsEngine::Status::kHandshaking) shaking_hands_ = true;
+  std::string& plain = set_.opened_;
+  plain.clear();
+  std::string& out = sealed_output();
+  tls_->receive(bytes, plain, out);
+  if (tls_->heard_plain_http()) out += kPlainHttpAnswer;
+  if (!transmit(out)) return false;
+  if (tls_->status() == TlsEngine::Status::kFailed) {
+    if (shaking_hands_) tls_context_->tell_failed_handshake(tls_->problem(), set_.context_.now_us);
+    return linger();
+  }
+  if (shaking_hands_ && tls_->status() != TlsEngine::Status::kHandshaking) {
+    shaking_hands_ = false;
+    tls_context_->count_handshake(true);
+    peer_.names = tls_->peer_names();
+  }
+  if (!plain.empty() && !receive(plain)) return false;
+  if (tls_->status() == TlsEngine::Status::kEnded && !input_ended_) return end_of_input();
+  if (!session_) update_interest();  // there may be something unsent of the handshake
+  return true;
 }
 
 bool Connection::receive(std::span<char> bytes) {
@@ -117,6 +154,8 @@ bool Connection::receive(std::span<char> bytes) {
 
 bool Connection::resume() {
   if (lingering_) return true;
+  // The session counts what it says, not what TLS still has to send. When that gets less, we are back.
+  if (tls_ && unsent_.size() > kUnreadOutputBytesMax) return true;
   std::string& out = output();
   session_->resume(out);
   return write(out) && after_write();
@@ -144,21 +183,29 @@ bool Connection::drain() {
 }
 
 // Bytes that can't be sent at once wait in unsent_; otherwise one buffer serves all connections.
-std::string& Connection::output() { return unsent_.empty() ? set_.output_ : unsent_; }
+std::string& Connection::output() { return unsent_.empty() || tls_ ? set_.output_ : unsent_; }
 
-bool Connection::write(std::string& out) {
+bool Connection::write(std::string& said) {
+  if (!tls_) return transmit(said);
+  std::string& out = sealed_output();
+  tls_->send(said, out);
+  said.clear();
+  return transmit(out);
+}
+
+bool Connection::transmit(std::string& out) {
   if (out.empty()) return true;
   const bool produced_all = out.size() <= kUnreadOutputBytesMax;
   auto sent = send(fd_, out.data(), out.size(), MSG_NOSIGNAL);
   if (sent < 0) {
     if (errno != EAGAIN && errno != EINTR) {
-      set_.output_.clear();
+      out.clear();
       return close();
     }
     sent = 0;
   }
   const auto bytes = static_cast<std::size_t>(sent);
-  if (bytes > 0 || unsent_.empty()) since_us_ = set_.context_.now_us;
+  if (session_ && (bytes > 0 || unsent_.empty())) since_us_ = set_.context_.now_us;
   if (&out == &unsent_) {
     unsent_.erase(0, bytes);
     if (unsent_.empty()) std::string().swap(unsent_);
@@ -167,19 +214,31 @@ bool Connection::write(std::string& out) {
     out.clear();
   }
   // The session stopped because there was so much to send; now there is room again.
-  if (!produced_all && unsent_.size() <= kUnreadOutputBytesMax) output_ready();
+  if (session_ && !produced_all && unsent_.size() <= kUnreadOutputBytesMax) output_ready();
   return true;
 }
 
 bool Connection::after_write() {
-  if (unsent_.empty() && !lingering_ && session_ && session_->finished() && !is_ready_) return linger();
+  if (unsent_.empty() && !lingering_ && session_ && session_->finished() && !is_ready_) return finish();
   update_interest();
   return true;
 }
 
-bool Connection::linger() {
+// All that the session had to say is sent.
+bool Connection::finish() {
+  if (tls_ && !said_goodbye_) {
+    said_goodbye_ = true;
+    std::string& out = sealed_output();
+    tls_->end(out);
+    return transmit(out) && after_write();
+  }
   // Nothing was sent just now, so nothing can get lost.
-  if (input_ended_ || since_us_ != set_.context_.now_us) return close();
+  return since_us_ == set_.context_.now_us ? linger() : close();
+}
+
+// Says nothing more, and lets the peer read the last words before the socket goes.
+bool Connection::linger() {
+  if (input_ended_ || !unsent_.empty()) return close();
   shutdown(fd_, SHUT_WR);
   lingering_ = true;
   since_us_ = set_.context_.now_us;

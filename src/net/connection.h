@@ -9,6 +9,7 @@
 
 #include "net/event_loop.h"
 #include "net/session.h"
+#include "net/tls_server_context.h"
 
 namespace sluice::net {
 
@@ -26,8 +27,8 @@ class ConnectionSet {
   ConnectionSet(const ConnectionSet&) = delete;
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
-  // Takes over a connected, non-blocking socket.
-  void add(int fd, Peer peer);
+  // Takes over a connected, non-blocking socket. tls: null, in plain text; outlives the set.
+  void add(int fd, Peer peer, TlsServerContext* tls = nullptr);
   std::size_t size() const { return connections_.size(); }
 
   // Sends what deferred answers have become; after every batch of events.
@@ -46,7 +47,8 @@ class ConnectionSet {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> ready_;  // nullptr: gone meanwhile
   std::unique_ptr<char[]> input_;   // one for all: a connection keeps only what it can't use at once
-  std::string output_;
+  std::string output_;              // of a session
+  std::string opened_, sealed_;     // what TLS has decrypted and encrypted
 };
 
 // A socket and the session that speaks over it. Lives in a ConnectionSet, not thread-safe.
@@ -54,9 +56,12 @@ class ConnectionSet {
 // One recv() and one send() per wake-up. What the peer does not take is kept here, and while that is much,
 // nothing more is read. An end that we choose is gentle: the peer gets to read the last answer before the
 // socket goes.
+//
+// With TLS, unsent_ is what goes over the network; the session sees and says plain text only, and is not made
+// before the handshake is done.
 class Connection final : private EventLoop::Watcher, private SessionHost {
  public:
-  Connection(ConnectionSet& set, int fd, Peer peer);
+  Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* tls);
   ~Connection();
 
  private:
@@ -67,28 +72,37 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   void output_ready() override;
   bool read();
   bool receive(std::span<char> bytes);
+  bool receive_sealed(std::string_view bytes);
+  bool end_of_input();
   bool resume();
   bool tick();
   bool drain();
-  bool write(std::string& out);
+  bool write(std::string& said);
+  bool transmit(std::string& out);
   bool after_write();
+  bool finish();
   bool linger();
   bool close();
   std::string& output();
+  std::string& sealed_output() { return unsent_.empty() ? set_.sealed_ : unsent_; }
   void update_interest();
 
   ConnectionSet& set_;
   const int fd_;
   std::size_t index_ = 0;  // in the set
-  const Peer peer_;
-  std::unique_ptr<Session> session_;  // none until the protocol is known
-  std::string first_bytes_;           // until then
+  Peer peer_;
+  TlsServerContext* const tls_context_;   // null: in plain text
+  const std::unique_ptr<TlsEngine> tls_;  // the same
+  std::unique_ptr<Session> session_;      // none until the protocol is known
+  std::string first_bytes_;               // until then
   std::string unsent_;
-  std::int64_t since_us_;  // opened, or last took some of our output, or began to linger
+  std::int64_t since_us_;  // opened, or last took some of the session's output, or began to linger
   std::uint32_t interest_ = EPOLLIN;
   bool is_ready_ = false;  // in the set's list
   bool input_ended_ = false;
   bool lingering_ = false;
+  bool shaking_hands_ = false;  // the client has begun, and neither side has finished
+  bool said_goodbye_ = false;   // TLS's own, behind all that the session said
 };
 
 }  // namespace sluice::net

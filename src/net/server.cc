@@ -172,10 +172,12 @@ void Server::Worker::Entrance::accept_some() {
       close(fd);
       continue;
     }
-    worker_.connections_.add(fd, {.address = address_text(address),
-                                  .port = options_.use,
-                                  .is_trusted = options_.trusts_peers,
-                                  .names = {}});
+    worker_.connections_.add(fd,
+                             {.address = address_text(address),
+                              .port = options_.use,
+                              .is_trusted = options_.trusts_peers,
+                              .names = {}},
+                             worker_.server_.options_.tls);
     worker_.report_connections();
   }
 }

@@ -12,6 +12,7 @@
 #include "net/event_loop.h"
 #include "net/http_api.h"
 #include "net/session.h"
+#include "net/tls_server_context.h"
 
 namespace sluice::net {
 
@@ -24,6 +25,7 @@ struct ListenOptions {
 
 struct ServerOptions {
   std::vector<ListenOptions> listen = {ListenOptions()};  // at least one
+  TlsServerContext* tls = nullptr;  // of all ports; outlives the server; null: plain text
   int threads = 1;
   std::size_t connections_max = 16'384;  // of all threads; more are closed as soon as they are accepted
   SessionTimeouts timeouts;
@@ -33,8 +35,8 @@ struct ServerOptions {
   std::function<void(std::string sentence)> on_problem;
 };
 
-// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports: a loop per thread, an Application per loop.
-// Its functions are thread-safe.
+// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with TLS or without: a loop per thread, an
+// Application per loop. Its functions are thread-safe.
 //
 //   auto server = Server::start(options, clock, [&](int) { return std::make_unique<Doors>(engine); });
 //   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: address already

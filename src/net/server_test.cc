@@ -1,9 +1,7 @@
 #include "net/server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "net/test_application.h"
+#include "net/test_client.h"
 
 namespace sluice::net {
 namespace {
@@ -21,60 +20,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 const SystemClock kClock;
-
-// A blocking TCP client.
-class Client {
- public:
-  explicit Client(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  ~Client() { close(fd_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  bool connected() const { return connected_; }
-  // False when the server has gone.
-  bool send(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-  void half_close() const { shutdown(fd_, SHUT_WR); }
-  // Reads until so many bytes have come, or the server closes.
-  std::string read(std::size_t bytes) const {
-    std::string text(bytes, '\0');
-    std::size_t got = 0;
-    while (got < bytes) {
-      const auto n = recv(fd_, text.data() + got, bytes - got, 0);
-      if (n <= 0) break;
-      got += static_cast<std::size_t>(n);
-    }
-    text.resize(got);
-    return text;
-  }
-  std::string read_to_end() const { return read(64u << 20); }
-  // Reads up to and including that text.
-  std::string read_until(std::string_view end) const {
-    std::string text;
-    while (!text.ends_with(end)) {
-      const std::string one = read(1);
-      if (one.empty()) break;
-      text += one;
-    }
-    return text;
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
-};
 
 std::unique_ptr<Server> start(ServerOptions options = {}) {
   auto server = Server::start(std::move(options), kClock,
@@ -96,7 +41,7 @@ constexpr std::string_view kClose = "Connection: close\r\n";
 
 TEST(Server, answers_over_a_real_socket) {
   const auto server = start();
-  const Client client(server->port());
+  const TestClient client(server->port());
   client.send(post("hello") + get("/bye", kClose));
   const std::string answers = client.read_to_end();
   EXPECT_THAT(answers, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));
@@ -109,7 +54,7 @@ TEST(Server, tells_the_application_by_which_port_a_request_came) {
   options.listen = {{.use = Port::kChecks}, {.use = Port::kAdmin}};
   const auto server = start(options);
   for (const std::size_t at : {0u, 1u, 1u, 0u}) {
-    const Client client(server->port(at));
+    const TestClient client(server->port(at));
     client.send(get("/port", kClose));
     EXPECT_THAT(client.read_to_end(), testing::EndsWith(at == 1 ? "\r\n\r\nadmin" : "\r\n\r\nother"));
   }
@@ -142,14 +87,14 @@ TEST(Server, says_clearly_why_it_can_not_listen) {
 
 TEST(Server, the_protocol_is_found_out_byte_by_byte) {
   const auto server = start();
-  const Client http2(server->port());
+  const TestClient http2(server->port());
   const std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   for (const char c : preface) http2.send(std::string_view(&c, 1));
   const std::string settings = http2.read(9);
   ASSERT_EQ(settings.size(), 9u);
   EXPECT_EQ(settings[3], 4) << "a SETTINGS frame";
 
-  const Client http1(server->port());
+  const TestClient http1(server->port());
   http1.send("PRI");
   http1.send("VATE /x HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(http1.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 200 OK"));
@@ -163,7 +108,7 @@ TEST(Server, many_clients_on_several_threads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      const Client client(server->port());
+      const TestClient client(server->port());
       for (int i = 0; i < 200; ++i) {
         const std::string body = "client " + std::to_string(t) + " request " + std::to_string(i);
         client.send(post(body));
@@ -178,7 +123,7 @@ TEST(Server, many_clients_on_several_threads) {
 
 TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
   const auto server = start();
-  const Client client(server->port());
+  const TestClient client(server->port());
   std::string requests;
   for (int i = 0; i < 20; ++i) requests += get("/big");
   client.send(requests + get("/bye", kClose));
@@ -187,7 +132,7 @@ TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
   EXPECT_GT(answers.size(), 20 * TestApplication::kBigBytes);
   EXPECT_THAT(answers.substr(answers.size() - 300), HasSubstr("connection: close"));
 
-  const Client upload(server->port());
+  const TestClient upload(server->port());
   const std::string body(1'000'000, 'u');
   upload.send(post(body));
   upload.read_until("\r\n\r\n");
@@ -196,7 +141,7 @@ TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
 
 TEST(Server, all_pipelined_requests_are_answered_after_a_half_close) {
   const auto server = start();
-  const Client client(server->port());
+  const TestClient client(server->port());
   std::string requests;
   for (int i = 0; i < 3'000; ++i) requests += get("/" + std::to_string(i));
   for (int i = 0; i < 10; ++i) requests += get("/big");
@@ -212,7 +157,7 @@ TEST(Server, all_pipelined_requests_are_answered_after_a_half_close) {
 
 TEST(Server, the_last_answer_arrives_although_the_request_was_not_read_to_its_end) {
   const auto server = start();
-  const Client client(server->port());
+  const TestClient client(server->port());
   client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
   for (int i = 0; i < 100; ++i) client.send(std::string(10'000, 'x'));
   client.half_close();
@@ -223,9 +168,9 @@ TEST(Server, slow_writers_and_silent_connections_are_closed) {
   ServerOptions options;
   options.timeouts = {.idle_us = 1, .request_head_us = 1, .request_us = 1, .unread_answer_us = 1'000'000};
   const auto server = start(options);
-  const Client silent(server->port());
-  const Client idle(server->port());
-  const Client slow(server->port());
+  const TestClient silent(server->port());
+  const TestClient idle(server->port());
+  const TestClient slow(server->port());
   idle.send(post("x"));
   slow.send("GET / HT");
   EXPECT_EQ(silent.read_to_end(), "");
@@ -237,14 +182,14 @@ TEST(Server, connections_beyond_the_limit_are_turned_away) {
   ServerOptions options;
   options.connections_max = 2;
   const auto server = start(options);
-  const Client first(server->port());
-  const Client second(server->port());
-  for (const Client* client : {&first, &second}) {
+  const TestClient first(server->port());
+  const TestClient second(server->port());
+  for (const TestClient* client : {&first, &second}) {
     client->send(post("x"));
     client->read_until("\r\n\r\nx");
   }
   EXPECT_EQ(server->connection_count(), 2u);
-  const Client third(server->port());
+  const TestClient third(server->port());
   third.send(post("x"));
   EXPECT_EQ(third.read_to_end(), "");
   first.send(post("y"));
@@ -270,14 +215,14 @@ TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
   getrlimit(RLIMIT_NOFILE, &limit);
   EXPECT_EQ(limit.rlim_cur, before.rlim_max) << "raised as far as possible";
 
-  const Client early(server->port());
+  const TestClient early(server->port());
   early.send(post("x"));
   early.read_until("\r\n\r\nx");
   const int lowest_free = dup(STDERR_FILENO);
   close(lowest_free);
   limit.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;  // room for the client's socket, none for its peer
   setrlimit(RLIMIT_NOFILE, &limit);
-  const Client client(server->port());
+  const TestClient client(server->port());
   reported.wait();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_TRUE(client.connected());
@@ -324,13 +269,13 @@ TEST(Server, a_drain_lets_requests_under_way_finish) {
   auto server =
       Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<Gate>(open, asked); });
   ASSERT_TRUE(server);
-  const Client idle((*server)->port());
-  auto busy = std::make_unique<Client>((*server)->port());
+  const TestClient idle((*server)->port());
+  auto busy = std::make_unique<TestClient>((*server)->port());
   busy->send(get("/later"));
   asked.wait();
   (*server)->begin_drain();
   EXPECT_EQ(idle.read_to_end(), "") << "nothing is under way here";
-  EXPECT_FALSE(Client((*server)->port()).connected()) << "nobody new gets in";
+  EXPECT_FALSE(TestClient((*server)->port()).connected()) << "nobody new gets in";
   open = true;
   const std::string answer = busy->read_to_end();
   EXPECT_THAT(answer, HasSubstr("connection: close"));
@@ -347,7 +292,7 @@ TEST(Server, a_drain_does_not_wait_for_ever) {
   auto server =
       Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<Gate>(open, asked); });
   ASSERT_TRUE(server);
-  const Client busy((*server)->port());
+  const TestClient busy((*server)->port());
   busy.send(get("/later"));
   asked.wait();
   (*server)->begin_drain();

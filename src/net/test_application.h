@@ -15,7 +15,7 @@ inline const Peer kTestPeer{.address = "127.0.0.1", .port = Port::kAll, .is_trus
 // An application for tests: echoes, and remembers what it was asked. Not thread-safe.
 //
 // HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB; "/port"
-// tells which port it is.
+// tells which port it is, "/names" the names of the peer's certificate.
 // gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
 // message twice), /test.Echo/Many (as many messages as asked for, as the reader takes them).
 class TestApplication final : public Application {
@@ -32,6 +32,8 @@ class TestApplication final : public Application {
     for (const Header& header : request.headers) last_headers.emplace_back(header.name, header.value);
     if (request.path == "/port") {
       response.body = request.peer->port == Port::kAdmin ? "admin" : "other";
+    } else if (request.path == "/names") {
+      for (const std::string& name : request.peer->names) response.body += name + ";";
     } else if (request.path == "/later") {
       http_later.push_back(defer());
     } else if (request.path == "/big") {

@@ -60,9 +60,10 @@ class TestAuthority {
   std::string certificate() const { return pem(*certificate_); }
 
   // For instance for "DNS:localhost,IP:127.0.0.1".
-  Identity issue(const std::string& names, Validity validity) const {
+  Identity issue(const std::string& names, Validity validity,
+                 const std::string& common_name = "somebody") const {
     const KeyPtr key(EVP_EC_gen("P-256"));
-    const X509Ptr made = make("somebody", *key, validity);
+    const X509Ptr made = make(common_name, *key, validity);
     add(*made, NID_subject_alt_name, names.c_str());
     X509_sign(made.get(), key_.get(), EVP_sha256());
     return {pem(*made), pem(*key, nullptr)};

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "net/tls_engine.h"
 #include "redis/redis_url.h"
@@ -24,9 +25,11 @@ class TlsClientContext {
   ~TlsClientContext();
   TlsClientContext(TlsClientContext&&) noexcept;
 
-  // The TLS of a new connection. Null: `why` names the file and what is wrong with it. REQUIRES: the address
-  // has a host.
-  std::unique_ptr<TlsEngine> connect(const redis::Address& address, std::string& why);
+  // The TLS of a new connection. Null: `why` names the file and what is wrong with it. The application
+  // protocol ("h2", "http/1.1"), if there is one, is offered to the server (ALPN). REQUIRES: the address has
+  // a host.
+  std::unique_ptr<TlsEngine> connect(const redis::Address& address, std::string& why,
+                                     std::string_view application_protocol = {});
 
  private:
   struct Free {

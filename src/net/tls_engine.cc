@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/openssl_ptr.h"
+#include "net/tls_names.h"
 
 namespace sluice::net {
 namespace {
@@ -30,44 +31,82 @@ std::string told_by_alert(int alert) {
   }
 }
 
+int read_wire(BIO* bio, char* to, int size) {
+  BIO_clear_retry_flags(bio);
+  auto& wire = *static_cast<TlsWire*>(BIO_get_data(bio));
+  if (wire.in.empty()) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  const std::size_t taken = wire.in.copy(to, static_cast<std::size_t>(size));
+  wire.in.remove_prefix(taken);
+  return static_cast<int>(taken);
+}
+
+int write_wire(BIO* bio, const char* from, int size) {
+  static_cast<TlsWire*>(BIO_get_data(bio))->out->append(from, static_cast<std::size_t>(size));
+  return size;
+}
+
+long control_wire(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+// OpenSSL's own BIO of memory would copy everything once more in each direction.
+BIO* make_bio(TlsWire& wire) {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire");
+    BIO_meth_set_read(made, read_wire);
+    BIO_meth_set_write(made, write_wire);
+    BIO_meth_set_ctrl(made, control_wire);
+    return made;
+  }();
+  BIO* const bio = BIO_new(method);
+  assert(bio != nullptr);
+  BIO_set_data(bio, &wire);
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
 }  // namespace
 
 void SslFree::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
 TlsEngine::TlsEngine(SslPtr ssl, std::string peer) : ssl_(std::move(ssl)), peer_(std::move(peer)) {
-  BIO* const in = BIO_new(BIO_s_mem());
-  BIO* const out = BIO_new(BIO_s_mem());
-  assert(in != nullptr && out != nullptr);
-  SSL_set_bio(ssl_.get(), in, out);
+  BIO* const bio = make_bio(wire_);
+  SSL_set_bio(ssl_.get(), bio, bio);
 }
 
 void TlsEngine::begin(std::string& out) {
+  wire_.out = &out;
   shake_hands();
-  take_output(out);
 }
 
 void TlsEngine::receive(std::string_view bytes, std::string& plain, std::string& out) {
   if (status_ == Status::kEnded || status_ == Status::kFailed) return;
-  BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+  wire_ = {bytes, &out};
   if (status_ == Status::kHandshaking) shake_hands();
   if (status_ == Status::kOpen) read(plain);
-  take_output(out);
+  wire_.in = {};
 }
 
 void TlsEngine::send(std::string_view plain, std::string& out) {
   assert(status_ != Status::kHandshaking);
-  if (plain.empty() || status_ != Status::kOpen) return;
+  if (plain.empty() || status_ == Status::kFailed) return;
+  wire_.out = &out;
   ERR_clear_error();
-  std::size_t written = 0;  // all: a BIO of memory takes everything
+  std::size_t written = 0;  // all: the wire takes everything
   judge(SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written));
-  take_output(out);
 }
 
 void TlsEngine::end(std::string& out) {
-  if (status_ != Status::kOpen) return;
+  if (status_ != Status::kOpen && status_ != Status::kEnded) return;
+  wire_.out = &out;
   ERR_clear_error();
   SSL_shutdown(ssl_.get());
-  take_output(out);
+}
+
+std::vector<std::string> TlsEngine::peer_names() const {
+  const X509Ptr certificate(SSL_get1_peer_certificate(ssl_.get()));
+  return certificate ? names_in(certificate.get()) : std::vector<std::string>();
 }
 
 void TlsEngine::shake_hands() {
@@ -81,13 +120,15 @@ void TlsEngine::shake_hands() {
 }
 
 void TlsEngine::read(std::string& plain) {
-  char record[kRecordBytesMax];
   int result = 1;
   while (result == 1) {
-    std::size_t got = 0;
     ERR_clear_error();
-    result = SSL_read_ex(ssl_.get(), record, sizeof(record), &got);
-    plain.append(record, got);
+    const std::size_t before = plain.size();
+    plain.resize_and_overwrite(before + kRecordBytesMax, [&](char* bytes, std::size_t) {
+      std::size_t got = 0;
+      result = SSL_read_ex(ssl_.get(), bytes + before, kRecordBytesMax, &got);
+      return before + got;
+    });
   }
   judge(result);
 }
@@ -103,6 +144,7 @@ void TlsEngine::judge(int result) {
       return;
     default:
       status_ = Status::kFailed;
+      heard_plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
       problem_ = reason();
   }
 }
@@ -118,17 +160,11 @@ std::string TlsEngine::reason() const {
     return "the certificate of " + peer_ + " is not trusted: " +
            (misnamed ? std::string("it is not for ") + name : X509_verify_cert_error_string(verdict));
   }
+  if (SSL_is_server(ssl_.get()) && (code == SSL_R_WRONG_VERSION_NUMBER || code == SSL_R_HTTP_REQUEST))
+    return peer_ + " does not speak TLS";
   if (code == SSL_R_WRONG_VERSION_NUMBER) return peer_ + " does not answer in TLS; is it the right port?";
   const char* const text = ERR_reason_error_string(error);
   return "TLS with " + peer_ + " failed: " + (text == nullptr ? "for no known reason" : text);
-}
-
-void TlsEngine::take_output(std::string& out) {
-  BIO* const bio = SSL_get_wbio(ssl_.get());
-  const std::size_t before = out.size(), pending = BIO_ctrl_pending(bio);
-  if (pending == 0) return;
-  out.resize(before + pending);
-  BIO_read(bio, out.data() + before, static_cast<int>(pending));
 }
 
 }  // namespace sluice::net

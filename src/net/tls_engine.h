@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct ssl_st;  // OpenSSL's SSL
 
@@ -13,6 +14,13 @@ struct SslFree {
   void operator()(ssl_st* ssl) const;
 };
 using SslPtr = std::unique_ptr<ssl_st, SslFree>;
+
+// The network as OpenSSL sees it during one call: the bytes that came, and where its own go. It takes all
+// that came, and keeps half a record itself.
+struct TlsWire {
+  std::string_view in;
+  std::string* out = nullptr;
+};
 
 // The TLS of one connection as a machine: bytes in, bytes out, no socket. Not thread-safe.
 //
@@ -39,7 +47,7 @@ class TlsEngine {
   void begin(std::string& out);
   // Appends to `plain` what the peer says. Ignores all bytes after kEnded or kFailed.
   void receive(std::string_view bytes, std::string& plain, std::string& out);
-  // REQUIRES: open() was true.
+  // Also after kEnded: a peer that has said all may still listen. REQUIRES: open() was true.
   void send(std::string_view plain, std::string& out);
   // Tells the peer that this was all, so that it knows that nothing was cut off.
   void end(std::string& out);
@@ -49,18 +57,25 @@ class TlsEngine {
 
   // A sentence. REQUIRES: kFailed
   const std::string& problem() const { return problem_; }
+  // It failed because the peer began with a request of HTTP/1, without TLS.
+  bool heard_plain_http() const { return heard_plain_http_; }
+
+  // The names of the peer's certificate, which was verified, see names_in(); empty: it has shown none.
+  // REQUIRES: open() was true.
+  std::vector<std::string> peer_names() const;
 
  private:
   void shake_hands();
   void read(std::string& plain);
   void judge(int result);
   std::string reason() const;
-  void take_output(std::string& out);
 
-  const SslPtr ssl_;  // owns the BIO that we write to and the one that it writes to
+  TlsWire wire_;
+  const SslPtr ssl_;  // reads and writes wire_
   const std::string peer_;
   Status status_ = Status::kHandshaking;
   std::string problem_;
+  bool heard_plain_http_ = false;
 };
 
 }  // namespace sluice::net

@@ -1,0 +1,216 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "net/server.h"
+#include "net/test_application.h"
+#include "net/test_client.h"
+#include "net/test_tls_pair.h"
+
+namespace sluice::net {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const SystemClock kClock;
+
+// A client that speaks TLS over a socket.
+class TlsClient {
+ public:
+  TlsClient(std::uint16_t port, redis::TlsSettings settings) : socket_(port) {
+    std::string out, why;
+    engine_ = TlsClientContext(std::move(settings)).connect({.host = "localhost", .port = port}, why);
+    if (!engine_) ADD_FAILURE() << why;
+    engine_->begin(out);
+    socket_.send(out);
+    while (engine_->status() == TlsEngine::Status::kHandshaking && hear()) {
+    }
+  }
+
+  // Reads once. False: the server has closed.
+  bool hear() {
+    const std::string bytes = socket_.read_some();
+    std::string out;
+    engine_->receive(bytes, heard_, out);
+    socket_.send(out);
+    return !bytes.empty();
+  }
+  void say(std::string_view text) {
+    std::string out;
+    engine_->send(text, out);
+    socket_.send(out);
+  }
+  void end() {
+    std::string out;
+    engine_->end(out);
+    socket_.send(out);
+  }
+  const std::string& read_to_end() {
+    while (hear()) {
+    }
+    return heard_;
+  }
+  const std::string& read_until(std::string_view what) {
+    while (heard_.find(what) == std::string::npos && hear()) {
+    }
+    return heard_;
+  }
+  TlsEngine& engine() { return *engine_; }
+  const TestClient& socket() const { return socket_; }
+
+ private:
+  TestClient socket_;
+  std::unique_ptr<TlsEngine> engine_;
+  std::string heard_;
+};
+
+std::string get(std::string_view path, bool is_last = true) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" +
+         (is_last ? "Connection: close\r\n\r\n" : "\r\n");
+}
+
+class TlsServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto own = authority_.issue("DNS:localhost");
+    auto loaded = TlsServerContext::load({.certificate_file = files_.write("server.pem", own.certificate),
+                                          .key_file = files_.write("server.key", own.key),
+                                          .client_ca_file = ca_file_,
+                                          .on_failed_handshake = {}});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    tls_ = std::move(*loaded);
+    start({});
+  }
+  void start(SessionTimeouts timeouts) {
+    ServerOptions options;
+    options.tls = tls_.get();
+    options.timeouts = timeouts;
+    auto server = Server::start(std::move(options), kClock,
+                                [](EventLoop&) { return std::make_unique<TestApplication>(); });
+    ASSERT_TRUE(server);
+    server_ = std::move(*server);
+  }
+  TlsClient client() { return {server_->port(), {.ca_file = ca_file_}}; }
+  // Ends when all that came has been looked at.
+  void stop() {
+    server_->begin_drain();
+    server_.reset();
+  }
+
+  TestDirectory files_;
+  TestAuthority authority_;
+  std::string ca_file_ = files_.write("ca.pem", authority_.certificate());
+  std::unique_ptr<TlsServerContext> tls_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(TlsServerTest, AnswersAndSaysGoodbye) {
+  TlsClient one = client();
+  one.say(get("/a", false));
+  one.read_until("x-echo: yes");
+  one.say(get("/b"));
+  EXPECT_THAT(one.read_to_end(), HasSubstr("connection: close"));
+  EXPECT_EQ(one.engine().status(), TlsEngine::Status::kEnded) << "nothing was cut off";
+  EXPECT_EQ(tls_->good_handshakes(), 1u);
+}
+
+TEST_F(TlsServerTest, TheApplicationSeesTheNames) {
+  const auto own = authority_.issue("URI:spiffe://prod/gateway,DNS:gateway");
+  TlsClient known(server_->port(), {.ca_file = ca_file_,
+                                    .certificate_file = files_.write("own.pem", own.certificate),
+                                    .key_file = files_.write("own.key", own.key)});
+  known.say(get("/names"));
+  EXPECT_THAT(known.read_to_end(), EndsWith("\r\n\r\nspiffe://prod/gateway;gateway;CN=somebody;"));
+  TlsClient unknown = client();
+  unknown.say(get("/names"));
+  EXPECT_THAT(unknown.read_to_end(), EndsWith("\r\n\r\n"));
+}
+
+TEST_F(TlsServerTest, LongAnswersToASlowReaderArriveWhole) {
+  TlsClient slow = client();
+  constexpr std::size_t kAnswers = 20;
+  for (std::size_t i = 0; i + 1 < kAnswers; ++i) slow.say(get("/big", false));
+  slow.say(get("/big"));
+  const std::string& heard = slow.read_to_end();
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(heard, 'b')) / TestApplication::kBigBytes, kAnswers);
+  EXPECT_EQ(slow.engine().status(), TlsEngine::Status::kEnded);
+}
+
+TEST_F(TlsServerTest, WhoHasSaidAllStillGetsTheAnswer) {
+  TlsClient one = client();
+  one.say(get("/big", false));
+  one.end();
+  one.socket().half_close();
+  EXPECT_GT(one.read_to_end().size(), TestApplication::kBigBytes);
+}
+
+TEST_F(TlsServerTest, PlainHttpIsToldSo) {
+  const TestClient plain(server_->port());
+  plain.send(get("/"));
+  EXPECT_THAT(plain.read_to_end(),
+              AllOf(StartsWith("HTTP/1.1 400 Bad Request\r\n"),
+                    EndsWith("\r\n\r\nthis port speaks TLS; write https:// to use it\n")));
+  stop();
+  EXPECT_EQ(tls_->failed_handshakes(), 1u);
+}
+
+TEST_F(TlsServerTest, GarbageEndsTheConnectionAndNothingElse) {
+  for (const std::string& garbage :
+       {std::string(1000, '\0'), std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        std::string("*1\r\n$4\r\nPING\r\n"), std::string("\x16\x03\x01\x00\x05xxxxx", 10),
+        std::string("\x16\x03\x03\xff\xff", 5) + std::string(70'000, 'x')}) {
+    const TestClient strange(server_->port());
+    strange.send(garbage);
+    strange.read_to_end();
+  }
+  TlsClient good = client();
+  good.say(get("/"));
+  EXPECT_THAT(good.read_to_end(), StartsWith("HTTP/1.1 200"));
+  stop();
+  EXPECT_EQ(tls_->failed_handshakes(), 5u);
+  EXPECT_EQ(tls_->good_handshakes(), 1u);
+}
+
+TEST_F(TlsServerTest, ALookAtThePortIsNoFailedHandshake) {
+  {
+    const TestClient look(server_->port());
+  }
+  stop();
+  EXPECT_EQ(tls_->failed_handshakes(), 0u);
+}
+
+TEST_F(TlsServerTest, AHandshakeThatDoesNotEndIsCutOff) {
+  server_.reset();
+  start({.request_head_us = 1});
+  const TestClient silent(server_->port());
+  EXPECT_EQ(silent.read_to_end(), "");
+  const TestClient half(server_->port());
+  half.send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
+  EXPECT_EQ(half.read_to_end(), "");
+}
+
+TEST_F(TlsServerTest, AnAlteredRecordEndsTheConnection) {
+  TlsClient one = client();
+  std::string out;
+  one.engine().send(get("/a"), out);
+  out.back() = static_cast<char>(out.back() ^ 1);
+  one.socket().send(out);
+  EXPECT_EQ(one.read_to_end(), "");
+  EXPECT_THAT(one.engine().problem(), HasSubstr("bad record mac"));
+}
+
+TEST_F(TlsServerTest, DrainingEndsIdleConnections) {
+  TlsClient idle = client();
+  idle.say(get("/a", false));
+  idle.read_until("x-echo: yes");
+  server_->begin_drain();
+  idle.read_to_end();
+  EXPECT_EQ(idle.engine().status(), TlsEngine::Status::kEnded);
+  server_->wait();
+}
+
+}  // namespace
+}  // namespace sluice::net
