@@ -9,6 +9,16 @@ std::unexpected<Error> refused(std::string sentence) {
   return std::unexpected(Error{ErrorCode::kUnauthenticated, std::move(sentence), "authorization"});
 }
 
+std::string unknown_certificate(const std::vector<std::string>& names) {
+  constexpr std::size_t kShownMax = 4;
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < kShownMax; ++i)
+    list += (list.empty() ? "" : ", ") + names[i];
+  if (names.size() > kShownMax) list += ", …";
+  return "no identity is for this client's certificate (" + list +
+         "); add one to the file of --identities, or send a token as `Authorization: Bearer sluice_…`";
+}
+
 // What follows "Bearer ", in any case; nothing if it is another scheme.
 std::optional<std::string_view> bearer(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
@@ -24,7 +34,10 @@ std::optional<std::string_view> bearer(std::string_view authorization) {
 
 Result<Principal> Access::who(const net::Peer& peer, std::string_view authorization) const {
   if (authorization.empty()) {
+    if (identities_ && !peer.names.empty())
+      if (auto principal = identities_->find(peer.names)) return *std::move(principal);
     if (peer.is_trusted) return Principal::loopback();
+    if (!peer.names.empty()) return refused(unknown_certificate(peer.names));
     return refused("this needs a token; send it as `Authorization: Bearer sluice_…`");
   }
   const auto token = bearer(authorization);

@@ -23,9 +23,9 @@ std::optional<Role> role_from(std::string_view text) {
   return static_cast<Role>(found - kNames.begin());
 }
 
-bool tenant_matches(std::string_view pattern, std::string_view tenant) {
-  if (!pattern.ends_with('*')) return pattern == tenant;
-  return tenant.starts_with(pattern.substr(0, pattern.size() - 1));
+bool name_matches(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
 bool Principal::has(Role role) const {
@@ -35,7 +35,7 @@ bool Principal::has(Role role) const {
 bool Principal::sees_tenant(std::string_view tenant) const {
   if (tenants.empty()) return true;
   return !tenant.empty() && std::ranges::any_of(tenants, [tenant](const std::string& pattern) {
-    return tenant_matches(pattern, tenant);
+    return name_matches(pattern, tenant);
   });
 }
 

@@ -21,8 +21,8 @@ enum class Role : std::uint8_t {
 std::string_view to_string(Role role);
 std::optional<Role> role_from(std::string_view text);
 
-// Whether `tenant` is one that the pattern names: "shop" is itself, "shop-*" whatever starts with "shop-".
-bool tenant_matches(std::string_view pattern, std::string_view tenant);
+// Whether the pattern is for this name: "shop" is for itself, "shop-*" for whatever starts with "shop-".
+bool name_matches(std::string_view pattern, std::string_view name);
 
 // Somebody who was recognised. A plain value.
 struct Principal {

@@ -5,9 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "base/encode.h"
-#include "base/limits.h"
+#include "control/rights.h"
 #include "ledger/chain.h"
 #include "policy/document_builder.h"
 #include "policy/document_text.h"
@@ -24,11 +25,6 @@ std::string checksum(std::string_view token_without_it) {
   return to_base32(ledger::sha256(token_without_it)).substr(0, kChecksumChars);
 }
 
-Literal<Role> parse_role(std::string_view text) {
-  if (const auto role = role_from(text)) return *role;
-  return std::unexpected(shown(text) + " is not a role; known are check, read, write, operator and admin");
-}
-
 Literal<std::string> parse_hash(std::string_view text) {
   const bool is_hash = text.size() == 2 * ledger::kHashBytes &&
                        text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -36,34 +32,13 @@ Literal<std::string> parse_hash(std::string_view text) {
   return std::unexpected("is not a hash of 64 hexadecimal digits");
 }
 
-// A list of texts, each turned into something by `parse`.
-template <class Parse, class Out>
-void read_list(const Fields& fields, const Place& top, std::string_view name, const Parse& parse, Out& out) {
-  const DocumentNode* const list = fields.node(name);
-  const Place place = top.field(name);
-  if (!list || !is_list(*list, place)) return;
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
-    const DocumentNode& item = list->items[i];
-    if (!is_text(item, place.item(i))) continue;
-    if (auto parsed = parse(item.text))
-      out.push_back(*parsed);
-    else
-      place.item(i).report(item.line, parsed.error());
-  }
-}
-
 }  // namespace
 
 void read_token_rights(const Fields& fields, const Place& place, Token& token) {
-  read_list(fields, place, "roles", parse_role, token.roles);
-  read_list(
-      fields, place, "tenants", [](std::string_view text) { return parse_free_text(text, kNameBytesMax); },
-      token.tenants);
+  Rights rights = read_rights(fields, place, "a token");
+  token.roles = std::move(rights.roles);
+  token.tenants = std::move(rights.tenants);
   token.expires_us = fields.text("expires_at", parse_instant_us).value_or(0);
-  fields.missing("roles", "; a token needs at least one");
-  if (const DocumentNode* roles = fields.node("roles");
-      roles && roles->kind == DocumentNode::Kind::kList && roles->items.empty())
-    fields.report("roles", "is empty; a token needs at least one");
 }
 
 TokenEntropy token_entropy() {

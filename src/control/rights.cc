@@ -1,0 +1,46 @@
+#include "control/rights.h"
+
+#include "base/limits.h"
+#include "policy/literals.h"
+
+namespace sluice::control {
+namespace {
+
+Literal<Role> parse_role(std::string_view text) {
+  if (const auto role = role_from(text)) return *role;
+  return std::unexpected(shown(text) + " is not a role; known are check, read, write, operator and admin");
+}
+
+// A list of texts, each turned into something by `parse`.
+template <class Parse, class Out>
+void read_list(const Fields& fields, const Place& top, std::string_view name, const Parse& parse, Out& out) {
+  const DocumentNode* const list = fields.node(name);
+  const Place place = top.field(name);
+  if (!list || !is_list(*list, place)) return;
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const DocumentNode& item = list->items[i];
+    if (!is_text(item, place.item(i))) continue;
+    if (auto parsed = parse(item.text))
+      out.push_back(*parsed);
+    else
+      place.item(i).report(item.line, parsed.error());
+  }
+}
+
+}  // namespace
+
+Rights read_rights(const Fields& fields, const Place& place, std::string_view whose) {
+  Rights rights;
+  read_list(fields, place, "roles", parse_role, rights.roles);
+  read_list(
+      fields, place, "tenants", [](std::string_view text) { return parse_free_text(text, kNameBytesMax); },
+      rights.tenants);
+  const std::string wanted = "; " + std::string(whose) + " needs at least one";
+  fields.missing("roles", wanted);
+  if (const DocumentNode* roles = fields.node("roles");
+      roles && roles->kind == DocumentNode::Kind::kList && roles->items.empty())
+    fields.report("roles", "is empty" + wanted);
+  return rights;
+}
+
+}  // namespace sluice::control
