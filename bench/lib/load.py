@@ -27,7 +27,8 @@ def all_allowed(measured):
 
 def grpc(server, seconds, connections, streams, resource="/bench"):
     """Closed loop. The generator reads the server's CPU time itself, around the measured window only."""
-    return all_allowed(sluice_bench(server.address, "--grpc", "--connections", connections, "--streams", streams, "--keys", KEYS,
+    where = ["https://" + server.address, "--ca", server.ca] if server.ca else [server.address]
+    return all_allowed(sluice_bench(*where, "--grpc", "--connections", connections, "--streams", streams, "--keys", KEYS,
                                     "--resource", resource, "--duration", seconds, "--warmup", min(1, seconds / 2),
                                     "--server-pid", server.pid))
 

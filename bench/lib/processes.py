@@ -46,7 +46,9 @@ def run_load(command):
 
 
 class Server:
-    """A running server: its pid and port."""
+    """A running server: its pid and port, and if it speaks TLS, a file with its authority."""
+
+    ca = None
 
     def __init__(self, process, port, log):
         self.process, self.pid, self.port, self.log = process, process.pid, port, log
@@ -93,10 +95,23 @@ def serving(name, make_command, cwd=None, core=SERVER_CORE):
             server.stop()
 
 
-def sluice(policies="bench/policies.yaml", store="memory", core=SERVER_CORE):
+def sluice(policies="bench/policies.yaml", store="memory", core=SERVER_CORE, more=()):
     return serving("sluice", lambda port: [
         BUILD / "sluice", "serve", "--listen", f"127.0.0.1:{port}", "--policies", ROOT / policies, "--threads", "1",
-        "--store", store], core=core)
+        "--store", store, *more], core=core)
+
+
+@contextlib.contextmanager
+def sluice_tls():
+    """With TLS, and a certificate that is its own authority: .ca is its file."""
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        certificate, key = pathlib.Path(folder, "server.pem"), pathlib.Path(folder, "server.key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+                        "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                       check=True, capture_output=True)
+        with sluice(more=["--tls-cert", certificate, "--tls-key", key]) as server:
+            server.ca = certificate
+            yield server
 
 
 def grpcpp():

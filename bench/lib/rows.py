@@ -4,16 +4,17 @@ from lib import load, plan_rows, policy_rows, processes, redis_door_rows, redis_
 from lib.row import Row, interleaved
 
 
-def against(name, start_baseline, drive, target, options):
-    with processes.sluice() as ours, start_baseline() as baseline:
+def against(name, start_baseline, drive, target, options, start_ours=processes.sluice):
+    with start_ours() as ours, start_baseline() as baseline:
         a, b, ratio, ratios = interleaved(lambda: drive(ours), lambda: drive(baseline), options.runs)
     return [Row(name, "µs", a, b, ratio, target, ratios)]
 
 
-def grpc(name, connections, streams, target):
-    return lambda options: against(name, processes.grpcpp,
-                                   lambda server: load.grpc(server, options.seconds, connections, streams)["server_cpu_us_per_check"],
-                                   target, options)
+def grpc(name, connections, streams, target, **sides):
+    def measure(options):
+        drive = lambda server: load.grpc(server, options.seconds, connections, streams)["server_cpu_us_per_check"]
+        return against(name, drive=drive, target=target, options=options, **{"start_baseline": processes.grpcpp, **sides})
+    return measure
 
 
 def http(options):
@@ -44,6 +45,7 @@ def policies(options):
 GROUPS = {
     "grpc-8x50": grpc("gRPC, 8 connections × 50 streams", 8, 50, 1 / 6),
     "grpc-64x1": grpc("gRPC, 64 connections × 1 stream", 64, 1, 1 / 2),
+    "tls": grpc("TLS, gRPC, 8 connections × 50 streams", 8, 50, 1.25, start_ours=processes.sluice_tls, start_baseline=processes.sluice),
     "http": http,
     "in-process-1m": in_process("1 M keys", 1_000_000),
     "in-process-routes": in_process("1 M keys, ten routes", 1_000_000, "routes"),

@@ -66,18 +66,25 @@ const DocumentNode& field_of(const DocumentNode& map, std::string_view field) {
 }  // namespace
 
 void add_server_options(CLI::App& command, ServerOptions& options) {
-  command.add_option("--server", options.server, "the server: http://HOST:PORT")
+  command.add_option("--server", options.server, "the server: http://HOST:PORT or https://HOST:PORT")
       ->capture_default_str()
       ->envname("SLUICE_SERVER");
-  add_token_options(command, options);
+  add_access_options(command, options);
 }
 
-void add_token_options(CLI::App& command, ServerOptions& options) {
+void add_access_options(CLI::App& command, ServerOptions& options) {
   command
       .add_option("--token", options.token, "a token; others on this machine may see it: rather use a file")
       ->envname("SLUICE_TOKEN");
   command.add_option("--token-file", options.token_file, "a file with the token in it")
       ->envname("SLUICE_TOKEN_FILE");
+  command
+      .add_option("--ca", options.tls.ca_file, "PEM file: who signs the server's certificate (the system's)")
+      ->envname("SLUICE_CA");
+  command.add_option("--client-cert", options.tls.certificate_file, "PEM file with a certificate to show")
+      ->envname("SLUICE_CLIENT_CERT");
+  command.add_option("--client-key", options.tls.key_file, "PEM file with its key")
+      ->envname("SLUICE_CLIENT_KEY");
 }
 
 void add_reason_option(CLI::App& command, ServerOptions& options) {
@@ -85,7 +92,12 @@ void add_reason_option(CLI::App& command, ServerOptions& options) {
 }
 
 ApiClient::ApiClient(const ServerOptions& options, const Clock& clock)
-    : url_(parse_server_url(options.server)), call_us_(options.call_seconds * 1'000'000), clock_(clock) {
+    : url_(parse_server_url(options.server)),
+      tls_(options.tls),
+      call_us_(options.call_seconds * 1'000'000),
+      clock_(clock) {
+  if (tls_.certificate_file.empty() != tls_.key_file.empty())
+    throw CommandError("--client-cert and --client-key belong together; give both");
   const std::string token = read_token(options);
   check_header("the token", token, kTokenBytesMax);
   check_header("--reason", options.reason, kReasonBytesMax);
@@ -101,7 +113,7 @@ HttpAnswer ApiClient::send(const ApiCall& call) const {
   if (call.method != "GET") request += fmt::format("content-length: {}\r\n", call.body.size());
   request += "\r\n" + call.body;
   const std::int64_t deadline_us = clock_.now_us() + call_us_;
-  auto answer = read_http_answer(exchange_bytes(url_, request, {clock_, deadline_us}));
+  auto answer = read_http_answer(exchange_bytes(url_, tls_, request, {clock_, deadline_us}));
   if (!answer) throw CommandError(fmt::format("what answers at {} {}", url_.authority(), answer.error()));
   return *std::move(answer);
 }

@@ -20,13 +20,14 @@ struct ServerOptions {
   std::string server = "http://127.0.0.1:8080";
   std::string token;
   std::string token_file;
+  redis::TlsSettings tls;          // for a server with https
   std::string reason;              // why, for the audit log
   std::int64_t call_seconds = 30;  // every call ends within
 };
-// --server, --token and --token-file, which are also SLUICE_SERVER, SLUICE_TOKEN and SLUICE_TOKEN_FILE.
+// --server, and those of add_access_options(). Each is also SLUICE_… in the environment.
 void add_server_options(CLI::App& command, ServerOptions& options);
-// Only the last two, for commands that talk to several servers.
-void add_token_options(CLI::App& command, ServerOptions& options);
+// --token and --token-file, --ca, --client-cert and --client-key: for commands that talk to several servers.
+void add_access_options(CLI::App& command, ServerOptions& options);
 // --reason, for commands that change something.
 void add_reason_option(CLI::App& command, ServerOptions& options);
 
@@ -61,6 +62,7 @@ class ApiClient {
  private:
   const ServerUrl url_;
   std::string headers_;  // those of every call
+  const redis::TlsSettings tls_;
   const std::int64_t call_us_;
   const Clock& clock_;
 };

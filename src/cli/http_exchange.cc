@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -17,9 +16,18 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "net/tls_context.h"
 
 namespace sluice::cli {
 namespace {
+
+template <class T>
+std::optional<T> digits(std::string_view text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 class Socket {
  public:
@@ -101,6 +109,49 @@ void send_all(const Socket& socket, const ServerUrl& url, std::string_view bytes
   }
 }
 
+// What has come; nothing: the server has closed. One that has answered may do that as rudely as it likes.
+std::string receive(const Socket& socket, const ServerUrl& url, const Deadline& deadline, bool answered) {
+  std::string bytes(1 << 16, '\0');
+  for (;;) {
+    if (!wait_for(socket, POLLIN, deadline)) throw no_answer(url, "it takes too long");
+    const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (got < 0 && !(errno == ECONNRESET && answered)) throw no_answer(url, std::strerror(errno));
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
+  }
+}
+
+std::unique_ptr<net::TlsEngine> make_tls(const ServerUrl& url, const redis::TlsSettings& settings) {
+  std::string why;
+  redis::Address address{.host = url.host};
+  address.port = digits<std::uint16_t>(url.port).value_or(0);
+  auto tls = net::TlsClientContext(settings).connect(address, why, "http/1.1");
+  if (!tls) throw CommandError(why);
+  return tls;
+}
+
+// Appends to `plain` what the server says. Throws if the server is not to be trusted, or does not trust us.
+void open_bytes(net::TlsEngine& tls, std::string_view bytes, std::string& plain, std::string& out) {
+  tls.receive(bytes, plain, out);
+  if (tls.status() == net::TlsEngine::Status::kFailed)
+    throw CommandError(tls.problem() + "; look at --server, --ca, --client-cert and --client-key");
+}
+
+void shake_hands(net::TlsEngine& tls, const Socket& socket, const ServerUrl& url, const Deadline& deadline,
+                 std::string& plain) {
+  std::string out;
+  tls.begin(out);
+  send_all(socket, url, out, deadline);
+  while (tls.status() == net::TlsEngine::Status::kHandshaking) {
+    const std::string bytes = receive(socket, url, deadline, false);
+    if (bytes.empty()) throw no_answer(url, "it closed the connection in the TLS handshake");
+    out.clear();
+    open_bytes(tls, bytes, plain, out);
+    send_all(socket, url, out, deadline);
+  }
+}
+
 std::string to_lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)
@@ -121,29 +172,26 @@ std::optional<std::string_view> header_of(std::string_view head, std::string_vie
   return std::nullopt;
 }
 
-template <class T>
-std::optional<T> digits(std::string_view text) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
-std::string exchange_bytes(const ServerUrl& url, std::string_view request, Deadline deadline) {
+std::string exchange_bytes(const ServerUrl& url, const redis::TlsSettings& tls_settings,
+                           std::string_view request, Deadline deadline) {
+  const std::unique_ptr<net::TlsEngine> tls = url.tls ? make_tls(url, tls_settings) : nullptr;
   const Socket socket = connect_to(url, deadline);
-  send_all(socket, url, request, deadline);
   std::string answer;
-  std::array<char, 1 << 16> buffer;
+  std::string sealed;
+  if (tls) {
+    shake_hands(*tls, socket, url, deadline, answer);
+    tls->send(request, sealed);
+  }
+  send_all(socket, url, tls ? sealed : request, deadline);
   while (answer.size() <= kAnswerBytesMax) {
-    if (!wait_for(socket, POLLIN, deadline)) throw no_answer(url, "it takes too long");
-    const ssize_t got = recv(socket.fd(), buffer.data(), buffer.size(), 0);
-    if (got == 0 || (got < 0 && errno == ECONNRESET && !answer.empty())) return answer;
-    if (got > 0)
-      answer.append(buffer.data(), static_cast<std::size_t>(got));
-    else if (errno != EAGAIN && errno != EINTR)
-      throw no_answer(url, std::strerror(errno));
+    const std::string bytes = receive(socket, url, deadline, !answer.empty());
+    if (bytes.empty()) return answer;
+    if (tls)
+      open_bytes(*tls, bytes, answer, sealed);  // there is nothing more to say
+    else
+      answer += bytes;
   }
   throw CommandError(fmt::format("the answer from {} is longer than {} bytes; ask for less", url.authority(),
                                  kAnswerBytesMax));

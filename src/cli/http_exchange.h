@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/server_url.h"
+#include "redis/redis_url.h"
 
 // HTTP/1.1 as the command line speaks it: one request, one answer, and the connection is closed.
 namespace sluice::cli {
@@ -15,9 +16,11 @@ struct Deadline {
   std::int64_t at_us;
 };
 
-// Connects, sends `request`, and returns everything that comes until the peer closes. Throws CommandError
-// when nobody is there, when the deadline passes, or when it is more than kAnswerBytesMax.
-std::string exchange_bytes(const ServerUrl& url, std::string_view request, Deadline deadline);
+// Connects, sends `request`, and returns everything that comes until the peer closes. `tls` is for a URL of
+// https: whom we trust, and who we are. Throws CommandError when nobody is there or it is somebody we don't
+// trust, when the deadline passes, or when it is more than kAnswerBytesMax.
+std::string exchange_bytes(const ServerUrl& url, const redis::TlsSettings& tls, std::string_view request,
+                           Deadline deadline);
 
 inline constexpr std::size_t kAnswerBytesMax = 32u << 20;
 

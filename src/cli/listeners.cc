@@ -40,6 +40,12 @@ std::vector<net::ListenOptions> listeners(const ServeOptions& options) {
   for (const auto& [flag, text, use] : all) {
     if (text.empty() && use != net::Port::kAll && use != net::Port::kChecks) continue;
     const ListenAddress address = parse_listen_address(text, flag);
+    if (options.tls_cert.empty() && !options.allow_plaintext && !address.is_loopback())
+      throw CommandError(
+          fmt::format("--{} {} would send tokens and traffic over the network in plain text; give --tls-cert "
+                      "and --tls-key, "
+                      "or --allow-plaintext if a proxy speaks TLS for Sluice",
+                      flag, text));
     for (const auto& [other, other_flag] : taken)
       if (address.overlaps(other))
         throw CommandError(

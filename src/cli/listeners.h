@@ -9,7 +9,9 @@
 namespace sluice::cli {
 
 // The ports that `sluice serve` is told to listen on: the main one first. Whoever reaches a port that only
-// this machine has may do everything there, unless tokens are asked for. Throws CommandError.
+// this machine has may do everything there, unless tokens are asked for. Throws CommandError; also if
+// somebody beyond this machine would have to talk to us in plain text, and --allow-plaintext does not say
+// that this is wanted.
 std::vector<net::ListenOptions> listeners(const ServeOptions& options);
 
 // Whether admins need no token.

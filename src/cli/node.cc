@@ -125,6 +125,8 @@ void log_new_addresses(const Cells& before, const Cells& after) {
 
 Node::Node(const ServeOptions& options)
     : listeners_(listeners(options)),
+      tls_(options),
+      identities_(options.identities),
       has_cells_(!options.cells.empty()),
       cells_(read_cells(options)),
       memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
@@ -142,7 +144,7 @@ Node::Node(const ServeOptions& options)
       rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
       plane_(start_plane()),
-      access_(tokens_, wall_clock_),
+      access_(tokens_, wall_clock_, &identities_.board()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       key_secrets_(open_key_secrets(options, wall_clock_.now_us())),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
@@ -219,7 +221,7 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + control::plane_metrics(plane_->status()) +
          rollouts_.metrics() + control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) +
          self_limits_.metrics() + (capacity_ ? capacity_->metrics() : "") +
-         door_options_.deprecations->metrics();
+         door_options_.deprecations->metrics() + tls_.metrics();
 }
 
 doors::Readiness Node::readiness() const {
@@ -230,7 +232,9 @@ doors::Readiness Node::readiness() const {
   readiness.draining = draining_;
   readiness.ready = policies.loaded && plane.loaded && store.reached && !draining_;
   readiness.problems = policies.problems;
-  for (const auto* more : {&plane.problems, &store.problems})
+  const std::vector<std::string> tls = tls_.problems(wall_clock_.now_us()),
+                                 identities = identities_.problems();
+  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities})
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
   if (std::string open = switch_desk_.problem(); !open.empty()) readiness.problems.push_back(std::move(open));
   return readiness;
@@ -245,6 +249,7 @@ StoreReport Node::store_report() const {
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   net::ServerOptions server;
   server.listen = listeners_;
+  server.tls = tls_.context();
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };

@@ -12,9 +12,11 @@
 #include "base/hash.h"
 #include "base/secret_ring.h"
 #include "cli/cell_board.h"
+#include "cli/identity_keeper.h"
 #include "cli/listeners.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
+#include "cli/tls_keeper.h"
 #include "control/access.h"
 #include "control/control_plane.h"
 #include "control/outbox.h"
@@ -47,6 +49,9 @@ class Node {
   void reload_policies() {
     if (policies_) policies_->reload();
   }
+  // New connections get what the files of TLS hold now. Call it now and then.
+  void follow_tls_files() { tls_.look(); }
+  void reload_identities(const ServeOptions& options) { identities_.reload(options.identities); }
   // Takes over what can change while it runs: where the stores are, and who is placed on which. True: all
   // that differs will be in force soon. Throws CommandError if the new settings are wrong; then the old ones
   // stay.
@@ -75,6 +80,8 @@ class Node {
   const std::vector<net::ListenOptions> listeners_;
   SystemClock clock_;
   WallClock wall_clock_;
+  TlsKeeper tls_;
+  IdentityKeeper identities_;
   ParamsTable params_;
   const bool has_cells_;
   CellBoard cells_;

@@ -19,14 +19,17 @@
 namespace sluice::cli {
 namespace {
 
-// SIGHUP: the policies are read again, and the settings; of these the log level, the place of the store and
-// the cells can change while we run.
+// SIGHUP: the policies and certificates are read again, and the settings; of these the log level, the
+// identities, the place of the store and the cells can change while we run.
 void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions& running) {
   node.reload_policies();
+  node.follow_tls_files();
   try {
     const ServeOptions fresh = read_serve_options(arguments);
     set_log_level(fresh.log_level);
     running.log_level = fresh.log_level;
+    node.reload_identities(fresh);
+    running.identities = fresh.identities;
     if (node.take_settings(fresh)) {
       running.store = fresh.store;
       running.key_prefix = fresh.key_prefix;
@@ -34,8 +37,9 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     }
     if (fresh != running)
       log(LogLevel::kWarning,
-          "some changed settings need a restart; only --log-level, a --store that is Redis before and after, "
-          "and the contents of --cells and --key-secrets are taken over at once");
+          "some changed settings need a restart; only --log-level, --identities, a --store that is Redis "
+          "before "
+          "and after, and the contents of --cells and --key-secrets are taken over at once");
   } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }
@@ -54,14 +58,18 @@ void stop(Node& node, Signals& signals, const ServeOptions& options) {
   log(LogLevel::kInfo, node.is_idle() ? "stopped" : "stopped, with requests in flight");
 }
 
-// Until somebody wants it to end: rereads settings, and turns the big red switch as signals and its file say.
+// Until somebody wants it to end: rereads settings, follows the files of TLS, and turns the big red switch as
+// signals and its file say.
 void serve(Node& node, Signals& signals, const std::vector<std::string>& arguments, ServeOptions& options) {
-  constexpr int kLookEveryMs = 200;  // at the file
+  constexpr int kLookEveryMs = 200;     // at the file of the switch
+  constexpr int kLooksPerTlsLook = 10;  // at those of TLS
   SwitchFile file(options.switch_file);
-  for (;;) {
+  const bool has_files = file.has_path() || !options.tls_cert.empty();
+  for (int looks = 1;; ++looks) {
+    if (looks % kLooksPerTlsLook == 0) node.follow_tls_files();
     if (const auto seen = file.look())
       node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
-    const std::optional<int> signal = file.has_path() ? signals.wait_ms(kLookEveryMs) : signals.wait();
+    const std::optional<int> signal = has_files ? signals.wait_ms(kLookEveryMs) : signals.wait();
     if (signal == SIGHUP)
       reload(node, arguments, options);
     else if (signal == SIGUSR1 || signal == SIGUSR2)
@@ -77,7 +85,8 @@ int run(const std::vector<std::string>& arguments) {
   set_log_level(options.log_level);
   Signals signals;
   Node node(options);
-  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}", SLUICE_VERSION, node.listening_text()));
+  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node.listening_text(),
+                                   options.tls_cert.empty() ? "" : " with TLS"));
   serve(node, signals, arguments, options);
   stop(node, signals, options);
   return kExitOk;
@@ -90,7 +99,8 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
   CLI::App* command = app.add_subcommand("serve", "Start the server");
   add_serve_options(*command, *options);
   command->footer(
-      "Every setting is also SLUICE_<FLAG> in the environment. SIGHUP rereads policies, SIGTERM stops "
+      "Every setting is also SLUICE_<FLAG> in the environment. SIGHUP rereads policies and certificates, "
+      "SIGTERM stops "
       "gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
       "Example:\n  sluice serve --policies examples/policies.yaml");
   // Parsing here is for --help and usage errors; `options` only receives it.

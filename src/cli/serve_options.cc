@@ -75,16 +75,24 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
         ->envname(environment_name(name))
         ->capture_default_str();
   };
-  add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and h2c; port 0 picks a free one");
+  const auto add_flag = [&command](const std::string& name, bool& value, const std::string& help) {
+    command.add_flag("--" + name, value, help)->envname(environment_name(name));
+  };
+  add("listen", o.listen, "HOST:PORT for gRPC, HTTP/1.1 and HTTP/2; port 0 picks a free one");
   add("admin-listen", o.admin_listen, "HOST:PORT for the admin API, which is not on --listen then");
   add("resp-listen", o.resp_listen, "HOST:PORT for the Redis protocol (CL.THROTTLE); off unless given");
+  add("tls-cert", o.tls_cert, "PEM file with the certificate: TLS on every port; reloaded when it changes");
+  add("tls-key", o.tls_key, "PEM file with its key");
+  add("tls-client-ca", o.tls_client_ca, "PEM file: clients may show certificates signed by these");
+  add_flag("tls-require-client-cert", o.tls_require_client_cert, "clients must show one");
+  add("identities", o.identities,
+      "YAML file: which roles names in these certificates have; reread on SIGHUP");
+  add_flag("allow-plaintext", o.allow_plaintext, "listen beyond loopback without TLS");
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
   add("policy-db", o.policy_db,
       "where the API keeps policies: sqlite:FILE (made at the first write), postgres://…, redis://… and\n"
       "what else --store takes, or redis: the Redis of --store");
-  command
-      .add_flag("--require-token", o.require_token, "checks and admin calls need a token, on loopback too")
-      ->envname(environment_name("require-token"));
+  add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
   add("max-checks-per-second", o.max_checks_per_second, "of this node; above it 503; 0: no bound")
       ->check(CLI::Range(std::int64_t{0}, kRateMax));
   add("admin-reads-per-minute", o.admin_reads_per_minute, "of the admin API, for each admin")

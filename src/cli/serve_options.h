@@ -14,10 +14,15 @@ namespace sluice::cli {
 // environment over the file of --config, the file over the defaults below.
 struct ServeOptions {
   std::string listen = "127.0.0.1:8080";
-  std::string admin_listen;  // empty: the admin API is on `listen`, too
-  std::string resp_listen;   // empty: no Redis protocol
-  std::string policies;      // file or directory
-  std::string mr_policies;   // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
+  std::string admin_listen;              // empty: the admin API is on `listen`, too
+  std::string resp_listen;               // empty: no Redis protocol
+  std::string policies;                  // file or directory
+  std::string mr_policies;               // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
+  std::string tls_cert, tls_key;         // files; with them, TLS on every port
+  std::string tls_client_ca;             // file: whose certificates of clients count
+  bool tls_require_client_cert = false;  // else a token does as well
+  bool allow_plaintext = false;          // beyond loopback
+  std::string identities;                // file: names in certificates of clients, and their roles
   std::string policy_db = "sqlite:./sluice.db";
   bool require_token = false;
   std::int64_t max_checks_per_second = 0;  // 0: no bound

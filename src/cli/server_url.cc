@@ -9,7 +9,8 @@ namespace sluice::cli {
 namespace {
 
 CommandError refuse(const std::string& why) {
-  return CommandError("--server " + why + "; write it as http://127.0.0.1:8080 or HOST:PORT");
+  return CommandError("--server " + why +
+                      "; write it as http://127.0.0.1:8080, https://HOST:PORT or HOST:PORT");
 }
 
 bool is_port(std::string_view text) {
@@ -24,18 +25,15 @@ std::string ServerUrl::authority() const {
 }
 
 ServerUrl parse_server_url(const std::string& text) {
-  constexpr std::string_view kHttp = "http://";
+  constexpr std::string_view kHttp = "http://", kHttps = "https://";
   std::string_view rest = text;
   if (rest.contains('@')) throw refuse("has a user or a password in it; tokens are given with --token-file");
-  if (rest.starts_with("https://"))
-    throw CommandError("--server " + text +
-                       ": https is not supported yet; reach the server by http over loopback or a tunnel");
-  const bool is_url = rest.starts_with(kHttp);
+  const bool tls = rest.starts_with(kHttps), is_url = tls || rest.starts_with(kHttp);
   if (!is_url && rest.contains("://")) throw refuse(text + " is not the address of a server");
-  if (is_url) rest.remove_prefix(kHttp.size());
+  if (is_url) rest.remove_prefix(tls ? kHttps.size() : kHttp.size());
   if (is_url && rest.ends_with('/')) rest.remove_suffix(1);
 
-  ServerUrl url{.host = {}, .port = is_url ? "80" : ""};
+  ServerUrl url{.host = {}, .port = tls ? "443" : is_url ? "80" : "", .tls = tls};
   const bool bracketed = rest.starts_with('[');
   const std::size_t host_end = bracketed ? rest.find(']') : rest.find(':');
   url.host = rest.substr(bracketed ? 1 : 0, host_end == rest.npos ? rest.npos : host_end - bracketed);

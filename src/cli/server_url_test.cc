@@ -29,10 +29,15 @@ TEST(ServerUrl, AUrlOrHostAndPort) {
   EXPECT_EQ(authority("http://[::1]:8080"), "[::1]:8080");
   EXPECT_EQ(authority("[::1]:8080"), "[::1]:8080");
   EXPECT_EQ(parse_server_url("[::1]:8080").host, "::1");
+  EXPECT_EQ(authority("https://sluice.internal"), "sluice.internal:443");
+  EXPECT_EQ(authority("https://sluice.internal:8443/"), "sluice.internal:8443");
+  EXPECT_TRUE(parse_server_url("https://[::1]:8443").tls);
+  EXPECT_FALSE(parse_server_url("http://https:80").tls);
+  EXPECT_FALSE(parse_server_url("https:8443").tls) << "a host of that name";
 }
 
 TEST(ServerUrl, SaysWhatIsWrong) {
-  EXPECT_THAT(refusal("https://sluice.internal"), HasSubstr("https is not supported yet"));
+  EXPECT_THAT(refusal("https://"), HasSubstr("is not the address of a server"));
   EXPECT_THAT(refusal("127.0.0.1"), HasSubstr("has no port"));
   EXPECT_THAT(refusal("http://h:80x"), HasSubstr("has no port"));
   EXPECT_THAT(refusal("http://h:"), HasSubstr("has no port"));

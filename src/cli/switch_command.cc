@@ -85,11 +85,11 @@ int ask_all(const SwitchOptions& options, const std::string& method, const std::
 }
 
 void add_options(CLI::App& command, SwitchOptions& options, bool is_change) {
-  command.add_option("--server", options.servers, "http://HOST:PORT; several with commas between them")
+  command.add_option("--server", options.servers, "http(s)://HOST:PORT; several with commas between them")
       ->delimiter(',')
       ->capture_default_str()
       ->envname("SLUICE_SERVER");
-  add_token_options(command, options.access);
+  add_access_options(command, options.access);
   if (is_change) add_reason_option(command, options.access);
 }
 

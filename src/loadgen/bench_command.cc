@@ -45,7 +45,19 @@ std::string bounded(std::string message) {
 
 void add_call(CLI::App& app, BenchOptions& o) {
   using Mode = BenchOptions::Mode;
-  app.add_option("server", o.server, "HOST:PORT (127.0.0.1:8080)");
+  const auto set_server = [&o](const std::string& text) {
+    constexpr std::string_view kHttps = "https://";
+    o.tls = text.starts_with(kHttps);
+    o.server = o.tls ? text.substr(kHttps.size()) : text;
+  };
+  app.add_option_function<std::string>("server", set_server,
+                                       "HOST:PORT (127.0.0.1:8080), or https://HOST:PORT");
+  app.add_option("--ca", o.tls_files.ca_file, "https: who signs the server's certificate (the system's)")
+      ->type_name("FILE");
+  auto* certificate = app.add_option("--client-cert", o.tls_files.certificate_file, "https: one to show");
+  auto* key = app.add_option("--client-key", o.tls_files.key_file, "its key");
+  certificate->type_name("FILE")->needs(key);
+  key->type_name("FILE")->needs(certificate);
   auto* mode = app.add_option_group("mode");
   mode->add_flag_callback("--grpc", [&o] { o.mode = Mode::kGrpc; }, "gRPC (the default)");
   mode->add_flag_callback("--http", [&o] { o.mode = Mode::kHttp; }, "JSON over HTTP/1.1");

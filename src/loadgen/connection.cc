@@ -22,12 +22,18 @@ const sockaddr* plain(const sockaddr_storage& address) { return reinterpret_cast
 
 }  // namespace
 
-std::expected<sockaddr_storage, std::string> resolve(const std::string& host_and_port) {
+std::string host_of(const std::string& host_and_port) {
   const std::size_t colon = host_and_port.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == host_and_port.size())
+  if (colon == std::string::npos || colon == 0) return "";
+  const bool bracketed = host_and_port.front() == '[' && host_and_port[colon - 1] == ']';
+  return bracketed ? host_and_port.substr(1, colon - 2) : host_and_port.substr(0, colon);
+}
+
+std::expected<sockaddr_storage, std::string> resolve(const std::string& host_and_port) {
+  const std::string host = host_of(host_and_port);
+  const std::size_t colon = host_and_port.rfind(':');
+  if (host.empty() || colon + 1 == host_and_port.size())
     return std::unexpected("'" + host_and_port + "' is no address: write HOST:PORT.");
-  std::string host = host_and_port.substr(0, colon);
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -51,8 +57,12 @@ std::expected<void, std::string> probe(const sockaddr_storage& address, const st
   return {};
 }
 
-Connection::Connection(int epoll, const sockaddr_storage& address, MakeProtocol make_protocol)
-    : epoll_(epoll), address_(address), make_protocol_(std::move(make_protocol)) {}
+Connection::Connection(int epoll, const sockaddr_storage& address, MakeProtocol make_protocol,
+                       MakeTls make_tls)
+    : epoll_(epoll),
+      address_(address),
+      make_protocol_(std::move(make_protocol)),
+      make_tls_(std::move(make_tls)) {}
 
 Connection::~Connection() {
   if (fd_ >= 0) close(fd_);
@@ -63,6 +73,8 @@ void Connection::open() {
   out_sent_ = 0;
   watching_writable_ = false;
   protocol_ = make_protocol_();
+  if (make_tls_ && !(tls_ = make_tls_(failure_))) return;
+  if (tls_) tls_->begin(out_);
   fd_ = socket(address_.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd_ < 0) {
     failure_ = "cannot open a socket: " + std::string(std::strerror(errno)) +
@@ -79,9 +91,19 @@ void Connection::open() {
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event);
 }
 
+// Moves what the protocol has to say into out_, sealed if there is TLS. While that is not open, it waits.
+void Connection::write_out() {
+  if (!tls_) return protocol_->write(out_);
+  if (!tls_->open()) return;
+  static thread_local std::string plain;
+  plain.clear();
+  protocol_->write(plain);
+  tls_->send(plain, out_);
+}
+
 void Connection::flush() {
   if (!is_open()) return;
-  protocol_->write(out_);
+  write_out();
   while (out_sent_ < out_.size()) {
     const ssize_t n = send(fd_, out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
@@ -108,8 +130,15 @@ void Connection::on_readable(std::int64_t now_us, std::vector<FinishedCall>& fin
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n == 0) return lose("the server closed the connection", now_us, finished);
   if (n < 0) return lose("connection lost: " + std::string(std::strerror(errno)), now_us, finished);
-  if (const auto read = protocol_->read({buffer.data(), static_cast<std::size_t>(n)}, finished); !read)
-    return lose(read.error(), now_us, finished);
+  std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+  static thread_local std::string opened;
+  if (tls_) {
+    opened.clear();
+    tls_->receive(bytes, opened, out_);
+    if (tls_->status() == net::TlsEngine::Status::kFailed) return lose(tls_->problem(), now_us, finished);
+    bytes = opened;
+  }
+  if (const auto read = protocol_->read(bytes, finished); !read) return lose(read.error(), now_us, finished);
   if (!protocol_->closing()) return;
   std::vector<std::int64_t> waiting;
   protocol_->pending(waiting);

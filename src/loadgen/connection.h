@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "loadgen/protocol.h"
+#include "net/tls_engine.h"
 
 namespace sluice::loadgen {
 
-// "127.0.0.1:8080" as the system wants it; names are resolved. The error is a sentence.
+// The host of "127.0.0.1:8080" or "[::1]:8080"; empty: it has none.
+std::string host_of(const std::string& host_and_port);
+// The same as the system wants it; names are resolved. The error is a sentence.
 std::expected<sockaddr_storage, std::string> resolve(const std::string& host_and_port);
 // Connects and disconnects, waiting for it. The error is a sentence that says what to do.
 std::expected<void, std::string> probe(const sockaddr_storage& address, const std::string& host_and_port);
@@ -23,9 +26,12 @@ std::expected<void, std::string> probe(const sockaddr_storage& address, const st
 class Connection {
  public:
   using MakeProtocol = std::function<std::unique_ptr<Protocol>()>;
+  // Null: `why` says in a sentence what is missing.
+  using MakeTls = std::function<std::unique_ptr<net::TlsEngine>(std::string& why)>;
   static constexpr std::int64_t kReconnectAfterUs = 100'000;
 
-  Connection(int epoll, const sockaddr_storage& address, MakeProtocol make_protocol);
+  // make_tls: empty, in plain text.
+  Connection(int epoll, const sockaddr_storage& address, MakeProtocol make_protocol, MakeTls make_tls);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -50,11 +56,14 @@ class Connection {
  private:
   void lose(const std::string& reason, std::int64_t now_us, std::vector<FinishedCall>& finished);
   void watch_writable(bool on);
+  void write_out();
 
   const int epoll_;
   const sockaddr_storage address_;
   const MakeProtocol make_protocol_;
+  const MakeTls make_tls_;
   std::unique_ptr<Protocol> protocol_;
+  std::unique_ptr<net::TlsEngine> tls_;
   int fd_ = -1;
   bool watching_writable_ = false;
   std::int64_t reopen_at_us_ = 0;

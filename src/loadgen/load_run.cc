@@ -1,5 +1,6 @@
 #include "loadgen/load_run.h"
 
+#include <charconv>
 #include <memory>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "loadgen/http_protocol.h"
 #include "loadgen/window_run.h"
 #include "loadgen/worker.h"
+#include "net/tls_context.h"
 
 namespace sluice::loadgen {
 namespace {
@@ -25,6 +27,19 @@ GrpcTarget make_target(const BenchOptions& options) {
   return {options.server, options.method.empty() ? kCheckMethod : options.method, is_check};
 }
 
+Connection::MakeTls tls_maker(const BenchOptions& options) {
+  if (!options.tls) return {};
+  const std::string_view protocol = options.mode == BenchOptions::Mode::kHttp ? "http/1.1" : "h2";
+  redis::Address address{.host = host_of(options.server)};
+  const std::size_t port_at = options.server.rfind(':') + 1;
+  std::from_chars(options.server.data() + port_at, options.server.data() + options.server.size(),
+                  address.port);
+  // A context belongs to one thread, and files are small.
+  return [files = options.tls_files, protocol, address](std::string& why) {
+    return net::TlsClientContext(files).connect(address, why, protocol);
+  };
+}
+
 // Thread i of n gets the i-th share of the connections, as even as can be.
 std::size_t share_of(std::size_t connections, std::size_t i, std::size_t n) {
   return connections * (i + 1) / n - connections * i / n;
@@ -35,12 +50,14 @@ std::size_t share_of(std::size_t connections, std::size_t i, std::size_t n) {
 std::expected<Measurement, std::string> run_load(const BenchOptions& options, const Clock& clock) {
   const auto address = resolve(options.server);
   if (!address) return std::unexpected(address.error());
+  if (std::string why; options.tls && !tls_maker(options)(why)) return std::unexpected(why);
   if (const auto reachable = probe(*address, options.server); !reachable)
     return std::unexpected(reachable.error());
 
   const Payload payload = make_payload(options);
   const GrpcTarget target = make_target(options);
-  Worker::Load load{.connections = 0, .address = *address, .make_protocol = {}};
+  Worker::Load load{
+      .connections = 0, .address = *address, .make_protocol = {}, .make_tls = tls_maker(options)};
   load.make_protocol = [&]() -> std::unique_ptr<Protocol> {
     if (options.mode == BenchOptions::Mode::kHttp)
       return std::make_unique<HttpProtocol>(payload, options.streams);

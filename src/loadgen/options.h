@@ -5,6 +5,7 @@
 
 #include "loadgen/check_payload.h"
 #include "loadgen/key_source.h"
+#include "redis/redis_url.h"
 
 namespace sluice::loadgen {
 
@@ -13,6 +14,8 @@ struct BenchOptions {
   enum class Mode : std::uint8_t { kGrpc, kHttp, kDirect };
   Mode mode = Mode::kGrpc;
   std::string server = "127.0.0.1:8080";
+  bool tls = false;              // the server was given as https://…
+  redis::TlsSettings tls_files;  // whom we trust then, and who we are
 
   // The call.
   CheckShape shape;

@@ -23,7 +23,8 @@ Worker::Worker(const Clock& clock, const Window& window, const Load& load, Sched
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
   for (std::size_t i = 0; i < load.connections; ++i)
-    connections_.push_back(std::make_unique<Connection>(epoll_, load.address, load.make_protocol));
+    connections_.push_back(
+        std::make_unique<Connection>(epoll_, load.address, load.make_protocol, load.make_tls));
 }
 
 Worker::~Worker() { close(epoll_); }

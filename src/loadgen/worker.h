@@ -20,6 +20,7 @@ class Worker {
     std::size_t connections = 1;
     sockaddr_storage address{};
     Connection::MakeProtocol make_protocol;
+    Connection::MakeTls make_tls;  // empty: plain text
   };
   // How long answers are awaited after the end.
   static constexpr std::int64_t kGraceUs = 1'000'000;

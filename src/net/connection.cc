@@ -165,7 +165,8 @@ bool Connection::tick() {
   const std::int64_t waited_us = set_.context_.now_us - since_us_;
   if (lingering_) return waited_us >= kLingerUs ? close() : true;
   // Clients of Redis connect before they have something to say, and stay.
-  const bool may_be_silent = peer_.port == Port::kRedis;
+  const bool may_be_silent =
+      peer_.port == Port::kRedis && (!tls_ || tls_->status() != TlsEngine::Status::kHandshaking);
   if (!session_)
     return waited_us >= set_.context_.timeouts.request_head_us && !may_be_silent ? close() : true;
   if (!unsent_.empty() && waited_us >= set_.context_.timeouts.unread_answer_us) return close();

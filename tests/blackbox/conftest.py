@@ -108,6 +108,39 @@ def admin(server, http, tmp_path):
 
 
 @pytest.fixture
+def authority(tmp_path):
+    """Signs certificates of servers and clients: a certificates.Authority."""
+    from harness.certificates import Authority
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def tls(server, authority, tmp_path):
+    """A factory: tls("--tls-client-ca", …, policies=…) is a Server that speaks TLS, with the certificate `identity`."""
+    from harness.admin import sqlite
+
+    def start(*args, policies=None, identity=None, **more):
+        own = identity or authority.for_servers()
+        return server(policies, args=["--tls-cert", str(own.certificate), "--tls-key", str(own.key), *sqlite(tmp_path),
+                                      *map(str, args)], **more)
+    return start
+
+
+@pytest.fixture
+def https(authority):
+    """A factory: https(server, own) is an Http connection to it over TLS, with the client's certificate `own`."""
+    opened = []
+
+    def connect(server, own=None, context=None):
+        opened.append(Http(server.host, server.port, tls=context or authority.trusting(own)))
+        return opened[-1]
+
+    yield connect
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
 def postgres():
     """A running PostgreSQL of its own: a postgres.Postgres."""
     from harness.postgres import Postgres

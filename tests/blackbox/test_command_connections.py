@@ -35,7 +35,7 @@ def test_a_check_takes_a_token_and_a_url(server, http, tmp_path):
 
 
 @pytest.mark.parametrize("url, sentence", [
-    ("https://sluice.example", "https is not supported yet"),
+    ("https://127.0.0.1:1", "cannot reach a server at 127.0.0.1:1: Connection refused"),
     ("http://ann:secret@127.0.0.1:1", "has a user or a password in it"),
     ("127.0.0.1", "has no port"),
     ("http://127.0.0.1:1", "cannot reach a server at 127.0.0.1:1: Connection refused; start one with `sluice serve`"),

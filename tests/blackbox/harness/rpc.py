@@ -80,6 +80,12 @@ class _Method:
         return call(request, timeout=timeout, metadata=metadata, compression=compression)
 
 
+def open_secure_channel(address, authority, own=None):
+    """Over TLS: trusts the certificates.Authority, and shows the certificates.Identity `own`."""
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(
+        authority.file.read_bytes(), own and own.key.read_bytes(), own and own.certificate.read_bytes()))
+
+
 def open_channel(address, **options):
     """A channel to a server in the clear. options: grpcio's channel arguments, with _ for . (grpc_max_…)."""
     arguments = [(name.replace("grpc_", "grpc.", 1), value) for name, value in options.items()]

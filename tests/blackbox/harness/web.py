@@ -31,8 +31,10 @@ class Http:
 
     contract = Contract.load()
 
-    def __init__(self, host, port, timeout_s=30):
-        self.connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+    def __init__(self, host, port, timeout_s=30, tls=None):
+        """tls: an ssl.SSLContext, or None for plain text."""
+        self.connection = (http.client.HTTPSConnection(host, port, timeout=timeout_s, context=tls) if tls else
+                           http.client.HTTPConnection(host, port, timeout=timeout_s))
 
     def request(self, method, path, body=None, headers=None):
         """body: bytes or str as they are, anything else as JSON."""
