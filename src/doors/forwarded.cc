@@ -1,5 +1,7 @@
 #include "doors/forwarded.h"
 
+#include <algorithm>
+
 namespace sluice::doors {
 namespace {
 
@@ -45,6 +47,25 @@ std::string_view path_of_uri(std::string_view uri) {
     uri = slash == std::string_view::npos ? std::string_view("/") : uri.substr(slash);
   }
   return uri.substr(0, uri.find_first_of("?#"));
+}
+
+void normalize_path(std::string& text, std::size_t start) {
+  if (start == text.size() || text[start] != '/') return;
+  std::size_t end = start;  // of what is kept, which never ends in a slash
+  bool slash_last = false;
+  for (std::size_t at = start; at < text.size();) {
+    const std::size_t next = std::min(text.find('/', at + 1), text.size());
+    const std::string_view segment = std::string_view(text).substr(at + 1, next - at - 1);
+    const bool goes_up = segment == "..";
+    slash_last = goes_up || segment.empty() || segment == ".";
+    if (goes_up && end > start) end = text.rfind('/', end - 1);
+    if (!slash_last)
+      end = static_cast<std::size_t>(std::copy(text.data() + at, text.data() + next, text.data() + end) -
+                                     text.data());
+    at = next;
+  }
+  if (slash_last) text[end++] = '/';
+  text.resize(end);
 }
 
 }  // namespace sluice::doors

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "doors/address_set.h"
@@ -16,5 +17,10 @@ IpAddress client_address(std::string_view x_forwarded_for, const IpAddress& peer
 
 // "/search" of "/search?q=a#b" or "https://host/search"; still percent-encoded.
 std::string_view path_of_uri(std::string_view uri);
+
+// Rewrites the decoded path that begins at `start`, in place: "//a/./b/../c" is "/a/c", as most applications
+// see it, too. Or each way to write a path would have a limit of its own. What does not begin with a slash
+// ("*", of OPTIONS) stays.
+void normalize_path(std::string& text, std::size_t start);
 
 }  // namespace sluice::doors

@@ -41,5 +41,37 @@ TEST(Forwarded, ThePathOfAUri) {
   EXPECT_EQ(path_of_uri(""), "");
 }
 
+TEST(Forwarded, APathHasOneForm) {
+  struct Row {
+    std::string_view given;
+    std::string_view normal;
+  };
+  for (const Row& row : {
+           Row{"/", "/"},
+           {"/a", "/a"},
+           {"/a/", "/a/"},
+           {"//a", "/a"},
+           {"/a//b", "/a/b"},
+           {"/a//", "/a/"},
+           {"/./a/././b", "/a/b"},
+           {"/a/.", "/a/"},
+           {"/x/../a", "/a"},
+           {"/a/b/..", "/a/"},
+           {"/a/b/../../c/d", "/c/d"},
+           {"/a/..", "/"},
+           {"/..", "/"},
+           {"/../../a", "/a"},
+           {"///", "/"},
+           {"/.a/..b/...", "/.a/..b/..."},
+           {"*", "*"},
+           {"a/../b", "a/../b"},
+           {"", ""},
+       }) {
+    std::string text = "/before/" + std::string(row.given);
+    normalize_path(text, 8);
+    EXPECT_EQ(text, "/before/" + std::string(row.normal)) << row.given;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::doors

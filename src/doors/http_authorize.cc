@@ -71,10 +71,11 @@ Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& sc
     if (!header.value.empty()) uri = header.value;
   }
   if (uri.empty()) return {};
-  // Decoded, or "/%73earch" would slip past the limits of "/search".
+  // In one form, or "/%73earch" and "//search" would slip past the limits of "/search".
   const std::size_t start = scratch.size();
   if (!percent_decode(path_of_uri(uri), false, scratch))
     return invalid("resource", "the forwarded URI is not well percent-encoded UTF-8");
+  normalize_path(scratch, start);
   return check.put("resource", std::string_view(scratch).substr(start));
 }
 
@@ -106,10 +107,19 @@ Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
   return put_unless_known(check, "ip", client ? client->to_string() : std::string());
 }
 
-void write_answer(DoorContext& context, const Result<Decision>& decision, net::HttpResponse& response) {
+// "Prefer: return=minimal" (RFC 7240).
+bool wants_no_body(const net::HttpRequest& request) {
+  return request.header("prefer").find("return=minimal") != std::string_view::npos;
+}
+
+void write_answer(DoorContext& context, const Result<Decision>& decision, bool no_body,
+                  net::HttpResponse& response) {
   if (!decision) return write_problem(decision.error(), response);
   if (decision->allowed) {
-    append_answer(*decision, response.body);
+    if (no_body)
+      response.status = 204;
+    else
+      append_answer(*decision, response.body);
   } else if (decision->degraded && !decision->tightest) {
     write_denial(503, *decision, response);
     response.headers.emplace_back("retry-after", "1");
@@ -128,10 +138,11 @@ void http_authorize(DoorContext& context, const net::HttpRequest& request, net::
   const CheckRequest& check = context.checks.finish().front();
   if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
-  answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
-              [&context](const Result<Decision>& decision, net::HttpResponse& out) {
-                write_answer(context, decision, out);
-              });
+  answer_http(
+      [&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
+      [&context, no_body = wants_no_body(request)](const Result<Decision>& decision, net::HttpResponse& out) {
+        write_answer(context, decision, no_body, out);
+      });
 }
 
 }  // namespace sluice::doors

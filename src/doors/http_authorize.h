@@ -13,7 +13,7 @@
 //   2. from a trusted proxy only, X-Sluice-Tenant, -Resource, -Key, -Policy, -Tokens (or -Cost), -Request-Id;
 //      any other, like X-Sluice-Api-Key, is a dimension: api_key
 //   3. from a trusted proxy only, the dimension `ip` by X-Forwarded-For, `method` by X-Forwarded-Method, and
-//      the resource by the path of X-Forwarded-Uri or X-Original-URI
+//      the resource by the path of X-Forwarded-Uri or X-Original-URI, decoded and without "//", "." and ".."
 //   4. the dimension `ip` by the peer's address
 //
 // Most proxies pass on what headers their client sent. Two headers that mean the same field are therefore
@@ -23,6 +23,9 @@ namespace sluice::doors {
 
 // 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack
 // of the store: 503 with Retry-After (a local limiter's denial is one like any other).
+//
+// With "Prefer: return=minimal" 204 instead of 200: most proxies do not read the body of an answer that lets a
+// request pass, and have to close a connection with unread bytes on it.
 void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                     const HttpDefer& defer);
 

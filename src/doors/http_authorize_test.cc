@@ -35,6 +35,19 @@ TEST_F(HttpAuthorizeTest, AllowsWithTheAnswerAndItsHeaders) {
   EXPECT_EQ(left("u 1"), 8);
 }
 
+TEST_F(HttpAuthorizeTest, AllowsWithoutABodyIfThatIsPreferred) {
+  for (const std::string_view preference : {"return=minimal", "respond-async, return=minimal"}) {
+    const auto response = authorize("policy_id=api&key=u1&tokens=4", {{"prefer", preference}});
+    EXPECT_EQ(response.status, 204) << preference;
+    EXPECT_EQ(response.body, "");
+    EXPECT_NE(header(response, "x-ratelimit-remaining"), "");
+  }
+  EXPECT_EQ(authorize("policy_id=api&key=u1", {{"prefer", "return=representation"}}).status, 200);
+  const auto denied = authorize("policy_id=api&key=u1&tokens=4", {{"prefer", "return=minimal"}});
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_NE(denied.body, "") << "a problem is always told";
+}
+
 TEST_F(HttpAuthorizeTest, DeniesWithAProblem) {
   authorize("policy_id=api&key=u1&tokens=10");
   const auto response = authorize("policy_id=api&key=u1");
@@ -189,7 +202,7 @@ TEST_F(HttpAuthorizeTest, SeveralForwardedForLinesAreOneList) {
 TEST_F(HttpAuthorizeTest, TheForwardedUriIsTheResource) {
   limit_per({"resource"});
   authorize("policy_id=p", {{"x-forwarded-uri", "/a/%62?c=d"}});
-  authorize("policy_id=p", {{"x-original-uri", "/a/b"}});
+  authorize("policy_id=p", {{"x-original-uri", "//x/%2e%2e/a/./b"}});
   EXPECT_EQ(left_of({{"resource", "/a/b"}}), 8);
   authorize("policy_id=p&resource=/other", {{"x-forwarded-uri", "/a/b"}});
   EXPECT_EQ(left_of({{"resource", "/a/b"}}), 8);

@@ -41,6 +41,14 @@ def test_allows_then_denies(client):
     assert denied.headers["ratelimit"].startswith('"per-user";r=0;t=')
 
 
+def test_a_proxy_may_do_without_the_body(client):
+    path = "/v1/authorize?policy_id=api&user=u"
+    answers = [client.get(path, {"Prefer": "return=minimal"}) for _ in range(3)]
+    assert [answer.status for answer in answers] == [204, 204, 429], "on one connection"
+    assert answers[0].body == b"" and answers[0].headers["x-ratelimit-remaining"] == "1"
+    assert answers[2].json["violated-policies"] == ["per-user"]
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD"])
 def test_takes_whatever_method_the_proxy_forwards(client, method):
     assert statuses(client, 3, f"/v1/authorize?policy_id=api&user={method}", method=method) == [200, 200, 429]
@@ -102,6 +110,7 @@ def test_two_forwarded_paths_that_differ_are_refused(client):
 def test_the_forwarded_path_is_the_resource(client, header):
     assert statuses(client, 2, "/v1/authorize", {header: "/search?q=a"}) == [200, 200]
     assert statuses(client, 1, "/v1/authorize", {header: "/%73earch"}) == [429], "no way around it by encoding"
+    assert statuses(client, 1, "/v1/authorize", {header: "//x/../search"}) == [429], "nor by a detour"
     assert statuses(client, 1, "/v1/authorize", {header: "/other"}) == [200]
 
 
