@@ -29,12 +29,12 @@ secrets:
 
 TEST(KeySecrets, WhatIsWrongIsNamedWithoutTheSecret) {
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"", "must be a map"},
+      {"7", "must be a map"},
       {"secrets: 7", "secrets: must be a list"},
       {"secrets: [x]", "secrets[0]: must be a map"},
       {"secrets: [{version: 1}]", "secrets[0].secret: is missing"},
       {"secrets: [{secret: hunter2hunter2hunter2}]", "secrets[0].version: is missing"},
-      {"secrets: [{version: 0, secret: hunter2hunter2hunter2}]", "secrets[0].version: must be"},
+      {"secrets: [{version: 0, secret: hunter2hunter2hunter2}]", "secrets[0].version: \"0\" is out of range"},
       {"secrets: [{version: 1, secret: hunter2}]", "secrets[0].secret: has 7 characters"},
       {"secrets: [{version: 1, secret: hunter2hunter2hunter2, from: soon}]", "secrets[0].from: \"soon\""},
       {"secrets: [{version: 1, secret: hunter2hunter2hunter2, until: x}]", "until"},

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/limits.h"
+#include "cli/brief_help.h"
 #include "cli/command.h"
 #include "redis/store_url.h"
 
@@ -66,6 +67,27 @@ void apply_config_file(CLI::App& command, const ServeOptions& options) {
     throw CommandError(fmt::format("{}: write one `setting: value` per line", options.config));
   for (const auto& entry : root) apply_entry(command, options.config, entry.first, entry.second);
 }
+
+// What --help leaves to --help-all.
+constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
+                                         "--identities",
+                                         "--allow-plaintext",
+                                         "--admin-reads-per-minute",
+                                         "--admin-writes-per-minute",
+                                         "--switch-file",
+                                         "--mr-policies",
+                                         "--cells",
+                                         "--key-secret",
+                                         "--key-secrets",
+                                         "--memory-mib",
+                                         "--headers",
+                                         "--deny-status",
+                                         "--trusted-proxies",
+                                         "--deprecate",
+                                         "--deprecation-link",
+                                         "--drain-notice-ms",
+                                         "--drain-seconds",
+                                         "--log-level"};
 
 }  // namespace
 
@@ -133,6 +155,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("log-level", o.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   add("config", o.config, "YAML file with any of these settings; reread on SIGHUP")->check(CLI::ExistingFile);
+  for (const char* rare : kRareSettings) command.get_option(rare)->group(kMoreSettings);
+  make_help_brief(command);
 }
 
 ServeOptions read_serve_options(const std::vector<std::string>& arguments) {

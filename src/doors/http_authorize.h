@@ -24,8 +24,8 @@ namespace sluice::doors {
 // 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack
 // of the store: 503 with Retry-After (a local limiter's denial is one like any other).
 //
-// With "Prefer: return=minimal" 204 instead of 200: most proxies do not read the body of an answer that lets a
-// request pass, and have to close a connection with unread bytes on it.
+// With "Prefer: return=minimal" 204 instead of 200: most proxies do not read the body of an answer that lets
+// a request pass, and have to close a connection with unread bytes on it.
 void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                     const HttpDefer& defer);
 

@@ -77,8 +77,11 @@ TEST_F(HttpCheckTest, TokensMayBeZeroAndDefaultToThePolicysCost) {
 TEST_F(HttpCheckTest, TheIdempotencyHeaderStandsForTheRequestId) {
   const std::string too_long(kRequestIdBytesMax + 1, 'x');
   const std::array headers = {net::Header{"x-idempotency-key", too_long}};
-  const auto response = send(
-      {.method = "POST", .path = kCheck, .headers = headers, .body = R"({"policy_id":"api","key":"u1"})"});
+  const auto response = send({.method = "POST",
+                              .path = kCheck,
+                              .headers = headers,
+                              .body = R"({"policy_id":"api","key":"u1"})",
+                              .peer = &peer});
   EXPECT_EQ(response.status, 400);
   EXPECT_NE(response.body.find(R"("field":"request_id")"), std::string::npos) << response.body;
 }
@@ -149,8 +152,10 @@ TEST_F(HttpCheckTest, ABatchHoldsAThousandChecksAndNoMore) {
 
 TEST_F(HttpCheckTest, AWarmDoorAnswersIntoTheSameMemory) {
   net::HttpResponse response;
-  const net::HttpRequest request{
-      .method = "POST", .path = kCheck, .body = R"({"policy_id":"api","key":"u1","tokens":0})"};
+  const net::HttpRequest request{.method = "POST",
+                                 .path = kCheck,
+                                 .body = R"({"policy_id":"api","key":"u1","tokens":0})",
+                                 .peer = &peer};
   app.handle_http(request, response, nullptr);
   const char* const before = response.body.data();
   response.body.clear();

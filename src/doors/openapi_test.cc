@@ -9,7 +9,7 @@ class OpenapiTest : public DoorsFixture {
  protected:
   net::HttpResponse ask_with(std::string_view known) {
     const net::Header header{"if-none-match", known};
-    return send({.method = "GET", .path = "/openapi.yaml", .headers = {&header, 1}});
+    return send({.method = "GET", .path = "/openapi.yaml", .headers = {&header, 1}, .peer = &peer});
   }
 };
 

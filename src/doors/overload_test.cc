@@ -69,8 +69,10 @@ TEST_F(OverloadTest, OverGrpcItIsUnavailable) {
 TEST_F(OverloadTest, LooksResetsAndHealthAreNoChecks) {
   for (int i = 0; i < 4; ++i) status_of("/v1/ratelimit/check", kCheck);
   EXPECT_EQ(status_of("/v1/reset", R"({"policy_id":"api","key":"k"})"), 200);
-  EXPECT_EQ(handle({.method = "GET", .path = "/v1/usage", .query = "policy_id=api&key=k"}).status, 200);
-  EXPECT_EQ(handle({.method = "GET", .path = "/healthz"}).status, 200);
+  EXPECT_EQ(
+      handle({.method = "GET", .path = "/v1/usage", .query = "policy_id=api&key=k", .peer = &peer}).status,
+      200);
+  EXPECT_EQ(handle({.method = "GET", .path = "/healthz", .peer = &peer}).status, 200);
 }
 
 }  // namespace

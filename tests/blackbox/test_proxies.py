@@ -62,6 +62,8 @@ def site(request, server, tmp_path):
     def start(when_silent="open", patient=True, args=(), token_in_log=None):
         sluice = server(POLICIES, args=["--drain-notice-ms", "0", *args])
         token = sluice.wait_for_log(token_in_log)[0] if token_in_log else None
+        with contextlib.closing(Client(sluice.port)) as probe:  # or HAProxy's first health check might be too early
+            wait_until(lambda: probe.get("/readyz").status == 200, START_SECONDS, "a server that is ready")
         application = Application()
         try:
             proxy = Proxy(request.param, tmp_path / "proxy", sluice.port, application.port, when_silent, patient, token)
