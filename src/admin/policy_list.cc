@@ -28,6 +28,7 @@ void write_message(const Policy& policy, std::string& out) {
 PolicyList PolicyList::of(std::shared_ptr<const Snapshot> snapshot, const control::Principal& principal,
                           std::string_view tenant) {
   PolicyList list;
+  if (tenant.empty()) list.policies.reserve(snapshot->policies().size());
   snapshot->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
     const std::string& owner_tenant = policy->source.tenant;
     if ((tenant.empty() || owner_tenant == tenant) && principal.sees_tenant(owner_tenant))

@@ -41,7 +41,7 @@ class SecretRing {
 
  private:
   struct Version {
-    Version(const KeySecret& of) : version(of.version), secret(of.secret), key(of.secret) {}
+    explicit Version(const KeySecret& of) : version(of.version), secret(of.secret), key(of.secret) {}
     const int version;
     const std::string secret;
     const HmacKey key;

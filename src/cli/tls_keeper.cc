@@ -13,7 +13,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
-constexpr std::int64_t kSoonSeconds = 7 * 86'400;
+constexpr std::int64_t kSoonSeconds = 7LL * 86'400;
 
 void check_flags(const ServeOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty())

@@ -73,8 +73,11 @@ void Connection::open() {
   out_sent_ = 0;
   watching_writable_ = false;
   protocol_ = make_protocol_();
-  if (make_tls_ && !(tls_ = make_tls_(failure_))) return;
-  if (tls_) tls_->begin(out_);
+  if (make_tls_) {
+    tls_ = make_tls_(failure_);
+    if (!tls_) return;
+    tls_->begin(out_);
+  }
   fd_ = socket(address_.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd_ < 0) {
     failure_ = "cannot open a socket: " + std::string(std::strerror(errno)) +

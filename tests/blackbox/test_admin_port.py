@@ -104,7 +104,7 @@ def test_a_deprecated_path_says_so_only_where_it_is(server, http, tmp_path):
 
 def test_each_listener_is_judged_by_itself(server, http, tmp_path):
     """The checks' port is open to the world; the admin port is this machine's, and needs no token."""
-    node = server(args=[*sqlite(tmp_path), "--admin-listen", "127.0.0.1:0"], listen="0.0.0.0:0")
+    node = server(args=[*sqlite(tmp_path), "--admin-listen", "127.0.0.1:0", "--allow-plaintext"], listen="0.0.0.0:0")
     node.host = "127.0.0.1"
     main, admin = http(node), http(admin_port(node))
     expect(admin.request("PUT", "/v1/policies/p", POLICY), 201)
@@ -113,7 +113,7 @@ def test_each_listener_is_judged_by_itself(server, http, tmp_path):
 
 
 def test_an_admin_port_for_the_world_needs_a_token(server, http, tmp_path):
-    node = server(args=[*sqlite(tmp_path), "--admin-listen", "0.0.0.0:0"])
+    node = server(args=[*sqlite(tmp_path), "--admin-listen", "0.0.0.0:0", "--allow-plaintext"])
     root = bearer(node.wait_for_log(r"(sluice_\w{38})")[1])
     port = admin_port(node)
     port.host = "127.0.0.1"
@@ -157,4 +157,4 @@ def accepts(port):
 ])
 def test_what_cannot_be_listened_on(server, tmp_path, listen, admin, words):
     with pytest.raises(RuntimeError, match=words):
-        server(args=[*sqlite(tmp_path), "--admin-listen", admin], listen=listen)
+        server(args=[*sqlite(tmp_path), "--admin-listen", admin, "--allow-plaintext"], listen=listen)

@@ -84,7 +84,7 @@ def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, co
         assert all(answers[1::2])
         second, other = door(["--store", store.url])
         again = connect(other)
-        wait_until(lambda: throttle(again, "k0", 999, quantity=0)[2] == 499, WAIT_SECONDS, "the shared counter")
+        wait_until(lambda: throttle(again, "k0", 999, quantity=0)[2] == 500, WAIT_SECONDS, "the shared counter")
     finally:
         store.stop()
 
@@ -132,7 +132,7 @@ def test_tokens(door, connect, tool, http):
     token = running.wait_for_log(r"(sluice_\w+)")[1]
     with pytest.raises(redis.AuthenticationError):
         connect(port).ping()
-    with pytest.raises(redis.AuthenticationError):
+    with pytest.raises((redis.AuthenticationError, redis.ResponseError), match="not known"):
         throttle(connect(port, password="sluice_wrong"))
     assert throttle(connect(port, password=token)) == [0, 5, 4, -1, 3600]
     assert throttle(connect(port, username="anybody", password=token)) == [0, 5, 3, -1, 7200]
