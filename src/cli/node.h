@@ -64,7 +64,7 @@ class Node {
   void announce_drain() { draining_ = true; }
   // Accepts nothing more and lets requests in flight finish; those that take too long are cut off.
   void begin_drain();
-  bool is_idle() const { return server_->connection_count() == 0; }
+  bool is_idle() const { return server_->is_drained(); }  // after begin_drain()
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);

@@ -133,6 +133,8 @@ class Server::Worker {
     for (const auto& entrance : entrances_)
       entrance->accept_some();  // those who came before the door closed are served
     entrances_.clear();
+    report_connections();
+    server_.draining_workers_.fetch_add(1, std::memory_order_release);
     connections_.drain();
   }
 
