@@ -83,8 +83,7 @@ TEST_F(RedisDoorTest, WrongArgumentsAreErrorsAndChargeNothing) {
            {{"k", "1", "1", "9223372036854775807"}, "-ERR period is out of range"},
            {{"k", "1", "1", "1", "-1"}, "-ERR quantity is out of range"}})
     EXPECT_EQ(throttle(arguments), reply);
-  EXPECT_TRUE(throttle({"k", "1000000000", "1", "2592000"}).starts_with("-ERR "))
-      << "together too large";
+  EXPECT_TRUE(throttle({"k", "1000000000", "1", "2592000"}).starts_with("-ERR ")) << "together too large";
   EXPECT_EQ(throttle({std::string(257, 'k'), "1", "1", "1"}), "-ERR the key is longer than 256 bytes");
   EXPECT_EQ(throttle({"k", "0", "1", "1"}), "*5 :0 :1 :0 :-1 :1");
 }
