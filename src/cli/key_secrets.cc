@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/limits.h"
 #include "cli/command.h"
 #include "policy/fields.h"
 #include "policy/literals.h"
 #include "policy/policy_files.h"
+#include "telemetry/log.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::cli {
@@ -38,14 +43,37 @@ KeySecret read_secret(const DocumentNode& node, const Place& place) {
   return secret;
 }
 
-}  // namespace
+// Everything that somebody has written there, whatever he took it for.
+void collect_texts(const DocumentNode& node, std::vector<std::string>& texts) {
+  if (!node.text.empty()) texts.push_back(node.text);
+  const auto is_known = [](const std::string& name) {
+    return std::ranges::find(kTopFields, name) != kTopFields.end() ||
+           std::ranges::find(kSecretFields, name) != kSecretFields.end();
+  };
+  for (const DocumentNode::Key& key : node.keys)
+    if (!is_known(key.text)) texts.push_back(key.text);
+  for (const DocumentNode& item : node.items) collect_texts(item, texts);
+}
 
-std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::string& file, Problems& problems) {
+// Messages quote what is wrong, and in this file that may be a secret in the wrong place.
+void add_without_quotes(const Problems& found, const DocumentNode& tree, Problems& problems) {
+  constexpr std::size_t kHarmlessBytesMax = 3;
+  std::vector<std::string> texts;
+  collect_texts(tree, texts);
+  std::ranges::sort(texts, std::ranges::greater(), &std::string::size);
+  for (Problem problem : found.list()) {
+    for (const std::string& text : texts) {
+      if (text.size() <= kHarmlessBytesMax) continue;
+      for (std::string* part : {&problem.message, &problem.field})
+        for (std::size_t at; (at = part->find(text)) != part->npos;) part->replace(at, text.size(), "…");
+    }
+    problems.add(std::move(problem));
+  }
+}
+
+std::vector<KeySecret> read_secrets(const DocumentNode& tree, const Place& top) {
   std::vector<KeySecret> secrets;
-  const auto tree = parse_document_tree(text, file, problems);
-  if (!tree) return secrets;
-  const Place top{file, problems};
-  const Fields fields(*tree, top, kTopFields);
+  const Fields fields(tree, top, kTopFields);
   if (!fields.is_map()) return secrets;
   fields.missing("secrets");
   const DocumentNode* const list = fields.node("secrets");
@@ -60,9 +88,28 @@ std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::strin
   return secrets;
 }
 
+// Who else may read it may undo what it is for.
+void warn_of_readers(const std::string& path) {
+  struct stat about{};
+  if (stat(path.c_str(), &about) == 0 && (about.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    log(LogLevel::kWarning, fmt::format("--key-secrets: others can read {}; chmod 600 helps", path));
+}
+
+}  // namespace
+
+std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::string& file, Problems& problems) {
+  const auto tree = parse_document_tree(text, file, problems);
+  if (!tree) return {};
+  Problems found;
+  auto secrets = read_secrets(*tree, Place{file, found});
+  add_without_quotes(found, *tree, problems);
+  return secrets;
+}
+
 void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& ring) {
   Problems problems;
   std::vector<KeySecret> secrets;
+  warn_of_readers(path);
   for (const PolicyFile& file : read_policy_files({path}, problems))
     if (problems.empty()) secrets = parse_key_secrets(file.text, file.path, problems);
   if (!problems.empty())

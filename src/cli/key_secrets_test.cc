@@ -36,8 +36,11 @@ TEST(KeySecrets, WhatIsWrongIsNamedWithoutTheSecret) {
       {"secrets: [{secret: hunter2hunter2hunter2}]", "secrets[0].version: is missing"},
       {"secrets: [{version: 0, secret: hunter2hunter2hunter2}]", "secrets[0].version: \"0\" is out of range"},
       {"secrets: [{version: 1, secret: hunter2}]", "secrets[0].secret: has 7 characters"},
-      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, from: soon}]", "secrets[0].from: \"soon\""},
-      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, until: x}]", "until"},
+      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, from: soon}]", "secrets[0].from: \"…\""},
+      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, until: x}]", "secrets[0]"},
+      {"secrets: [{version: hunter2hunter2hunter2, secret: x}]", "secrets[0].version: \"…\" is not"},
+      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, hunter2hunter2: x}]", "secrets[0]"},
+      {"secrets: [{version: 1, secret: hunter2hunter2hunter2, from: hunter2hunter2}]", "secrets[0].from"},
   };
   for (const auto& [text, message] : rows) {
     Problems problems;

@@ -58,7 +58,11 @@ RedisDoor::RedisDoor(DoorContext& context, GivenLimits& throttle, const net::Pee
       throttle_(throttle),
       peer_(peer),
       id_(next_client_id()),
-      is_known_(!context.options.checks_need_token || context.options.access->who(peer, "").has_value()) {}
+      is_known_(needs_no_token()) {}
+
+bool RedisDoor::needs_no_token() const {
+  return !context_.options.checks_need_token || context_.options.access->who(peer_, "").has_value();
+}
 
 bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
   const std::string_view name = words[0];
@@ -187,7 +191,7 @@ void RedisDoor::client(Words arguments, std::string& out) {
 
 // What redis-cli asks for its help texts: we have none for it.
 void RedisDoor::command(Words arguments, std::string& out) const {
-  if (!arguments.empty() && is(arguments[0], "COUNT")) return reply::integer(out, 14);
+  if (!arguments.empty() && is(arguments[0], "COUNT")) return reply::integer(out, 0);
   if (!arguments.empty() && is(arguments[0], "DOCS")) return reply::map(out, 0, is_resp3_);
   reply::array(out, 0);
 }
@@ -218,6 +222,8 @@ void RedisDoor::other(std::string_view name, Words arguments, std::string& out) 
   if (is(name, "RESET")) {
     is_resp3_ = false;
     name_.clear();
+    authorization_.clear();
+    is_known_ = needs_no_token();
     return reply::status(out, "RESET");
   }
   if (is(name, "INFO"))

@@ -28,6 +28,7 @@ class RedisDoor final : public net::RedisHandler {
   void config(Words arguments, std::string& out) const;
   void other(std::string_view name, Words arguments, std::string& out);
 
+  bool needs_no_token() const;
   bool log_in(std::string_view token);
 
   DoorContext& context_;

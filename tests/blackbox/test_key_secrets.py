@@ -103,10 +103,11 @@ def test_a_bad_file_changes_nothing(server, http, secrets):
     ("secrets: [{ version: 1, secret: short }]", [], "has 5 characters"),
     (f"secrets: [{{ version: 1, secret: '{OLD}', from: 2200-01-01T00:00:00Z }}]", [], "no version is in force"),
     (f"secrets: [{{ version: 1, secret: '{OLD}' }}]", ["--key-secret", "x"], "exclude each other"),
+    ("secrets: [{ version: 1, secret: 12345678901234567890 }]", [], "put it in quotes"),
 ])
 def test_it_does_not_start_without_a_good_file(tool, secrets, text, more, sentence):
     secrets.path.unlink() if text is None else secrets.path.write_text(text)
     done = tool(binary(), "serve", "--listen", "127.0.0.1:0", "--key-secrets", secrets.path, *more)
     assert done.returncode == 2
     assert sentence in done.stderr
-    assert OLD not in done.stderr
+    assert OLD not in done.stderr and "12345678901234567890" not in done.stderr

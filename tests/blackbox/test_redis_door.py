@@ -137,6 +137,8 @@ def test_tokens(door, connect, tool, http):
     assert throttle(connect(port, password=token)) == [0, 5, 4, -1, 3600]
     assert throttle(connect(port, username="anybody", password=token)) == [0, 5, 3, -1, 7200]
     assert raw(port, b"HELLO 3 AUTH me %s\r\nQUIT\r\n" % token.encode()).startswith(b"%7\r\n$6\r\nserver")
+    answer = raw(port, b"AUTH %s\r\nPING\r\nRESET\r\nPING\r\nQUIT\r\n" % token.encode())
+    assert answer.startswith(b"+OK\r\n+PONG\r\n+RESET\r\n-NOAUTH "), "a reset forgets who it was"
     assert "sluice_wrong" not in running.log()
 
 
