@@ -18,7 +18,11 @@ struct Dimension {
   std::string_view value;
 };
 
-struct GivenLimit;
+// Numbers of a limit that come with the request instead of from a policy.
+struct GivenNumbers {
+  ParamsId params = 0;  // of the store's ParamsTable; 0: none are given
+  const LimitParams* numbers = nullptr;
+};
 
 // What a caller asks. Views must live until the call returns.
 struct CheckRequest {
@@ -31,7 +35,10 @@ struct CheckRequest {
   std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
   std::string_view request_id;   // not empty: if it comes again, it gets the first answer and charges nothing
   std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
-  const GivenLimit* given = nullptr;  // not null: this limit, and no policies
+  // Not null: this policy, which the process has made itself, and no others, with `numbers` as its own.
+  const CompiledPolicy* own_policy = nullptr;
+  // Without own_policy, of check_together() only: for all limits of the policy that policy_id names.
+  GivenNumbers numbers;
 };
 
 inline bool within_bounds(const CheckRequest& request) {

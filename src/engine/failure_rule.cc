@@ -19,6 +19,14 @@ void FailureRule::decide(const Answered& enforced, Decision& decision) {
   if (decision.allowed && has_local) decision.allowed = ask_local(enforced, decision) == Verdict::kAllowed;
 }
 
+bool FailureRule::allows(std::span<const LimitStatus> limits, const Decision& together) const {
+  return together.allowed || std::ranges::all_of(limits, [&](const LimitStatus& status) {
+           const OnFailure rule = status.policy->source.on_failure;
+           // No local limit was asked if something closed denied already.
+           return rule == OnFailure::kOpen || (rule == OnFailure::kLocal && local_ && !together.tightest);
+         });
+}
+
 Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {

@@ -23,6 +23,10 @@ class FailureRule {
   // object, until the next call.
   void decide(const Answered& enforced, Decision& decision);
 
+  // Of several checks that decide() has decided together: whether the rules of these limits, which belong to
+  // one of them, let it pass. `together`: what decide() came to.
+  bool allows(std::span<const LimitStatus> limits, const Decision& together) const;
+
  private:
   Verdict ask_local(const Answered& enforced, Decision& decision);
 

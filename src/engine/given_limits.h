@@ -1,52 +1,48 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <mutex>
+#include <optional>
 
 #include "base/error.h"
-#include "policy/repository.h"
+#include "base/limits.h"
+#include "engine/check_request.h"
 #include "store/params_table.h"
 
 namespace sluice {
 
-// A limit whose numbers come with the request; everything else about it is said by a policy that the process
-// has made for the purpose.
-struct GivenLimit {
-  const CompiledPolicy* policy = nullptr;  // has one limit, of which these are the numbers
-  ParamsId params = 0;
-  const LimitParams* numbers = nullptr;
-};
-
-// Limits by the numbers that callers give. One per thread and purpose; not thread-safe.
+// Numbers of limits that requests bring along instead of naming a policy's: Envoy's overrides, CL.THROTTLE.
+// Thread-safe.
 //
-//   GivenLimits throttle(board, params, policy);
-//   auto limit = throttle.find({30, 60'000'000}, 16);
-//   limiter.check({.key = "user:1", .given = *limit});
-//
-// Numbers stay known for the life of the process, because counters are kept by them; so there may be only
-// kGivenLimitsMax of them.
+// Whoever may ask may write any number into a request, and a ParamsTable forgets none. So there are only so
+// many: what comes when they are used up is refused, while those known and all policies go on.
 class GivenLimits {
  public:
-  // The table and the board outlive this. REQUIRES: the policy has one limit and is valid.
-  GivenLimits(const PolicyBoard& board, ParamsTable& params, Policy policy);
+  // `distinct_max` is smaller only in tests. REQUIRES: params outlives it.
+  explicit GivenLimits(ParamsTable& params, std::size_t distinct_max = kGivenLimitsMax)
+      : params_(params), distinct_max_(distinct_max) {}
+  GivenLimits(const GivenLimits&) = delete;
+  GivenLimits& operator=(const GivenLimits&) = delete;
 
-  // Errors: those of checked_limit_params(), and kUnavailable if there are too many.
-  Result<const GivenLimit*> find(Rate rate, std::int64_t burst);
+  // kInvalidArgument: the numbers cannot be, or there are too many different ones.
+  Result<GivenNumbers> find(Algorithm algorithm, const Rate& rate, std::optional<std::int64_t> burst);
 
  private:
   struct Numbers {
+    Algorithm algorithm;
     std::int64_t count, period_us, burst;
     friend bool operator==(const Numbers&, const Numbers&) = default;
   };
   struct Hash {
     std::size_t operator()(const Numbers& numbers) const;
   };
-  Result<const GivenLimit*> add(const Numbers& numbers);
 
   ParamsTable& params_;
-  std::shared_ptr<const CompiledPolicy> policy_;
-  boost::unordered_flat_map<Numbers, std::unique_ptr<const GivenLimit>, Hash> known_;
+  const std::size_t distinct_max_;
+  std::mutex mutex_;
+  boost::unordered_flat_map<Numbers, ParamsId, Hash> known_;  // guarded by mutex_
 };
 
 }  // namespace sluice

@@ -11,7 +11,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
 constexpr char kHalfNames[] = {'e', 's', 'c'};
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
@@ -40,7 +39,7 @@ Limiter::Limiter(const Parts& parts)
   AsyncStore& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
     return begin_later(store, request, is_look, answer);
-  ask_now(store, request, is_look, answer);
+  ask_now(store, request, {planner_.first_policy(), is_look}, answer);
   return nullptr;
 }
 
@@ -66,21 +65,21 @@ Result<void> Limiter::validate(const CheckRequest& request) {
   return planner_.plan(request, false);
 }
 
-void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer) {
+void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
   InstantCall& call = calls_[kEnforced];
   Answered enforced, shadow;
   std::int64_t now_us = 0;
   if (planner_.enforced().size > 0) [[likely]] {
-    ask_half(kEnforced, store, planner_.enforced(), request, is_look, enforced);
+    ask_half(kEnforced, store, planner_.enforced(), request, asked.is_look, enforced);
     now_us = call.now_us;
   } else {
     call.replayed = call.conflict = false;
   }
   if (planner_.shadow().size > 0) [[unlikely]] {
-    ask_half(kShadow, store, planner_.shadow(), request, is_look, shadow);
+    ask_half(kShadow, store, planner_.shadow(), request, asked.is_look, shadow);
     if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
   }
-  conclude({planner_.first_policy(), is_look}, enforced, shadow, call, now_us, answer);
+  conclude(asked, enforced, shadow, call, now_us, answer);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, enforced, shadow);
 }
@@ -108,29 +107,40 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
 
 [[gnu::noinline]] PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request,
                                                      bool is_look, Answer& answer) {
+  PendingCheck& pending = make_pending(request, {planner_.first_policy(), is_look});
+  if (pending.start(store)) return &pending;
+  finish(pending, answer);
+  return nullptr;
+}
+
+// The plan on its way: all that is needed when the answer comes.
+PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
   const std::string_view tenant = Dimensions(request).tenant();
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
   place(planner_.comparison(), tenant);
   PendingCheck& pending = take_pending();
   const std::int64_t deadline = deadline_us(request);
-  pending.enforced.fill(planner_.enforced(), identity(request, is_look, kEnforced), deadline);
-  pending.shadow.fill(planner_.shadow(), identity(request, is_look, kShadow), deadline);
-  pending.comparison.fill(planner_.comparison(), identity(request, is_look, kComparison), deadline);
+  pending.enforced.fill(planner_.enforced(), identity(request, asked.is_look, kEnforced), deadline);
+  pending.shadow.fill(planner_.shadow(), identity(request, asked.is_look, kShadow), deadline);
+  pending.comparison.fill(planner_.comparison(), identity(request, asked.is_look, kComparison), deadline);
   pending.snapshot = planner_.snapshot();
-  pending.first_policy = planner_.first_policy();
-  pending.is_look = is_look;
-  if (pending.start(store)) return &pending;
-  finish(pending, answer);
-  return nullptr;
+  pending.first_policy = asked.first_policy;
+  pending.is_look = asked.is_look;
+  return pending;
 }
 
 void Limiter::on_answered(PendingCheck& pending) {
   const Later later = std::exchange(pending.later, {});
+  const LaterTogether later_together = std::exchange(pending.later_together, {});
   const auto kept = pending.snapshot;  // until the answer has been read
   Answer answer;
   finish(pending, answer);
-  later(answer);
+  if (!later_together) return later(answer);
+  Result<JointDecision> joint;
+  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), std::move(answer),
+                 joint);
+  later_together(joint);
 }
 
 // The decision may point into `pending`, which stays as it is until the next check begins.

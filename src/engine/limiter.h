@@ -16,6 +16,7 @@
 #include "engine/check_request.h"
 #include "engine/decision.h"
 #include "engine/failure_rule.h"
+#include "engine/joint_plan.h"
 #include "engine/pending_check.h"
 #include "engine/planner.h"
 #include "engine/store_placement.h"
@@ -57,12 +58,28 @@ class Limiter final : private PendingCheckEvents {
 
   using Later = std::function<void(const Result<Decision>&)>;
   using LaterCount = std::function<void(const Result<int>&)>;
+  using LaterTogether = std::function<void(const Result<JointDecision>&)>;
 
   // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
   // absent; kFailedPrecondition for a request_id that was used for another request. An error charges nothing.
   template <class Postpone>
   std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, false, postpone);
+  }
+
+  // Several checks in one step of the store: all are charged or, if one is denied, none (but limits that
+  // count what they deny). If the store is gone, each policy's rule decides for its own check, and all must
+  // allow. Errors as check(), of which the field begins with the request's position: "[2].cost".
+  // REQUIRES: one request at least; none has a request_id; their deadlines are the same.
+  template <class Postpone>
+  std::optional<Result<JointDecision>> check_together(std::span<const CheckRequest> requests,
+                                                      const Postpone& postpone) {
+    std::optional<Result<JointDecision>> answer(std::in_place);
+    if (PendingCheck* const pending = begin_together(requests, *answer)) {
+      pending->later_together = postpone();
+      answer.reset();
+    }
+    return answer;
   }
 
   // Looks without charging. A request without any limit gets an answer without limits. Errors: kUnavailable,
@@ -108,6 +125,8 @@ class Limiter final : private PendingCheckEvents {
    public:
     explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
     ~Hold() { planner_.release(); }
+    // The policies it stays with.
+    const Snapshot& policies() const { return *planner_.snapshot(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
@@ -116,6 +135,7 @@ class Limiter final : private PendingCheckEvents {
   };
 
  private:
+  static constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
   // The call that a store which answers at once is asked with: it points into the plan.
   class InstantCall final : public StoreCall {
     void on_done() override {}
@@ -152,7 +172,13 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
   PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
-  void ask_now(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
+  PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
+  void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);
+  PendingCheck* begin_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests);
+  void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow, Answer overall,
+                      Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
   void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request, bool is_look,
                 Answered& answered);
@@ -179,7 +205,9 @@ class Limiter final : private PendingCheckEvents {
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;
-  InstantCall calls_[3];                                // enforced, shadow, comparison
+  JointPlan joint_plan_;
+  JointExplainer joint_explainer_;
+  InstantCall calls_[3];                                // by kEnforced, kShadow, kComparison
   std::vector<std::unique_ptr<PendingCheck>> pending_;  // all, in use or not
   std::vector<PendingCheck*> free_;
   std::string scratch_;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/decision.h"
 #include "engine/explain.h"
+#include "engine/joint_plan.h"
 #include "engine/planner.h"
 #include "store/async_store.h"
 
@@ -25,8 +26,9 @@ class PendingCheckEvents {
   ~PendingCheckEvents() = default;
 };
 
-// A check on its way to a store that answers later: a copy of the plan, up to three calls (enforced, shadow,
-// comparison) and whoever waits. Belongs to one thread; reused, so that it allocates nothing once warm.
+// A check, or several that are decided together, on its way to a store that answers later: a copy of the
+// plan, up to three calls (enforced, shadow, comparison) and whoever waits. Belongs to one thread; reused, so
+// that it allocates nothing once warm.
 class PendingCheck {
  public:
   // One of the calls.
@@ -59,6 +61,9 @@ class PendingCheck {
   const CompiledPolicy* first_policy = nullptr;
   bool is_look = false;
   std::function<void(const Result<Decision>&)> later;
+  // Of several checks that are decided together; without a function it is a single one.
+  JointPlan joint;
+  std::function<void(const Result<JointDecision>&)> later_together;
 
  private:
   void on_half_done() {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/given_limits.h"
 #include "engine/rollout.h"
 
 namespace sluice {
@@ -15,8 +14,10 @@ namespace {
 }
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_limits() {
-  return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies",
-                                 kLimitsPerCheckMax));
+  return invalid("",
+                 fmt::format("more than {} limits apply to this request; use fewer `always` policies, or ask "
+                             "for less at a time",
+                             kLimitsPerCheckMax));
 }
 
 }  // namespace
@@ -63,8 +64,8 @@ void Planner::match_route(const Dimensions& dimensions) {
   return {};
 }
 
-[[gnu::noinline]] void Planner::match_given(const GivenLimit& given) {
-  named_.policies.assign(1, given.policy);
+[[gnu::noinline]] void Planner::match_own(const CompiledPolicy& policy) {
+  named_.policies.assign(1, &policy);
   matches_ = &named_;
   user_ = nullptr;
 }
@@ -110,10 +111,6 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
         .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};
     if (user_) [[unlikely]]
       take_own_numbers(limit, charge, status);
-    if (request.given) [[unlikely]] {
-      charge.params = request.given->params;
-      status.numbers = request.given->numbers;
-    }
     ++plan.size;
   }
   return {};
@@ -133,16 +130,33 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
   return policy;
 }
 
+void Planner::take_given_numbers(const CheckRequest& request, std::size_t first) {
+  Plan& plan = enforced();
+  const std::string_view named = request.own_policy ? request.own_policy->name() : request.policy_id;
+  for (std::size_t i = first; i < plan.size; ++i) {
+    if (plan.limits[i].policy->name() != named) continue;
+    plan.charges[i].params = request.numbers.params;
+    plan.charges[i].previous = 0;
+    plan.limits[i].numbers = request.numbers.numbers;
+  }
+}
+
 // Flattened, as Limiter::begin() is: what is rare is kept out.
 [[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool is_check) {
-  refresh_snapshot();
-  enforced().size = shadow().size = comparison().size = 0;
+  clear();
+  auto planned = add(request, is_check);
+  if (request.own_policy) [[unlikely]]
+    take_given_numbers(request, 0);
+  return planned;
+}
+
+Result<void> Planner::add(const CheckRequest& request, bool is_check) {
   if (auto valid = validate(request); !valid) return valid;
   const Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
-  tier_ = user_ && !user_->source.tier.empty() ? std::string_view(user_->source.tier) : dimensions.tier();
-  if (request.given) [[unlikely]]
-    match_given(*request.given);
+  tier_ = tier_of(user_, dimensions);
+  if (request.own_policy) [[unlikely]]
+    match_own(*request.own_policy);
   else if (request.policy_id.empty())
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)

@@ -45,6 +45,16 @@ class Planner {
   // counted, and candidates compared. Errors as Limiter::check().
   Result<void> plan(const CheckRequest& request, bool is_check);
 
+  // The same for several requests that are decided together (joint_plan.h): clear(), then add() for each. Two
+  // of them may want the same counter; whoever calls puts those charges together.
+  void clear() {
+    refresh_snapshot();
+    enforced().size = shadow().size = comparison().size = 0;
+  }
+  Result<void> add(const CheckRequest& request, bool is_check);
+  // The request that was added last brings numbers along; its limits begin at `first`.
+  void take_given_numbers(const CheckRequest& request, std::size_t first);
+
   Plan& enforced() { return plans_[0]; }
   Plan& shadow() { return plans_[1]; }
   // What candidates would charge where their policies decide.
@@ -55,6 +65,12 @@ class Planner {
   }
   // The tier that the user of the latest plan was given or, without that, which the request names.
   std::string_view tier() const { return tier_; }
+  // The tier of whoever these dimensions tell of. REQUIRES: something was planned.
+  std::string_view tier_of(const Dimensions& dimensions) const {
+    const CompiledUser* const user =
+        snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
+    return tier_of(user, dimensions);
+  }
   // Where the policies of the latest plan live.
   const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
 
@@ -70,12 +86,15 @@ class Planner {
  private:
   void match_route(const Dimensions& dimensions);
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
-  void match_given(const GivenLimit& given);
+  void match_own(const CompiledPolicy& policy);
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
                                     const CompiledPolicy* policy, bool is_check);
+  static std::string_view tier_of(const CompiledUser* user, const Dimensions& dimensions) {
+    return user && !user->source.tier.empty() ? std::string_view(user->source.tier) : dimensions.tier();
+  }
   void refresh_snapshot() {
     if (policies_.generation() != generation_ && !held_) [[unlikely]]
       load_snapshot();

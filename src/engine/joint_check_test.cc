@@ -1,0 +1,209 @@
+// Several checks that are decided together.
+#include <gmock/gmock.h>
+
+#include "engine/late_store.h"
+#include "engine/limiter_fixture.h"
+
+namespace sluice::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Policy route_policy(const std::string& name, std::int64_t per_minute) {
+  Policy policy = make_policy(name, {make_limit({.name = "minute",
+                                                 .per = {"key"},
+                                                 .rate = {per_minute, 60 * kSecondUs},
+                                                 .algorithm = Algorithm::kFixedWindow})});
+  policy.resource = "/" + name;
+  return policy;
+}
+
+class JointCheckTest : public LimiterFixture {
+ protected:
+  // "yes 9" or "no 0" for the whole and for each part: whether there was room, and what remains.
+  static std::string shown(const Decision& decision) {
+    std::string text = decision.allowed ? "yes " : "no ";
+    text += std::to_string(decision.remaining());
+    if (decision.degraded) text += " degraded";
+    if (decision.reason == Reason::kShadow) text += " shadow";
+    return text;
+  }
+  static std::vector<std::string> shown(const Result<JointDecision>& joint) {
+    if (!joint) return {joint.error().field + ": " + joint.error().message};
+    std::vector<std::string> texts = {shown(joint->overall)};
+    for (const Decision& part : joint->parts) texts.push_back(shown(part));
+    return texts;
+  }
+  std::vector<std::string> ask(const std::vector<CheckRequest>& requests) {
+    const auto answer = limiter.check_together(requests, []() -> Limiter::LaterTogether {
+      ADD_FAILURE() << "the store answers at once";
+      return {};
+    });
+    return shown(*answer);
+  }
+  std::vector<std::string> ask(std::initializer_list<CheckRequest> requests) {
+    return ask(std::vector<CheckRequest>(requests));
+  }
+  std::int64_t left(const CheckRequest& request) { return limiter.usage(request)->remaining(); }
+
+  const CheckRequest a{.resource = "/a", .key = "u"};
+  const CheckRequest b{.resource = "/b", .key = "u"};
+};
+
+TEST_F(JointCheckTest, AllAreChargedOrNone) {
+  publish({route_policy("a", 5), route_policy("b", 2)});
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 1", "yes 4", "yes 1"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 0", "yes 3", "yes 0"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("no 0", "yes 3", "no 0"));
+  EXPECT_THAT(ask({b, a}), ElementsAre("no 0", "no 0", "yes 3"));
+  EXPECT_EQ(left(a), 3);
+}
+
+TEST_F(JointCheckTest, EachHasItsCost) {
+  publish({route_policy("a", 5), route_policy("b", 2)});
+  CheckRequest three = a, look = b;
+  three.cost = 3;
+  look.cost = 0;
+  EXPECT_THAT(ask({three, look}), ElementsAre("yes 2", "yes 2", "yes 2"));
+  EXPECT_THAT(ask({three, look}), ElementsAre("no 2", "no 2", "yes 2"));
+}
+
+TEST_F(JointCheckTest, OneCounterGetsTheSum) {
+  publish({route_policy("a", 5), route_policy("b", 9)});
+  EXPECT_THAT(ask({a, b, a}), ElementsAre("yes 3", "yes 3", "yes 8", "yes 3"));
+  CheckRequest two = a;
+  two.cost = 2;
+  EXPECT_THAT(ask({two, b, two}), ElementsAre("no 3", "no 3", "yes 8", "no 3"));
+  EXPECT_EQ(left(a), 3);
+  CheckRequest most = a;
+  most.cost = kCostMax;
+  EXPECT_THAT(ask({a, most}), ElementsAre(HasSubstr("[1].cost: several of these checks")));
+  EXPECT_EQ(left(a), 3);
+}
+
+TEST_F(JointCheckTest, SharedLimitsOfSeveralPoliciesFindTheirParts) {
+  Policy cap = make_policy("cap", {make_limit({.name = "cap",
+                                               .per = {"key"},
+                                               .rate = {4, 60 * kSecondUs},
+                                               .algorithm = Algorithm::kFixedWindow})});
+  cap.always = true;
+  publish({route_policy("a", 5), route_policy("b", 3), cap});
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 2", "yes 2", "yes 2"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 0", "yes 0", "yes 0"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("no 0", "no 0", "no 0"));
+  EXPECT_EQ(left({.policy_id = "b", .resource = "/b", .key = "u"}), 0);
+}
+
+TEST_F(JointCheckTest, WithoutPoliciesAllIsAllowed) {
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes -1", "yes -1", "yes -1"));
+  publish({route_policy("b", 2)});
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 1", "yes -1", "yes 1"));
+}
+
+TEST_F(JointCheckTest, ShadowLimitsNeverDeny) {
+  Policy shadow = route_policy("b", 1);
+  shadow.shadow = true;
+  publish({route_policy("a", 5), shadow});
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 4", "yes 4", "yes 0"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("yes 3 shadow", "yes 3", "yes 0 shadow"));
+}
+
+TEST_F(JointCheckTest, WhatCountsDeniedRequestsIsCharged) {
+  Policy counts = route_policy("a", 5);
+  counts.limits[0].count_denied = true;
+  publish({counts, route_policy("b", 0)});
+  EXPECT_THAT(ask({a, b}), ElementsAre("no 0", "yes 4", "no 0"));
+  EXPECT_THAT(ask({a, b}), ElementsAre("no 0", "yes 3", "no 0"));
+}
+
+TEST_F(JointCheckTest, AnErrorNamesItsRequestAndChargesNothing) {
+  publish({route_policy("a", 5)});
+  EXPECT_THAT(ask({a, {.policy_id = "nobody"}}), ElementsAre(HasSubstr("[1].policy_id: there is no policy")));
+  EXPECT_EQ(left(a), 5);
+  std::vector<std::string> keys(kLimitsPerCheckMax + 1);
+  std::vector<CheckRequest> many;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = std::to_string(i);
+    many.push_back({.resource = "/a", .key = keys[i]});
+  }
+  EXPECT_THAT(ask(many), ElementsAre(HasSubstr("[32]: more than 32 limits")));
+  many.pop_back();
+  EXPECT_EQ(ask(many).size(), kLimitsPerCheckMax + 1);
+}
+
+TEST_F(JointCheckTest, NumbersMayComeWithARequest) {
+  publish({route_policy("a", 5), route_policy("b", 5)});
+  const auto numbers = make_limit_params(Algorithm::kFixedWindow, {2, 60 * kSecondUs}, std::nullopt).value();
+  const ParamsId id = params.intern(numbers);
+  CheckRequest given{.policy_id = "a", .key = "u", .numbers = {id, &params[id]}};
+  EXPECT_THAT(ask({given, b}), ElementsAre("yes 1", "yes 1", "yes 4"));
+  EXPECT_THAT(ask({given, b}), ElementsAre("yes 0", "yes 0", "yes 3"));
+  EXPECT_THAT(ask({given, b}), ElementsAre("no 0", "no 0", "yes 3"));
+}
+
+TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {
+  publish({route_policy("a", 0)});
+  BigSwitch big_switch;
+  big_switch.say(BigSwitch::Hand::kOperators, {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs},
+                 kNowUs);
+  Limiter open{{.store = local_store,
+                .policies = board,
+                .hasher = hasher,
+                .clock = clock,
+                .totals = totals,
+                .big_switch = &big_switch}};
+  const auto answer = open.check_together(std::vector{a, b}, []() -> Limiter::LaterTogether { return {}; });
+  EXPECT_THAT(shown(*answer), ElementsAre("yes -1 degraded", "yes -1 degraded", "yes -1 degraded"));
+}
+
+// The same with a store that answers later, or not at all.
+class LateJointCheckTest : public JointCheckTest {
+ protected:
+  void ask_late(const std::vector<CheckRequest>& requests) {
+    const auto now = late_limiter.check_together(requests, [this] {
+      return [this](const auto& late_answer) { answers.push_back(shown(late_answer)); };
+    });
+    if (now) answers.push_back(shown(*now));
+  }
+  LateStore late{local_store};
+  MemoryStore local_counters{clock, params, {}};
+  Limiter late_limiter{{late, board, hasher, clock, totals, &local_counters}};
+  std::vector<std::vector<std::string>> answers;
+};
+
+TEST_F(LateJointCheckTest, OneCallOfTheStoreDecidesAll) {
+  publish({route_policy("a", 5), route_policy("b", 2)});
+  for (int i = 0; i < 3; ++i) ask_late({a, b, a});
+  EXPECT_EQ(late.waiting.size(), 3u);
+  EXPECT_TRUE(answers.empty());
+  publish({});  // the old policies live as long as somebody waits
+  late.answer_all();
+  EXPECT_THAT(answers, ElementsAre(ElementsAre("yes 1", "yes 3", "yes 1", "yes 3"),
+                                   ElementsAre("yes 0", "yes 1", "yes 0", "yes 1"),
+                                   ElementsAre("no 1", "no 1", "no 0", "no 1")));
+}
+
+TEST_F(LateJointCheckTest, WithoutAnAnswerEachPolicysRuleDecides) {
+  Policy closed = route_policy("b", 5), local = route_policy("c", 1);
+  closed.on_failure = OnFailure::kClosed;
+  local.on_failure = OnFailure::kLocal;
+  publish({route_policy("a", 5), closed, local});
+  const CheckRequest c{.resource = "/c", .key = "u"};
+  ask_late({a, b});
+  late.fail_all();
+  late.broken = true;
+  ask_late({a});
+  ask_late({a, c});
+  ask_late({a, c});
+  ask_late({a, b, c});
+  EXPECT_THAT(answers, ElementsAre(ElementsAre("no -1 degraded", "yes -1 degraded", "no -1 degraded"),
+                                   ElementsAre("yes -1 degraded", "yes -1 degraded"),
+                                   ElementsAre("yes 0 degraded", "yes -1 degraded", "yes -1 degraded"),
+                                   ElementsAre("no 0 degraded", "yes -1 degraded", "no -1 degraded"),
+                                   ElementsAre("no -1 degraded", "yes -1 degraded", "no -1 degraded",
+                                               "yes -1 degraded")));
+}
+
+}  // namespace
+}  // namespace sluice::testing

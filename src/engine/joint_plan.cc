@@ -1,0 +1,130 @@
+#include "engine/joint_plan.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+static_assert(kLimitsPerCheckMax <= UINT8_MAX);
+
+Error too_expensive(std::size_t i) {
+  return in_request(
+      i, {ErrorCode::kInvalidArgument,
+          "several of these checks charge the same counter, together more than " + std::to_string(kCostMax),
+          "cost"});
+}
+
+// The store wants distinct counters. Puts the charges from `first_new` on together with those before that are
+// on the same counter, and tells where each is now. False: a cost has become too large.
+bool put_together(Plan& plan, std::size_t first_new, std::vector<std::uint8_t>* positions) {
+  const std::size_t end = plan.size;
+  plan.size = first_new;
+  for (std::size_t from = first_new; from < end; ++from) {
+    const auto known = plan.charges.begin() + static_cast<std::ptrdiff_t>(first_new);
+    const auto same = std::find_if(plan.charges.begin(), known, [&](const Charge& charge) {
+      return charge.key == plan.charges[from].key;
+    });
+    std::size_t to = static_cast<std::size_t>(same - plan.charges.begin());
+    if (same != known) {
+      same->cost += plan.charges[from].cost;
+      if (same->cost > kCostMax) return false;
+    } else {
+      to = plan.size++;
+      if (to != from) {
+        plan.charges[to] = plan.charges[from];
+        plan.limits[to] = plan.limits[from];
+        plan.limits[to].result = &plan.results[to];
+      }
+    }
+    if (positions) positions->push_back(static_cast<std::uint8_t>(to));
+  }
+  return true;
+}
+
+}  // namespace
+
+Error in_request(std::size_t i, Error error) {
+  const std::string position = '[' + std::to_string(i) + ']';
+  error.field = error.field.empty() ? position : position + '.' + error.field;
+  return error;
+}
+
+const CompiledPolicy* JointPlan::first_policy() const {
+  for (const Part& part : parts)
+    if (part.first_policy) return part.first_policy;
+  return nullptr;
+}
+
+Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, JointPlan& out) {
+  out.parts.clear();
+  out.enforced.clear();
+  out.shadow.clear();
+  planner.clear();
+  Plan &enforced = planner.enforced(), &shadow = planner.shadow(), &comparison = planner.comparison();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t first_enforced = enforced.size, first_shadow = shadow.size,
+                      first_compared = comparison.size;
+    if (auto planned = planner.add(requests[i], true); !planned)
+      return std::unexpected(in_request(i, std::move(planned.error())));
+    if (requests[i].numbers.params != 0) planner.take_given_numbers(requests[i], first_enforced);
+    const bool fits = put_together(enforced, first_enforced, &out.enforced) &&
+                      put_together(shadow, first_shadow, &out.shadow) &&
+                      put_together(comparison, first_compared, nullptr);
+    if (!fits) return std::unexpected(too_expensive(i));
+    out.parts.push_back({planner.first_policy(), out.enforced.size(), out.shadow.size()});
+  }
+  return {};
+}
+
+std::span<LimitStatus> JointExplainer::take_limits(std::span<const std::uint8_t> positions,
+                                                   const Answered& answered) {
+  const std::size_t first = limits_.size();
+  for (const std::uint8_t at : positions) limits_.push_back(answered.limits[at]);
+  return std::span(limits_).subspan(first);
+}
+
+std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, const Answered& enforced,
+                                                        const Answered& shadow, const Decision& overall,
+                                                        const FailureRule& failure_rule) {
+  limits_.clear();
+  limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
+  parts_.assign(plan.parts.size(), Decision{});
+  const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
+  // The limits of one part, and what they alone came to.
+  const auto own = [&](const Answered& all, std::span<const std::uint8_t> positions) {
+    if (positions.empty()) return Answered{};
+    Answered part{all.charges.subspan(positions.front(), 1), take_limits(positions, all), all.verdict};
+    if (part.verdict == Verdict::kDenied && std::ranges::none_of(part.limits, is_denied))
+      part.verdict = Verdict::kAllowed;
+    return part;
+  };
+  std::size_t enforced_begin = 0, shadow_begin = 0;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const JointPlan::Part& part = plan.parts[i];
+    Decision& decision = parts_[i];
+    const Answered mine =
+        own(enforced, std::span(plan.enforced).subspan(enforced_begin, part.enforced_end - enforced_begin));
+    const Answered seen =
+        own(shadow, std::span(plan.shadow).subspan(shadow_begin, part.shadow_end - shadow_begin));
+    enforced_begin = part.enforced_end;
+    shadow_begin = part.shadow_end;
+    if (mine.verdict == Verdict::kNoAnswer) {
+      decision.policy = part.first_policy;
+      decision.cost = mine.charges.front().cost;
+      decision.degraded = true;
+      decision.reason = Reason::kStoreUnavailable;
+      decision.allowed = failure_rule.allows(mine.limits, overall);
+    } else {
+      explain(part.first_policy, mine, overall.now_us, decision);
+    }
+    if (!seen.limits.empty()) add_shadow(seen, decision);
+  }
+  return parts_;
+}
+
+std::span<const Decision> JointExplainer::repeat(const Decision& decision, std::size_t times) {
+  parts_.assign(times, decision);
+  return parts_;
+}
+
+}  // namespace sluice

@@ -1,0 +1,81 @@
+// Several checks that are decided together; see joint_plan.h.
+#include <cassert>
+
+#include "engine/limiter.h"
+
+namespace sluice {
+
+PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer) {
+  assert(!requests.empty());
+  if (switch_.is_open()) [[unlikely]] {
+    let_pass_together(requests, answer);
+    return nullptr;
+  }
+  const auto planned = plan_all(requests);
+  if (!planned) {
+    answer = std::unexpected(planned.error());
+    return nullptr;
+  }
+  AsyncStore& store = **planned;
+  const Asked asked{joint_plan_.first_policy(), false};
+  Answer overall;
+  if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
+    ask_now(store, requests.front(), asked, overall);
+    const auto answered = [&](const StoreCall& call, Plan& plan) {
+      return plan.size == 0 ? Answered{} : answered_by(call, {plan.limits.data(), plan.size});
+    };
+    conclude_parts(joint_plan_, answered(calls_[kEnforced], planner_.enforced()),
+                   answered(calls_[kShadow], planner_.shadow()), std::move(overall), answer);
+    return nullptr;
+  }
+  PendingCheck& pending = make_pending(requests.front(), asked);
+  std::swap(pending.joint, joint_plan_);
+  if (pending.start(store)) return &pending;
+  finish(pending, overall);
+  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), std::move(overall),
+                 answer);
+  return nullptr;
+}
+
+// Plans all and finds their store. Nodes of a cluster may share a step's counters between them (ClusterStore
+// does), two stores cannot.
+Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests) {
+  if (auto planned = plan_together(planner_, requests, joint_plan_); !planned)
+    return std::unexpected(std::move(planned.error()));
+  if (!parts_.placement) [[likely]]
+    return &parts_.store;
+  AsyncStore* store = nullptr;
+  for (const CheckRequest& request : requests) {
+    const Dimensions dimensions(request);
+    AsyncStore& own = parts_.placement->store_for(dimensions.tenant(), planner_.tier_of(dimensions));
+    if (store && store != &own)
+      return invalid("",
+                     "the counters of these checks live in different stores, so they cannot be decided "
+                     "together; ask for each on its own");
+    store = &own;
+  }
+  return store;
+}
+
+void Limiter::conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
+                             Answer overall, Result<JointDecision>& answer) {
+  if (!overall) {
+    answer = std::unexpected(std::move(overall.error()));
+    return;
+  }
+  answer->overall = *overall;
+  answer->parts = joint_explainer_.explain_parts(plan, enforced, shadow, answer->overall, failure_rule_);
+}
+
+[[gnu::cold]] void Limiter::let_pass_together(std::span<const CheckRequest> requests,
+                                              Result<JointDecision>& answer) {
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (auto valid = sluice::validate(requests[i]); !valid)
+      return void(answer = std::unexpected(in_request(i, std::move(valid.error()))));
+  Answer passed;
+  let_pass(requests.front(), passed);
+  answer->overall = *passed;
+  answer->parts = joint_explainer_.repeat(*passed, requests.size());
+}
+
+}  // namespace sluice
