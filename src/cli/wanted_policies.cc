@@ -11,7 +11,7 @@ namespace sluice::cli {
 
 std::vector<Policy> read_wanted_policies(const std::vector<std::string>& paths) {
   Problems problems;
-  std::vector<WrittenPolicy> written = parse_policy_files(read_policy_files(paths, problems), problems);
+  std::vector<WrittenPolicy> written = parse_plain_policy_files(read_policy_files(paths, problems), problems);
   for (const std::string& line : problems.texts()) fmt::print(stderr, "{}\n", line);
   if (!problems.empty())
     throw CommandError(fmt::format("{} not valid ({} problem{}); nothing was sent to the server",

@@ -24,7 +24,7 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std
   Problems problems;
   const std::vector<PolicyFile> files = read_policy_files(paths, problems);
   std::vector<WrittenPolicy> written;
-  if (problems.empty()) written = parse_policy_files(files, problems);
+  if (problems.empty()) written = parse_plain_policy_files(files, problems);
   if (!problems.empty()) return std::unexpected(problems.list().front().text());
   std::vector<Policy> policies;
   for (WrittenPolicy& one : written) policies.push_back(std::move(one.policy));

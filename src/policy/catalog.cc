@@ -9,7 +9,7 @@ std::string position(std::size_t i) { return "policies[" + std::to_string(i) + "
 
 }  // namespace
 
-Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies) {
+Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains) {
   const std::lock_guard lock(mutex_);
   const auto before = board_.current();
   PolicyChange change;
@@ -25,6 +25,7 @@ Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies) {
     ids.insert(policies[i].id);
     if (!known || known->source != policies[i]) change.put.push_back(std::move(policies[i]));
   }
+  change.envoy_domains = std::move(envoy_domains);
   for (const std::string& id : from_files_)
     if (!ids.contains(id)) change.remove.push_back(id);
   auto snapshot = before->with(std::move(change), params_, options_);

@@ -28,9 +28,9 @@ class PolicyCatalog {
   PolicyCatalog(const PolicyCatalog&) = delete;
   PolicyCatalog& operator=(const PolicyCatalog&) = delete;
 
-  // These are all the policies that files have now. Fails as Snapshot::with() does, or with kConflict if an
-  // id is in the ledger.
-  Result<void> replace_files(std::vector<Policy> policies);
+  // These are all the policies that files have now, and the domains whose descriptors lead to some of them.
+  // Fails as Snapshot::with() does, or with kConflict if an id is in the ledger.
+  Result<void> replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains = {});
 
   // kConflict: a policy of that id is in a file, and is changed there.
   Result<void> change(PolicyChange change);

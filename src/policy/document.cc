@@ -52,12 +52,15 @@ void read_document(const DocumentNode& tree, const Place& top, std::vector<Writt
 
 void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
                     Problems& problems) {
-  const auto tree = parse_document_tree(text, file, problems);
-  if (!tree) return;
+  if (const auto tree = parse_document_tree(text, file, problems)) read_policies(*tree, file, out, problems);
+}
+
+void read_policies(const DocumentNode& tree, const std::string& file, std::vector<WrittenPolicy>& out,
+                   Problems& problems) {
   const Place top{file, problems};
-  if (tree->kind == DocumentNode::Kind::kNull)
+  if (tree.kind == DocumentNode::Kind::kNull)
     return top.report(0, "the file is empty; for no policies write `policies: []`");
-  read_document(*tree, top, out);
+  read_document(tree, top, out);
 }
 
 std::optional<Policy> parse_policy(std::string_view text, const std::string& name, Problems& problems,

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/document_tree.h"
 #include "policy/model.h"
 #include "policy/problems.h"
 
@@ -23,6 +24,9 @@ struct WrittenPolicy {
 // to `problems` with `file` as the name; `out` is only to be used when there are none. Never throws.
 void parse_policies(std::string_view text, const std::string& file, std::vector<WrittenPolicy>& out,
                     Problems& problems);
+// The same of a document whose text has been read.
+void read_policies(const DocumentNode& tree, const std::string& file, std::vector<WrittenPolicy>& out,
+                   Problems& problems);
 
 // Reads one policy by itself, as the API and databases hold it: the policy's own fields at the top, or a
 // document of either kind with exactly one policy in it. No value when something is wrong; `name` is what the

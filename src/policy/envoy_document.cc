@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/json_reader.h"
 #include "base/limits.h"
 #include "policy/fields.h"
 
@@ -38,6 +39,24 @@ Literal<Unit> parse_unit(std::string_view text) {
                          " is not a unit; known are second, minute, hour, day, week, month, year");
 }
 
+// What is denied is charged, too.
+Literal<bool> parse_compatibility(std::string_view text) {
+  if (text == "envoy") return true;
+  return std::unexpected(shown(text) + " is not known; the only word here is envoy");
+}
+
+// Plain words become texts: only numbers and truth values mean something else without quotes.
+DocumentNode with_quoted_words(DocumentNode node) {
+  if (node.kind == DocumentNode::Kind::kText && !node.quoted) {
+    std::string unused_scratch;
+    JsonReader number(node.text, unused_scratch);
+    const bool is_number = number.kind() == JsonReader::Kind::kNumber && (number.skip(), number.finish());
+    node.quoted = !is_number && node.text != "true" && node.text != "false";
+  }
+  for (DocumentNode& item : node.items) item = with_quoted_words(std::move(item));
+  return node;
+}
+
 // Reads one file. Lives as long as that takes.
 class EnvoyReader {
  public:
@@ -45,7 +64,7 @@ class EnvoyReader {
       : file_(file), problems_(problems), warnings_(warnings) {}
 
   std::optional<EnvoyDomain> read(const DocumentNode& tree) {
-    constexpr std::array<std::string_view, 2> kNames = {"domain", "descriptors"};
+    constexpr std::array<std::string_view, 3> kNames = {"domain", "descriptors", "compatibility"};
     const std::size_t problems_before = problems_.count();
     const Place top{file_, problems_};
     const Fields fields(tree, top, kNames);
@@ -55,6 +74,8 @@ class EnvoyReader {
       fields.report("domain", "is a star, which here would mean every domain; give it a name");
     else if (const auto fits = parse_free_text(domain.name, kNameBytesMax); !fits)
       fields.report("domain", fits.error());
+    if (fields.has("compatibility"))
+      domain.counts_denied = fields.text("compatibility", parse_compatibility).value_or(false);
     if (tree.find("descriptors"))
       if (const DocumentNode* list = fields.node("descriptors"))
         domain.descriptors = read_list(*list, top.field("descriptors"));
@@ -119,13 +140,18 @@ class EnvoyReader {
     if (fields.has("descriptors"))
       if (const DocumentNode* list = fields.node("descriptors"))
         descriptor.children = read_list(*list, place.field("descriptors"));
-    if (fields.truth("quota_mode").value_or(false))
+    descriptor.quota = fields.truth("quota_mode").value_or(false);
+    if (descriptor.quota)
       warn(fields, node, place, "quota_mode",
            "is not known here: this limit denies by itself, whatever other limits of the request say");
     for (const std::string_view name : {"detailed_metric", "value_to_metric"})
       if (fields.truth(name).value_or(false))
         warn(fields, node, place, name,
              "is left out: metrics have the policy's id, not the values of requests");
+    if (fields.has("metadata"))
+      if (const DocumentNode* metadata = fields.node("metadata");
+          metadata && is_map(*metadata, place.field("metadata")))
+        descriptor.metadata = with_quoted_words(*metadata);
     warn(fields, node, place, "metadata", "is left out: answers have no place for it");
     return descriptor;
   }
@@ -137,6 +163,9 @@ class EnvoyReader {
     if (!fields.is_map()) return std::nullopt;
     EnvoyRate limit{.name = word(node, "name", place), .line = node.line};
     limit.unlimited = fields.truth("unlimited").value_or(false);
+    if (fields.has("replaces"))
+      if (const DocumentNode* list = fields.node("replaces"))
+        limit.replaces = read_replaces(*list, place.field("replaces"), limit.name);
     warn(fields, node, place, "replaces",
          "is left out: the limits that it names hold beside this one, when a request has both");
     if (limit.unlimited) {
@@ -157,6 +186,25 @@ class EnvoyReader {
     return limit;
   }
 
+  static std::vector<std::string> read_replaces(const DocumentNode& list, const Place& place,
+                                                const std::string& own_name) {
+    constexpr std::array<std::string_view, 1> kNames = {"name"};
+    std::vector<std::string> names;
+    if (!is_list(list, place)) return names;
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      const Place here = place.item(i);
+      const Fields fields(list.items[i], here, kNames);
+      if (!fields.is_map()) continue;
+      std::string name = word(list.items[i], "name", here);
+      if (name.empty())
+        here.report(fields.line(), "needs a name: that of the limit to replace");
+      else if (name == own_name)
+        here.report(fields.line(), "is the limit's own name; name another");
+      names.push_back(std::move(name));
+    }
+    return names;
+  }
+
   const std::string& file_;
   Problems& problems_;
   std::vector<Problem>& warnings_;
@@ -169,7 +217,21 @@ std::optional<EnvoyDomain> parse_envoy_document(std::string_view text, const std
                                                 Problems& problems, std::vector<Problem>& warnings) {
   const auto tree = parse_document_tree(text, file, problems);
   if (!tree) return std::nullopt;
-  return EnvoyReader(file, problems, warnings).read(*tree);
+  return read_envoy_document(*tree, file, problems, warnings);
 }
+
+std::optional<EnvoyDomain> read_envoy_document(const DocumentNode& tree, const std::string& file,
+                                               Problems& problems, std::vector<Problem>& warnings) {
+  return EnvoyReader(file, problems, warnings).read(tree);
+}
+
+bool is_envoy_document(const DocumentNode& tree) { return tree.find("domain") != nullptr; }
+
+Problem same_envoy_domain(const EnvoyDomain& domain, const std::string& other_file) {
+  return {domain.file, domain.line, "domain",
+          shown(domain.name) + " is the domain of " + other_file + ", too; a domain is one file"};
+}
+
+std::string EnvoyRate::policy_limit_name() const { return parse_name(name) ? name : unit; }
 
 }  // namespace sluice

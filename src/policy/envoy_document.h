@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/document_tree.h"
 #include "policy/model.h"
 #include "policy/problems.h"
 
@@ -30,6 +31,10 @@ struct EnvoyRate {
   std::string unit;  // "second", …; empty: unlimited
   std::string name;  // may be empty
   int line = 0;
+  std::vector<std::string> replaces = {};  // names of other limits, which do not count beside this one
+
+  // What a policy's limit is called that is made of this one: by its name if that is one of ours.
+  std::string policy_limit_name() const;
 };
 
 struct EnvoyDescriptor {
@@ -38,7 +43,9 @@ struct EnvoyDescriptor {
   int line = 0;
   std::optional<EnvoyRate> limit;
   bool shadow = false;
-  bool shared = false;  // share_threshold: all values that fit the wildcard have one counter
+  bool shared = false;         // share_threshold: all values that fit the wildcard have one counter
+  bool quota = false;          // quota_mode: of all such limits of a request, one with room is enough
+  DocumentNode metadata = {};  // a map, or null
   std::vector<EnvoyDescriptor> children;
 };
 
@@ -47,11 +54,21 @@ struct EnvoyDomain {
   std::string file;
   int line = 0;
   std::vector<EnvoyDescriptor> descriptors;
+  bool counts_denied = false;  // `compatibility: envoy`: what is denied is charged, as the original does
 };
+
+// Whether the top of a document is one of these.
+bool is_envoy_document(const DocumentNode& tree);
+
+// What is wrong with a domain that another file has, too.
+Problem same_envoy_domain(const EnvoyDomain& domain, const std::string& other_file);
 
 // Reads the text of one file. No value if something is wrong, which is added to `problems`; what is right but
 // means nothing to Sluice is added to `warnings`. The bounds are those of policy files. Never throws.
 std::optional<EnvoyDomain> parse_envoy_document(std::string_view text, const std::string& file,
                                                 Problems& problems, std::vector<Problem>& warnings);
+// The same of a document whose text has been read.
+std::optional<EnvoyDomain> read_envoy_document(const DocumentNode& tree, const std::string& file,
+                                               Problems& problems, std::vector<Problem>& warnings);
 
 }  // namespace sluice

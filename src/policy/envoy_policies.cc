@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/encode.h"
-#include "base/hash.h"
 #include "base/limits.h"
 #include "policy/envoy_tree.h"
 #include "policy/literals.h"
@@ -209,11 +207,7 @@ class DomainConverter {
 
 std::string encoded_keys(const Keys& keys) {
   std::string text;
-  for (const std::string& key : keys) {
-    std::string one = envoy_encoded(key);
-    for (std::size_t dot = 0; (dot = one.find('.', dot)) != one.npos;) one.replace(dot, 1, "%2E");
-    text.append(text.empty() ? "/" : ".").append(one);
-  }
+  for (const std::string& key : keys) text.append(text.empty() ? "/" : ".").append(envoy_encoded_key(key));
   return text;
 }
 
@@ -231,43 +225,20 @@ std::string pattern_of(const Entry& entry, const Group& group, const Keys& keys)
   return text;
 }
 
-// The domain and the path, as far as a name can have them; what it cannot have is told apart by a hash.
 std::string id_of(const std::string& domain, const Entry& entry, const Keys& keys,
                   const std::string& pattern) {
-  constexpr std::size_t kReadableMax = kNameBytesMax - 20;
-  std::string id;
-  bool is_whole = true;
-  const auto add = [&](std::string_view text) {
-    for (const char c : text) {
-      const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                        std::string_view("._-@+").contains(c);
-      id += fits ? c : '-';
-      is_whole &= fits;
-    }
-  };
-  add(domain);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    id += '/';
-    add(keys[i]);
-    if (entry.levels[i].kind == Kind::kAny) continue;
-    id += ':';
-    add(entry.nodes[i]->value);
-  }
-  if (is_whole && id.size() <= kNameBytesMax) return id;
-  static const KeyHasher hasher = KeyHasher::from_text("sluice envoy descriptor");
-  const KeyHash hash = hasher(domain + '\n' + pattern);
-  std::string bytes;
-  for (int shift = 0; shift < 40; shift += 8)
-    for (const std::uint64_t half : {hash.high, hash.low}) bytes.push_back(static_cast<char>(half >> shift));
-  id.resize(std::min(id.size(), kReadableMax));
-  return id + '~' + to_base32(bytes);
+  std::vector<EnvoyEntry> path;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    path.push_back(
+        {keys[i], entry.levels[i].kind == Kind::kAny ? std::string_view() : entry.nodes[i]->value});
+  return envoy_policy_id(domain, path, pattern);
 }
 
 // Each value has its counter, but for those of a wildcard that shares one.
 Limit DomainConverter::limit_of(const Entry& entry) {
   const EnvoyDescriptor& node = entry.last_node();
   const bool is_limited = entry.limits && !node.limit->unlimited;
-  Limit limit{.name = "unlimited"};
+  Limit limit{.name = "unlimited", .count_denied = domain_.counts_denied};
   if (is_limited) {
     std::size_t own = 0, shared = 0;
     for (std::size_t i = 0; i < entry.levels.size(); ++i)
@@ -277,14 +248,10 @@ Limit DomainConverter::limit_of(const Entry& entry) {
       warn(node.line,
            "share_threshold is left out: every value has its own counter, since other values of the "
            "descriptor may be any, too");
-    limit.name = node.limit->unit;
-    if (!node.limit->name.empty()) {
-      if (parse_name(node.limit->name))
-        limit.name = node.limit->name;
-      else
-        warn(node.limit->line, "the limit's name " + shown(node.limit->name) + " is left out; it is called " +
-                                   shown(limit.name) + " instead");
-    }
+    limit.name = node.limit->policy_limit_name();
+    if (!node.limit->name.empty() && limit.name != node.limit->name)
+      warn(node.limit->line, "the limit's name " + shown(node.limit->name) + " is left out; it is called " +
+                                 shown(limit.name) + " instead");
   }
   const auto params =
       checked_limit_params(Algorithm::kFixedWindow, is_limited ? node.limit->rate : kUnlimited, std::nullopt);
@@ -311,16 +278,6 @@ void DomainConverter::write(const Entry& entry, const Group& group, const Keys& 
 
 }  // namespace
 
-std::string envoy_resource(std::span<const EnvoyEntry> entries) {
-  Keys keys;
-  std::string values;
-  for (const EnvoyEntry& entry : entries) {
-    keys.emplace_back(entry.key);
-    values.append("/").append(entry.value.empty() ? "%" : envoy_encoded(entry.value));
-  }
-  return encoded_keys(keys) + values;
-}
-
 EnvoyPolicies convert_envoy_domains(const std::vector<EnvoyDomain>& domains, Problems& problems,
                                     std::vector<Problem>& warnings) {
   EnvoyPolicies out;
@@ -330,9 +287,7 @@ EnvoyPolicies convert_envoy_domains(const std::vector<EnvoyDomain>& domains, Pro
     if (fresh)
       DomainConverter(domain, problems, warnings, out).convert();
     else
-      problems.add(
-          {domain.file, domain.line, "domain",
-           shown(domain.name) + " is the domain of " + other->second->file + ", too; a domain is one file"});
+      problems.add(same_envoy_domain(domain, other->second->file));
   }
   return out;
 }

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "policy/document.h"
 #include "policy/envoy_document.h"
+#include "policy/envoy_names.h"
 
 // The limits of envoyproxy/ratelimit as policies of ours.
 //
@@ -22,13 +20,6 @@
 // has no limit, or no child for the next key, theirs finds none: there a policy that never denies keeps the
 // less specific ones away.
 namespace sluice {
-
-struct EnvoyEntry {
-  std::string_view key, value;
-};
-
-// "/a.b/x/y" for a = x, b = y. Bytes that mean something in patterns are written as %2F; an empty value is %.
-std::string envoy_resource(std::span<const EnvoyEntry> entries);
 
 struct EnvoyPolicies {
   std::vector<WrittenPolicy> policies;

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "base/encode.h"
+#include "policy/envoy_names.h"
 
 namespace sluice {
 namespace {
@@ -105,8 +105,6 @@ bool EnvoyLevel::overlaps(const EnvoyLevel& other) const {
 bool EnvoyLevel::before(const EnvoyLevel& other) const {
   return kind != other.kind ? kind < other.kind : text.size() > other.text.size();
 }
-
-std::string envoy_encoded(std::string_view text) { return percent_encode(text, ":@+=,;!$&'()"); }
 
 std::vector<EnvoyNode> usable_envoy_nodes(const std::vector<EnvoyDescriptor>& descriptors,
                                           const std::string& file, std::vector<Problem>& warnings,

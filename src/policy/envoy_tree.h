@@ -29,9 +29,6 @@ struct EnvoyNode {
   std::vector<EnvoyNode> children;
 };
 
-// A key or a value as a part of a resource.
-std::string envoy_encoded(std::string_view text);
-
 // The nodes that can be patterns. Those that cannot are named in `warnings`, and their limits counted in
 // `left_out`; so are those that no request ever reaches, which costs nothing.
 std::vector<EnvoyNode> usable_envoy_nodes(const std::vector<EnvoyDescriptor>& descriptors,

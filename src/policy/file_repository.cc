@@ -50,24 +50,24 @@ void FileRepository::load(bool although_unchanged) {
   const KeyHash read_now = digest(files, problems);
   if (!although_unchanged && read_now == read_last_) return;
   read_last_ = read_now;
-  auto written = parse_policy_files(files, problems);
+  auto sources = parse_policy_files(files, problems);
   if (problems.empty())
-    succeed(files, std::move(written));
+    succeed(files, std::move(sources));
   else
     fail(problems);
 }
 
-void FileRepository::succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written) {
+void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
   const auto before = catalog_.current();
   std::vector<Policy> policies;
   std::unordered_set<std::string> ids;
   std::size_t changed = 0;
-  for (WrittenPolicy& each : written) {
+  for (WrittenPolicy& each : sources.policies) {
     Policy& policy = policies.emplace_back(std::move(each.policy));
     changed += give_version(policy, *before);
     ids.insert(policy.id);
   }
-  if (auto taken = catalog_.replace_files(std::move(policies)); !taken) {
+  if (auto taken = catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)); !taken) {
     Problems problems;
     problems.add({"", 0, taken.error().field, taken.error().message});
     return fail(problems);

@@ -51,7 +51,7 @@ class FileRepository final : public PolicyRepository {
   };
 
   void load(bool although_unchanged);
-  void succeed(const std::vector<PolicyFile>& files, std::vector<WrittenPolicy> written);
+  void succeed(const std::vector<PolicyFile>& files, PolicySources sources);
   void fail(const Problems& problems);
   // True: the policy is new or has changed.
   bool give_version(Policy& policy, const Snapshot& before) const;

@@ -8,10 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <system_error>
 
 #include "base/limits.h"
+#include "policy/literals.h"
 
 namespace sluice {
 namespace {
@@ -98,11 +100,39 @@ std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths,
   return files;
 }
 
-std::vector<WrittenPolicy> parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems) {
-  std::vector<WrittenPolicy> policies;
-  for (const PolicyFile& file : files) parse_policies(file.text, file.path, policies, problems);
-  check_together(policies, problems);
-  return policies;
+PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems) {
+  PolicySources sources;
+  std::map<std::string, std::string> file_of;  // by domain
+  for (const PolicyFile& file : files) {
+    const auto tree = parse_document_tree(file.text, file.path, problems);
+    if (!tree) continue;
+    if (!is_envoy_document(*tree)) {
+      read_policies(*tree, file.path, sources.policies, problems);
+      continue;
+    }
+    std::vector<Problem> unused_warnings;  // they are about what import-envoy leaves out
+    const auto domain = read_envoy_document(*tree, file.path, problems, unused_warnings);
+    if (!domain) continue;
+    if (const auto [other, fresh] = file_of.emplace(domain->name, file.path); !fresh) {
+      problems.add(same_envoy_domain(*domain, other->second));
+      continue;
+    }
+    sources.envoy_domains.emplace(domain->name,
+                                  std::make_shared<const EnvoyLookup>(*domain, sources.policies, problems));
+  }
+  check_together(sources.policies, problems);
+  return sources;
+}
+
+std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile>& files,
+                                                    Problems& problems) {
+  PolicySources sources = parse_policy_files(files, problems);
+  for (const auto& [name, domain] : sources.envoy_domains)
+    problems.add({"", 0, "domain",
+                  shown(name) +
+                      " is a domain of envoyproxy/ratelimit, which only `sluice serve --policies` takes "
+                      "as it is; make policies of it with `sluice policy import-envoy`"});
+  return std::move(sources.policies);
 }
 
 Problems validate_policy_files(const std::vector<std::string>& paths) {

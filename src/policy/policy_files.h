@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "policy/document.h"
+#include "policy/envoy_lookup.h"
 #include "policy/problems.h"
 
 namespace sluice {
@@ -23,8 +24,19 @@ std::vector<std::string> list_policy_files(const std::string& path, Problems& pr
 // Reads them all. What can't be read, is not a regular file or is too large is a problem.
 std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths, Problems& problems);
 
-// Parses them all and looks at the policies side by side. To be used only if there are no problems.
-std::vector<WrittenPolicy> parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
+// What the files say.
+struct PolicySources {
+  std::vector<WrittenPolicy> policies;  // those of the Envoy domains, too
+  EnvoyDomains envoy_domains;
+};
+
+// Parses them all and looks at the policies side by side. Which document a file holds is seen by its top
+// field: `policies` or `domains` (document.h), or `domain` (envoy_document.h). To be used only if there are
+// no problems.
+PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
+
+// The same where Envoy domains cannot be served: each is a problem.
+std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
 
 // Everything that keeps these files and directories from being used together; nothing: they are good.
 Problems validate_policy_files(const std::vector<std::string>& paths);

@@ -14,6 +14,12 @@ bool applies(const CompiledPolicy& policy, const RolloutFilter& filter) {
 const CompiledPolicy* Snapshot::find(std::string_view id) const { return by_id_.find(id); }
 const CompiledUser* Snapshot::find_user(std::string_view id) const { return users_.find(id); }
 
+const EnvoyLookup* Snapshot::find_envoy_domain(std::string_view name) const {
+  if (!envoy_domains_) return nullptr;
+  const auto found = envoy_domains_->find(name);
+  return found == envoy_domains_->end() ? nullptr : found->second.get();
+}
+
 const TenantPolicies* Snapshot::of_tenant(std::string_view tenant) const {
   return tenant.empty() ? nullptr : tenants_.find(tenant);
 }

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,8 @@ class RolloutFilter {
 };
 
 class TenantPolicies;
+class EnvoyLookup;
+using EnvoyDomains = std::map<std::string, std::shared_ptr<const EnvoyLookup>, std::less<>>;  // by name
 
 // What applies to a request: the most specific policy, and every `always` policy that matches. Reusable, so
 // that matching allocates nothing once warm.
@@ -40,7 +44,8 @@ struct PolicyChange {
   std::vector<std::string> remove;
   std::vector<User> put_users;
   std::vector<std::string> remove_users;
-  std::vector<Candidate> candidates;  // of policies in `put`, one each
+  std::vector<Candidate> candidates;          // of policies in `put`, one each
+  std::optional<EnvoyDomains> envoy_domains;  // given: these instead of those before
 };
 
 // All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.
@@ -87,6 +92,9 @@ class Snapshot {
   // What is agreed with that user, or null.
   const CompiledUser* find_user(std::string_view id) const;
 
+  // How descriptors of that domain find their policies, or null.
+  const EnvoyLookup* find_envoy_domain(std::string_view name) const;
+
   const SharedMap<CompiledPolicy>& policies() const { return by_id_; }
   const SharedMap<CompiledUser>& users() const { return users_; }
   const std::shared_ptr<PolicyNumbers>& numbers() const { return numbers_; }
@@ -107,8 +115,9 @@ class Snapshot {
   SharedMap<TenantPolicies> tenants_;                 // with a name
   std::shared_ptr<const TenantPolicies> any_tenant_;  // those for any tenant; null: none
   SharedMap<CompiledUser> users_;
-  std::size_t rollouts_ = 0;        // policies under rollout
-  std::vector<Pointer> always_;     // all of them, for find_crowds()
+  std::shared_ptr<const EnvoyDomains> envoy_domains_;  // null: none
+  std::size_t rollouts_ = 0;                           // policies under rollout
+  std::vector<Pointer> always_;                        // all of them, for find_crowds()
   std::array<Pointer, 2> largest_;  // of the other policies, those with most limits: enforced, shadow
   std::shared_ptr<PolicyNumbers> numbers_;
 };

@@ -54,6 +54,8 @@ class Snapshot::Maker {
     if (auto done = rebuild_tenants(); !done) return done;
     find_largest();
     if (auto done = check_crowds(); !done) return done;
+    if (change.envoy_domains)
+      made_->envoy_domains_ = std::make_shared<const EnvoyDomains>(std::move(*change.envoy_domains));
     return change_users(change);
   }
 

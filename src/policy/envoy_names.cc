@@ -1,0 +1,149 @@
+#include "policy/envoy_names.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/encode.h"
+#include "base/hash.h"
+#include "base/limits.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kLettersAndDigits =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+// Which bytes stand for themselves.
+class Kept {
+ public:
+  constexpr explicit Kept(std::string_view also) {
+    for (const char c : kLettersAndDigits) kept_[static_cast<unsigned char>(c)] = true;
+    for (const char c : also) kept_[static_cast<unsigned char>(c)] = true;
+  }
+  constexpr bool operator[](char c) const { return kept_[static_cast<unsigned char>(c)]; }
+
+ private:
+  std::array<bool, 256> kept_{};
+};
+constexpr Kept kInValues("-._~:@+=,;!$&'()");
+constexpr Kept kInKeys("-_~:@+=,;!$&'()");
+constexpr Kept kInIds("._-@+");
+
+// Writes the text at `to`, where there is room for three times as much, and returns the end.
+char* write_encoded(std::string_view text, const Kept& kept, char* to) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (const char c : text) {
+    if (kept[c]) [[likely]] {
+      *to++ = c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    *to++ = '%';
+    *to++ = kHex[byte >> 4];
+    *to++ = kHex[byte & 15];
+  }
+  return to;
+}
+
+// So many bytes of a hash, in letters and digits; the same on every node and for ever.
+std::string text_hash(std::string_view text, std::size_t size) {
+  static const KeyHasher hasher = KeyHasher::from_text("sluice envoy descriptor");
+  const KeyHash hash = hasher(text);
+  std::string bytes;
+  for (int shift = 0; bytes.size() < size; shift += 8)
+    for (const std::uint64_t half : {hash.high, hash.low}) bytes.push_back(static_cast<char>(half >> shift));
+  return to_base32(bytes);
+}
+
+std::string encoded(std::string_view text, const Kept& kept) {
+  std::string out(3 * text.size(), '\0');
+  out.resize(static_cast<std::size_t>(write_encoded(text, kept, out.data()) - out.data()));
+  return out;
+}
+
+}  // namespace
+
+std::string envoy_encoded_key(std::string_view key) { return encoded(key, kInKeys); }
+std::string envoy_encoded(std::string_view value) { return encoded(value, kInValues); }
+
+void append_envoy_resource(std::span<const EnvoyEntry> entries, std::string& out) {
+  const std::size_t begin = out.size();
+  std::size_t room = 0;
+  for (const EnvoyEntry& entry : entries) room += 3 * (entry.key.size() + entry.value.size()) + 3;
+  // Once for all bytes: a growth check for each would cost more than the rest.
+  out.resize_and_overwrite(begin + room, [&](char* data, std::size_t) {
+    char* to = data + begin;
+    for (const EnvoyEntry& entry : entries) {
+      *to++ = &entry == entries.data() ? '/' : '.';
+      to = write_encoded(entry.key, kInKeys, to);
+    }
+    for (const EnvoyEntry& entry : entries) {
+      *to++ = '/';
+      if (entry.value.empty())
+        *to++ = '%';
+      else
+        to = write_encoded(entry.value, kInValues, to);
+    }
+    return static_cast<std::size_t>(to - data);
+  });
+}
+
+void append_envoy_counter(std::span<const EnvoyEntry> entries, std::string& out) {
+  const std::size_t begin = out.size();
+  append_envoy_resource(entries, out);
+  if (out.size() - begin <= kResourceBytesMax) [[likely]]
+    return;
+  const std::string hash = text_hash(std::string_view(out).substr(begin), sizeof(KeyHash));
+  out.resize(begin);
+  out.append("/~").append(hash);
+}
+
+std::string envoy_resource(std::span<const EnvoyEntry> entries) {
+  std::string resource;
+  append_envoy_resource(entries, resource);
+  return resource;
+}
+
+std::string envoy_policy_id(std::string_view domain, std::span<const EnvoyEntry> path, std::string_view place,
+                            std::string_view ending) {
+  constexpr std::size_t kHashRoom = 20;
+  std::string id;
+  bool is_whole = true;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) {
+      id += kInIds[c] ? c : '-';
+      is_whole &= kInIds[c];
+    }
+  };
+  add(domain);
+  for (const EnvoyEntry& entry : path) {
+    id += '/';
+    add(entry.key);
+    if (entry.value.empty()) continue;
+    id += ':';
+    add(entry.value);
+  }
+  const std::size_t room = kNameBytesMax - ending.size();
+  if (!is_whole || id.size() > room) {
+    id.resize(std::min(id.size(), room - kHashRoom));
+    id += '~' + text_hash(std::string(domain) + '\n' + std::string(place), 10);
+  }
+  return id.append(ending);
+}
+
+bool fits_stars(std::string_view pattern, std::string_view text) {
+  const std::size_t first = pattern.find('*');
+  if (first == pattern.npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, first))) return false;
+  text.remove_prefix(first);
+  pattern.remove_prefix(first + 1);
+  // Each piece between two stars goes to the first place where it fits; that leaves most to the next.
+  for (std::size_t star; (star = pattern.find('*')) != pattern.npos; pattern.remove_prefix(star + 1)) {
+    const std::size_t at = text.find(pattern.substr(0, star));
+    if (at == text.npos) return false;
+    text.remove_prefix(at + star);
+  }
+  return text.ends_with(pattern);
+}
+
+}  // namespace sluice
