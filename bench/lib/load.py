@@ -33,6 +33,12 @@ def grpc(server, seconds, connections, streams, resource="/bench"):
                                     "--server-pid", server.pid))
 
 
+def envoy(server, seconds, connections, streams):
+    """Envoy's rate limit service with two descriptors, closed loop as grpc()."""
+    return all_allowed(sluice_bench(server.address, "--envoy", "--connections", connections, "--streams", streams, "--keys", KEYS,
+                                    "--duration", seconds, "--warmup", min(1, seconds / 2), "--server-pid", server.pid))
+
+
 def on_store(url, policy, *arguments):
     """In process, on the Redis of that URL; `policy` is one of bench/redis/policies.yaml."""
     measured = sluice_bench("--direct", "--store", url, "--policies", ROOT / "bench/redis/policies.yaml",

@@ -17,6 +17,16 @@ def grpc(name, connections, streams, target, **sides):
     return measure
 
 
+def envoy(options):
+    """The native check has the same two limits, one for all and one per key; and no headers for a client."""
+    def cpu(drive, server):
+        return drive(server, options.seconds, 8, 50)["server_cpu_us_per_check"]
+
+    with processes.sluice("bench/envoy", more=("--headers", "none")) as server:
+        a, b, ratio, ratios = interleaved(lambda: cpu(load.envoy, server), lambda: cpu(load.grpc, server), options.runs)
+    return [Row("Envoy, two descriptors vs native gRPC, two limits", "µs", a, b, ratio, 1.3, ratios)]
+
+
 def http(options):
     return against("HTTP/1.1 JSON, 64 connections", processes.nginx,
                    lambda server: load.http(server, options.seconds, 64), 1.1, options)
@@ -46,6 +56,7 @@ GROUPS = {
     "grpc-8x50": grpc("gRPC, 8 connections × 50 streams", 8, 50, 1 / 6),
     "grpc-64x1": grpc("gRPC, 64 connections × 1 stream", 64, 1, 1 / 2),
     "tls": grpc("TLS, gRPC, 8 connections × 50 streams", 8, 50, 1.25, start_ours=processes.sluice_tls, start_baseline=processes.sluice),
+    "envoy": envoy,
     "http": http,
     "in-process-1m": in_process("1 M keys", 1_000_000),
     "in-process-routes": in_process("1 M keys, ten routes", 1_000_000, "routes"),

@@ -9,7 +9,5 @@ namespace sluice {
 
 inline constexpr std::size_t kEnvoyDescriptorsMax = 100;         // of one request
 inline constexpr std::size_t kEnvoyEntriesMax = kDimensionsMax;  // of one descriptor
-inline constexpr std::size_t kGivenNumbersMax = 10'000;  // different limits that requests bring along, for
-                                                         // the life of the process
 
 }  // namespace sluice

@@ -107,7 +107,8 @@ inline constexpr std::size_t kRedisCommandWordsMax = 64;
 inline constexpr std::size_t kRedisCommandBytesMax = 64u << 10;
 inline constexpr std::size_t kRedisInlineBytesMax = 16u << 10;
 inline constexpr std::size_t kRedisRepliesWaitingMax = 1024;  // of one connection; then it is not read
-inline constexpr std::size_t kGivenLimitsMax = 65'536;        // distinct numbers that came with requests
+inline constexpr std::size_t kGivenLimitsMax =
+    65'536;  // different ones that came with requests, for the process's life
 
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;

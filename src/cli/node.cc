@@ -205,6 +205,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.deny_status = options.deny_status;
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;
+  doors.given_limits = &given_limits_;
   doors.checks_need_token = options.require_token;
   doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };

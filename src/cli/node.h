@@ -26,6 +26,7 @@
 #include "control/token_board.h"
 #include "doors/door_context.h"
 #include "engine/big_switch.h"
+#include "engine/given_limits.h"
 #include "engine/load_gate.h"
 #include "net/server.h"
 #include "policy/file_repository.h"
@@ -103,6 +104,7 @@ class Node {
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;
+  GivenLimits given_limits_{params_};
   admin::SelfLimits self_limits_;
   std::optional<NodeCapacity> capacity_;     // none: no bound
   std::shared_ptr<SecretRing> key_secrets_;  // null: names of keys are not HMACs

@@ -90,7 +90,7 @@ class NodeThread final : public net::Application {
   std::optional<CellMover> mover_;  // in one thread only
   std::optional<Limiter> limiter_;
   admin::AdminDoor admin_;
-  GivenLimits throttle_;
+  doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;
   mutable std::mutex report_mutex_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 
+#include "doors/envoy_rls.h"
 #include "doors/grpc_rate_limiter.h"
 #include "doors/grpc_reflection.h"
 #include "doors/http_authorize.h"
@@ -26,19 +27,21 @@ enum class Route : std::uint8_t {
   kHealthz,
   kReadyz,
   kMetrics,
-  kOpenapi
+  kOpenapi,
+  kEnvoyJson
 };
 
-using RouteTable = PathTable<Route, 9>;
-constexpr std::array<RouteTable::Entry, 9> kRouteList = {{{"/v1/ratelimit/check", Route::kCheck},
-                                                          {"/v1/ratelimit/check-batch", Route::kCheckBatch},
-                                                          {"/v1/authorize", Route::kAuthorize},
-                                                          {"/v1/usage", Route::kUsage},
-                                                          {"/v1/reset", Route::kReset},
-                                                          {"/healthz", Route::kHealthz},
-                                                          {"/readyz", Route::kReadyz},
-                                                          {"/metrics", Route::kMetrics},
-                                                          {"/openapi.yaml", Route::kOpenapi}}};
+using RouteTable = PathTable<Route, 10>;
+constexpr std::array<RouteTable::Entry, 10> kRouteList = {{{"/v1/ratelimit/check", Route::kCheck},
+                                                           {"/v1/ratelimit/check-batch", Route::kCheckBatch},
+                                                           {"/v1/authorize", Route::kAuthorize},
+                                                           {"/v1/usage", Route::kUsage},
+                                                           {"/v1/reset", Route::kReset},
+                                                           {"/healthz", Route::kHealthz},
+                                                           {"/readyz", Route::kReadyz},
+                                                           {"/metrics", Route::kMetrics},
+                                                           {"/openapi.yaml", Route::kOpenapi},
+                                                           {"/json", Route::kEnvoyJson}}};
 constexpr RouteTable kRoutes(kRouteList);
 
 enum class Method : std::uint8_t {
@@ -47,19 +50,21 @@ enum class Method : std::uint8_t {
   kGetUsage,
   kResetKey,
   kConfigurePolicy,
+  kShouldRateLimit,
   kHealthCheck,
   kListPolicies,  // from here on, streams
   kHealthWatch,
   kReflection
 };
 
-constexpr PathTable<Method, 10> kMethods(
+constexpr PathTable<Method, 11> kMethods(
     {{{"/sluice.v1.RateLimiter/CheckAndIncrement", Method::kCheck},
       {"/sluice.v1.RateLimiter/CheckBatch", Method::kCheckBatch},
       {"/sluice.v1.RateLimiter/GetUsage", Method::kGetUsage},
       {"/sluice.v1.RateLimiter/ResetKey", Method::kResetKey},
       {"/sluice.v1.RateLimiter/ConfigurePolicy", Method::kConfigurePolicy},
       {"/sluice.v1.RateLimiter/ListPolicies", Method::kListPolicies},
+      {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", Method::kShouldRateLimit},
       {"/grpc.health.v1.Health/Check", Method::kHealthCheck},
       {"/grpc.health.v1.Health/Watch", Method::kHealthWatch},
       {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::kReflection},
@@ -83,6 +88,7 @@ Side side_of(Route route) {
     case Route::kCheck:
     case Route::kCheckBatch:
     case Route::kAuthorize:
+    case Route::kEnvoyJson:
       return Side::kChecks;
     case Route::kReset:  // for operators, like the rest of the admin API
       return Side::kAdmin;
@@ -100,6 +106,7 @@ Side side_of(Method method) {
   switch (method) {
     case Method::kCheck:
     case Method::kCheckBatch:
+    case Method::kShouldRateLimit:
       return Side::kChecks;
     case Method::kResetKey:
     case Method::kConfigurePolicy:
@@ -126,6 +133,7 @@ std::string_view allowed_methods(Route route) {
     case Route::kCheck:
     case Route::kCheckBatch:
     case Route::kReset:
+    case Route::kEnvoyJson:
       return "POST";
     case Route::kAuthorize:
       return "";
@@ -153,7 +161,7 @@ std::vector<HttpPath> http_paths() {
 }
 
 App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin,
-         GivenLimits* throttle)
+         ThrottleLimits* throttle)
     : context_(limiter, options, seed), health_(options), admin_(admin), throttle_(throttle) {}
 
 std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
@@ -208,6 +216,8 @@ void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
       return http_metrics(context_.options, response);
     case Route::kOpenapi:
       return http_openapi(request, response);
+    case Route::kEnvoyJson:
+      return http_envoy_json(context_, request, response, defer);
   }
 }
 
@@ -227,6 +237,8 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
         return grpc_reset_key(context_, call);
       case Method::kConfigurePolicy:
         return admin_->configure_policy(call);
+      case Method::kShouldRateLimit:
+        return grpc_should_rate_limit(context_, call);
       case Method::kHealthCheck:
         return health_.check(message, reply);
       case Method::kListPolicies:

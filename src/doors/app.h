@@ -7,7 +7,7 @@
 #include "doors/door_context.h"
 #include "doors/grpc_health.h"
 #include "doors/http_path.h"
-#include "engine/given_limits.h"
+#include "doors/redis_throttle.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
@@ -23,7 +23,7 @@ class App final : public net::Application {
   // `admin`: null, there is no admin API; outlives this.
   // `throttle`: null, there is no Redis protocol; outlives this.
   App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
-      GivenLimits* throttle = nullptr);
+      ThrottleLimits* throttle = nullptr);
 
   void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                    const std::function<HttpLater()>& defer) override;
@@ -46,7 +46,7 @@ class App final : public net::Application {
   DoorContext context_;
   Health health_;
   AdminSeam* const admin_;
-  GivenLimits* const throttle_;
+  ThrottleLimits* const throttle_;
 };
 
 }  // namespace sluice::doors

@@ -10,8 +10,11 @@
 #include "doors/address_set.h"
 #include "doors/check_list.h"
 #include "doors/deprecation.h"
+#include "doors/envoy_answer.h"
+#include "doors/envoy_request.h"
 #include "doors/rate_limit_headers.h"
 #include "doors/reset_report.h"
+#include "engine/given_limits.h"
 #include "engine/limiter.h"
 #include "engine/load_gate.h"
 
@@ -36,7 +39,16 @@ struct DoorOptions {
   std::function<std::string()> metrics;  // Prometheus text
   // Hears of counters that were reset, for the record. May be empty.
   std::function<void(const ResetReport& report)> on_reset;
-  NodeCapacity* capacity = nullptr;  // of checks; null: no bound
+  NodeCapacity* capacity = nullptr;     // of checks; null: no bound
+  GivenLimits* given_limits = nullptr;  // that come with requests; never null in a server
+};
+
+// What one call of the Envoy door needs; reused, so that it allocates nothing once warm.
+struct EnvoyScratch {
+  EnvoyRequest request;
+  std::vector<EnvoySlot> slots;  // one for each descriptor
+  std::string resources;         // of all descriptors
+  EnvoyAnswer answer;
 };
 
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
@@ -53,6 +65,7 @@ struct DoorContext {
   RateLimitHeaders headers;
   CheckList checks;
   std::string scratch;  // unescaped or decoded text that the checks point into
+  EnvoyScratch envoy;
 };
 
 }  // namespace sluice::doors

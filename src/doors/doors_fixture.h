@@ -74,6 +74,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
  protected:
   DoorsFixture() {
     options.access = &access;
+    options.given_limits = &given_limits;
     options.readiness = [this] { return readiness; };
     options.metrics = [] { return std::string("up 1\n"); };
   }
@@ -114,6 +115,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   control::TokenBoard tokens;
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   control::Access access{tokens, clock};
+  GivenLimits given_limits{params};
   DoorOptions options;
   App app{limiter, options, 1};
 };

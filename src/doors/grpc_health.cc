@@ -19,7 +19,11 @@ std::optional<std::string_view> read_service(std::string_view message) {
   return service;
 }
 
-bool is_known(std::string_view service) { return service.empty() || service == "sluice.v1.RateLimiter"; }
+// "ratelimit" is what envoyproxy/ratelimit calls itself.
+bool is_known(std::string_view service) {
+  return service.empty() || service == "sluice.v1.RateLimiter" || service == "ratelimit" ||
+         service == "envoy.service.ratelimit.v3.RateLimitService";
+}
 
 net::GrpcStatus malformed() {
   return {net::GrpcCode::kInvalidArgument, "the message is not a HealthCheckRequest", {}};

@@ -10,7 +10,8 @@
 
 namespace sluice::doors {
 
-// The standard service grpc.health.v1.Health, for the names "" and "sluice.v1.RateLimiter". Serving means
+// The standard service grpc.health.v1.Health, for the names "", "sluice.v1.RateLimiter" and
+// those of the Envoy door. Serving means
 // what /readyz means by ready. Lives on one loop thread.
 class Health {
  public:

@@ -97,7 +97,8 @@ TEST_F(GrpcReflectionTest, ListsItsServices) {
     names.emplace_back(service.string());
   }
   EXPECT_EQ(names,
-            (std::vector<std::string>{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+            (std::vector<std::string>{"envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health",
+                                      "grpc.reflection.v1.ServerReflection",
                                       "grpc.reflection.v1alpha.ServerReflection", "sluice.v1.RateLimiter"}));
 }
 

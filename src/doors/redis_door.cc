@@ -7,7 +7,6 @@
 
 #include "doors/check_access.h"
 #include "doors/redis_reply.h"
-#include "doors/redis_throttle.h"
 
 namespace sluice::doors {
 namespace {
@@ -53,7 +52,7 @@ bool is_client_name(std::string_view name) {
 
 }  // namespace
 
-RedisDoor::RedisDoor(DoorContext& context, GivenLimits& throttle, const net::Peer& peer)
+RedisDoor::RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::Peer& peer)
     : context_(context),
       throttle_(throttle),
       peer_(peer),
@@ -90,9 +89,10 @@ void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) 
   if (auto room = context_.gate.admit(1); !room) return refuse(out, room.error());
   const auto wanted = read_throttle(arguments);
   if (!wanted) return refuse(out, wanted.error());
-  const auto limit = throttle_.find(wanted->rate, wanted->limit);
-  if (!limit) return refuse(out, limit.error());
-  const CheckRequest check{.key = wanted->key, .cost = wanted->quantity, .given = *limit};
+  const auto numbers = throttle_.find(*wanted);
+  if (!numbers) return refuse(out, numbers.error());
+  const CheckRequest check{
+      .key = wanted->key, .cost = wanted->quantity, .own_policy = &throttle_.policy(), .numbers = *numbers};
   if (context_.options.checks_need_token) [[unlikely]] {
     const auto who = recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&check, 1});
     if (!who) return refuse(out, who.error());

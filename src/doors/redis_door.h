@@ -4,7 +4,7 @@
 #include <string>
 
 #include "doors/door_context.h"
-#include "engine/given_limits.h"
+#include "doors/redis_throttle.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
@@ -13,7 +13,7 @@ namespace sluice::doors {
 // Lives on its loop's thread; all that it is given outlives it.
 class RedisDoor final : public net::RedisHandler {
  public:
-  RedisDoor(DoorContext& context, GivenLimits& throttle, const net::Peer& peer);
+  RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::Peer& peer);
 
   bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override;
 
@@ -32,7 +32,7 @@ class RedisDoor final : public net::RedisHandler {
   bool log_in(std::string_view token);
 
   DoorContext& context_;
-  GivenLimits& throttle_;
+  ThrottleLimits& throttle_;
   const net::Peer& peer_;
   const std::int64_t id_;
   std::string name_;           // as CLIENT SETNAME says

@@ -1,5 +1,7 @@
 #include "doors/redis_throttle.h"
 
+#include <boost/container_hash/hash.hpp>
+#include <cassert>
 #include <charconv>
 
 #include "base/arith.h"
@@ -18,10 +20,6 @@ bool read_integer(std::string_view text, std::int64_t& number) {
 
 std::unexpected<Error> wrong(std::string sentence) { return invalid("", std::move(sentence)); }
 
-std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecondUs); }
-
-}  // namespace
-
 Policy throttle_policy() {
   Policy policy;
   policy.id = kThrottlePolicy;
@@ -30,6 +28,35 @@ Policy throttle_policy() {
                            .params = make_limit_params(Algorithm::kGcra, {1, kSecondUs}, {}).value(),
                            .required = true});
   return policy;
+}
+
+std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecondUs); }
+
+}  // namespace
+
+ThrottleLimits::ThrottleLimits(const PolicyBoard& board, ParamsTable& params, GivenLimits& given)
+    : given_(given) {
+  auto compiled = compile_policy(throttle_policy(), nullptr, params, {});
+  assert(compiled);
+  PolicyNumbers& numbers = *board.current()->numbers();
+  (*compiled)->number = numbers.take(**compiled);
+  policy_ = std::move(*compiled);
+  numbers.note(policy_);
+}
+
+std::size_t ThrottleLimits::Hash::operator()(const Numbers& n) const {
+  std::size_t seed = 0;
+  for (const std::int64_t number : {n.count, n.period_us, n.limit}) boost::hash_combine(seed, number);
+  return seed;
+}
+
+Result<GivenNumbers> ThrottleLimits::find(const Throttle& throttle) {
+  const Numbers wanted{throttle.rate.count, throttle.rate.period_us, throttle.limit};
+  if (const auto known = known_.find(wanted); known != known_.end()) [[likely]]
+    return known->second;
+  const auto numbers = given_.find(Algorithm::kGcra, throttle.rate, throttle.limit);
+  if (numbers) known_.emplace(wanted, *numbers);
+  return numbers;
 }
 
 Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include "base/error.h"
 #include "engine/decision.h"
 #include "engine/given_limits.h"
+#include "policy/repository.h"
 
 // CL.THROTTLE, as redis-cell has it: a limit that comes with every request.
 //
@@ -23,13 +26,37 @@ namespace sluice::doors {
 
 // The policy that answers, metrics and the log name for these checks.
 inline constexpr std::string_view kThrottlePolicy = "cl.throttle";
-Policy throttle_policy();
 
 struct Throttle {
   std::string_view key;
   Rate rate;
   std::int64_t limit = 0;
   std::int64_t quantity = 1;
+};
+
+// What CL.THROTTLE needs of the engine: a policy, and the numbers that have come so far. One per thread; not
+// thread-safe.
+class ThrottleLimits {
+ public:
+  // All outlive it.
+  ThrottleLimits(const PolicyBoard& board, ParamsTable& params, GivenLimits& given);
+
+  const CompiledPolicy& policy() const { return *policy_; }
+  // Errors as GivenLimits::find().
+  Result<GivenNumbers> find(const Throttle& throttle);
+
+ private:
+  struct Numbers {
+    std::int64_t count, period_us, limit;
+    friend bool operator==(const Numbers&, const Numbers&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Numbers& numbers) const;
+  };
+
+  GivenLimits& given_;
+  std::shared_ptr<const CompiledPolicy> policy_;
+  boost::unordered_flat_map<Numbers, GivenNumbers, Hash> known_;  // to find them without a lock
 };
 
 // The arguments behind the name. kInvalidArgument: a sentence in the words of Redis.

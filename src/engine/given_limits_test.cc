@@ -20,7 +20,8 @@ class GivenLimitsTest : public testing::LimiterFixture {
   Decision ask(std::string_view key, std::int64_t cost, Rate rate, std::int64_t burst) {
     const auto numbers = limits.find(Algorithm::kGcra, rate, burst);
     EXPECT_TRUE(numbers) << numbers.error().message;
-    return check({.key = key, .cost = cost, .own_policy = own.get(), .numbers = numbers.value_or(GivenNumbers{})});
+    return check(
+        {.key = key, .cost = cost, .own_policy = own.get(), .numbers = numbers.value_or(GivenNumbers{})});
   }
 
   GivenLimits limits{params, 100};
@@ -66,7 +67,8 @@ TEST_F(GivenLimitsTest, ImpossibleNumbersAreErrors) {
 TEST_F(GivenLimitsTest, ThereAreOnlySoMany) {
   for (std::int64_t i = 1; i <= 100; ++i) ASSERT_TRUE(limits.find(Algorithm::kGcra, {i, kSecondUs}, 1)) << i;
   EXPECT_FALSE(limits.find(Algorithm::kGcra, {1, 2 * kSecondUs}, 1));
-  EXPECT_FALSE(limits.find(Algorithm::kFixedWindow, {1, kSecondUs}, {})) << "another algorithm, other numbers";
+  EXPECT_FALSE(limits.find(Algorithm::kFixedWindow, {1, kSecondUs}, {}))
+      << "another algorithm, other numbers";
   EXPECT_TRUE(limits.find(Algorithm::kGcra, {1, kSecondUs}, 1)) << "those that are known go on";
 }
 

@@ -61,6 +61,8 @@ void add_call(CLI::App& app, BenchOptions& o) {
   auto* mode = app.add_option_group("mode");
   mode->add_flag_callback("--grpc", [&o] { o.mode = Mode::kGrpc; }, "gRPC (the default)");
   mode->add_flag_callback("--http", [&o] { o.mode = Mode::kHttp; }, "JSON over HTTP/1.1");
+  mode->add_flag_callback(
+      "--envoy", [&o] { o.mode = Mode::kEnvoy; }, "Envoy's rate limit service, two descriptors");
   mode->add_flag_callback("--direct", [&o] { o.mode = Mode::kDirect; }, "in this process; needs --policies");
   mode->require_option(0, 1);
   app.add_option("--policies", o.policies, "policy file of --direct")->type_name("FILE");

@@ -83,6 +83,21 @@ Payload Payload::http_check(const CheckShape& shape, std::string_view host) {
   return Payload(request + body, true);
 }
 
+Payload Payload::grpc_envoy(const CheckShape& shape) {
+  std::string message;
+  append_text(message, 1, shape.tenant);
+  const auto add_descriptor = [&](std::string_view key, std::string_view value) {
+    std::string entry, descriptor;
+    append_bytes(entry, 1, key);
+    append_bytes(entry, 2, value);
+    append_bytes(descriptor, 1, entry);
+    append_bytes(message, 2, descriptor);
+  };
+  add_descriptor("path", shape.resource);
+  add_descriptor(shape.dimension, kKeyTemplate);
+  return Payload(with_grpc_prefix(message), true);
+}
+
 Payload Payload::grpc_constant(std::string_view message) { return Payload(with_grpc_prefix(message), false); }
 
 void Payload::set_key(char* copy, std::uint32_t key) const {

@@ -29,6 +29,9 @@ class Payload {
   static Payload grpc_check(const CheckShape& shape);
   // A complete HTTP/1.1 request: POST /v1/ratelimit/check.
   static Payload http_check(const CheckShape& shape, std::string_view host);
+  // The gRPC message of Envoy's ShouldRateLimit: the domain is the tenant, and there are two descriptors, the
+  // resource as `path` and the dimension that varies.
+  static Payload grpc_envoy(const CheckShape& shape);
   // Any gRPC message, the same each time; gets its five bytes here.
   static Payload grpc_constant(std::string_view message);
 
@@ -45,7 +48,8 @@ class Payload {
 };
 
 // The `allowed` of a CheckResponse, from the first bytes of the gRPC answer (prefix included). Field 1 comes
-// first and is left out when false, as every protobuf writer does it.
+// first and is left out when false, as every protobuf writer does it. In Envoy's RateLimitResponse field 1 is
+// 1 when allowed, too.
 bool grpc_answer_allows(std::string_view answer);
 // The same of a JSON answer.
 bool json_answer_allows(std::string_view body);

@@ -62,6 +62,14 @@ TEST(Payload, HttpCheckNamesAnotherDimension) {
   EXPECT_TRUE(render(payload, 7).ends_with(R"({"policy_id":"p","dimensions":{"user":"k000000007"}})"));
 }
 
+TEST(Payload, AnEnvoyRequestHasTwoDescriptors) {
+  const Payload payload = Payload::grpc_envoy({.tenant = "d", .resource = "/r", .dimension = "key"});
+  EXPECT_EQ(render(payload, 42),
+            "\0\0\0\0\x26\x0a\x01"
+            "d\x12\x0c\x0a\x0a\x0a\x04path\x12\x02/r"
+            "\x12\x13\x0a\x11\x0a\x03key\x12\x0ak000000042"s);
+}
+
 TEST(Payload, AConstantMessageOnlyGetsItsPrefix) {
   const Payload payload = Payload::grpc_constant("abc");
   EXPECT_FALSE(payload.varies());

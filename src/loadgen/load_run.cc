@@ -15,14 +15,17 @@ namespace sluice::loadgen {
 namespace {
 
 constexpr const char* kCheckMethod = "/sluice.v1.RateLimiter/CheckAndIncrement";
+constexpr const char* kEnvoyMethod = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
 Payload make_payload(const BenchOptions& options) {
   if (options.mode == BenchOptions::Mode::kHttp) return Payload::http_check(options.shape, options.server);
+  if (options.mode == BenchOptions::Mode::kEnvoy) return Payload::grpc_envoy(options.shape);
   return options.method.empty() ? Payload::grpc_check(options.shape)
                                 : Payload::grpc_constant(options.message);
 }
 
 GrpcTarget make_target(const BenchOptions& options) {
+  if (options.mode == BenchOptions::Mode::kEnvoy) return {options.server, kEnvoyMethod, true};
   const bool is_check = options.method.empty() || options.method == kCheckMethod;
   return {options.server, options.method.empty() ? kCheckMethod : options.method, is_check};
 }

@@ -11,7 +11,7 @@ namespace sluice::loadgen {
 
 // Everything `sluice bench` can be told. The bounds are checked where the command line is read.
 struct BenchOptions {
-  enum class Mode : std::uint8_t { kGrpc, kHttp, kDirect };
+  enum class Mode : std::uint8_t { kGrpc, kHttp, kDirect, kEnvoy };
   Mode mode = Mode::kGrpc;
   std::string server = "127.0.0.1:8080";
   bool tls = false;              // the server was given as https://…

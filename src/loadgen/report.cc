@@ -45,6 +45,8 @@ const char* name_of(BenchOptions::Mode mode) {
       return "http";
     case BenchOptions::Mode::kDirect:
       return "direct";
+    case BenchOptions::Mode::kEnvoy:
+      return "envoy";
   }
   return "";
 }

@@ -63,8 +63,8 @@ def reflection(server, grpc_stub, api, request):
 def test_reflection_lists_the_services(reflection):
     answer = reflection.ask(list_services="")
     assert [service.name for service in answer.list_services_response.service] == [
-        "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
-        "sluice.v1.RateLimiter"]
+        "envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection", "sluice.v1.RateLimiter"]
 
 
 def test_reflection_is_enough_to_build_a_client(reflection):

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doors/envoy_request.h"
+#include "doors/rate_limit_headers.h"
+#include "engine/joint_decision.h"
+#include "net/http_api.h"
+#include "policy/document_tree.h"
+#include "policy/envoy_lookup.h"
+
+// What Envoy is told: envoy.service.ratelimit.v3.RateLimitResponse, on the wire or as JSON.
+namespace sluice::doors {
+
+// One descriptor on its way through the door.
+struct EnvoySlot {
+  enum class Kind : std::uint8_t {
+    kLetThrough,  // listed without a limit, or replaced: nothing is asked
+    kRule,        // a limit of its domain's tree
+    kOverride,    // a limit that came with it
+    kOther,       // whatever policy is meant for it
+  };
+  static constexpr std::size_t kNotAsked = SIZE_MAX;
+
+  Kind kind = Kind::kOther;
+  const EnvoyRule* rule = nullptr;  // null: the domain's tree has none
+  std::size_t resource_end = 0;     // of its text, in a text with those of all
+  std::size_t check = kNotAsked;    // its position among the checks that are decided together
+  bool is_full = false;             // a quota without room, beside one that has some
+};
+
+// A DescriptorStatus. Views are as good as the decision.
+struct EnvoyStatus {
+  bool over_limit = false;
+  bool has_limit = false;  // else the three after it mean nothing
+  std::uint32_t requests_per_unit = 0;
+  EnvoyUnit unit = EnvoyUnit::kUnknown;
+  std::string_view name;
+  std::uint32_t remaining = 0;
+  std::int64_t reset_after_s = 0;  // 0: not told
+};
+
+EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision);
+
+// The whole answer, reused. Not thread-safe.
+struct EnvoyAnswer {
+  bool over_limit = false;
+  bool unreachable = false;  // it was denied for want of an answer from the store
+  std::vector<EnvoyStatus> statuses;
+  net::HttpResponse extra;  // headers for Envoy's client and, of a denial, the body
+  DocumentNode metadata;    // a map, or null
+
+  // `joint` null: nothing was asked, all pass.
+  void fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint, RateLimitHeaders& headers);
+
+  void append_wire(std::string& out) const;
+  void append_json(std::string& out) const;
+};
+
+}  // namespace sluice::doors

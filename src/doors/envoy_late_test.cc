@@ -1,0 +1,80 @@
+// Envoy's rate limit service on a store that answers later.
+#include <gmock/gmock.h>
+
+#include "doors/envoy_rls_fixture.h"
+#include "engine/late_store.h"
+
+namespace sluice::doors::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EnvoyLateTest : public EnvoyRlsFixture {
+ protected:
+  // The answer comes at the end of `told`. The message is gone when this returns, as it is on the wire.
+  void ask_late(const EnvoyMessage& message) {
+    std::string bytes = message.encoded(), reply;
+    const net::HeaderList no_metadata;
+    bool is_late = false;
+    const net::GrpcStatus status = late_app.handle_unary(
+        {.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer}, bytes, reply, [&] {
+          is_late = true;
+          return [this](const net::GrpcStatus& late_status, std::string_view answer) {
+            EXPECT_EQ(late_status.code, net::GrpcCode::kOk) << late_status.message;
+            told.push_back(read_answer(answer));
+          };
+        });
+    EXPECT_EQ(status.code, net::GrpcCode::kOk) << status.message;
+    bytes.assign(bytes.size(), 'x');
+    if (!is_late) told.push_back(read_answer(reply));
+  }
+
+  sluice::testing::LateStore late{local_store};
+  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  App late_app{late_limiter, options, 1};
+  std::vector<Told> told;
+};
+
+TEST_F(EnvoyLateTest, AnswersWhenTheStoreHasAnswered) {
+  load(
+      {"{ domain: d, descriptors: [{ key: k, metadata: { a: b }, rate_limit: { unit: day, requests_per_unit: "
+       "2 } }] }"});
+  ask_late(about("d", {{{"k", "one"}}, {{"other", "x"}}}));
+  ask_late(about("d", {{{"k", "two"}}}));
+  EXPECT_TRUE(told.empty());
+  load({"policies: []"});
+  late.answer_all();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_THAT(told[0].statuses, ElementsAre(HasSubstr("OK 1 of 2/4"), "OK 0"));
+  EXPECT_THAT(told[0].metadata, HasSubstr("metadata"));
+  EXPECT_THAT(told[1].statuses, ElementsAre(HasSubstr("OK 1 of 2/4")));
+}
+
+TEST_F(EnvoyLateTest, WhatAsksNothingIsAnsweredAtOnce) {
+  load({"{ domain: d, descriptors: [{ key: k }] }"});
+  ask_late(about("d", {{{"k", "one"}}}));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].statuses, ElementsAre("OK 0"));
+}
+
+TEST_F(EnvoyLateTest, QuotasAreLookedAtFirst) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
+)"});
+  for (int i = 0; i < 3; ++i) {
+    ask_late(about("d", {{{"a", "x"}}, {{"b", "x"}}}));
+    late.answer_all();
+  }
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_THAT(told[0].statuses, ElementsAre(HasSubstr("OK 0 of 1/4"), HasSubstr("OK 1 of 2/4")));
+  EXPECT_THAT(told[1].statuses, ElementsAre("OVER 0", HasSubstr("OK 0 of 2/4")));
+  EXPECT_EQ(told[1].overall, 1u);
+  EXPECT_EQ(told[2].overall, 2u);
+}
+
+}  // namespace
+}  // namespace sluice::doors::testing

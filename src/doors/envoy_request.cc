@@ -1,0 +1,170 @@
+#include "doors/envoy_request.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/envoy_limits.h"
+#include "net/protobuf_wire.h"
+
+namespace sluice::doors {
+namespace {
+
+using net::WireReader;
+
+struct UnitFacts {
+  std::string_view name;
+  std::int64_t period_us;
+};
+constexpr std::int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
+constexpr std::array<UnitFacts, 8> kUnits = {{{"UNKNOWN", 0},
+                                              {"SECOND", kSecondUs},
+                                              {"MINUTE", 60 * kSecondUs},
+                                              {"HOUR", 3600 * kSecondUs},
+                                              {"DAY", kDayUs},
+                                              {"MONTH", 30 * kDayUs},
+                                              {"YEAR", 365 * kDayUs},
+                                              {"WEEK", 7 * kDayUs}}};
+constexpr auto kLastOverrideUnit = static_cast<std::uint32_t>(EnvoyUnit::kYear);  // answers know weeks, too
+
+std::unexpected<Error> malformed() {
+  return invalid("", "the message is not the protobuf that this method expects");
+}
+
+std::string in_descriptor(std::size_t i, std::string_view field) {
+  return "descriptors[" + std::to_string(i) + "]." + std::string(field);
+}
+
+bool read_entry(WireReader reader, EnvoyEntry& out) {
+  while (reader.next()) {
+    if (reader.field() == 1) out.key = reader.string();
+    if (reader.field() == 2) out.value = reader.string();
+  }
+  return reader.ok();
+}
+
+bool read_override(WireReader reader, EnvoyOverride& out) {
+  while (reader.next()) {
+    if (reader.field() == 1) out.requests_per_unit = reader.uint32();
+    if (reader.field() == 2) out.unit = reader.uint32();
+  }
+  return reader.ok();
+}
+
+// google.protobuf.UInt64Value.
+bool read_wrapped(WireReader reader, std::uint64_t& out) {
+  while (reader.next())
+    if (reader.field() == 1) out = reader.uint64();
+  return reader.ok();
+}
+
+Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
+  EnvoyRequest::Descriptor& descriptor = out.descriptors.emplace_back();
+  const std::size_t first = out.entries.size();
+  while (reader.next()) {
+    bool good = true;
+    switch (reader.field()) {
+      case 1:
+        if (out.entries.size() - first == kEnvoyEntriesMax)
+          return too_many_envoy_parts("entries", kEnvoyEntriesMax);
+        good = read_entry(reader.message(), out.entries.emplace_back());
+        break;
+      case 2:
+        if (!descriptor.limit) descriptor.limit.emplace();
+        good = read_override(reader.message(), *descriptor.limit);
+        break;
+      case 3:
+        if (!descriptor.hits_addend) descriptor.hits_addend = 0;
+        good = read_wrapped(reader.message(), *descriptor.hits_addend);
+        break;
+      default:
+        break;
+    }
+    if (!good) return malformed();
+  }
+  if (!reader.ok()) return malformed();
+  descriptor.entries_end = out.entries.size();
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(EnvoyUnit unit) { return kUnits[static_cast<std::size_t>(unit)].name; }
+std::int64_t period_us(EnvoyUnit unit) { return kUnits[static_cast<std::size_t>(unit)].period_us; }
+
+EnvoyUnit unit_of_period(std::int64_t period_us) {
+  const auto* const found = std::ranges::find(kUnits, period_us, &UnitFacts::period_us);
+  return found == kUnits.end() ? EnvoyUnit::kUnknown : static_cast<EnvoyUnit>(found - kUnits.begin());
+}
+
+void EnvoyRequest::clear() {
+  domain = {};
+  hits_addend = 0;
+  descriptors.clear();
+  entries.clear();
+}
+
+std::span<const EnvoyEntry> EnvoyRequest::entries_of(std::size_t descriptor) const {
+  const std::size_t begin = descriptor == 0 ? 0 : descriptors[descriptor - 1].entries_end;
+  return std::span(entries).subspan(begin, descriptors[descriptor].entries_end - begin);
+}
+
+std::optional<std::uint64_t> EnvoyRequest::hits_of(std::size_t descriptor) const {
+  if (descriptors[descriptor].hits_addend) return descriptors[descriptor].hits_addend;
+  return hits_addend == 0 ? std::nullopt : std::optional<std::uint64_t>(hits_addend);
+}
+
+Rate rate_of(const EnvoyOverride& limit) {
+  return {std::min<std::int64_t>(limit.requests_per_unit, kRateMax),
+          period_us(static_cast<EnvoyUnit>(limit.unit))};
+}
+
+std::unexpected<Error> too_many_envoy_parts(std::string_view what, std::size_t most) {
+  return invalid(std::string(what),
+                 "there are more than " + std::to_string(most) + ' ' + std::string(what) + "; send fewer");
+}
+
+Result<void> check_envoy_request(const EnvoyRequest& request) {
+  if (request.domain.empty()) return invalid("domain", "domain is empty; name the domain of the limits");
+  if (request.descriptors.empty())
+    return invalid("descriptors", "descriptors is empty; at least one is needed");
+  for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
+    const auto entries = request.entries_of(i);
+    if (entries.empty()) return invalid(in_descriptor(i, "entries"), "a descriptor needs at least one entry");
+    if (std::ranges::any_of(entries, [](const EnvoyEntry& entry) { return entry.key.empty(); }))
+      return invalid(in_descriptor(i, "entries"), "an entry needs a key");
+    if (const auto& limit = request.descriptors[i].limit;
+        limit && (limit->unit == 0 || limit->unit > kLastOverrideUnit))
+      return invalid(in_descriptor(i, "limit.unit"),
+                     "unit " + std::to_string(limit->unit) + " is not known; use SECOND to YEAR (1 to 6)");
+    if (const auto hits = request.hits_of(i); hits && *hits > static_cast<std::uint64_t>(kCostMax))
+      return invalid(in_descriptor(i, "hits_addend"),
+                     "hits_addend is above " + std::to_string(kCostMax) + "; send less at a time");
+  }
+  return {};
+}
+
+Result<void> read_envoy_request(std::string_view message, EnvoyRequest& out) {
+  out.clear();
+  WireReader reader(message);
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        out.domain = reader.string();
+        break;
+      case 2:
+        if (out.descriptors.size() == kEnvoyDescriptorsMax)
+          return too_many_envoy_parts("descriptors", kEnvoyDescriptorsMax);
+        if (auto read = read_descriptor(reader.message(), out); !read) return read;
+        break;
+      case 3:
+        out.hits_addend = reader.uint32();
+        break;
+      default:
+        break;
+    }
+  }
+  if (!reader.ok()) return malformed();
+  return check_envoy_request(out);
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithm/limit_params.h"
+#include "base/error.h"
+#include "policy/envoy_names.h"
+
+// What Envoy asks: envoy.service.ratelimit.v3.RateLimitRequest, from the wire or as JSON. Plain values; views
+// point into the message.
+namespace sluice::doors {
+
+// By their numbers in the protocol.
+enum class EnvoyUnit : std::uint8_t { kUnknown, kSecond, kMinute, kHour, kDay, kMonth, kYear, kWeek };
+
+std::string_view to_string(EnvoyUnit unit);        // "SECOND"
+EnvoyUnit unit_of_period(std::int64_t period_us);  // kUnknown if it is none of them
+std::int64_t period_us(EnvoyUnit unit);            // 0 for kUnknown
+
+// The numbers on the wire, whatever they are.
+struct EnvoyOverride {
+  std::uint32_t requests_per_unit = 0;
+  std::uint32_t unit = 0;
+};
+
+struct EnvoyRequest {
+  struct Descriptor {
+    std::size_t entries_end = 0;  // those of the next one begin there
+    std::optional<EnvoyOverride> limit;
+    std::optional<std::uint64_t> hits_addend;  // 0: look without charging
+  };
+  std::string_view domain;
+  std::uint32_t hits_addend = 0;  // 0 means 1
+  std::vector<Descriptor> descriptors;
+  std::vector<EnvoyEntry> entries;  // of all descriptors
+
+  void clear();
+  // The entries of one descriptor.
+  std::span<const EnvoyEntry> entries_of(std::size_t descriptor) const;
+  // How much a descriptor charges; nothing: it is not said.
+  std::optional<std::uint64_t> hits_of(std::size_t descriptor) const;
+};
+
+// Each reads a request and refuses what no server would take: an empty domain, no descriptors, one without
+// entries, an empty key, an override without a unit, more than there may be (base/envoy_limits.h). The error
+// names the field.
+Result<void> read_envoy_request(std::string_view message, EnvoyRequest& out);
+// proto3 JSON: names as in the .proto file or in camel case. `scratch` gets strings with escapes.
+Result<void> read_envoy_json(std::string_view body, std::string& scratch, EnvoyRequest& out);
+
+// The rate that an override asks for. REQUIRES: the request was read without an error.
+Rate rate_of(const EnvoyOverride& limit);
+
+// For both readers. REQUIRES: something was read.
+Result<void> check_envoy_request(const EnvoyRequest& request);
+std::unexpected<Error> too_many_envoy_parts(std::string_view what, std::size_t most);
+
+}  // namespace sluice::doors

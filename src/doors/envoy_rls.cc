@@ -1,0 +1,296 @@
+#include "doors/envoy_rls.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <utility>
+
+#include "doors/check_access.h"
+#include "doors/problem.h"
+
+namespace sluice::doors {
+namespace {
+
+using net::GrpcStatus;
+
+// A descriptor's entries, for policies that name them as dimensions. `lenient`: what is too long for a
+// dimension is left out, because a policy was found without it; else the engine refuses it.
+void put_dimensions(std::span<const EnvoyEntry> entries, bool lenient, CheckList& checks) {
+  for (const EnvoyEntry& entry : entries) {
+    const bool fits = entry.key.size() <= kNameBytesMax && entry.value.size() <= kKeyBytesMax;
+    if ((fits || !lenient) && !checks.find_dimension(entry.key)) checks.put_dimension(entry.key, entry.value);
+  }
+}
+
+// The words of an error of the engine, about the descriptor instead of the check.
+Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots) {
+  if (!error.field.starts_with('[')) return error;
+  std::size_t check = 0;
+  const char* const field_end = error.field.data() + error.field.size();
+  const char* const end = std::from_chars(error.field.data() + 1, field_end, check).ptr;
+  const auto slot = std::ranges::find(slots, check, &EnvoySlot::check);
+  error.field = "descriptors[" + std::to_string(slot - slots.begin()) + std::string(end, field_end);
+  return error;
+}
+
+// Makes the checks that a request comes to. Lives as long as that takes.
+class EnvoyPlanner {
+ public:
+  EnvoyPlanner(DoorContext& context, const Snapshot& policies)
+      : context_(context),
+        envoy_(context.envoy),
+        domain_(policies.find_envoy_domain(context.envoy.request.domain)) {}
+
+  // Fills the slots, and returns the checks; none for the descriptors that are `full`.
+  Result<std::span<const CheckRequest>> plan(std::int64_t deadline_us, const std::vector<std::size_t>& full) {
+    envoy_.slots.clear();
+    envoy_.resources.clear();
+    context_.checks.clear();
+    for (std::size_t i = 0; i < envoy_.request.descriptors.size(); ++i) find(i);
+    if (has_replacements_) drop_replaced();
+    for (const std::size_t i : full) {
+      envoy_.slots[i].kind = Kind::kLetThrough;
+      envoy_.slots[i].is_full = true;
+    }
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < envoy_.slots.size(); ++i) {
+      EnvoySlot& slot = envoy_.slots[i];
+      const std::string_view resource(envoy_.resources.data() + begin, slot.resource_end - begin);
+      begin = slot.resource_end;
+      if (slot.kind == EnvoySlot::Kind::kLetThrough) continue;
+      slot.check = context_.checks.size();
+      if (auto added = add_check(i, resource); !added) return std::unexpected(std::move(added.error()));
+    }
+    return context_.checks.finish(deadline_us);
+  }
+
+  // Of the latest plan: whether a limit has `quota_mode`.
+  bool has_quotas() const { return has_quotas_; }
+
+ private:
+  using Kind = EnvoySlot::Kind;
+
+  void find(std::size_t i) {
+    EnvoySlot& slot = envoy_.slots.emplace_back();
+    const auto entries = envoy_.request.entries_of(i);
+    const bool brings_limit = domain_ && envoy_.request.descriptors[i].limit;
+    if (domain_ && !brings_limit) slot.rule = domain_->find(entries, envoy_.resources);
+    if (brings_limit) {
+      slot.kind = Kind::kOverride;
+      append_envoy_counter(entries, envoy_.resources);
+    } else if (slot.rule) {
+      slot.kind = slot.rule->policy_id.empty() ? Kind::kLetThrough : Kind::kRule;
+      has_replacements_ |= !slot.rule->replaces.empty();
+      has_quotas_ |= slot.rule->quota;
+    } else {
+      append_envoy_resource(entries, envoy_.resources);
+    }
+    slot.resource_end = envoy_.resources.size();
+  }
+
+  // Limits that another one of the request replaces do not count; even if that one is itself replaced.
+  void drop_replaced() {
+    for (const EnvoySlot& by : envoy_.slots)
+      if (by.rule)
+        for (const std::string& name : by.rule->replaces)
+          for (EnvoySlot& slot : envoy_.slots)
+            if (slot.rule && slot.rule->name == name) slot.kind = Kind::kLetThrough;
+  }
+
+  Result<void> add_check(std::size_t i, std::string_view resource) {
+    const EnvoySlot& slot = envoy_.slots[i];
+    CheckRequest& check = context_.checks.add();
+    check.tenant = envoy_.request.domain;
+    check.resource = resource;
+    if (const auto hits = envoy_.request.hits_of(i)) check.cost = static_cast<std::int64_t>(*hits);
+    if (slot.kind == Kind::kRule) check.policy_id = slot.rule->policy_id;
+    if (slot.kind == Kind::kOverride) {
+      check.policy_id = domain_->override_policy_id();
+      auto numbers = context_.options.given_limits->find(Algorithm::kFixedWindow,
+                                                         rate_of(*envoy_.request.descriptors[i].limit), {});
+      if (!numbers) {
+        numbers.error().field = "descriptors[" + std::to_string(i) + "].limit";
+        return std::unexpected(std::move(numbers.error()));
+      }
+      check.numbers = *numbers;
+    }
+    put_dimensions(envoy_.request.entries_of(i), slot.kind != Kind::kOther, context_.checks);
+    return {};
+  }
+
+  DoorContext& context_;
+  EnvoyScratch& envoy_;
+  const EnvoyLookup* const domain_;  // null: no file describes it
+  bool has_replacements_ = false;
+  bool has_quotas_ = false;
+};
+
+using Written = Result<const EnvoyAnswer*>;
+using Write = std::function<void(const Written&)>;
+using Read = Result<void> (*)(std::string_view body, DoorContext& context);
+
+// One call on its way. It is answered by `write`, or later by what `defer` returns.
+struct Call {
+  DoorContext& context;
+  std::int64_t deadline_us;
+  const Write& write;
+  const std::function<Write()>& defer;
+};
+
+void tell(DoorContext& context, const Result<JointDecision>& joint, const std::vector<EnvoySlot>& slots,
+          const Write& write) {
+  if (!joint) return write(std::unexpected(in_descriptor(joint.error(), slots)));
+  context.envoy.answer.fill(slots, &*joint, context.headers);
+  write(&context.envoy.answer);
+}
+
+// Asks for the checks of the request that was read last.
+void ask(const Call& call, std::span<const CheckRequest> checks) {
+  DoorContext& context = call.context;
+  EnvoyScratch& envoy = context.envoy;
+  if (checks.empty()) {
+    envoy.answer.fill(envoy.slots, nullptr, context.headers);
+    return call.write(&envoy.answer);
+  }
+  const auto joint = context.limiter.check_together(checks, [&] {
+    return [&context, write_late = call.defer(), slots = envoy.slots](const Result<JointDecision>& late) {
+      tell(context, late, slots, write_late);
+    };
+  });
+  if (joint) tell(context, *joint, envoy.slots, call.write);
+}
+
+// Of several limits with `quota_mode`, one with room is enough, and those without any are not charged. So
+// they are looked at first, and then all that is left is charged in one step. Should a quota fill up between
+// the two, the request is denied.
+class QuotaLook {
+ public:
+  // REQUIRES: these are the checks of the slots.
+  QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota) continue;
+      CheckRequest look = checks[slots[i].check];
+      quotas_.push_back({i, look.cost.value_or(1)});
+      look.cost = 0;
+      looks_.push_back(look);
+    }
+  }
+  bool is_needed() const { return quotas_.size() > 1; }
+  // Good as long as the request is.
+  std::span<const CheckRequest> looks() const { return looks_; }
+
+  // The descriptors that have no room, if others have some. Without an answer the failure rule will decide.
+  std::vector<std::size_t> full(const Result<JointDecision>& looked) const {
+    std::vector<std::size_t> full;
+    if (!looked || looked->overall.degraded) return full;
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+      const Decision& level = looked->parts[i];
+      const bool denies = level.tightest && !level.policy->shadow;
+      if (denies && level.remaining() < quotas_[i].cost) full.push_back(quotas_[i].descriptor);
+    }
+    if (full.size() == quotas_.size()) full.clear();
+    return full;
+  }
+
+ private:
+  struct Quota {
+    std::size_t descriptor;
+    std::int64_t cost;
+  };
+  std::vector<Quota> quotas_;
+  std::vector<CheckRequest> looks_;
+};
+
+// Asks for what is left after a look at the quotas.
+void ask_without(const Call& call, const Limiter::Hold& hold, const std::vector<std::size_t>& full) {
+  const auto checks = EnvoyPlanner(call.context, hold.policies()).plan(call.deadline_us, full);
+  if (!checks) return call.write(std::unexpected(checks.error()));
+  ask(call, *checks);
+}
+
+// `body` is read again if the look takes a while: by then others have used the scratch space.
+void look_then_ask(const Call& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
+                   Read read) {
+  const auto looked = call.context.limiter.check_together(look.looks(), [&] {
+    return [&context = call.context, deadline_us = call.deadline_us, write = call.defer(), look,
+            kept = std::string(body), read](const Result<JointDecision>& late) {
+      const std::vector<std::size_t> full = look.full(late);
+      if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
+      const Limiter::Hold late_hold(context.limiter);
+      ask_without({context, deadline_us, write, [&write] { return write; }}, late_hold, full);
+    };
+  });
+  if (looked) ask_without(call, hold, look.full(*looked));
+}
+
+template <class Caller>
+void decide(const Call& call, const Caller& caller, std::string_view body, Read read) {
+  DoorContext& context = call.context;
+  const auto refuse = [&](Error error) { call.write(std::unexpected(std::move(error))); };
+  if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
+  const CheckRequest about_domain{.tenant = context.envoy.request.domain};
+  if (auto may = may_ask(context.options, caller, control::Role::kCheck, {&about_domain, 1}); !may)
+    return refuse(std::move(may.error()));
+  if (auto room = context.gate.admit(context.envoy.request.descriptors.size()); !room)
+    return refuse(std::move(room.error()));
+  const Limiter::Hold hold(context.limiter);
+  EnvoyPlanner planner(context, hold.policies());
+  const auto checks = planner.plan(call.deadline_us, {});
+  if (!checks) return refuse(checks.error());
+  if (planner.has_quotas()) {
+    QuotaLook look(context.envoy.slots, *checks);
+    if (look.is_needed()) return look_then_ask(call, hold, std::move(look), body, read);
+  }
+  ask(call, *checks);
+}
+
+Result<void> read_wire(std::string_view body, DoorContext& context) {
+  return read_envoy_request(body, context.envoy.request);
+}
+Result<void> read_json(std::string_view body, DoorContext& context) {
+  return read_envoy_json(body, context.scratch, context.envoy.request);
+}
+
+GrpcStatus write_grpc(const Written& answer, std::string& reply) {
+  if (!answer) return grpc_status(answer.error());
+  (*answer)->append_wire(reply);
+  return {};
+}
+
+void write_http(const Written& answer, net::HttpResponse& response) {
+  if (!answer) return write_problem(answer.error(), response);
+  if ((*answer)->over_limit) response.status = (*answer)->unreachable ? 503 : 429;
+  if ((*answer)->unreachable) response.headers.emplace_back("retry-after", "1");
+  (*answer)->append_json(response.body);
+}
+
+}  // namespace
+
+GrpcStatus grpc_should_rate_limit(DoorContext& context, const GrpcCall& call) {
+  GrpcStatus status;
+  const Write write = [&](const Written& answer) { status = write_grpc(answer, call.reply); };
+  const std::function<Write()> defer = [&] {
+    return [later = call.defer()](const Written& answer) {
+      std::string message;
+      const GrpcStatus late_status = write_grpc(answer, message);
+      later(late_status, message);
+    };
+  };
+  decide({context, call.context.deadline_us, write, defer}, call.context, call.message, read_wire);
+  return status;
+}
+
+void http_envoy_json(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
+                     const HttpDefer& defer) {
+  const Write write = [&](const Written& answer) { write_http(answer, response); };
+  const std::function<Write()> defer_written = [&] {
+    return [later = defer()](const Written& answer) {
+      net::HttpResponse late;
+      write_http(answer, late);
+      later(std::move(late));
+    };
+  };
+  decide({context, 0, write, defer_written}, request, request.body, read_json);
+}
+
+}  // namespace sluice::doors

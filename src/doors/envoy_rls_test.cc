@@ -1,0 +1,269 @@
+// Envoy's rate limit service over a whole engine: what its users rely on, feature by feature.
+#include "doors/envoy_rls.h"
+
+#include <gmock/gmock.h>
+
+#include "doors/envoy_rls_fixture.h"
+
+namespace sluice::doors::testing {
+namespace {
+
+using net::GrpcCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class EnvoyRlsTest : public EnvoyRlsFixture {};
+
+constexpr const char* kBasic = R"(
+domain: basic
+descriptors:
+  - { key: key1, rate_limit: { unit: second, requests_per_unit: 50 } }
+  - { key: one_per_minute, rate_limit: { unit: minute, requests_per_unit: 1 } }
+)";
+constexpr const char* kAnother = R"(
+domain: another
+descriptors:
+  - { key: key2, rate_limit: { unit: minute, requests_per_unit: 20 } }
+  - { key: key3, rate_limit: { unit: hour, requests_per_unit: 10 } }
+)";
+
+TEST_F(EnvoyRlsTest, AnswersAsItsUsersExpect) {
+  load({kBasic, kAnother});
+  const Told unknown = ask(about("foo", {{{"hello", "world"}}}));
+  EXPECT_EQ(unknown.overall, 1u);
+  EXPECT_THAT(unknown.statuses, ElementsAre("OK 0"));
+  EXPECT_THAT(unknown.headers, IsEmpty());
+  EXPECT_THAT(statuses(about("basic", {{{"key1", "foo"}}})), ElementsAre("OK 49 of 50/1 reset 1"));
+  EXPECT_THAT(statuses(about("basic", {{{"key1", "bar"}}})), ElementsAre("OK 49 of 50/1 reset 1"));
+  for (int i = 1; i <= 25; ++i) {
+    const Told told = ask(about("another", {{{"key2", "R"}}}));
+    const std::string rest = " of 20/2 reset 60";
+    EXPECT_THAT(told.statuses,
+                ElementsAre(i <= 20 ? "OK " + std::to_string(20 - i) + rest : "OVER 0" + rest));
+    EXPECT_EQ(told.overall, i <= 20 ? 1u : 2u);
+  }
+}
+
+TEST_F(EnvoyRlsTest, AllDescriptorsAreChargedOrNone) {
+  load({kAnother});
+  for (int i = 1; i <= 15; ++i) {
+    const Told told = ask(about("another", {{{"key2", "R"}}, {{"key3", "R"}}}));
+    EXPECT_EQ(told.overall, i <= 10 ? 1u : 2u);
+    EXPECT_THAT(told.statuses[0], HasSubstr("OK " + std::to_string(20 - std::min(i, 10)) + " of 20/2"));
+    EXPECT_THAT(told.statuses[1],
+                HasSubstr((i <= 10 ? "OK " + std::to_string(10 - i) : "OVER 0") + " of 10/3"));
+  }
+}
+
+TEST_F(EnvoyRlsTest, CompatibilityCountsAsTheOriginal) {
+  load({"compatibility: envoy" + std::string(kAnother)});
+  for (int i = 1; i <= 15; ++i) ask(about("another", {{{"key2", "R"}}, {{"key3", "R"}}}));
+  EXPECT_THAT(statuses(about("another", {{{"key2", "R"}}, {{"key3", "R"}}})),
+              ElementsAre(HasSubstr("OK 4 of 20/2"), HasSubstr("OVER 0 of 10/3")));
+}
+
+TEST_F(EnvoyRlsTest, HitsAddUpAndZeroLooks) {
+  load({kAnother});
+  EnvoyMessage message = about("another", {{{"key2", "R"}}, {{"key3", "R"}}});
+  message.hits_addend = 3;
+  EXPECT_THAT(statuses(message), ElementsAre(HasSubstr("OK 17 "), HasSubstr("OK 7 ")));
+  message.descriptors[0].hits = 0;
+  message.descriptors[1].hits = 5;
+  EXPECT_THAT(statuses(message), ElementsAre(HasSubstr("OK 17 "), HasSubstr("OK 2 ")));
+  EXPECT_THAT(statuses(message), ElementsAre(HasSubstr("OK 17 "), HasSubstr("OVER 2 ")));
+  message.descriptors[1].hits = 0;
+  EXPECT_THAT(statuses(message), ElementsAre(HasSubstr("OK 17 "), HasSubstr("OK 2 ")));
+}
+
+TEST_F(EnvoyRlsTest, ADenialSaysWhy) {
+  load({kBasic});
+  const EnvoyMessage message = about("basic", {{{"one_per_minute", "x"}}});
+  EXPECT_EQ(ask(message).body, "");
+  const Told told = ask(message);
+  EXPECT_EQ(told.overall, 2u);
+  EXPECT_THAT(told.body, HasSubstr("\"title\":\"Quota Exceeded\",\"status\":429"));
+  EXPECT_THAT(told.body, HasSubstr("\"policy_id\":\"basic/one_per_minute\""));
+  EXPECT_THAT(told.headers, ::testing::Contains("content-type: application/problem+json"));
+  EXPECT_THAT(told.headers, ::testing::Contains("x-ratelimit-limit: 1"));
+  EXPECT_THAT(told.headers, ::testing::Contains(HasSubstr("retry-after: ")));
+  for (const char* word : {"denied_by", "policy_id", "basic/one_per_minute", "reason", "limited"})
+    EXPECT_THAT(told.metadata, HasSubstr(word));
+}
+
+TEST_F(EnvoyRlsTest, OverridesAreTakenIfTheDomainIsKnown) {
+  load({kBasic});
+  EnvoyMessage message = about("basic", {{{"not listed", "x"}}});
+  message.descriptors[0].limit = {2, 3};
+  EXPECT_THAT(statuses(message), ElementsAre("OK 1 of 2/3 reset 3600"));
+  EXPECT_THAT(statuses(message), ElementsAre("OK 0 of 2/3 reset 3600"));
+  EXPECT_THAT(statuses(message), ElementsAre("OVER 0 of 2/3 reset 3600"));
+  message.descriptors[0].entries[0].second = "y";
+  EXPECT_THAT(statuses(message), ElementsAre("OK 1 of 2/3 reset 3600"));
+  message.descriptors[0].limit = {0, 1};
+  EXPECT_THAT(statuses(message), ElementsAre("OVER 0 of 0/1 reset 1"));
+  message.domain = "nobody";
+  EXPECT_THAT(statuses(message), ElementsAre("OK 0"));
+  message.descriptors[0].limit = {1, 0};
+  EXPECT_THAT(refused(message), HasSubstr("descriptors[0].limit.unit: unit 0 is not known"));
+}
+
+TEST_F(EnvoyRlsTest, OverridesCannotFillTheProcess) {
+  load({kBasic});
+  GivenLimits few(params, 2);
+  options.given_limits = &few;
+  EnvoyMessage message = about("basic", {{{"key1", "x"}}, {{"k", "x"}}});
+  for (const std::uint32_t requests : {5u, 6u, 5u, 6u}) {
+    message.descriptors[1].limit = {requests, 3};
+    EXPECT_EQ(ask(message).overall, 1u);
+  }
+  message.descriptors[1].limit = {7, 3};
+  EXPECT_THAT(refused(message),
+              HasSubstr("descriptors[1].limit: requests have brought more than 2 different"));
+  EXPECT_THAT(statuses(about("basic", {{{"key1", "x"}}})), ElementsAre("OK 45 of 50/1 reset 1"))
+      << "a refused request charges nothing";
+}
+
+TEST_F(EnvoyRlsTest, UnlimitedListedAndReplacedLimitsLetThrough) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: ip, value: 10.0.0.1 }
+  - { key: ip, value: 10.0.0.2, rate_limit: { unlimited: true } }
+  - { key: ip, rate_limit: { unit: day, requests_per_unit: 0, name: plain } }
+  - { key: vip, rate_limit: { unit: day, requests_per_unit: 5, name: vips, replaces: [{ name: plain }] } }
+)"});
+  EXPECT_THAT(statuses(about("d", {{{"ip", "10.0.0.1"}}, {{"ip", "10.0.0.2"}}, {{"other", "x"}}})),
+              ElementsAre("OK 0", "OK 4294967295", "OK 0"));
+  EXPECT_EQ(ask(about("d", {{{"ip", "x"}}})).overall, 2u);
+  EXPECT_THAT(statuses(about("d", {{{"ip", "x"}}, {{"vip", "v"}}})),
+              ElementsAre("OK 0", HasSubstr("OK 4 of 5/4 \"vips\"")));
+}
+
+TEST_F(EnvoyRlsTest, OfSeveralQuotasOneWithRoomIsEnough) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
+  - { key: plain, rate_limit: { unit: day, requests_per_unit: 5 } }
+)"});
+  const EnvoyMessage message = about("d", {{{"a", "x"}}, {{"b", "x"}}, {{"plain", "x"}}});
+  EXPECT_THAT(statuses(message),
+              ElementsAre(HasSubstr("OK 0 of 1/4"), HasSubstr("OK 1 of 2/4"), HasSubstr("OK 4 of 5/4")));
+  const Told second = ask(message);
+  EXPECT_EQ(second.overall, 1u) << "b has room";
+  EXPECT_THAT(second.statuses, ElementsAre("OVER 0", HasSubstr("OK 0 of 2/4"), HasSubstr("OK 3 of 5/4")));
+  const Told third = ask(message);
+  EXPECT_EQ(third.overall, 2u) << "none has";
+  EXPECT_THAT(third.statuses,
+              ElementsAre(HasSubstr("OVER 0 of 1/4"), HasSubstr("OVER 0 of 2/4"), HasSubstr("OK 3 of 5/4")));
+  EXPECT_EQ(ask(about("d", {{{"a", "x"}}})).overall, 2u) << "a single one denies like any other";
+}
+
+TEST_F(EnvoyRlsTest, ShadowNeverDeniesAndMetadataIsTold) {
+  load({R"(
+domain: d
+descriptors:
+  - key: k
+    shadow_mode: true
+    metadata: { team: search, weights: [1.5, true, null], nested: { a: 1 } }
+    rate_limit: { unit: day, requests_per_unit: 1 }
+)"});
+  EXPECT_THAT(statuses(about("d", {{{"k", "x"}}})), ElementsAre(HasSubstr("OK 0 of 1/4")));
+  const Told told = ask(about("d", {{{"k", "x"}}}));
+  EXPECT_THAT(told.statuses, ElementsAre(HasSubstr("OK 0 of 1/4")));
+  for (const char* word : {"metadata", "team", "search", "weights", "nested"})
+    EXPECT_THAT(told.metadata, HasSubstr(word));
+}
+
+TEST_F(EnvoyRlsTest, PoliciesOfOursLimitDescriptors) {
+  load({R"(
+policies:
+  - id: shop.by-address
+    tenant: shop
+    limits: [{ name: address, per: [tenant, remote_address], rate: 2/90s, algorithm: fixed_window }]
+  - id: shop.login
+    tenant: shop
+    resource: /path/%2Flogin
+    limits: [{ name: all, rate: 1/s }]
+)"});
+  EXPECT_THAT(statuses(about("shop", {{{"remote_address", "::1"}}})),
+              ElementsAre(HasSubstr("OK 1 of 2/0 \"address\" reset ")));
+  EXPECT_THAT(statuses(about("shop", {{{"remote_address", "::1"}}, {{"path", "/login"}}})),
+              ElementsAre(HasSubstr("OK 0 of 2/0"), "OK 0 of 1/1 \"all\" reset 1"));
+  EXPECT_THAT(statuses(about("shop", {{{"remote_address", "::1"}}, {{"path", "/login"}}})),
+              ElementsAre(HasSubstr("OVER 0 of 2/0"), HasSubstr("OVER 0 of 1/1")));
+  EXPECT_THAT(refused(about("shop", {{{"a", "b"}}, {{"remote_address", std::string(300, 'x')}}})),
+              HasSubstr("descriptors[1].dimensions.remote_address: "));
+}
+
+TEST_F(EnvoyRlsTest, WhatTheTreeDoesNotListIsLeftToPolicies) {
+  load({kBasic, R"(
+policies:
+  - { id: rest, tenant: basic, limits: [{ name: rest, rate: 7/s, algorithm: fixed_window }] }
+)"});
+  EXPECT_THAT(statuses(about("basic", {{{"key1", "x"}}, {{"other", "x"}}})),
+              ElementsAre("OK 49 of 50/1 reset 1", "OK 6 of 7/1 \"rest\" reset 1"));
+}
+
+TEST_F(EnvoyRlsTest, BadMessagesChargeNothing) {
+  load({kBasic});
+  EXPECT_THAT(refused(about("", {{{"key1", "x"}}})), HasSubstr("domain"));
+  EXPECT_THAT(refused(about("basic", {})), HasSubstr("descriptors"));
+  EXPECT_THAT(refused(about("basic", {{{"key1", "x"}}, {{"", "x"}}})), HasSubstr("descriptors[1].entries"));
+  const std::string good = about("basic", {{{"key1", "x"}}}).encoded();
+  EXPECT_EQ(send_bytes(good.substr(0, good.size() - 1)).status.code, GrpcCode::kInvalidArgument);
+  EXPECT_EQ(send_bytes("").status.code, GrpcCode::kInvalidArgument);
+  EXPECT_THAT(statuses(about("basic", {{{"key1", "x"}}})), ElementsAre("OK 49 of 50/1 reset 1"));
+}
+
+TEST_F(EnvoyRlsTest, MoreLimitsThanACheckMayHaveAreRefused) {
+  load({kBasic});
+  std::vector<Entries> many;
+  for (std::size_t i = 0; i <= kLimitsPerCheckMax; ++i) many.push_back({{"key1", std::to_string(i)}});
+  EXPECT_THAT(refused(about("basic", many)), HasSubstr("descriptors[32]: more than 32 limits"));
+}
+
+TEST_F(EnvoyRlsTest, JsonIsTheSame) {
+  load({kBasic});
+  const auto ask_json = [&] {
+    return post("/json",
+                R"({"domain":"basic","descriptors":[{"entries":[{"key":"one_per_minute","value":"x"}]}]})");
+  };
+  const auto first = ask_json();
+  EXPECT_EQ(first.status, 200);
+  EXPECT_THAT(first.body,
+              HasSubstr(R"({"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"unit":"MINUTE",)"
+                        R"("requestsPerUnit":1},"limitRemaining":0,"durationUntilReset":"60s"}])"));
+  const auto second = ask_json();
+  EXPECT_EQ(second.status, 429);
+  EXPECT_THAT(second.body, HasSubstr(R"({"overallCode":"OVER_LIMIT")"));
+  EXPECT_THAT(second.body, HasSubstr(R"("rawBody":"eyJ0eXBl)"));
+  EXPECT_THAT(second.body,
+              HasSubstr(R"("dynamicMetadata":{"denied_by":{"policy_id":"basic/one_per_minute")"));
+  EXPECT_EQ(post("/json", "{").status, 400);
+  EXPECT_EQ(post("/json", R"({"domain":"","descriptors":[]})").status, 400);
+  EXPECT_EQ(get("/json").status, 405);
+}
+
+TEST_F(EnvoyRlsTest, WithoutTheStoreThePoliciesRuleDecides) {
+  load({kBasic, "policies: [{ id: p, tenant: shut, on_failure: closed, limits: [{ rate: 1/s }] }]"});
+  SilentStore silent;
+  LocalStore gone{silent, clock};
+  Limiter blind{{gone, board, hasher, clock, totals}};
+  App blind_app{blind, options, 1};
+  const auto status_of_json = [&](const std::string& domain) {
+    net::HttpResponse response;
+    const std::string body =
+        R"({"domain":")" + domain + R"(","descriptors":[{"entries":[{"key":"key1","value":"x"}]}]})";
+    blind_app.handle_http({.method = "POST", .path = "/json", .body = body, .peer = &peer}, response,
+                          [] { return net::Application::HttpLater(); });
+    return response.status;
+  };
+  EXPECT_EQ(status_of_json("basic"), 200);
+  EXPECT_EQ(status_of_json("shut"), 503);
+}
+
+}  // namespace
+}  // namespace sluice::doors::testing

@@ -1,0 +1,225 @@
+"""Envoy's rate limit service with grpcio, over envoyproxy/ratelimit's own YAML."""
+
+import time
+
+import grpc
+import pytest
+
+from harness.admin import bearer, expect, sqlite
+from harness.server import wait_until
+
+SERVICE = "envoy.service.ratelimit.v3.RateLimitService"
+BASIC = """
+domain: basic
+descriptors:
+  - { key: key1, rate_limit: { unit: second, requests_per_unit: 50 } }
+  - { key: one_per_day, rate_limit: { unit: day, requests_per_unit: 1 } }
+"""
+ANOTHER = """
+domain: another
+descriptors:
+  - { key: key2, rate_limit: { unit: day, requests_per_unit: 20 } }
+  - { key: key3, rate_limit: { unit: week, requests_per_unit: 10, name: weekly } }
+  - key: path
+    value: "/img/*.png"
+    share_threshold: true
+    metadata: { team: media, weight: 1.5, tags: [a, null, true] }
+    rate_limit: { unit: day, requests_per_unit: 3 }
+  - { key: quota_a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: quota_b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
+"""
+OK, OVER_LIMIT = 1, 2
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A directory with both files, as envoyproxy/ratelimit has it."""
+    made = tmp_path / "envoy"
+    made.mkdir()
+    (made / "basic.yaml").write_text(BASIC)
+    (made / "another.yaml").write_text(ANOTHER)
+    return made
+
+
+@pytest.fixture
+def node(server, folder):
+    return server(folder)
+
+
+@pytest.fixture
+def ask(node, grpc_stub):
+    stub = grpc_stub(node, SERVICE)
+    return lambda domain, *descriptors, **more: stub.ShouldRateLimit(request(domain, *descriptors, **more))
+
+
+@pytest.fixture(autouse=True)
+def messages(api):
+    request.api = api
+
+
+def request(domain, *descriptors, **more):
+    """Each descriptor: a dict of entries, or the fields of a RateLimitDescriptor with `entries` as such a dict."""
+    message = request.api.message("envoy.service.ratelimit.v3.RateLimitRequest")(domain=domain, **more)
+    for each in descriptors:
+        fields = dict(each) if isinstance(each.get("entries"), dict) else {"entries": each}
+        one = message.descriptors.add()
+        for key, value in fields.pop("entries").items():
+            one.entries.add(key=key, value=value)
+        if "hits" in fields:
+            one.hits_addend.value = fields.pop("hits")
+        if "limit" in fields:
+            one.limit.requests_per_unit, one.limit.unit = fields.pop("limit")
+        assert not fields
+    return message
+
+
+def shown(status):
+    limit = status.current_limit
+    return (status.code, status.limit_remaining, limit.requests_per_unit, limit.unit) if status.HasField("current_limit") \
+        else (status.code, status.limit_remaining)
+
+
+def test_an_unknown_domain_is_not_limited(ask):
+    answer = ask("foo", {"hello": "world"})
+    assert answer.overall_code == OK and [shown(one) for one in answer.statuses] == [(OK, 0)]
+
+
+def test_an_answer_tells_the_limit(ask):
+    answer = ask("basic", {"key1": "foo"})
+    assert answer.overall_code == OK and [shown(one) for one in answer.statuses] == [(OK, 49, 50, 1)]
+    assert answer.statuses[0].duration_until_reset.ToJsonString() == "1s"
+    weekly = ask("another", {"key3": "x"}).statuses[0]
+    assert shown(weekly) == (OK, 9, 10, 7) and weekly.current_limit.name == "weekly"
+    assert 0 < weekly.duration_until_reset.seconds <= 7 * 86_400
+
+
+def test_a_limit_is_exact(ask):
+    answers = [ask("another", {"key2": "R"}) for _ in range(25)]
+    assert [one.overall_code for one in answers] == [OK] * 20 + [OVER_LIMIT] * 5
+    assert [one.statuses[0].limit_remaining for one in answers] == [*range(19, -1, -1)] + [0] * 5
+
+
+def test_all_descriptors_are_charged_or_none(ask):
+    answers = [ask("another", {"key2": "R"}, {"key3": "R"}) for _ in range(15)]
+    assert [one.statuses[1].code for one in answers] == [OK] * 10 + [OVER_LIMIT] * 5
+    assert [one.overall_code for one in answers] == [OK] * 10 + [OVER_LIMIT] * 5
+    assert [one.statuses[0].code for one in answers] == [OK] * 15
+    assert [one.statuses[0].limit_remaining for one in answers] == [*range(19, 9, -1)] + [10] * 5
+
+
+def test_compatibility_counts_what_is_denied(server, grpc_stub, tmp_path):
+    path = tmp_path / "one.yaml"
+    path.write_text("compatibility: envoy" + ANOTHER)
+    stub = grpc_stub(server(path), SERVICE)
+    answers = [stub.ShouldRateLimit(request("another", {"key2": "R"}, {"key3": "R"})) for _ in range(15)]
+    assert [one.statuses[0].limit_remaining for one in answers] == [*range(19, 4, -1)]
+
+
+def test_hits_and_looks(ask):
+    assert ask("another", {"key2": "h"}, hits_addend=5).statuses[0].limit_remaining == 15
+    assert ask("another", {"entries": {"key2": "h"}, "hits": 0}, hits_addend=5).statuses[0].limit_remaining == 15
+    assert ask("another", {"entries": {"key2": "h"}, "hits": 14}).statuses[0].limit_remaining == 1
+    denied = ask("another", {"entries": {"key2": "h"}, "hits": 2})
+    assert shown(denied.statuses[0]) == (OVER_LIMIT, 1, 20, 4), "a denial charges nothing"
+
+
+def test_wildcards_share_and_metadata_is_told(ask):
+    answers = [ask("another", {"path": f"/img/{i}.png"}) for i in range(4)]
+    assert [one.overall_code for one in answers] == [OK] * 3 + [OVER_LIMIT]
+    assert answers[0].dynamic_metadata["metadata"]["team"] == "media"
+    assert answers[0].dynamic_metadata["metadata"]["weight"] == 1.5
+    assert list(answers[0].dynamic_metadata["metadata"]["tags"]) == ["a", None, True]
+    assert "metadata" not in answers[3].dynamic_metadata
+    assert ask("another", {"path": "/img/1.gif"}).statuses[0].HasField("current_limit") is False
+
+
+def test_of_several_quotas_one_with_room_is_enough(ask):
+    answers = [ask("another", {"quota_a": "x"}, {"quota_b": "x"}) for _ in range(3)]
+    assert [one.overall_code for one in answers] == [OK, OK, OVER_LIMIT]
+    assert [one.code for one in answers[1].statuses] == [OVER_LIMIT, OK]
+
+
+def test_a_denial_says_why(ask):
+    ask("basic", {"one_per_day": "x"})
+    denied = ask("basic", {"one_per_day": "x"})
+    headers = {one.key: one.value for one in denied.response_headers_to_add}
+    assert headers["x-ratelimit-limit"] == "1" and headers["content-type"] == "application/problem+json"
+    assert int(headers["retry-after"]) >= 1
+    assert b'"policy_id":"basic/one_per_day"' in denied.raw_body
+    assert denied.dynamic_metadata["denied_by"]["policy_id"] == "basic/one_per_day"
+    assert denied.dynamic_metadata["denied_by"]["reason"] == "limited"
+
+
+def test_overrides(ask):
+    override = {"entries": {"anything": "x"}, "limit": (2, 4)}
+    assert [shown(ask("basic", override).statuses[0]) for _ in range(3)] == [(OK, 1, 2, 4), (OK, 0, 2, 4), (OVER_LIMIT, 0, 2, 4)]
+    assert shown(ask("foo", override).statuses[0]) == (OK, 0)
+
+
+@pytest.mark.parametrize("domain, descriptors, more", [
+    ("", [{"key1": "x"}], {}),
+    ("basic", [], {}),
+    ("basic", [{}], {}),
+    ("basic", [{"": "x"}], {}),
+    ("basic", [{"key1": "x"}, {"entries": {"key1": "x"}, "limit": (1, 0)}], {}),
+    ("basic", [{"key1": "x"}, {"entries": {"key1": "x"}, "limit": (1, 7)}], {}),
+    ("basic", [{"key1": "x"}, {"entries": {"key1": "x"}, "limit": (1, 2_000_000_000)}], {}),
+    ("basic", [{"key1": "x"}, {"entries": {"key1": "x"}, "hits": 2**64 - 1}], {}),
+    ("basic", [{"key1": "x"}], {"hits_addend": 2**32 - 1}),
+    ("basic", [{"key1": str(i)} for i in range(33)], {}),
+    ("basic", [{"key1": "x"}] * 101, {}),
+    ("basic", [{f"k{i}": "x" for i in range(17)}], {}),
+])
+def test_bad_requests_are_errors_and_charge_nothing(ask, domain, descriptors, more):
+    with pytest.raises(grpc.RpcError) as refused:
+        ask(domain, *descriptors, **more)
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.value.details()
+    assert ask("basic", {"key1": "x"}).statuses[0].limit_remaining == 49
+
+
+def test_tokens_are_for_domains(server, grpc_stub, http, folder, tmp_path):
+    node = server(folder, args=[*sqlite(tmp_path), "--require-token"])
+    stub = grpc_stub(node, SERVICE)
+    with pytest.raises(grpc.RpcError) as refused:
+        stub.ShouldRateLimit(request("basic", {"key1": "x"}))
+    assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    wait_until(lambda: "\nsluice_" in node.log(), 20, "the first token is printed")
+    token = next(line for line in node.log().splitlines() if line.startswith("sluice_"))
+    made = expect(http(node).post("/v1/tokens", {"name": "proxy", "roles": ["check"], "tenants": ["basic"]}, bearer(token)), 201)
+    proxy = [("authorization", "Bearer " + made["token"])]
+    assert stub.ShouldRateLimit(request("basic", {"key1": "x"}), metadata=proxy).overall_code == OK
+    with pytest.raises(grpc.RpcError) as refused:
+        stub.ShouldRateLimit(request("another", {"key2": "x"}), metadata=proxy)
+    assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_json(node, http):
+    client = http(node)
+    body = {"domain": "basic", "descriptors": [{"entries": [{"key": "one_per_day", "value": "json"}]}]}
+    first = client.post("/json", body)
+    assert first.status == 200 and first.json["overallCode"] == "OK"
+    assert first.json["statuses"][0]["currentLimit"] == {"unit": "DAY", "requestsPerUnit": 1}
+    second = client.post("/json", body)
+    assert second.status == 429 and second.json["statuses"][0]["code"] == "OVER_LIMIT"
+    assert second.json["dynamicMetadata"]["denied_by"]["policy_id"] == "basic/one_per_day"
+    assert client.post("/json", {"domain": ""}).status == 400
+
+
+def test_files_are_reloaded_and_bad_ones_refused(node, ask, folder):
+    (folder / "third.yaml").write_text("domain: third\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 4 } }]\n")
+    deadline = time.monotonic() + 30
+    while not ask("third", {"k": "x"}).statuses[0].HasField("current_limit"):
+        assert time.monotonic() < deadline, node.log()
+        time.sleep(0.05)
+    (folder / "fourth.yaml").write_text("domain: third\n")
+    while "is the domain of" not in node.log():
+        assert time.monotonic() < deadline, node.log()
+        time.sleep(0.05)
+    assert ask("third", {"k": "x"}).statuses[0].HasField("current_limit"), "the last good files stay in force"
+
+
+def test_health_knows_it_by_its_old_name(node, grpc_stub):
+    health = grpc_stub(node, "grpc.health.v1.Health")
+    for name in ("ratelimit", SERVICE):
+        assert health.Check(service=name).status == 1
