@@ -42,7 +42,8 @@ constexpr std::size_t kVersionsLookedAt = 100;
 
 // The ledger speaks of drafts and request ids; callers sent headers.
 Error in_words_of_http(Error error, const AdminCall& call) {
-  if (error.code == ErrorCode::kStale) error.field = call.if_match.empty() ? "" : "if-match";
+  if (error.code == ErrorCode::kStale)
+    error.field = !call.if_match.empty() ? "if-match" : call.if_none_match.empty() ? "" : "if-none-match";
   if (error.code == ErrorCode::kFailedPrecondition && error.field == "request_id")
     return key_of_another_change(call);
   return error;
@@ -63,6 +64,7 @@ Result<AdminCall> AdminCall::from(const net::HttpRequest& request, control::Prin
   if (!query.ok()) return invalid("query", "the query is not well-formed");
   call.body = request.body;
   call.if_match = request.header("if-match");
+  call.if_none_match = request.header("if-none-match");
   call.idempotency_key = request.header("idempotency-key");
   call.reason = request.header("x-reason");
   call.principal = std::move(principal);
@@ -98,6 +100,7 @@ Result<std::int64_t> AdminCall::number(std::string_view name, std::int64_t least
 
 Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
   std::string_view text = if_match;
+  if (text.empty() && if_none_match == "*") return 0;
   if (text.empty() || text == "*") return std::nullopt;
   if (text.starts_with("W/")) text.remove_prefix(2);
   if (text.size() > 2 && text.front() == '"' && text.back() == '"') {

@@ -26,6 +26,7 @@ struct AdminCall {
   std::map<std::string, std::string> query;
   std::string body;
   std::string if_match;         // as sent; empty: none
+  std::string if_none_match;    // the same
   std::string idempotency_key;  // empty: none
   std::string reason;           // why, in the caller's words: the header X-Reason
   control::Principal principal;
@@ -39,7 +40,8 @@ struct AdminCall {
                               std::int64_t otherwise) const;
   // kInvalidArgument: the reason, which the caller knows as `reason_field`, or the key is too long.
   Result<void> check_bounds(std::string_view reason_field) const;
-  // The version of If-Match: "47" or W/"47"; none if it is absent or a star.
+  // The version of If-Match: "47" or W/"47"; 0, which is before the first one, for If-None-Match: *; none if
+  // neither says something about it.
   Result<std::optional<std::int64_t>> expected_version() const;
 };
 

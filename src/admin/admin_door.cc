@@ -11,6 +11,7 @@
 #include "admin/switch.h"
 #include "admin/tokens.h"
 #include "admin/users.h"
+#include "doors/other_site.h"
 #include "doors/problem.h"
 
 namespace sluice::admin {
@@ -66,7 +67,7 @@ bool AdminDoor::handles(std::string_view path) const {
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
                        const std::function<net::Application::HttpLater()>& defer) {
-  auto principal = parts_.access.who(*request.peer, request.header("authorization"));
+  auto principal = parts_.access.who(doors::peer_of(request), request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);

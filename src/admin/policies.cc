@@ -96,6 +96,9 @@ Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
   if (!expected) return std::unexpected(expected.error());
   auto policy = policy_of_body(call);
   if (!policy) return std::unexpected(policy.error());
+  if (call.if_match == "*" && !find_policy(context, call, policy->id))
+    return std::unexpected(
+        Error{ErrorCode::kStale, "there is no policy \"" + policy->id + "\" yet", "if-match"});
   const auto written = put_policies(context, call, {*policy}, *expected, "put");
   if (!written) return std::unexpected(written.error());
   return written_answer(context, written->front());
@@ -123,6 +126,8 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
   std::int64_t unchanged = 0;
   for (WrittenPolicy& each : written_policies) {
     const CompiledPolicy* const old = before->find(each.policy.id);
+    // Also of those that are the same: who may not write must not find out whether he has guessed right.
+    if (auto may = may_write(call, each.policy, old); !may) return std::unexpected(may.error());
     Policy same = each.policy;
     if (old) same.version = old->source.version;
     if (old && old->source == same)
@@ -137,8 +142,7 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
     PolicyChange change;
     change.put = policies;
     for (const Policy& policy : policies)
-      if (auto may = call.principal.may(control::Role::kWrite, policy.tenant); !may)
-        return std::unexpected(may.error());
+      if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
     if (auto good = context.catalog.try_change(std::move(change)); !good)
       return std::unexpected(good.error());
     for (const Policy& policy : policies) list.items.push_back(text_node(policy.id));
@@ -183,6 +187,7 @@ Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) 
 
 Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 1> kNames = {"version"};
+  if (auto may = call.principal.may(control::Role::kWrite); !may) return std::unexpected(may.error());
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
   const BodyReader body(call, kNames);

@@ -14,6 +14,11 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
                      "?confirm=deny-everyone (over gRPC: with the metadata confirm: deny-everyone)");
 }
 
+Result<void> may_write(const AdminCall& call, const Policy& policy, const CompiledPolicy* old) {
+  auto may = call.principal.may(control::Role::kWrite, policy.tenant);
+  return may && old ? call.principal.may(control::Role::kWrite, old->source.tenant) : may;
+}
+
 Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
   const auto snapshot = context.catalog.current();
   const PolicyPointer* const found = snapshot->policies().find_pointer(id);
@@ -30,11 +35,7 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
   const auto before = context.catalog.current();
   for (const Policy& policy : policies) {
     const CompiledPolicy* const old = before->find(policy.id);
-    if (auto may = call.principal.may(control::Role::kWrite, policy.tenant); !may)
-      return std::unexpected(may.error());
-    if (old)
-      if (auto may = call.principal.may(control::Role::kWrite, old->source.tenant); !may)
-        return std::unexpected(may.error());
+    if (auto may = may_write(call, policy, old); !may) return std::unexpected(may.error());
     if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
     // Whatever it says: even the candidate itself comes into force only together with its rollout's end.
     if (old && old->candidate)

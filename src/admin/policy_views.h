@@ -22,6 +22,9 @@ struct PolicyPage {
 template <class Takes>
 Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes);
 
+// Whether the caller may put this policy in the place of `old`, which is null if there is none.
+Result<void> may_write(const AdminCall& call, const Policy& policy, const CompiledPolicy* old);
+
 // Writes these policies as one change. `expected` is the version that the caller saw, for the only policy
 // there is; none: whatever is there. Refuses what the caller may not do, and documents that would deny
 // everyone, unless the query says confirm=deny-everyone. The records are parallel to the policies.

@@ -158,6 +158,7 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   if (paths.empty()) return nullptr;
   FileRepository::Options repository;
   repository.log = log_sentence;
+  repository.may_deny_everyone = options.allow_deny_everyone;
   return std::make_unique<FileRepository>(paths, catalog_, repository);
 }
 

@@ -13,8 +13,8 @@
 namespace sluice::cli {
 namespace {
 
-int validate(const std::vector<std::string>& paths) {
-  const Problems problems = validate_policy_files(paths);
+int validate(const std::vector<std::string>& paths, bool may_deny_everyone) {
+  const Problems problems = validate_policy_files(paths, may_deny_everyone);
   for (const std::string& line : problems.texts()) fmt::print(stderr, "{}\n", line);
   if (!problems.empty()) return kExitDenied;
   fmt::print("{}: valid\n", fmt::join(paths, ", "));
@@ -25,11 +25,14 @@ int validate(const std::vector<std::string>& paths) {
 
 void add_policy_validate(CLI::App& policy, int& exit_code) {
   const auto paths = std::make_shared<std::vector<std::string>>();
+  const auto confirmed = std::make_shared<bool>(false);
   CLI::App* command = policy.add_subcommand("validate", "Check policy files; exit status 0 valid, 1 not");
   command->add_option("paths", *paths, "files or directories, in YAML, JSON or the `domains` schema")
       ->required();
+  command->add_flag("--confirm-denies-everyone", *confirmed,
+                    "also policies that deny every request of everybody");
   command->footer("Example:\n  sluice policy validate examples/policies.yaml");
-  command->callback([paths, &exit_code] { exit_code = validate(*paths); });
+  command->callback([paths, confirmed, &exit_code] { exit_code = validate(*paths, *confirmed); });
 }
 
 void add_policy(CLI::App& app, int& exit_code) {

@@ -72,6 +72,7 @@ void apply_config_file(CLI::App& command, const ServeOptions& options) {
 constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--identities",
                                          "--allow-plaintext",
+                                         "--allow-deny-everyone",
                                          "--admin-reads-per-minute",
                                          "--admin-writes-per-minute",
                                          "--switch-file",
@@ -109,6 +110,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add_flag("tls-require-client-cert", o.tls_require_client_cert, "clients must show one");
   add("identities", o.identities,
       "YAML file: which roles names in these certificates have; reread on SIGHUP");
+  add_flag("allow-deny-everyone", o.allow_deny_everyone, "policy files may deny every request of everybody");
   add_flag("allow-plaintext", o.allow_plaintext, "listen beyond loopback without TLS");
   add("policies", o.policies, "policy file or directory (YAML or JSON); reloaded when it changes");
   add("policy-db", o.policy_db,

@@ -22,6 +22,7 @@ struct ServeOptions {
   std::string tls_client_ca;             // file: whose certificates of clients count
   bool tls_require_client_cert = false;  // else a token does as well
   bool allow_plaintext = false;          // beyond loopback
+  bool allow_deny_everyone = false;      // policy files may do that
   std::string identities;                // file: names in certificates of clients, and their roles
   std::string policy_db = "sqlite:./sluice.db";
   bool require_token = false;

@@ -1,5 +1,7 @@
 #include "control/rights.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "policy/literals.h"
 
@@ -9,6 +11,12 @@ namespace {
 Literal<Role> parse_role(std::string_view text) {
   if (const auto role = role_from(text)) return *role;
   return std::unexpected(shown(text) + " is not a role; known are check, read, write, operator and admin");
+}
+
+Literal<std::string> parse_tenant_pattern(std::string_view text) {
+  if (text.find('*') < text.size() - 1)
+    return std::unexpected(shown(text) + " has a * before its end; only the last letter may be one");
+  return parse_free_text(text, kNameBytesMax);
 }
 
 // A list of texts, each turned into something by `parse`.
@@ -32,9 +40,11 @@ void read_list(const Fields& fields, const Place& top, std::string_view name, co
 Rights read_rights(const Fields& fields, const Place& place, std::string_view whose) {
   Rights rights;
   read_list(fields, place, "roles", parse_role, rights.roles);
-  read_list(
-      fields, place, "tenants", [](std::string_view text) { return parse_free_text(text, kNameBytesMax); },
-      rights.tenants);
+  read_list(fields, place, "tenants", parse_tenant_pattern, rights.tenants);
+  if (const DocumentNode* tenants = fields.node("tenants");
+      tenants && tenants->kind == DocumentNode::Kind::kList && tenants->items.empty())
+    fields.report("tenants", "is empty; leave it out, or write [\"*\"], for all tenants");
+  if (std::ranges::find(rights.tenants, "*") != rights.tenants.end()) rights.tenants.clear();
   const std::string wanted = "; " + std::string(whose) + " needs at least one";
   fields.missing("roles", wanted);
   if (const DocumentNode* roles = fields.node("roles");

@@ -5,6 +5,7 @@
 
 #include "control/principal.h"
 #include "doors/door_context.h"
+#include "doors/other_site.h"
 #include "doors/reset_report.h"
 
 namespace sluice::doors {
@@ -15,6 +16,9 @@ Result<control::Principal> recognise(const DoorOptions& options, const net::Peer
                                      std::string_view authorization, control::Role role,
                                      std::span<const CheckRequest> checks);
 
+// No browser speaks gRPC.
+inline const net::Peer& peer_of(const net::GrpcContext& context) { return *context.peer; }
+
 // Whether the caller may, but nobody is asked for a token where the operator wants none. For checks and
 // looks. `caller` is a net::HttpRequest or a net::GrpcContext.
 template <class Caller>
@@ -22,7 +26,7 @@ Result<void> may_ask(const DoorOptions& options, const Caller& caller, control::
                      std::span<const CheckRequest> checks) {
   if (!options.checks_need_token) [[likely]]
     return {};
-  if (auto who = recognise(options, *caller.peer, caller.header("authorization"), role, checks); !who)
+  if (auto who = recognise(options, peer_of(caller), caller.header("authorization"), role, checks); !who)
     return std::unexpected(std::move(who.error()));
   return {};
 }
@@ -32,7 +36,7 @@ template <class Caller>
 Result<ResetReport> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
                               std::string_view reason) {
   if (auto good = check_reset_reason(reason); !good) return std::unexpected(std::move(good.error()));
-  auto who = recognise(options, *caller.peer, caller.header("authorization"), control::Role::kOperator,
+  auto who = recognise(options, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
                        {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
   ResetReport report = report_on(request, reason);

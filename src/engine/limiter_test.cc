@@ -323,5 +323,17 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
             std::uint64_t{kLimit} * (kThreads - 1));
 }
 
+TEST_F(LimiterTest, APolicyOfATenantIsNothingToAnother) {
+  Policy policy = make_policy("acme", {make_limit({.rate = {3, kSecondUs}})});
+  policy.tenant = "acme";
+  publish({policy});
+  EXPECT_EQ(check({.policy_id = "acme", .tenant = "acme", .key = "k"}).remaining(), 2);
+  EXPECT_EQ(check({.policy_id = "acme", .key = "k"}).remaining(), 1) << "who names no tenant means this one";
+  const auto other = limiter.check({.policy_id = "acme", .tenant = "shop", .key = "k"});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kPolicyNotFound);
+  EXPECT_EQ(other.error().message, "there is no policy \"acme\" for the tenant \"shop\"");
+}
+
 }  // namespace
 }  // namespace sluice::testing

@@ -57,6 +57,13 @@ void Planner::match_route(const Dimensions& dimensions) {
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
                                  fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
+  // What belongs to one tenant is nothing to another, whoever names it.
+  const std::string& owner = named->source.tenant;
+  if (!owner.empty() && !dimensions.tenant().empty() && dimensions.tenant() != owner)
+    return std::unexpected(Error{ErrorCode::kPolicyNotFound,
+                                 fmt::format("there is no policy \"{}\" for the tenant \"{}\"",
+                                             request.policy_id, dimensions.tenant()),
+                                 "policy_id"});
   snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), named_);
   std::erase(named_.policies, named);
   named_.policies.insert(named_.policies.begin(), named);

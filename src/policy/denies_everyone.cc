@@ -7,7 +7,11 @@
 namespace sluice {
 namespace {
 
+constexpr int kMostPercent = 50;
+
+// Resources are paths mostly: "/*" leaves nobody out.
 bool is_any(const std::string& resource) {
+  if (resource == "/*") return true;
   const auto pattern = parse_pattern(resource);
   return pattern && pattern->kind == Pattern::Kind::kAny;
 }
@@ -24,7 +28,8 @@ std::int64_t least_cost(const Policy& policy) {
 }  // namespace
 
 bool denies_everyone(const Policy& policy) {
-  if (!policy.tenant.empty() || !is_any(policy.resource) || policy.shadow || policy.rollout.percent < 100)
+  if (!policy.tenant.empty() || !is_any(policy.resource) || policy.shadow ||
+      policy.rollout.percent < kMostPercent)
     return false;
   const auto never_admits = [cost = least_cost(policy)](const std::vector<Limit>& limits) {
     return std::ranges::any_of(limits, [cost](const Limit& limit) {
@@ -33,6 +38,16 @@ bool denies_everyone(const Policy& policy) {
   };
   return never_admits(policy.limits) &&
          std::ranges::all_of(policy.tiers, [&](const auto& tier) { return never_admits(tier.second); });
+}
+
+void refuse_denying_everyone(const std::vector<WrittenPolicy>& policies, std::string_view how_to_confirm,
+                             Problems& problems) {
+  for (const WrittenPolicy& each : policies)
+    if (denies_everyone(each.policy))
+      problems.add({each.file, each.line, each.path,
+                    "policy \"" + each.policy.id +
+                        "\" would deny every request of everybody; if that is meant, " +
+                        std::string(how_to_confirm)});
 }
 
 }  // namespace sluice

@@ -14,6 +14,8 @@ bool denies(const std::string& fields) {
 TEST(DeniesEveryone, ARateOfZeroForAll) {
   EXPECT_TRUE(denies("limits: [{rate: 0/s}]"));
   EXPECT_TRUE(denies("tenant: '*', resource: '*', limits: [{rate: 0/s}]"));
+  EXPECT_TRUE(denies("resource: /*, limits: [{rate: 0/s}]"));
+  EXPECT_TRUE(denies("limits: [{rate: 0/s}], rollout: {percent: 50}"));
   EXPECT_TRUE(denies("limits: [{rate: 10/s}, {rate: 0/d, algorithm: fixed_window}]"));
   EXPECT_TRUE(denies("always: true, limits: [{rate: 0/s, per: [user]}]"));
   EXPECT_TRUE(denies("limits: [{rate: 0/s}], rollout: {valid_from: 2026-12-01T00:00:00Z}"));
@@ -23,9 +25,9 @@ TEST(DeniesEveryone, ARateOfZeroForAll) {
 TEST(DeniesEveryone, NotWhenSomebodyIsLeft) {
   EXPECT_FALSE(denies("limits: [{rate: 1/366d}]"));
   EXPECT_FALSE(denies("tenant: t, limits: [{rate: 0/s}]"));
-  EXPECT_FALSE(denies("resource: /*, limits: [{rate: 0/s}]"));
+  EXPECT_FALSE(denies("resource: /a/*, limits: [{rate: 0/s}]"));
   EXPECT_FALSE(denies("shadow: true, limits: [{rate: 0/s}]"));
-  EXPECT_FALSE(denies("limits: [{rate: 0/s}], rollout: {percent: 99}"));
+  EXPECT_FALSE(denies("limits: [{rate: 0/s}], rollout: {percent: 49}"));
 }
 
 TEST(DeniesEveryone, CapacityBelowEveryCost) {

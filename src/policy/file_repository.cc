@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "policy/denies_everyone.h"
+
 namespace sluice {
 namespace {
 
@@ -51,6 +53,8 @@ void FileRepository::load(bool although_unchanged) {
   if (!although_unchanged && read_now == read_last_) return;
   read_last_ = read_now;
   auto sources = parse_policy_files(files, problems);
+  if (!options_.may_deny_everyone)
+    refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
   if (problems.empty())
     succeed(files, std::move(sources));
   else

@@ -34,6 +34,7 @@ class FileRepository final : public PolicyRepository {
     std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
     FileWatcher::Options watch;
     std::size_t withdrawn_max = kWithdrawnPoliciesMax;
+    bool may_deny_everyone = false;  // else files with such a policy are refused
   };
 
   // REQUIRES: catalog outlives it.

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/limits.h"
+#include "policy/denies_everyone.h"
 #include "policy/literals.h"
 
 namespace sluice {
@@ -135,9 +136,11 @@ std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile
   return std::move(sources.policies);
 }
 
-Problems validate_policy_files(const std::vector<std::string>& paths) {
+Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone) {
   Problems problems;
-  parse_policy_files(read_policy_files(paths, problems), problems);
+  const PolicySources sources = parse_policy_files(read_policy_files(paths, problems), problems);
+  if (!may_deny_everyone)
+    refuse_denying_everyone(sources.policies, "add --confirm-denies-everyone", problems);
   return problems;
 }
 

@@ -39,6 +39,6 @@ PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems&
 std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
 
 // Everything that keeps these files and directories from being used together; nothing: they are good.
-Problems validate_policy_files(const std::vector<std::string>& paths);
+Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone = false);
 
 }  // namespace sluice

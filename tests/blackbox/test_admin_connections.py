@@ -11,7 +11,7 @@ from harness.web import Http
 def put_request(number, policy_id="p"):
     body = json.dumps({"id": policy_id, "resource": f"/{policy_id}",
                        "limits": [{"name": "one", "per": ["key"], "rate": f"{number}/h"}]})
-    return f"PUT /v1/policies/{policy_id} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    return f"PUT /v1/policies/{policy_id} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
 @pytest.fixture

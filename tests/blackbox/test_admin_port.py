@@ -131,7 +131,7 @@ def test_both_ports_drain(server, http, tmp_path):
     clients = [http(node), http(port)]
     body = json.dumps(POLICY).encode()
     with RawConnection(port.host, port.port) as slow:
-        slow.send(b"PUT /v1/policies/p HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:10])
+        slow.send(b"PUT /v1/policies/p HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:10])
         node.signal(signal.SIGTERM)
         for client in clients:
             wait_until(lambda client=client: client.get("/readyz").status == 503, 10, "readyz to turn")

@@ -286,3 +286,11 @@ def test_other_paths_and_methods(client):
     assert set(answer.headers["allow"].split(", ")) == {"GET", "PUT", "DELETE"}
     expect_problem(client.get("/v1/policies/p/nothing"), 404)
     expect_problem(client.get("/v1/policies/%zz"), 400, "path")
+
+
+def test_headers_that_say_whether_it_may_be_there(admin):
+    client = admin()
+    expect_problem(put(client, **{"If-Match": "*"}), 412, "if-match")
+    expect(put(client, **{"If-None-Match": "*"}), 201)
+    expect_problem(put(client, "20/h", **{"If-None-Match": "*"}), 412, "if-none-match")
+    expect(put(client, "20/h", **{"If-Match": "*"}), 200)

@@ -91,3 +91,15 @@ def test_what_was_used_stays_used(server, http):
     running.write_policies(POLICY.format(limit=15))
     wait_for_limit(client, 15)
     assert client.check(policy_id="p", key="k", tokens=0)["remaining"] == 5, "a raised limit helps at once"
+
+
+NOBODY = "policies: [{ id: p, limits: [{ name: one, per: [key], rate: 0/s }] }]"
+
+
+def test_a_file_that_denies_everyone_is_refused_unless_that_is_meant(server, http):
+    running = server(POLICY.format(limit=10))
+    client = http(running)
+    running.write_policies(NOBODY)
+    running.wait_for_log("would deny every request of everybody; if that is meant, start with --allow-deny-everyone")
+    assert limit(client) == 10, "the old policy still answers"
+    assert http(server(NOBODY, ["--allow-deny-everyone"])).check(policy_id="p", key="k")["allowed"] is False

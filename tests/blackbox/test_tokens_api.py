@@ -217,3 +217,54 @@ def test_the_first_token_is_printed_once(server, http, tmp_path):
     expect(http(again).get("/v1/tokens", bearer(token)), 200)
     assert again.stop() == 0
     assert "sluice_" not in again.log()
+
+
+def test_a_token_of_one_tenant_does_nothing_to_the_counters_of_another(guarded):
+    client, root = guarded
+    for tenant in ("shop", "acme"):
+        document = {"id": tenant, "tenant": tenant, "limits": [{"name": "hour", "per": ["key"], "rate": "3/h"}]}
+        expect(client.request("PUT", f"/v1/policies/{tenant}", document, root), 201)
+    mine = bearer(make_token(client, "mine", root, roles=["check", "operator"], tenants=["shop"]))
+    expect(client.post("/v1/ratelimit/check", {"policy_id": "shop", "tenant_id": "shop", "key": "k"}, mine), 200)
+    theirs = {"policy_id": "acme", "tenant_id": "shop", "key": "victim"}
+    expect_problem(client.post("/v1/ratelimit/check", theirs, mine), 400, "policy_id")
+    expect_problem(client.post("/v1/reset", theirs, mine), 400, "policy_id")
+    expect_problem(client.get("/v1/usage?policy_id=acme&tenant_id=shop&key=victim", mine), 400, "policy_id")
+    expect_problem(client.post("/v1/ratelimit/check", {**theirs, "tenant_id": "acme"}, mine), 403)
+    looked = client.get("/v1/usage?policy_id=acme&tenant_id=acme&key=victim", root)
+    assert expect(looked, 200)["usage"][0]["remaining"] == 3
+
+
+@pytest.mark.parametrize("tenants, field", [([], "tenants"), (["a*b"], "tenants[0]"), (["shop", "*-eu"], "tenants[1]")])
+def test_tenants_that_would_surprise_are_refused(admin, tenants, field):
+    expect_problem(admin().post("/v1/tokens", {"name": "t", "roles": ["read"], "tenants": tenants}), 400, field)
+
+
+def test_a_star_is_all_tenants(guarded):
+    client, root = guarded
+    everywhere = bearer(make_token(client, "everywhere", root, roles=["write"], tenants=["*"]))
+    document = {"id": "any", "limits": [{"rate": "3/h"}]}
+    expect(client.request("PUT", "/v1/policies/any", document, everywhere), 201)
+    expect(client.get("/v1/policies/any", everywhere), 200)
+
+
+def test_who_may_not_write_learns_nothing_from_writing(guarded):
+    client, root = guarded
+    document = {"id": "acme", "tenant": "acme", "limits": [{"name": "hour", "rate": "3/h"}]}
+    expect(client.request("PUT", "/v1/policies/acme", document, root), 201)
+    for rights in ({"roles": ["check"]}, {"roles": ["write"], "tenants": ["shop"]}):
+        spy = bearer(make_token(client, "spy-" + rights["roles"][0], root, **rights))
+        for guess in (document, {**document, "tenant": "shop"}):
+            for path in ("/v1/policies", "/v1/policies?dry_run=true"):
+                expect_problem(client.post(path, {"policies": [guess]}, spy), 403)
+
+
+@pytest.mark.parametrize("headers", [
+    {"Host": "evil.example:8080"}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_a_page_of_another_site_is_not_trusted_on_loopback(admin, headers):
+    client = admin()
+    headers["Content-Type"] = "text/plain"
+    expect_problem(client.post("/v1/tokens", {"name": "evil", "roles": ["admin"]}, headers), 401, "authorization")
+    expect_problem(client.post("/v1/reset", {"policy_id": "p", "key": "k"}, headers), 401, "authorization")
+    made = make_token(client, "good", roles=["read"])
+    expect(client.get("/v1/policies", {**headers, **bearer(made)}), 200)
