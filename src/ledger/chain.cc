@@ -122,7 +122,8 @@ Result<std::vector<Record>> answer_again(const Change& change, std::vector<Recor
             "request id '" + change.request_id + "' belongs to another change; use a new one", "request_id"});
 }
 
-Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest) {
+Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest,
+                                                 std::int64_t last_revision) {
   assert(newest.size() == change.drafts.size());
   std::vector<std::int64_t> versions;
   versions.reserve(newest.size());
@@ -139,6 +140,12 @@ Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span
         title(draft) + now + ", not at version " + std::to_string(expected) + "; read it and decide again",
         "drafts[" + std::to_string(i) + "].expected_version"});
   }
+  if (change.expected_revision && *change.expected_revision != last_revision)
+    return std::unexpected(Error{ErrorCode::kStale,
+                                 "the ledger is at revision " + std::to_string(last_revision) +
+                                     ", not at revision " + std::to_string(*change.expected_revision) +
+                                     "; read what is new and decide again",
+                                 "expected_revision"});
   return versions;
 }
 

@@ -40,9 +40,10 @@ struct Newest {
   std::int64_t version = 0;
   bool withdrawn = false;
 };
-// Compares what the authors saw with what there is (`newest`, parallel to the drafts): the versions for
-// link(), or kStale.
-Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest);
+// Compares what the authors saw with what there is (`newest`, parallel to the drafts; the newest revision of
+// all): the versions for link(), or kStale.
+Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest,
+                                                 std::int64_t last_revision);
 
 // Makes the records of a change: numbers, hashes, everything. `versions`: the newest version of each draft's
 // document, 0 if it has none. REQUIRES: change is valid; versions are parallel to its drafts.

@@ -253,7 +253,7 @@ TEST(CheckExpected, ComparesWithTheNewestVersion) {
   };
   for (const auto& row : table) {
     const Change change{.drafts = {{Kind::kPolicy, "p", "update", "{}", row.expected}}, .actor = "a"};
-    const auto verdict = check_expected(change, {&row.newest, 1});
+    const auto verdict = check_expected(change, {&row.newest, 1}, 9);
     EXPECT_EQ(verdict.has_value(), row.good) << row.what;
     if (verdict)
       EXPECT_EQ(*verdict, std::vector{row.newest.version});
@@ -261,7 +261,7 @@ TEST(CheckExpected, ComparesWithTheNewestVersion) {
       EXPECT_EQ(verdict.error().code, ErrorCode::kStale) << row.what;
   }
   const Change event{.drafts = {{Kind::kEvent, "p", "reset", "{}", 7}}, .actor = "a"};
-  EXPECT_TRUE(check_expected(event, std::vector<Newest>{{}})) << "ignored for events";
+  EXPECT_TRUE(check_expected(event, std::vector<Newest>{{}}, 9)) << "ignored for events";
 }
 
 }  // namespace

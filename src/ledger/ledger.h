@@ -25,8 +25,8 @@ namespace sluice::ledger {
 //                                 .actor = "token ops-1", .reason = "noon peak", .at_us = clock.now_us()});
 //   if (!written) return report(written.error());   // kStale: somebody else was faster
 //
-// Errors: kUnavailable (the database), kStale (not the expected version), kFailedPrecondition (the request id
-// belongs to another change), kInvalidArgument (bounds of base/limits.h).
+// Errors: kUnavailable (the database), kStale (not the expected version or revision), kFailedPrecondition
+// (the request id belongs to another change), kInvalidArgument (bounds of base/limits.h).
 class Ledger {
  public:
   virtual ~Ledger() = default;

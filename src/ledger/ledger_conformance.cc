@@ -91,6 +91,22 @@ TEST_P(LedgerConformance, TheExpectedVersionGuardsAgainstLostUpdates) {
   EXPECT_EQ(write(change({Kind::kEvent, "p", "reset", "x", 7})).version, 0) << "ignored for events";
 }
 
+TEST_P(LedgerConformance, TheExpectedRevisionGuardsAgainstEverythingElse) {
+  const auto at = [](Change wish, std::int64_t revision) {
+    wish.expected_revision = revision;
+    return wish;
+  };
+  EXPECT_EQ(refusal(at(change(policy("p", "x")), 1)).code, ErrorCode::kStale) << "nothing was ever written";
+  EXPECT_EQ(write(at(change(policy("p", "1"), "r-1"), 0)).revision, 1);
+  EXPECT_EQ(refusal(at(change(policy("q", "x")), 0)).code, ErrorCode::kStale) << "another document counts";
+  EXPECT_EQ(write(at(change(policy("q", "1")), 1)).revision, 2);
+  EXPECT_EQ(write(change(event("e", "1"))).revision, 3);
+  EXPECT_EQ(refusal(at(change(policy("q", "x")), 2)).code, ErrorCode::kStale) << "and so does an event";
+  EXPECT_EQ(write(at(change(policy("p", "1"), "r-1"), 0)).revision, 1) << "a change that was written is";
+  EXPECT_EQ(ledger().revision(), 3);
+  expect_chain_holds();
+}
+
 TEST_P(LedgerConformance, ARequestIdIsWrittenOnce) {
   Change wish = change(policy("p", "1", 0), "r-1");
   wish.drafts.push_back(event("e", "2"));

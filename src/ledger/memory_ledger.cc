@@ -56,11 +56,12 @@ Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
     const std::vector<Record> versions = versions_of(draft.kind, draft.name);
     newest.push_back(versions.empty() ? Newest{} : Newest{versions[0].version, versions[0].is_withdrawn()});
   }
-  const auto versions = check_expected(change, newest);
-  if (!versions) return std::unexpected(versions.error());
   std::vector<Record>& records = database_->records_;
-  std::vector<Record> written = link(change, *versions, static_cast<std::int64_t>(records.size()),
-                                     records.empty() ? "" : records.back().hash);
+  const auto last_revision = static_cast<std::int64_t>(records.size());
+  const auto versions = check_expected(change, newest, last_revision);
+  if (!versions) return std::unexpected(versions.error());
+  std::vector<Record> written =
+      link(change, *versions, last_revision, records.empty() ? "" : records.back().hash);
   records.insert(records.end(), written.begin(), written.end());
   database_->changed_.notify_all();
   return written;

@@ -88,7 +88,7 @@ PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, con
     if (!answer) return ours(answer.error());
     return std::move(*answer);
   }
-  const auto versions = check_expected(change, present->newest);
+  const auto versions = check_expected(change, present->newest, present->revision);
   if (!versions) return ours(versions.error());
   std::vector<Record> records = link(change, *versions, present->revision, present->hash);
   if (auto done = write_and_commit(connection, records, notify); !done) return std::unexpected(done.error());

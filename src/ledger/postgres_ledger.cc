@@ -87,9 +87,11 @@ Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&
   for (std::int64_t at = 0;;) {
     // The page is cut before the join: without statistics the planner would join everything first.
     auto page = ask_records(
-        PostgresQuery("SELECT r.* FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
+        PostgresQuery("SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, "
+                      "r.at_us, r.request_id, r.body_hash, r.hash "
+                      "FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
                       "AND revision <= $2 ORDER BY revision LIMIT $3) d "
-                      "JOIN sluice_records r ON r.revision = d.revision ORDER BY r.revision")
+                      "LEFT JOIN sluice_records r ON r.revision = d.revision ORDER BY d.revision")
             .number(at)
             .number(*end)
             .number(kDocumentsPerPage));

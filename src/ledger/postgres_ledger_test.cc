@@ -135,6 +135,18 @@ TEST_F(PostgresLedgerFaults, TamperingIsFoundByTheVerifier) {
   EXPECT_THAT(verifier.feed(records[1]).error().message, HasSubstr("revision 2:"));
 }
 
+TEST_F(PostgresLedgerFaults, ADocumentWithoutItsRecordIsToldToWhoLoads) {
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->append(sample()));
+  ASSERT_TRUE(ledger->append(sample()));
+  server().run_sql(database(), "DELETE FROM sluice_records WHERE revision = 2");
+  const auto read = ledger->for_each_document([](Record&&) {});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(read.error().message,
+              HasSubstr("revision 2: it is missing, but the list of documents names it"));
+}
+
 // What a database that runs transactions side by side (CockroachDB) answers from time to time.
 TEST_F(PostgresLedgerFaults, AConflictThatTheServerFindsIsTriedAgain) {
   const auto ledger = open();

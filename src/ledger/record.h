@@ -40,6 +40,8 @@ struct Change {
   std::string reason;         // why, in the author's words; may be empty
   std::int64_t at_us = 0;     // when, by the writer's clock
   std::string request_id;     // not empty: the same change sent again by the same actor is written once
+  // The newest revision that the author saw. Absent: whatever was written since, by whomever.
+  std::optional<std::int64_t> expected_revision;
 };
 
 // One line of the ledger. Immutable, except that an old event loses its body.

@@ -7,12 +7,22 @@
 
 namespace sluice::ledger {
 
+// The list of documents names a record that is not there.
+inline Error missing_record(std::int64_t revision) {
+  return {ErrorCode::kFailedPrecondition,
+          "revision " + std::to_string(revision) +
+              ": it is missing, but the list of documents names it; was the database changed by hand?",
+          ""};
+}
+
 // A record out of a database's row, whose columns are in the order of Record. `Row` has get_number(column)
-// and get_text(column). kFailedPrecondition names the revision whose kind makes no sense.
+// and get_text(column). kFailedPrecondition names the revision whose kind makes no sense, or of which there
+// is nothing else: an outer join has found no record.
 template <class Row>
 Result<Record> record_from(const Row& row) {
   Record record{.revision = row.get_number(0)};
   const std::string kind = row.get_text(1);
+  if (kind.empty()) return std::unexpected(missing_record(record.revision));
   const auto known = kind_from(kind);
   if (!known)
     return std::unexpected(Error{ErrorCode::kFailedPrecondition,

@@ -73,7 +73,7 @@ class Appender {
       if (present->head.text() != in_doubt_->expected.text()) in_doubt_.reset();
     }
     if (present->earlier.second > 0) return read_again(present->earlier);
-    const auto versions = check_expected(change_, present->newest);
+    const auto versions = check_expected(change_, present->newest, present->head.revision);
     if (!versions) return fail(versions.error());
     return write({present->head, link(change_, *versions, present->head.revision, present->head.hash)});
   }
@@ -127,6 +127,8 @@ class Appender {
       }
       return std::unexpected(reply.error());
     }
+    if (reply->front().integer == -1)
+      if (auto mended = book_.mend(); !mended) return fail(mended.error());
     if (reply->front().integer != 1) return std::nullopt;
     const Record& last = attempt.records.back();
     if (auto noted = book_.note_head(Head{last.revision, last.hash}.text()); !noted)

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kRecordsPerPage = 1000;
 constexpr std::size_t kPageBytes = 8u << 20;
+constexpr std::string_view kFieldsPerPage = "1000";
 
 RedisFailure ours(Error error) { return {.error = std::move(error)}; }
 
@@ -60,6 +61,10 @@ RedisResult<void> RedisBook::prepare() {
 
 // Whether what is on the server is the ledger that we know.
 RedisResult<void> RedisBook::recognize() {
+  // Asked first: if there are documents, there was a head before them.
+  const std::string_view count[] = {"ZCARD", keys_.documents};
+  const auto documents = session_.ask(count);
+  if (!documents) return std::unexpected(documents.error());
   const std::string known = record_field(newest_.revision);
   const std::string_view words[] = {"HMGET", keys_.ledger, "head", "format", known};
   const auto reply = session_.ask(words);
@@ -67,6 +72,7 @@ RedisResult<void> RedisBook::recognize() {
   if (reply->size() != 4)
     return std::unexpected(ours({ErrorCode::kUnavailable, session_.name() + " speaks another language", ""}));
   const RedisValue &head = reply->at(1), &format = reply->at(2), &record = reply->at(3);
+  if (head.is_nothing() && documents->front().integer > 0) return std::unexpected(ours(lost_documents()));
   if (head.is_nothing() && options_.must_exist)
     return std::unexpected(
         ours({ErrorCode::kInvalidArgument,
@@ -117,9 +123,34 @@ std::optional<std::string> RedisBook::setting(std::string_view name) {
 }
 
 Result<Head> RedisBook::head() {
-  const auto reply = ask({"HGET", keys_.ledger, "head"});
+  const std::string words[] = {"look"};
+  const auto reply = run(words);
   if (!reply) return std::unexpected(reply.error().error);
-  return note_head(reply->front().bytes);
+  if (reply->size() != 3)
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable, session_.name() + " answers something else; look at it", ""});
+  auto head = note_head(reply->at(1).bytes);
+  if (!head || reply->at(2).integer == 1) return head;
+  if (auto mended = mend(); !mended) return std::unexpected(mended.error());
+  return head;
+}
+
+Result<void> RedisBook::mend() {
+  if (options_.must_exist) return std::unexpected(lost_documents());  // who only looks writes nothing
+  std::string cursor = "0";
+  bool is_whole = false;
+  do {
+    const auto page = ask({"HSCAN", keys_.ledger, cursor, "MATCH", "n*", "COUNT", kFieldsPerPage});
+    if (!page) return std::unexpected(page.error().error);
+    cursor = page->at(1).bytes;
+    std::vector<std::string> words = {"restore"};
+    for (std::size_t i = 3; i < page->size(); i += 2) words.push_back(page->at(i).bytes.substr(1));
+    const auto restored = run(words);
+    if (!restored) return std::unexpected(restored.error().error);
+    is_whole = restored->front().integer == 1;
+  } while (cursor != "0");
+  if (!is_whole) return std::unexpected(lost_documents());
+  return {};
 }
 
 Result<Head> RedisBook::note_head(std::string_view text) {
@@ -162,6 +193,16 @@ Error RedisBook::lost(std::int64_t revision) const {
           session_.name() + " has lost policies that were there, from revision " + std::to_string(revision) +
               " on at the latest (a restart without persistence, or a failover?); bring its data back, or "
               "restart every Sluice to go on with what it has",
+          ""};
+}
+
+Error RedisBook::lost_documents() const {
+  return {ErrorCode::kUnavailable,
+          session_.name() + " has lost policies that were there: " + keys_.ledger + " and " +
+              keys_.documents +
+              " do not belong together (does its maxmemory-policy remove keys?); bring its data back, or "
+              "delete both and " +
+              keys_.events + " to begin anew",
           ""};
 }
 

@@ -30,6 +30,10 @@ struct RedisLedgerOptions {
 // not know it. So the newest record that was ever seen here is looked up again after each reconnect, and the
 // head never goes back; otherwise every call is kUnavailable, until the records are back or the process
 // starts anew.
+//
+// It may also forget one of the keys when its memory is full. The set of documents is then made anew from the
+// hash, which knows how many there are; without the hash everything is lost, and a new process sees that
+// something was there.
 class RedisBook {
  public:
   RedisBook(const redis::StoreTarget& target, RedisLedgerOptions options);
@@ -42,9 +46,12 @@ class RedisBook {
   // A function of the script; see redis_script.h.
   RedisResult<RedisReply> run(std::span<const std::string> words);
 
+  // Puts documents back that are missing from their set.
   Result<Head> head();
   // What `text`, read or written just now, says. An error if records were lost.
   Result<Head> note_head(std::string_view text);
+  // Makes the set of documents anew. An error if that cannot be.
+  Result<void> mend();
   // The records of these revisions, in this order; what is not there is left out.
   Result<std::vector<Record>> read(std::span<const std::int64_t> revisions);
 
@@ -58,6 +65,7 @@ class RedisBook {
   std::string info(std::string_view section);
   std::optional<std::string> setting(std::string_view name);
   Error lost(std::int64_t revision) const;
+  Error lost_documents() const;
 
   const RedisLedgerOptions options_;
   const RedisKeys keys_;

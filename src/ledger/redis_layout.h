@@ -12,6 +12,7 @@
 //   rl:{ledger}              a hash:
 //     head                     "12 9f86d0…": the newest revision and its hash; absent: nothing was written
 //     format                   "1"
+//     documents                "7": how many rl:{ledger}:documents has
 //     r12                      a record, its fields in the order of Record, each as 5:bytes,
 //     npolicy:api.read         "46 0 12": newest version, whether it is withdrawn, revision
 //     v46:policy:api.read      "12": the revision of a version

@@ -58,6 +58,8 @@ Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>&
     at = page->back();
     auto records = book_.read(*page);
     if (!records) return std::unexpected(records.error());
+    const auto gap = std::ranges::mismatch(*page, *records, {}, {}, &Record::revision);
+    if (gap.in1 != page->end()) return std::unexpected(missing_record(*gap.in1));
     for (Record& record : *records) visit(std::move(record));
   }
 }

@@ -63,9 +63,9 @@ TEST_F(RedisLedgerAccess, OverTls) {
 
 TEST_F(RedisLedgerAccess, WithTheRightsThatTheDocumentationNames) {
   const std::string_view words[] = {
-      "ACL",      "SETUSER",        "ann",          "on",         ">s3cret", "~rl:*", "&rl:*",
-      "+evalsha", "+eval",          "+script|load", "+hget",      "+hmget",  "+hset", "+zadd",
-      "+zrem",    "+zrangebyscore", "+publish",     "+subscribe", "+ping"};
+      "ACL",   "SETUSER",        "ann",      "on",         ">s3cret", "~rl:*",  "&rl:*", "+evalsha",
+      "+eval", "+script|load",   "+hget",    "+hmget",     "+hset",   "+hscan", "+zadd", "+zcard",
+      "+zrem", "+zrangebyscore", "+publish", "+subscribe", "+ping"};
   ASSERT_EQ(server_.ask(words), "OK");
   const auto ledger = open(url("ann:s3cret"));
   expect_all_works(*ledger);

@@ -222,6 +222,53 @@ TEST_F(RedisLedgerFaults, DataThatCameBackIsGoodAgain) {
   EXPECT_EQ(ledger->append(sample())->front().revision, 2);
 }
 
+// What a server does that is short of memory and may remove any key.
+TEST_F(RedisLedgerFaults, ASetOfDocumentsThatIsGoneIsMadeAnew) {
+  Change many = sample();
+  for (int i = 0; i < 1500; ++i) many.drafts.push_back({Kind::kUser, "u" + std::to_string(i), "put", "{}"});
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->append(many));
+  ASSERT_TRUE(ledger->append(sample("newest")));
+  const auto documents = [](Ledger& of) {
+    std::size_t count = 0;
+    EXPECT_TRUE(of.for_each_document([&](Record&&) { ++count; }));
+    return count;
+  };
+  server_.ask({"DEL", "rl:{ledger}:documents"});
+  EXPECT_EQ(documents(*open()), 1501u) << "a node that starts finds all";
+  server_.ask({"DEL", "rl:{ledger}:documents"});
+  ASSERT_TRUE(ledger->append(sample("after"))) << "and so does one that writes";
+  EXPECT_EQ(documents(*ledger), 1501u);
+  server_.ask({"ZREM", "rl:{ledger}:documents", "user:u7"});
+  EXPECT_EQ(ledger->revision(), 1503) << "or only looks";
+  EXPECT_EQ(server_.ask({"ZCARD", "rl:{ledger}:documents"}), "1501");
+  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+}
+
+TEST_F(RedisLedgerFaults, WhoOnlyLooksMakesNothingAnew) {
+  ASSERT_TRUE(open()->append(sample()));
+  server_.ask({"DEL", "rl:{ledger}:documents"});
+  const std::string url = "redis://ann:s3cret@127.0.0.1:" + std::to_string(server_.port());
+  RedisLedger looking(redis::parse_store_url(url).value(), {.must_exist = true});
+  EXPECT_THAT(verify_ledger(looking, std::nullopt).error().message, HasSubstr("has lost policies"));
+  EXPECT_EQ(server_.ask({"EXISTS", "rl:{ledger}:documents"}), "0");
+}
+
+TEST_F(RedisLedgerFaults, LeftoversOfALedgerAreNotTakenForAnEmptyOne) {
+  const auto running = open();
+  ASSERT_TRUE(running->append(sample()));
+  server_.ask({"DEL", "rl:{ledger}"});
+  const auto anew = open();
+  for (const auto& error : {anew->append(sample()).error(), anew->revision().error(),
+                            running->append(sample()).error(), running->revision().error()}) {
+    expect_unavailable(error);
+    EXPECT_THAT(error.message, HasSubstr("has lost policies that were there"));
+  }
+  EXPECT_EQ(server_.ask({"EXISTS", "rl:{ledger}"}), "0") << "nobody has written beside them";
+  server_.ask({"DEL", "rl:{ledger}:documents", "rl:{ledger}:events"});
+  EXPECT_TRUE(anew->append(sample())) << "begun anew on purpose";
+}
+
 TEST(RedisLedgerWithSentinels, FollowsTheMaster) {
   TestSentinels group;
   group.start();

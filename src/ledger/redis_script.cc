@@ -22,11 +22,19 @@ local function write(command, key, words)
   end
 end
 
+-- Whether the set has as many documents as it should: a server that is short of memory removes whole keys.
+local function is_whole()
+  local should, there = redis.call('HGET', ledger, 'documents'), redis.call('ZCARD', documents)
+  if should then return there >= tonumber(should) end
+  return there == 0 or redis.call('HGET', ledger, 'head') ~= false
+end
+
 local functions = {}
 
 function functions.append()
   local expected, document_count, event_count = take(), tonumber(take()), tonumber(take())
   if (redis.call('HGET', ledger, 'head') or '') ~= expected then return 0 end
+  if not is_whole() then return -1 end
   -- An error in the middle would leave half of the change behind. What can fail, fails here, or at the first
   -- HSET: a right that is missing, a key of another type, no memory left.
   redis.call('ZADD', documents, 'XX', 0, '')
@@ -37,9 +45,23 @@ function functions.append()
   next_word = sets
   write('ZADD', documents, 2 * document_count)
   write('ZADD', events, 2 * event_count)
+  redis.call('HSET', ledger, 'documents', redis.call('ZCARD', documents))
   -- Who may not publish may still write: others look by themselves.
   redis.pcall('PUBLISH', ledger, ARGV[#ARGV])
   return 1
+end
+
+function functions.look()
+  return {redis.call('HGET', ledger, 'head') or '', is_whole() and 1 or 0}
+end
+
+function functions.restore()
+  while next_word <= #ARGV do
+    local document = take()
+    local newest = redis.call('HGET', ledger, 'n' .. document)
+    if newest then redis.call('ZADD', documents, string.match(newest, '%d+$'), document) end
+  end
+  return is_whole() and 1 or 0
 end
 
 function functions.read()

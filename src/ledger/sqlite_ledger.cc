@@ -90,10 +90,10 @@ Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& ch
   if (!earlier->empty()) return answer_again(change, std::move(*earlier));
   const auto newest = newest_of(database, change);
   if (!newest) return std::unexpected(newest.error());
-  const auto versions = check_expected(change, *newest);
-  if (!versions) return std::unexpected(versions.error());
   const auto head = head_of(database);
   if (!head) return std::unexpected(head.error());
+  const auto versions = check_expected(change, *newest, head->revision);
+  if (!versions) return std::unexpected(versions.error());
   std::vector<Record> records = link(change, *versions, head->revision, head->hash);
   for (const Record& record : records)
     if (auto done = insert(database, record); !done) return std::unexpected(done.error());
@@ -110,6 +110,10 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path
   if (path.empty() || path.find('\0') != path.npos)
     return invalid("", "sqlite: needs the name of a file, as in sqlite:./sluice.db");
   std::unique_ptr<SqliteLedger> ledger(new SqliteLedger(path));
+  const std::filesystem::path folder = std::filesystem::path(ledger->path_).parent_path();
+  if (std::error_code unknown; !std::filesystem::is_directory(folder, unknown))
+    return invalid("", ledger->name_ + " cannot be made: there is no folder " + folder.string() +
+                           "; make it, or name another file");
   if (auto opened = ledger->to_read(); !opened && opened.error().code == ErrorCode::kInvalidArgument)
     return std::unexpected(opened.error());
   return ledger;
@@ -210,8 +214,9 @@ Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>
   if (!database) return std::unexpected(database.error());
   if (*database == nullptr) return {};
   const auto read = [&]() -> Result<void> {
-    SqliteQuery query =
-        (*database)->query("SELECT r.* FROM documents d CROSS JOIN records r ON r.revision = d.revision");
+    SqliteQuery query = (*database)->query(
+        "SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, r.at_us,"
+        " r.request_id, r.body_hash, r.hash FROM documents d LEFT JOIN records r ON r.revision = d.revision");
     return for_each(query, visit);
   };
   return checked(read());

@@ -18,7 +18,8 @@ namespace sluice::ledger {
 class SqliteLedger final : public Ledger {
  public:
   // Errors only for what time does not heal: kInvalidArgument when the path is empty or a folder, when the
-  // file is no database, somebody else's, or made by a newer version.
+  // folder of the file does not exist, when the file is no database, somebody else's, or made by a newer
+  // version.
   static Result<std::unique_ptr<SqliteLedger>> open(const std::string& path);
 
   Result<std::vector<Record>> append(const Change& change) override;

@@ -118,13 +118,20 @@ TEST_F(SqliteLedgerFile, WhatCanNeverWorkIsRefusedAtTheStart) {
 }
 
 TEST_F(SqliteLedgerFile, CannotBeMadeWhereNothingCanBe) {
-  const auto nowhere = SqliteLedger::open(folder() + "/missing/ledger.db").value();
-  EXPECT_EQ(nowhere->revision(), 0);
-  const auto error = nowhere->append(sample()).error();
+  const std::string missing = folder() + "/missing";
+  const auto nowhere = SqliteLedger::open(missing + "/ledger.db");
+  ASSERT_FALSE(nowhere) << "it can be told at the start";
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(nowhere.error().message, HasSubstr("there is no folder " + missing));
+  std::filesystem::create_directory(missing);
+  const auto ledger = SqliteLedger::open(missing + "/ledger.db").value();
+  std::filesystem::remove(missing);
+  EXPECT_EQ(ledger->revision(), 0);
+  const auto error = ledger->append(sample()).error();
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
   EXPECT_THAT(error.message, HasSubstr("cannot be made: No such file or directory"));
-  std::filesystem::create_directory(folder() + "/missing");
-  EXPECT_TRUE(nowhere->append(sample())) << "the next call tries again";
+  std::filesystem::create_directory(missing);
+  EXPECT_TRUE(ledger->append(sample())) << "the next call tries again";
   // A folder in which not even root can make a file.
   EXPECT_EQ(SqliteLedger::open("/proc/self/ledger.db").value()->append(sample()).error().code,
             ErrorCode::kUnavailable);

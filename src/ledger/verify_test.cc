@@ -94,6 +94,8 @@ TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
       {"UPDATE documents SET revision = 1 WHERE name = 'p'",
        "revision 1: the list of documents calls it the newest version of policy 'p'"},
       {"DELETE FROM documents WHERE name = 'ann'", "revision 5: the list of documents has lost user 'ann'"},
+      {"DELETE FROM records WHERE revision = 5",
+       "revision 5: it is missing, but the list of documents names it"},
       {"UPDATE records SET revision = -1 WHERE revision = 2; UPDATE records SET revision = 2 WHERE revision "
        "= 3;"
        "UPDATE records SET revision = 3 WHERE revision = -1",
