@@ -97,6 +97,12 @@ void ControlPlane::look_after() {
     note(std::unexpected(forgotten.error()));
 }
 
+// It may have answered: that it has lost something, or that its data cannot be read.
+std::string ControlPlane::trouble(const Error& error) const {
+  return "the policy database " + registry_.ledger().name() + " cannot be used (" + error.message +
+         "); the policies in force stay, changes are refused";
+}
+
 void ControlPlane::note(const Result<void>& outcome) {
   const std::int64_t now_us = clock_.now_us();
   bool was_reachable, was_loaded;
@@ -108,10 +114,7 @@ void ControlPlane::note(const Result<void>& outcome) {
     status_.failures += !outcome;
     status_.revision = registry_.revision();
     status_.problems = registry_.problems();
-    if (!outcome)
-      status_.problems.push_back("the policy database " + registry_.ledger().name() + " does not answer (" +
-                                 outcome.error().message +
-                                 "); the policies in force stay, changes are refused");
+    if (!outcome) status_.problems.push_back(trouble(outcome.error()));
   }
   if (outcome) {
     failures_in_a_row_ = 0;
@@ -121,9 +124,7 @@ void ControlPlane::note(const Result<void>& outcome) {
                               std::to_string(registry_.revision()));
     return;
   }
-  if (was_reachable || failures_in_a_row_ == 0)
-    options_.log(true, "the policy database " + registry_.ledger().name() + " does not answer (" +
-                           outcome.error().message + "); the policies in force stay, changes are refused");
+  if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble(outcome.error()));
   const std::int64_t pause_us = std::min(kPauseUsMin << std::min(failures_in_a_row_++, 10), kPauseUsMax);
   const auto random = options_.random;
   const std::int64_t shorter =

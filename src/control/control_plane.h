@@ -19,10 +19,10 @@ namespace sluice::control {
 // How the control plane is doing, for /readyz, metrics and logs.
 struct PlaneStatus {
   bool loaded = false;                // has read everything at least once
-  bool reachable = false;             // the database answered the last time it was asked
+  bool reachable = false;             // the database answered well the last time it was asked
   std::int64_t since_us = 0;          // reachable or not since then
   std::int64_t revision = 0;          // of the ledger, applied
-  std::uint64_t failures = 0;         // calls that the database did not answer
+  std::uint64_t failures = 0;         // calls that the database did not answer well
   std::uint64_t writes = 0;           // changes written by this node
   std::vector<std::string> problems;  // sentences; the lack of a database is one
 };
@@ -61,6 +61,7 @@ class ControlPlane {
   bool run_a_job();
   void look_after();  // follows or loads, if it is time
   void note(const Result<void>& outcome);
+  std::string trouble(const Error& error) const;
   void pause();
 
   Registry& registry_;

@@ -41,37 +41,26 @@ Result<void> PolicyKeeper::check(std::span<const ledger::Draft* const> drafts) {
   return catalog_.try_change(std::move(change));
 }
 
+// In the order of the ledger, so that of two policies for one place every node chooses the same. One that
+// cannot be read is left alone: what is in force under its name stays.
 std::map<std::string, std::string> PolicyKeeper::apply(std::span<const ledger::Record* const> records) {
   std::map<std::string, std::string> problems;
-  apply_some(records, problems);
-  return problems;
-}
-
-// All at once; if that cannot be, each half by itself, until only those are left out that stand in the way.
-void PolicyKeeper::apply_some(std::span<const ledger::Record* const> records,
-                              std::map<std::string, std::string>& problems) {
-  PolicyChange change;
+  std::vector<PolicyCatalog::Step> steps;
   for (const ledger::Record* record : records) {
     if (record->is_withdrawn()) {
-      if (!catalog_.is_from_file(record->name)) change.remove.push_back(record->name);
+      steps.push_back({record->name, std::nullopt});
       continue;
     }
     auto policy = read_policy(record->body, record->name, record->version);
     if (policy)
-      change.put.push_back(std::move(*policy));
+      steps.push_back({record->name, std::move(*policy)});
     else
       problems[record->name] = "policy \"" + record->name + "\", version " + std::to_string(record->version) +
                                ", cannot be read: " + policy.error().message;
   }
-  const auto changed = catalog_.change(std::move(change));
-  if (changed) return;
-  if (records.size() == 1) {
-    problems[records[0]->name] =
-        "policy \"" + records[0]->name + "\" of the database is not in force: " + changed.error().message;
-    return;
-  }
-  apply_some(records.first(records.size() / 2), problems);
-  apply_some(records.subspan(records.size() / 2), problems);
+  for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
+    problems[name] = "policy \"" + name + "\" of the database is not in force: " + error.message;
+  return problems;
 }
 
 Result<void> UserKeeper::check(std::span<const ledger::Draft* const> drafts) {

@@ -13,8 +13,6 @@ class PolicyKeeper final : public Keeper {
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;
 
  private:
-  void apply_some(std::span<const ledger::Record* const> records,
-                  std::map<std::string, std::string>& problems);
   PolicyCatalog& catalog_;
 };
 

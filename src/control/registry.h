@@ -18,8 +18,10 @@ class Keeper {
   virtual ~Keeper() = default;
   // The error that apply() would have to report for these drafts together. Nothing happens.
   virtual Result<void> check(std::span<const ledger::Draft* const> drafts) = 0;
-  // These are the newest versions of their documents: all at the start, and every change later. Returns what
-  // could not be brought into force, a sentence by the document's name; the rest is.
+  // These are the newest versions of their documents, by revision: all at the start, and every change later
+  // together with what could not be brought into force before. Returns what cannot be now, a sentence by the
+  // document's name; the rest is. When keepers of different nodes were given the same documents, in whatever
+  // portions, the same are in force.
   virtual std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) = 0;
 };
 
@@ -32,8 +34,10 @@ class Keeper {
 //   if (ledger.wait(1000)) registry.follow();  // what other nodes wrote
 //   auto written = registry.write(change);    // validated, written, in force: in this order
 //
-// A record that this version does not understand, or that cannot be in force beside the policy files, is a
-// problem and is left out; what was in force under its name stays.
+// Nodes that write at once cannot come to contradict each other: a change is written only if nothing was
+// since it was validated, otherwise it is validated again. A record that this version does not understand is
+// a problem and is left out; what was in force under its name stays. One that cannot be in force beside
+// others, which somebody else must have written, or beside policy files, is a problem until it can.
 class Registry {
  public:
   explicit Registry(ledger::Ledger& ledger) : ledger_(ledger) {}
@@ -45,8 +49,8 @@ class Registry {
 
   Result<void> load();
   Result<void> follow();
-  // A change that was written before, by the same request, is not applied again.
-  Result<std::vector<ledger::Record>> write(const ledger::Change& change);
+  // A change that was written before, by the same request, is not applied again: its answer is that of then.
+  Result<std::vector<ledger::Record>> write(ledger::Change change);
   // The errors that write() would report, as far as they can be known.
   Result<void> check(const ledger::Change& change);
 
@@ -58,14 +62,22 @@ class Registry {
 
  private:
   Result<void> apply_documents();
-  // The newest of each name, by kind, to its keeper.
+  // What the same request wrote before, if it did; otherwise the error.
+  Result<std::vector<ledger::Record>> answer_of_then(ledger::Change change, Error error);
+  // Brings what was written into force, if need be with what others wrote before it.
+  Result<void> catch_up(std::span<const ledger::Record> written);
+  // The newest of each name, by kind, to its keeper, with the problems that there were.
   void apply(std::span<const ledger::Record> records);
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, Keeper*> keepers_;
   bool loaded_ = false;
   std::int64_t revision_ = 0;
-  std::map<std::pair<ledger::Kind, std::string>, std::string> problems_;
+  struct Problem {
+    ledger::Record record;  // to be tried again; without a name, if it is not about one
+    std::string sentence;
+  };
+  std::map<std::pair<ledger::Kind, std::string>, Problem> problems_;
 };
 
 }  // namespace sluice::control

@@ -27,7 +27,7 @@ class MemoryDatabase {
 //
 //   auto database = std::make_shared<MemoryDatabase>();
 //   MemoryLedger ours(database), another_nodes(database);
-class MemoryLedger final : public Ledger {
+class MemoryLedger : public Ledger {
  public:
   explicit MemoryLedger(std::shared_ptr<MemoryDatabase> database);
 

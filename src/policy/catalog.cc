@@ -1,11 +1,53 @@
 #include "policy/catalog.h"
 
+#include <span>
 #include <utility>
 
 namespace sluice {
 namespace {
 
+using Step = PolicyCatalog::Step;
+
 std::string position(std::size_t i) { return "policies[" + std::to_string(i) + "].id"; }
+
+Error of_a_file(const std::string& id, std::string field) {
+  return {ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", std::move(field)};
+}
+
+PolicyChange change_of(std::span<const Step> steps) {
+  PolicyChange change;
+  for (const Step& step : steps)
+    if (step.policy)
+      change.put.push_back(*step.policy);
+    else
+      change.remove.push_back(step.id);
+  return change;
+}
+
+// Finds out, away from the board, which steps can be taken one after the other: all at once; if that cannot
+// be, each half by itself, until only those are left out that stand in the way.
+class StepTrial {
+ public:
+  StepTrial(std::shared_ptr<const Snapshot> start, ParamsTable& params, const CompileOptions& options)
+      : snapshot_(std::move(start)), params_(params), options_(options) {}
+
+  void take(std::span<const Step> steps, std::map<std::string, Error>& errors) {
+    auto next = snapshot_->with(change_of(steps), params_, options_);
+    if (next) {
+      snapshot_ = std::move(*next);
+    } else if (steps.size() == 1) {
+      errors[steps[0].id] = std::move(next.error());
+    } else {
+      take(steps.first(steps.size() / 2), errors);
+      take(steps.subspan(steps.size() / 2), errors);
+    }
+  }
+
+ private:
+  std::shared_ptr<const Snapshot> snapshot_;
+  ParamsTable& params_;
+  const CompileOptions& options_;
+};
 
 }  // namespace
 
@@ -41,14 +83,11 @@ std::string on_its_way_text(const std::string& id) {
 }
 
 Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) const {
-  const auto refuse = [](const std::string& id, std::string field) {
-    return std::unexpected(Error{
-        ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", std::move(field)});
-  };
   for (std::size_t i = 0; i < change.put.size(); ++i)
-    if (from_files_.contains(change.put[i].id)) return refuse(change.put[i].id, position(i));
+    if (from_files_.contains(change.put[i].id))
+      return std::unexpected(of_a_file(change.put[i].id, position(i)));
   for (const std::string& id : change.remove)
-    if (from_files_.contains(id)) return refuse(id, "");
+    if (from_files_.contains(id)) return std::unexpected(of_a_file(id, ""));
   return {};
 }
 
@@ -122,6 +161,45 @@ Result<void> PolicyCatalog::change(PolicyChange change) {
   if (!snapshot) return std::unexpected(std::move(snapshot.error()));
   board_.publish(std::move(*snapshot));
   return {};
+}
+
+// As if nothing had been in force under these ids. Tried on a copy: what with() makes of the snapshot in
+// force has its numbers in common with it, and is meant to be published.
+void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
+  std::unordered_set<std::string_view> ids;
+  for (const Step& step : steps) ids.insert(step.id);
+  std::vector<Policy> others;
+  board_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
+    if (!ids.contains(policy->name())) others.push_back(policy->source);
+  });
+  auto start = Snapshot::compile(std::move(others), params_, options_);
+  if (!start) return;
+  std::map<std::string, Error> refused;
+  StepTrial(std::move(*start), params_, options_).take(steps, refused);
+  for (Step& step : steps)
+    if (refused.contains(step.id)) step.policy.reset();
+  errors.merge(refused);
+}
+
+std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> steps) {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, Error> errors;
+  std::erase_if(steps, [&](const Step& step) {
+    if (!from_files_.contains(step.id)) return false;
+    if (step.policy) errors[step.id] = of_a_file(step.id, "");
+    return true;
+  });
+  const auto before = board_.current();
+  auto snapshot = before->with(change_of(steps), params_, options_);
+  if (!snapshot) {
+    leave_out(steps, errors);
+    snapshot = before->with(change_of(steps), params_, options_);
+  }
+  if (snapshot)
+    board_.publish(std::move(*snapshot));
+  else
+    for (const Step& step : steps) errors.try_emplace(step.id, snapshot.error());
+  return errors;
 }
 
 Result<void> PolicyCatalog::try_change(PolicyChange change) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -38,6 +40,17 @@ class PolicyCatalog {
   // A policy with a candidate can become only that; anything else is kConflict here.
   Result<void> try_change(PolicyChange change) const;
 
+  // What becomes of one policy.
+  struct Step {
+    std::string id;
+    std::optional<Policy> policy;  // absent: it is removed
+  };
+  // Takes these steps in their order, each beside what those before it have left, and publishes the outcome
+  // at once. A policy that cannot be in force then is left out, and so is the one that it was to replace: the
+  // outcome does not depend on what was in force under these ids. Returns the errors by id; to remove what a
+  // file has is none, and does nothing. REQUIRES: ids are named once.
+  std::map<std::string, Error> change_in_order(std::vector<Step> steps);
+
   // The candidate goes beside the policy in force, in place of one that was there before. kNotFound: there is
   // no such policy; kStale: it has another version; kConflict: it comes from a file.
   Result<void> put_candidate(Candidate candidate);
@@ -54,6 +67,8 @@ class PolicyCatalog {
   Result<void> refuse_file_policies(const PolicyChange& change) const;
   Result<void> refuse_policies_on_their_way(const PolicyChange& change) const;
   Result<PolicyChange> change_with(Candidate candidate) const;
+  // Turns the steps that cannot be taken into removals.
+  void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const;
 
   PolicyBoard& board_;
   ParamsTable& params_;
