@@ -239,7 +239,7 @@ Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call
   if (found->policy.limits.empty()) {
     const auto policy = find_policy(context, call, found->name.policy_id);
     if (!policy) return std::unexpected(policy.error());
-    written = delete_policy(context, call, **policy, version);
+    written = delete_policy(context, call, (*policy)->source.id, (*policy)->source.tenant, version);
   } else {
     written = put_policies(context, call, {found->policy}, version, "delete rule");
   }

@@ -51,6 +51,19 @@ Result<Policy> policy_of_body(const AdminCall& call) {
   return *std::move(policy);
 }
 
+// The tenant of a policy that is in the database, but not in force: one that cannot be read, or that another
+// stands in the way of. `not_found` if there is none, or none for the caller's eyes.
+Result<std::string> tenant_of_stored(AdminContext& context, const AdminCall& call, const Error& not_found) {
+  const auto newest = context.registry.ledger().history(Kind::kPolicy, call.path[2], INT64_MAX, 1);
+  if (!newest) return std::unexpected(newest.error());
+  if (newest->empty() || newest->front().is_withdrawn()) return std::unexpected(not_found);
+  Problems unused;
+  const auto policy = parse_policy(newest->front().body, call.path[2], unused);
+  std::string tenant = policy ? policy->tenant : "";  // unknown: only who may do all
+  if (!call.principal.sees_tenant(tenant)) return std::unexpected(not_found);
+  return tenant;
+}
+
 AdminAnswer written_answer(AdminContext& context, const Record& record) {
   AdminAnswer answer;
   answer.status = record.version == 1 ? 201 : 200;
@@ -105,12 +118,15 @@ Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
 }
 
 Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
+  const std::string& id = call.path[2];
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
-  auto policy = find_policy(context, call, call.path[2]);
-  if (!policy && deleted_before(context, call, call.path[2])) return no_content();
-  if (!policy) return std::unexpected(policy.error());
-  const auto written = delete_policy(context, call, **policy, *expected);
+  const auto policy = find_policy(context, call, id);
+  if (!policy && deleted_before(context, call, id)) return no_content();
+  const Result<std::string> tenant =
+      policy ? (*policy)->source.tenant : tenant_of_stored(context, call, policy.error());
+  if (!tenant) return std::unexpected(tenant.error());
+  const auto written = delete_policy(context, call, id, *tenant, *expected);
   if (!written) return std::unexpected(written.error());
   return no_content();
 }

@@ -54,12 +54,11 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
 }
 
 Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const AdminCall& call,
-                                                  const CompiledPolicy& policy,
+                                                  const std::string& id, const std::string& tenant,
                                                   std::optional<std::int64_t> expected) {
-  if (auto may = call.principal.may(control::Role::kWrite, policy.source.tenant); !may)
-    return std::unexpected(may.error());
+  if (auto may = call.principal.may(control::Role::kWrite, tenant); !may) return std::unexpected(may.error());
   return context.write(call, {{.kind = ledger::Kind::kPolicy,
-                               .name = policy.source.id,
+                               .name = id,
                                .action = "delete",
                                .body = "",
                                .expected_version = expected}});

@@ -33,7 +33,7 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
                                                  std::optional<std::int64_t> expected,
                                                  std::string_view action);
 Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const AdminCall& call,
-                                                  const CompiledPolicy& policy,
+                                                  const std::string& id, const std::string& tenant,
                                                   std::optional<std::int64_t> expected);
 
 // kInvalidArgument: it would deny everyone, and the query does not say confirm=deny-everyone.

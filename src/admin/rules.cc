@@ -112,7 +112,8 @@ Result<AdminAnswer> delete_rule(AdminContext& context, const AdminCall& call) {
   if (!policy && deleted_before(context, call, call.path[2])) return no_content();
   if (!policy)
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + call.path[2] + '"', ""});
-  const auto written = delete_policy(context, call, **policy, *expected);
+  const auto written =
+      delete_policy(context, call, (*policy)->source.id, (*policy)->source.tenant, *expected);
   if (!written) return std::unexpected(written.error());
   return no_content();
 }

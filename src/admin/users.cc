@@ -18,6 +18,8 @@ using ledger::Kind;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kOverrideRemoved = "override removed";
+// Each further attempt means that somebody else has agreed something with the same user.
+constexpr int kAttemptsMax = 20;
 
 bool counts_users(const Limit& limit) {
   return std::ranges::any_of(*limit.per,
@@ -46,19 +48,71 @@ AdminAnswer without_body(AdminAnswer answer) {
   return answer;
 }
 
-Result<AdminAnswer> write_user_record(AdminContext& context, const AdminCall& call, const User& user,
-                                      std::string_view action) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
-  ledger::Draft draft{.kind = Kind::kUser,
-                      .name = user.id,
-                      .action = std::string(action),
-                      .body = "",
-                      .expected_version = *expected};
-  write_user(user, draft.body);
-  const auto written = context.write(call, {std::move(draft)});
-  if (!written) return std::unexpected(written.error());
-  return user_answer(written->front());
+struct StoredUser {
+  User user;
+  std::int64_t version = 0;  // 0: nothing was ever agreed
+};
+
+// As the database has it: what another node wrote just now is part of it.
+Result<StoredUser> stored_user(AdminContext& context, const std::string& id) {
+  const auto newest = context.registry.ledger().history(Kind::kUser, id, INT64_MAX, 1);
+  if (!newest) return std::unexpected(newest.error());
+  StoredUser stored{User{.id = id, .tier = "", .overrides = {}}, 0};
+  if (newest->empty()) return stored;
+  stored.version = newest->front().version;
+  if (newest->front().is_withdrawn()) return stored;
+  Problems problems;
+  auto user = parse_user(newest->front().body, id, problems);
+  if (!user) return std::unexpected(problems.first_error());
+  stored.user = *std::move(user);
+  return stored;
+}
+
+// Writes what `edit(user)` makes of the user. Two callers may agree different things with a user at the same
+// time: what counts is the version that this change was made from, and if that is no longer the newest, it is
+// made anew; unless the caller has seen a version himself.
+template <class Edit>
+Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, std::string_view action,
+                                const Edit& edit) {
+  const auto seen = call.expected_version();
+  if (!seen) return std::unexpected(seen.error());
+  for (int attempt = 1;; ++attempt) {
+    auto stored = stored_user(context, call.path[3]);
+    if (!stored) return std::unexpected(stored.error());
+    if (auto edited = edit(stored->user); !edited) return std::unexpected(edited.error());
+    ledger::Draft draft{.kind = Kind::kUser,
+                        .name = call.path[3],
+                        .action = std::string(action),
+                        .body = "",
+                        .expected_version = seen->value_or(stored->version)};
+    write_user(stored->user, draft.body);
+    const auto written = context.write(call, {std::move(draft)});
+    if (written) return user_answer(written->front());
+    if (*seen || written.error().code != ErrorCode::kStale || attempt == kAttemptsMax)
+      return std::unexpected(written.error());
+  }
+}
+
+bool has_ended(const Override& each, std::int64_t now_us) {
+  return each.expires_us != 0 && each.expires_us <= now_us;
+}
+
+// Adds it in place of the one for the same limit. Of those that have ended, the oldest make room if need be.
+Result<void> add(User& user, const Override& wanted, std::int64_t now_us) {
+  std::vector<Override>& all = user.overrides;
+  std::erase_if(all, [&](const Override& each) {
+    return each.policy_id == wanted.policy_id && each.limit == wanted.limit;
+  });
+  while (all.size() >= kOverridesPerUserMax) {
+    const auto ended = std::ranges::min_element(
+        all, {}, [&](const Override& each) { return has_ended(each, now_us) ? each.expires_us : INT64_MAX; });
+    if (!has_ended(*ended, now_us))
+      return invalid(
+          "", "a user has at most " + std::to_string(kOverridesPerUserMax) + " overrides; remove one first");
+    all.erase(ended);
+  }
+  all.push_back(wanted);
+  return {};
 }
 
 // The answer to the same request, if the caller sent it before with this idempotency key. `says`: whether
@@ -159,9 +213,10 @@ Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
   });
   if (!again) return std::unexpected(again.error());
   if (*again) return **again;
-  User user = current_user(context, call.path[3]);
-  user.tier = *tier;
-  return write_user_record(context, call, user, "tier");
+  return change_user(context, call, "tier", [&](User& user) -> Result<void> {
+    user.tier = *tier;
+    return {};
+  });
 }
 
 Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
@@ -198,15 +253,8 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
     (*again)->status = 201;
     return **std::move(again);
   }
-  User user = current_user(context, call.path[3]);
-  std::erase_if(user.overrides, [&](const Override& each) {
-    return each.policy_id == *policy_id && each.limit == (*meant)->name;
-  });
-  if (user.overrides.size() >= kOverridesPerUserMax)
-    return invalid(
-        "", "a user has at most " + std::to_string(kOverridesPerUserMax) + " overrides; remove one first");
-  user.overrides.push_back(wanted);
-  auto answer = write_user_record(context, call, user, "override");
+  auto answer = change_user(context, call, "override",
+                            [&](User& user) { return add(user, wanted, context.clock.now_us()); });
   if (answer) answer->status = 201;
   return answer;
 }
@@ -224,24 +272,24 @@ Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call
   auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
     return record.action == kOverrideRemoved &&
            std::ranges::any_of(then.overrides, [&](const Override& each) {
-             return is_meant(each) && each.expires_us != 0 && each.expires_us <= record.at_us;
+             return is_meant(each) && has_ended(each, record.at_us);
            });
   });
   if (!again) return std::unexpected(again.error());
   if (*again) return without_body(**std::move(again));
-  User user = current_user(context, call.path[3]);
-  const std::int64_t now_us = context.clock.now_us();
-  bool found = false;
-  for (Override& each : user.overrides) {
-    if (!is_meant(each)) continue;
-    found |= each.expires_us == 0 || each.expires_us > now_us;
-    each.expires_us = now_us;
-  }
-  if (!found)
+  auto answer = change_user(context, call, kOverrideRemoved, [&](User& user) -> Result<void> {
+    const std::int64_t now_us = context.clock.now_us();
+    bool found = false;
+    for (Override& each : user.overrides) {
+      if (!is_meant(each)) continue;
+      found |= !has_ended(each, now_us);
+      each.expires_us = now_us;
+    }
+    if (found) return {};
     return std::unexpected(
         Error{ErrorCode::kNotFound,
               "user \"" + user.id + "\" has no override for policy \"" + call.path[5] + '"', ""});
-  auto answer = write_user_record(context, call, user, kOverrideRemoved);
+  });
   if (!answer) return answer;
   return without_body(*std::move(answer));
 }

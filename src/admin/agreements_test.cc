@@ -1,0 +1,162 @@
+// What is agreed with users, and policies that are not in force, over a ledger that others write to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "admin/policies.h"
+#include "admin/users.h"
+#include "base/limits.h"
+#include "control/policy_keeper.h"
+#include "ledger/test_racing_ledger.h"
+
+namespace sluice::admin {
+namespace {
+
+using control::Principal;
+using ledger::Kind;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr auto kRoutes = std::to_array<AdminRoute>({
+    {"PUT", "/api/v1/users/*/tier", set_tier},
+    {"POST", "/api/v1/users/*/override", add_override},
+    {"DELETE", "/api/v1/users/*/override/*", remove_override},
+    {"DELETE", "/v1/policies/*", remove_policy},
+});
+
+class Node {
+ public:
+  explicit Node(const std::shared_ptr<ledger::MemoryDatabase>& database, const Clock& clock)
+      : ledger(database), clock_(clock) {
+    registry.add(Kind::kPolicy, policies_);
+    registry.add(Kind::kUser, users_);
+    EXPECT_TRUE(registry.load());
+  }
+  net::HttpResponse send(std::string_view method, const std::string& path, const std::string& body = "",
+                         const std::vector<net::Header>& headers = {},
+                         const Principal& who = Principal::loopback()) {
+    const auto call =
+        AdminCall::from({.method = method, .path = path, .headers = headers, .body = body}, who);
+    EXPECT_TRUE(call);
+    AdminContext context{registry, catalog, clock_, rollouts_};
+    return answer_admin_call(kRoutes, context, *call);
+  }
+  int set_tier_to(const std::string& tier, const std::vector<net::Header>& headers = {}) {
+    return send("PUT", "/api/v1/users/ann/tier", R"({"tier":")" + tier + R"("})", headers).status;
+  }
+  net::HttpResponse add_override_to(const std::string& policy, const std::string& more = "") {
+    return send("POST", "/api/v1/users/ann/override",
+                R"({"policy_id":")" + policy + R"(","limit":7,"window_seconds":1)" + more + "}");
+  }
+  const User& ann() {
+    EXPECT_TRUE(registry.follow());
+    return catalog.current()->find_user("ann")->source;
+  }
+
+  ledger::RacingLedger ledger;
+  control::Registry registry{ledger};
+  ParamsTable params;
+  PolicyBoard board;
+  PolicyCatalog catalog{board, params};
+
+ private:
+  const Clock& clock_;
+  control::PolicyKeeper policies_{catalog};
+  control::UserKeeper users_{catalog};
+  DecisionTotals totals_;
+  control::RolloutKeeper rollout_keeper_{catalog};
+  control::RolloutPilot rollouts_{{rollout_keeper_, catalog, totals_, clock_, {}}};
+};
+
+class AgreementsTest : public ::testing::Test {
+ protected:
+  void put_policies(int count) {
+    ledger::Change change{.drafts = {}, .actor = "test", .at_us = 1};
+    for (int i = 0; i < count; ++i) {
+      const std::string id = "p" + std::to_string(i);
+      change.drafts.push_back(
+          {Kind::kPolicy, id, "put",
+           R"({"id":")" + id + R"(","resource":"/)" + id + R"(","limits":[{"rate":"1/s","per":"user"}]})",
+           std::nullopt});
+    }
+    const auto written = here.registry.write(std::move(change));
+    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(there.registry.follow());
+  }
+
+  ManualClock clock{1'800'000'000 * kSecondUs};
+  std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
+  Node here{database, clock}, there{database, clock};
+};
+
+TEST_F(AgreementsTest, WhatTwoNodesAgreeAtOnceIsAllKept) {
+  put_policies(1);
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.add_override_to("p0").status, 201); };
+  EXPECT_EQ(here.set_tier_to("vip"), 200);
+  for (Node* node : {&here, &there}) {
+    EXPECT_EQ(node->ann().tier, "vip");
+    EXPECT_EQ(node->ann().overrides.size(), 1u);
+  }
+}
+
+TEST_F(AgreementsTest, WhatAnotherNodeAgreedBeforeIsKeptThoughNobodyToldUs) {
+  put_policies(2);
+  ASSERT_EQ(there.set_tier_to("vip"), 200);
+  ASSERT_EQ(there.add_override_to("p0").status, 201);
+  ASSERT_EQ(here.add_override_to("p1").status, 201);
+  EXPECT_EQ(here.ann().tier, "vip");
+  EXPECT_EQ(here.ann().overrides.size(), 2u);
+}
+
+TEST_F(AgreementsTest, WhoHasSeenAVersionIsToldThatItIsOld) {
+  ASSERT_EQ(here.set_tier_to("vip"), 200);
+  const std::vector<net::Header> seen = {{"if-match", "\"1\""}};
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.set_tier_to("free"), 200); };
+  EXPECT_EQ(here.set_tier_to("gold", seen), 412);
+  EXPECT_EQ(here.ann().tier, "free");
+}
+
+TEST_F(AgreementsTest, OverridesThatHaveEndedMakeRoom) {
+  constexpr int kMax = static_cast<int>(kOverridesPerUserMax);
+  put_policies(kMax + 2);
+  for (int i = 0; i < kMax; ++i) ASSERT_EQ(here.add_override_to("p" + std::to_string(i)).status, 201);
+  const std::string one_more = "p" + std::to_string(kMax), another = "p" + std::to_string(kMax + 1);
+  EXPECT_THAT(here.add_override_to(one_more).body, HasSubstr("at most")) << "all of them hold";
+  for (const char* ended : {"p5", "p3"}) {
+    clock.advance(kSecondUs);
+    ASSERT_EQ(here.send("DELETE", std::string("/api/v1/users/ann/override/") + ended).status, 204);
+  }
+  const auto has = [&](const std::string& policy) {
+    return std::ranges::find(here.ann().overrides, policy, &Override::policy_id) !=
+           here.ann().overrides.end();
+  };
+  ASSERT_EQ(here.add_override_to(one_more).status, 201);
+  EXPECT_FALSE(has("p5")) << "the one that ended first";
+  EXPECT_TRUE(has("p3")) << "stays on record as long as there is room";
+  ASSERT_EQ(here.add_override_to(another).status, 201);
+  EXPECT_FALSE(has("p3"));
+  EXPECT_EQ(here.add_override_to("p5").status, 400);
+  EXPECT_EQ(here.ann().overrides.size(), kOverridesPerUserMax);
+}
+
+TEST_F(AgreementsTest, APolicyThatIsNotInForceCanBeDeleted) {
+  const std::string twin = R"({"id":"twin","tenant":"shop","resource":"/p0","limits":[{"rate":"1/s"}]})";
+  const std::string first = R"({"id":"a","tenant":"shop","resource":"/p0","limits":[{"rate":"1/s"}]})";
+  for (const auto& [id, body] : {std::pair<std::string, std::string>{"a", first},
+                                 {"twin", twin},
+                                 {"odd", R"({"id":"odd","quantum":1})"}})
+    ASSERT_TRUE(here.ledger.append(
+        {.drafts = {{Kind::kPolicy, id, "put", body, std::nullopt}}, .actor = "somebody", .at_us = 1}));
+  ASSERT_TRUE(here.registry.follow());
+  ASSERT_EQ(here.registry.problems().size(), 2u);
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/twin", "", {}, bank).status, 404) << "not for his eyes";
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/odd", "", {}, bank).status, 404) << "nobody knows whose it is";
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/twin").status, 204);
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 204);
+  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 404) << "it is gone";
+}
+
+}  // namespace
+}  // namespace sluice::admin
