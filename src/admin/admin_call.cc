@@ -113,12 +113,14 @@ Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
 }
 
 Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
-                                                        std::vector<ledger::Draft> drafts) {
+                                                        std::vector<ledger::Draft> drafts,
+                                                        const control::Registry::Permission& may) {
   auto written = registry.write({.drafts = std::move(drafts),
                                  .actor = call.principal.name,
                                  .reason = call.reason,
                                  .at_us = clock.now_us(),
-                                 .request_id = call.idempotency_key});
+                                 .request_id = call.idempotency_key},
+                                may);
   if (!written) return std::unexpected(in_words_of_http(std::move(written.error()), call));
   return written;
 }

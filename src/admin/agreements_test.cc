@@ -1,4 +1,4 @@
-// What is agreed with users, and policies that are not in force, over a ledger that others write to.
+// What is agreed with users, and whose policies are whose, over a ledger that others write to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,17 @@ using control::Principal;
 using ledger::Kind;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"PUT", "/api/v1/users/*/tier", set_tier},
     {"POST", "/api/v1/users/*/override", add_override},
     {"DELETE", "/api/v1/users/*/override/*", remove_override},
+    {"PUT", "/v1/policies/*", put_policy},
     {"DELETE", "/v1/policies/*", remove_policy},
+    {"POST", "/v1/policies", apply_policies},
+    {"POST", "/v1/policies/*/rollback", roll_back_policy},
 });
 
 class Node {
@@ -156,6 +160,86 @@ TEST_F(AgreementsTest, APolicyThatIsNotInForceCanBeDeleted) {
   EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 204);
   EXPECT_THAT(here.registry.problems(), IsEmpty());
   EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 404) << "it is gone";
+}
+
+std::string policy_of(const std::string& tenant, const std::string& resource = "/") {
+  return R"({"id":"p","tenant":")" + tenant + R"(","resource":")" + resource +
+         R"(","limits":[{"rate":"1/s","per":"user"}]})";
+}
+
+TEST_F(AgreementsTest, APolicyThatAnotherTenantHasJustMadeIsNotReplaced) {
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  here.ledger.meanwhile = [&] {
+    EXPECT_EQ(there.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
+  };
+  const auto refused = here.send("PUT", "/v1/policies/p", policy_of("bank"), {}, bank);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, Not(HasSubstr("shop"))) << "whose it is";
+  EXPECT_EQ(here.send("DELETE", "/v1/policies/p", "", {}, bank).status, 404);
+  EXPECT_EQ(here.catalog.current()->find("p")->source.tenant, "shop");
+}
+
+TEST_F(AgreementsTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) {
+  ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
+  const std::string twin = R"({"id":"twin","tenant":"shop","resource":"/","limits":[{"rate":"1/s"}]})";
+  ASSERT_TRUE(here.ledger.append(
+      {.drafts = {{Kind::kPolicy, "twin", "put", twin, std::nullopt}}, .actor = "somebody", .at_us = 1}));
+  ASSERT_TRUE(here.registry.follow());
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  const std::string own = R"({"id":"twin","tenant":"bank","resource":"/b","limits":[{"rate":"1/s"}]})";
+  EXPECT_EQ(here.send("PUT", "/v1/policies/twin", own, {}, bank).status, 403);
+  EXPECT_EQ(here.send("PUT", "/v1/policies/twin", own).status, 200) << "by somebody who may";
+}
+
+TEST_F(AgreementsTest, ARollbackDoesNotTellOfOtherTenants) {
+  ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  const auto there_is_one = here.send("POST", "/v1/policies/p/rollback", R"({"version":1})", {}, bank);
+  const auto there_is_none = here.send("POST", "/v1/policies/q/rollback", R"({"version":1})", {}, bank);
+  EXPECT_EQ(there_is_one.status, 404);
+  EXPECT_EQ(there_is_none.status, 404);
+}
+
+TEST_F(AgreementsTest, WhatIsAgreedForOtherTenantsIsNotShown) {
+  for (const std::string tenant : {"shop", "bank"})
+    ASSERT_EQ(here.send("PUT", "/v1/policies/of-" + tenant,
+                        R"({"id":"of-)" + tenant + R"(","tenant":")" + tenant +
+                            R"(","limits":[{"rate":"1/s","per":"user"}]})")
+                  .status,
+              201);
+  ASSERT_EQ(here.add_override_to("of-shop").status, 201);
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  const auto answer = here.send("POST", "/api/v1/users/ann/override",
+                                R"({"policy_id":"of-bank","limit":7,"window_seconds":1})", {}, bank);
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_THAT(answer.body, HasSubstr("of-bank"));
+  EXPECT_THAT(answer.body, Not(HasSubstr("of-shop")));
+  EXPECT_EQ(here.ann().overrides.size(), 2u) << "it is kept";
+}
+
+TEST_F(AgreementsTest, OfSeveralPoliciesNoneIsWrittenIfOneIsNotWhatTheCallerSaw) {
+  put_policies(2);
+  const auto apply = [&](const std::string& expected) {
+    return here.send("POST", "/v1/policies",
+                     R"({"policies":[{"id":"p0","resource":"/x","limits":[{"rate":"2/s"}]},)"
+                     R"({"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]}],"expected":)" +
+                         expected + "}");
+  };
+  struct Case {
+    const char* expected;
+    int status;
+    const char* says;
+  };
+  for (const Case& each : {Case{R"({"p0":1,"p1":2})", 412, "p1"}, Case{R"({"p0":0})", 412, "p0"},
+                           Case{R"({"p0":"1"})", 400, "expected.p0"},
+                           Case{R"({"p0":-1})", 400, "expected.p0"}, Case{"[1]", 400, "expected"}}) {
+    const auto answer = apply(each.expected);
+    EXPECT_EQ(answer.status, each.status) << each.expected;
+    EXPECT_THAT(answer.body, HasSubstr(each.says));
+    EXPECT_EQ(here.catalog.current()->find("p0")->source.version, 1) << each.expected;
+  }
+  EXPECT_EQ(apply(R"({"p0":1})").status, 200) << "of the other, any version";
+  EXPECT_EQ(here.catalog.current()->find("p1")->source.version, 2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "admin/admin_call.h"
+#include "policy/document_builder.h"
 #include "policy/fields.h"
 
 namespace sluice::admin {
@@ -36,11 +37,7 @@ class BodyReader {
     auto tree = parse_document_tree(call.body, file_, problems_);
     if (!tree) return {.kind = DocumentNode::Kind::kMap};
     const DocumentNode* const value = tree->find(nullable);
-    if (value && value->kind == DocumentNode::Kind::kNull) {
-      const auto index = value - tree->items.data();
-      tree->items.erase(tree->items.begin() + index);
-      tree->keys.erase(tree->keys.begin() + index);
-    }
+    if (value && value->kind == DocumentNode::Kind::kNull) take(*tree, nullable);
     return *std::move(tree);
   }
 

@@ -78,9 +78,9 @@ Result<std::string> configure_policy(AdminContext& context, const PolicyChangeCa
   auto policy = policy_of(change);
   if (!policy) return std::unexpected(policy.error());
   const auto expected = change.version == 0 ? std::nullopt : std::optional(change.version);
-  auto written = put_policies(context, change.call, {*policy}, expected, "put");
+  auto written = put_one_policy(context, change.call, *policy, expected, "put");
   if (!written) return std::unexpected(in_words_of_grpc(std::move(written.error())));
-  return policy->id + '#' + std::to_string(written->front().version);
+  return policy->id + '#' + std::to_string(written->version);
 }
 
 }  // namespace sluice::admin

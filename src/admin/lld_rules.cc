@@ -149,10 +149,10 @@ Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, con
                                std::int64_t version, const LldRuleName& name, std::string_view action) {
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
-  const auto written = put_policies(context, call, {policy}, expected->value_or(version), action);
+  const auto written = put_one_policy(context, call, policy, expected->value_or(version), action);
   if (!written) return std::unexpected(written.error());
   Policy now = policy;
-  now.version = written->front().version;
+  now.version = written->version;
   return rule_answer(now, name, *find_rule(now, name));
 }
 
@@ -235,15 +235,12 @@ Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call
   if (!found) return std::unexpected(found.error());
   const std::int64_t version = expected->value_or(found->policy.version);
   take_rule(found->policy, found->name);
-  Result<std::vector<ledger::Record>> written;
   if (found->policy.limits.empty()) {
-    const auto policy = find_policy(context, call, found->name.policy_id);
-    if (!policy) return std::unexpected(policy.error());
-    written = delete_policy(context, call, (*policy)->source.id, (*policy)->source.tenant, version);
-  } else {
-    written = put_policies(context, call, {found->policy}, version, "delete rule");
+    if (auto deleted = delete_policy(context, call, found->name.policy_id, version); !deleted)
+      return std::unexpected(deleted.error());
+  } else if (auto left = put_one_policy(context, call, found->policy, version, "delete rule"); !left) {
+    return std::unexpected(left.error());
   }
-  if (!written) return std::unexpected(written.error());
   return no_content();
 }
 

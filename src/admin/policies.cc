@@ -6,6 +6,7 @@
 #include "admin/policy_views.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
+#include "policy/fields.h"
 #include "policy/literals.h"
 
 namespace sluice::admin {
@@ -13,6 +14,9 @@ namespace {
 
 using ledger::Kind;
 using ledger::Record;
+
+const std::string kBody = "body";
+constexpr std::string_view kExpected = "expected";
 
 // What a stored version looks like; its document is null if it was a withdrawal.
 DocumentNode version_view(const Record& record) {
@@ -51,19 +55,6 @@ Result<Policy> policy_of_body(const AdminCall& call) {
   return *std::move(policy);
 }
 
-// The tenant of a policy that is in the database, but not in force: one that cannot be read, or that another
-// stands in the way of. `not_found` if there is none, or none for the caller's eyes.
-Result<std::string> tenant_of_stored(AdminContext& context, const AdminCall& call, const Error& not_found) {
-  const auto newest = context.registry.ledger().history(Kind::kPolicy, call.path[2], INT64_MAX, 1);
-  if (!newest) return std::unexpected(newest.error());
-  if (newest->empty() || newest->front().is_withdrawn()) return std::unexpected(not_found);
-  Problems unused;
-  const auto policy = parse_policy(newest->front().body, call.path[2], unused);
-  std::string tenant = policy ? policy->tenant : "";  // unknown: only who may do all
-  if (!call.principal.sees_tenant(tenant)) return std::unexpected(not_found);
-  return tenant;
-}
-
 AdminAnswer written_answer(AdminContext& context, const Record& record) {
   AdminAnswer answer;
   answer.status = record.version == 1 ? 201 : 200;
@@ -74,6 +65,21 @@ AdminAnswer written_answer(AdminContext& context, const Record& record) {
   else
     answer.body = version_view(record);  // somebody has changed it since
   return answer;
+}
+
+// Takes `expected: { id: version }` out of the document: what the caller has seen of the policies in it.
+SeenVersions take_seen_versions(DocumentNode& document, Problems& problems) {
+  SeenVersions seen;
+  const auto expected = take(document, kExpected);
+  const Place top{kBody, problems};
+  const Place place = top.field(kExpected);
+  if (!expected || !is_map(*expected, place)) return seen;
+  for (std::size_t i = 0; i < expected->items.size(); ++i) {
+    const std::string& id = expected->keys[i].text;
+    if (const auto version = to_integer(expected->items[i], place.field(id), 0, INT64_MAX))
+      seen.emplace(id, *version);
+  }
+  return seen;
 }
 
 }  // namespace
@@ -112,29 +118,28 @@ Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
   if (call.if_match == "*" && !find_policy(context, call, policy->id))
     return std::unexpected(
         Error{ErrorCode::kStale, "there is no policy \"" + policy->id + "\" yet", "if-match"});
-  const auto written = put_policies(context, call, {*policy}, *expected, "put");
+  const auto written = put_one_policy(context, call, *policy, *expected, "put");
   if (!written) return std::unexpected(written.error());
-  return written_answer(context, written->front());
+  return written_answer(context, *written);
 }
 
 Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
   const std::string& id = call.path[2];
   const auto expected = call.expected_version();
   if (!expected) return std::unexpected(expected.error());
-  const auto policy = find_policy(context, call, id);
-  if (!policy && deleted_before(context, call, id)) return no_content();
-  const Result<std::string> tenant =
-      policy ? (*policy)->source.tenant : tenant_of_stored(context, call, policy.error());
-  if (!tenant) return std::unexpected(tenant.error());
-  const auto written = delete_policy(context, call, id, *tenant, *expected);
-  if (!written) return std::unexpected(written.error());
-  return no_content();
+  const auto deleted = delete_policy(context, call, id, *expected);
+  if (deleted || deleted_before(context, call, id)) return no_content();
+  return std::unexpected(deleted.error());
 }
 
 Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
   std::vector<WrittenPolicy> written_policies;
+  SeenVersions seen;
   Problems problems;
-  parse_policies(call.body, "body", written_policies, problems);
+  if (auto tree = parse_document_tree(call.body, kBody, problems)) {
+    seen = take_seen_versions(*tree, problems);
+    read_policies(*tree, kBody, written_policies, problems);
+  }
   if (problems.empty()) check_together(written_policies, problems);
   if (!problems.empty()) return std::unexpected(problems.first_error());
   std::vector<Policy> policies;
@@ -143,7 +148,7 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
   for (WrittenPolicy& each : written_policies) {
     const CompiledPolicy* const old = before->find(each.policy.id);
     // Also of those that are the same: who may not write must not find out whether he has guessed right.
-    if (auto may = may_write(call, each.policy, old); !may) return std::unexpected(may.error());
+    if (auto may = may_write(context, call, each.policy); !may) return std::unexpected(may.error());
     Policy same = each.policy;
     if (old) same.version = old->source.version;
     if (old && old->source == same)
@@ -163,7 +168,8 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
       return std::unexpected(good.error());
     for (const Policy& policy : policies) list.items.push_back(text_node(policy.id));
   } else if (!policies.empty()) {
-    const auto records = put_policies(context, call, policies, std::nullopt, "put");
+    auto records = put_policies(context, call, policies, seen, "put");
+    if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
     if (!records) return std::unexpected(records.error());
     for (const Record& record : *records)
       list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
@@ -212,14 +218,14 @@ Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& cal
   if (auto wrong = body.error()) return std::unexpected(*wrong);
   auto policy = stored_policy(context, call.path[2], *version);
   if (!policy) return std::unexpected(policy.error());
-  if (!*policy)
+  if (!*policy || !call.principal.sees_tenant((*policy)->tenant))
     return std::unexpected(Error{ErrorCode::kNotFound,
                                  "policy \"" + call.path[2] + "\" has no version " +
                                      std::to_string(*version) + " to go back to; GET …/versions lists them",
                                  "version"});
-  const auto written = put_policies(context, call, {**policy}, *expected, "rollback");
+  const auto written = put_one_policy(context, call, **policy, *expected, "rollback");
   if (!written) return std::unexpected(written.error());
-  return written_answer(context, written->front());
+  return written_answer(context, *written);
 }
 
 }  // namespace sluice::admin

@@ -1,10 +1,41 @@
 #include "admin/policy_views.h"
 
 #include "policy/denies_everyone.h"
+#include "policy/document.h"
 #include "policy/document_builder.h"
 #include "policy/policy_writer.h"
 
 namespace sluice::admin {
+namespace {
+
+using control::Role;
+
+Error no_such_policy(std::string_view id) {
+  return {ErrorCode::kNotFound, "there is no policy \"" + std::string(id) + '"', ""};
+}
+
+// Whose policy has this id, be it in force or a document that cannot be; none: there is none. Empty if that
+// cannot be told: then only who may touch all tenants may touch this.
+std::optional<std::string> tenant_now(AdminContext& context, std::string_view id) {
+  const auto snapshot = context.catalog.current();
+  if (const CompiledPolicy* const policy = snapshot->find(id)) return policy->source.tenant;
+  const ledger::Record* const document = context.registry.not_in_force(ledger::Kind::kPolicy, id);
+  if (!document || document->is_withdrawn()) return std::nullopt;
+  Problems unused;
+  const auto policy = parse_policy(document->body, document->name, unused);
+  return policy ? policy->tenant : "";
+}
+
+// Whatever a change says: even the candidate of a rollout comes into force only together with the rollout's
+// end.
+Result<void> stands_still(AdminContext& context, const std::string& id) {
+  const auto snapshot = context.catalog.current();
+  const CompiledPolicy* const now = snapshot->find(id);
+  if (!now || !now->candidate) return {};
+  return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), "id"});
+}
+
+}  // namespace
 
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy) {
   if (!denies_everyone(policy) || call.parameter("confirm") == "deny-everyone") return {};
@@ -14,54 +45,76 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
                      "?confirm=deny-everyone (over gRPC: with the metadata confirm: deny-everyone)");
 }
 
-Result<void> may_write(const AdminCall& call, const Policy& policy, const CompiledPolicy* old) {
-  auto may = call.principal.may(control::Role::kWrite, policy.tenant);
-  return may && old ? call.principal.may(control::Role::kWrite, old->source.tenant) : may;
+bool sees_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
+  const auto tenant = tenant_now(context, id);
+  return call.principal.sees_tenant(tenant.value_or(""));
+}
+
+Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy) {
+  if (auto may = call.principal.may(Role::kWrite, policy.tenant); !may) return may;
+  if (!tenant_now(context, policy.id) || sees_policy(context, call, policy.id)) return {};
+  return std::unexpected(Error{ErrorCode::kPermissionDenied,
+                               "the id \"" + policy.id + "\" belongs to a policy that " +
+                                   call.principal.name + " may not change; choose another one",
+                               ""});
 }
 
 Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
   const auto snapshot = context.catalog.current();
   const PolicyPointer* const found = snapshot->policies().find_pointer(id);
   if (!found || !call.principal.sees_tenant((*found)->source.tenant))
-    return std::unexpected(Error{ErrorCode::kNotFound, "there is no policy \"" + std::string(id) + '"', ""});
+    return std::unexpected(no_such_policy(id));
   return *found;
 }
 
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
-                                                 std::optional<std::int64_t> expected,
-                                                 std::string_view action) {
+                                                 const SeenVersions& seen, std::string_view action) {
   std::vector<ledger::Draft> drafts;
-  const auto before = context.catalog.current();
   for (const Policy& policy : policies) {
-    const CompiledPolicy* const old = before->find(policy.id);
-    if (auto may = may_write(call, policy, old); !may) return std::unexpected(may.error());
     if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
-    // Whatever it says: even the candidate itself comes into force only together with its rollout's end.
-    if (old && old->candidate)
-      return std::unexpected(
-          Error{ErrorCode::kConflict, on_its_way_text(policy.id), policies.size() == 1 ? "id" : ""});
     ledger::Draft& draft = drafts.emplace_back();
     draft.kind = ledger::Kind::kPolicy;
     draft.name = policy.id;
     draft.action = action;
     write_policy(policy, draft.body);
-    draft.expected_version = expected;
+    if (const auto version = seen.find(policy.id); version != seen.end())
+      draft.expected_version = version->second;
   }
-  auto written = context.write(call, std::move(drafts));
-  if (!written && policies.size() == 1) return std::unexpected(about_one_policy(std::move(written.error())));
-  return written;
+  return context.write(call, std::move(drafts), [&]() -> Result<void> {
+    for (const Policy& policy : policies) {
+      if (auto may = may_write(context, call, policy); !may) return may;
+      if (auto may = stands_still(context, policy.id); !may) return may;
+    }
+    return {};
+  });
 }
 
-Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const AdminCall& call,
-                                                  const std::string& id, const std::string& tenant,
-                                                  std::optional<std::int64_t> expected) {
-  if (auto may = call.principal.may(control::Role::kWrite, tenant); !may) return std::unexpected(may.error());
-  return context.write(call, {{.kind = ledger::Kind::kPolicy,
-                               .name = id,
-                               .action = "delete",
-                               .body = "",
-                               .expected_version = expected}});
+Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& call, const Policy& policy,
+                                      std::optional<std::int64_t> expected, std::string_view action) {
+  SeenVersions seen;
+  if (expected) seen[policy.id] = *expected;
+  auto written = put_policies(context, call, {policy}, seen, action);
+  if (!written) return std::unexpected(about_one_policy(std::move(written.error())));
+  return std::move(written->front());
+}
+
+Result<void> delete_policy(AdminContext& context, const AdminCall& call, const std::string& id,
+                           std::optional<std::int64_t> expected) {
+  const auto written = context.write(call,
+                                     {{.kind = ledger::Kind::kPolicy,
+                                       .name = id,
+                                       .action = "delete",
+                                       .body = "",
+                                       .expected_version = expected}},
+                                     [&]() -> Result<void> {
+                                       const auto tenant = tenant_now(context, id);
+                                       if (!tenant || !call.principal.sees_tenant(*tenant))
+                                         return std::unexpected(no_such_policy(id));
+                                       return call.principal.may(Role::kWrite, *tenant);
+                                     });
+  if (!written) return std::unexpected(written.error());
+  return {};
 }
 
 bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id) {

@@ -22,19 +22,28 @@ struct PolicyPage {
 template <class Takes>
 Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes);
 
-// Whether the caller may put this policy in the place of `old`, which is null if there is none.
-Result<void> may_write(const AdminCall& call, const Policy& policy, const CompiledPolicy* old);
+// Whether the caller sees what belongs to the policy of this id, in force or not. Without such a policy only
+// who sees all tenants.
+bool sees_policy(AdminContext& context, const AdminCall& call, std::string_view id);
 
-// Writes these policies as one change. `expected` is the version that the caller saw, for the only policy
-// there is; none: whatever is there. Refuses what the caller may not do, and documents that would deny
+// Whether the caller may put this policy in the place of the one that is there now, in force or not.
+Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy);
+
+// The versions that a caller has seen, by policy; 0: he has seen that there is none. What is not in it may
+// have any version.
+using SeenVersions = std::map<std::string, std::int64_t>;
+
+// Writes these policies as one change. Refuses what the caller may not do, and documents that would deny
 // everyone, unless the query says confirm=deny-everyone. The records are parallel to the policies.
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
-                                                 std::optional<std::int64_t> expected,
-                                                 std::string_view action);
-Result<std::vector<ledger::Record>> delete_policy(AdminContext& context, const AdminCall& call,
-                                                  const std::string& id, const std::string& tenant,
-                                                  std::optional<std::int64_t> expected);
+                                                 const SeenVersions& seen, std::string_view action);
+// The same for the only policy there is.
+Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& call, const Policy& policy,
+                                      std::optional<std::int64_t> expected, std::string_view action);
+// kNotFound also if the caller may not see it.
+Result<void> delete_policy(AdminContext& context, const AdminCall& call, const std::string& id,
+                           std::optional<std::int64_t> expected);
 
 // kInvalidArgument: it would deny everyone, and the query does not say confirm=deny-everyone.
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy);

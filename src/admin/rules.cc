@@ -67,6 +67,8 @@ DocumentNode rule_view(AdminContext& context, const CompiledPolicy& policy) {
 Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
   auto policy = read_rule(call);
   if (!policy) return std::unexpected(policy.error());
+  if (auto may = call.principal.may(control::Role::kWrite, policy->tenant); !may)
+    return std::unexpected(may.error());
   const Error there_is_one{
       ErrorCode::kConflict,
       "the rule \"" + policy->id + "\" is for this tenant and resource already; delete it first", "resource"};
@@ -76,7 +78,7 @@ Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
     if (!before) return std::unexpected(before.error());
     if (!*before) return std::unexpected(there_is_one);
   }
-  const auto written = put_policies(context, call, {*policy}, 0, "create");
+  const auto written = put_one_policy(context, call, *policy, 0, "create");
   if (!written)
     return std::unexpected(written.error().code == ErrorCode::kStale ? there_is_one : written.error());
   const auto now = find_policy(context, call, policy->id);
@@ -84,7 +86,7 @@ Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
   AdminAnswer answer;
   answer.status = 201;
   answer.body = rule_view(context, **now);
-  answer.version = written->front().version;
+  answer.version = written->version;
   answer.location = "/v1/policies/" + policy->id;
   return answer;
 }
@@ -112,9 +114,8 @@ Result<AdminAnswer> delete_rule(AdminContext& context, const AdminCall& call) {
   if (!policy && deleted_before(context, call, call.path[2])) return no_content();
   if (!policy)
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + call.path[2] + '"', ""});
-  const auto written =
-      delete_policy(context, call, (*policy)->source.id, (*policy)->source.tenant, *expected);
-  if (!written) return std::unexpected(written.error());
+  if (auto deleted = delete_policy(context, call, (*policy)->source.id, *expected); !deleted)
+    return std::unexpected(deleted.error());
   return no_content();
 }
 

@@ -1,6 +1,8 @@
 #include "admin/tokens.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "admin/body_reader.h"
 #include "control/token.h"
@@ -23,6 +25,36 @@ DocumentNode token_view(const Token& token) {
   put(view, "tenants", token.tenants.empty() ? text_list(std::array{"*"}) : text_list(token.tenants));
   put(view, "expires_at", token.expires_us == 0 ? null_node() : text_node(instant_text(token.expires_us)));
   return view;
+}
+
+Result<std::map<std::string, Token>> stored_tokens(AdminContext& context) {
+  std::map<std::string, Token> tokens;
+  auto read = context.registry.ledger().for_each_document([&](Record&& record) {
+    if (record.kind != Kind::kToken || record.is_withdrawn()) return;
+    if (auto token = control::parse_token(record.body, record.name)) tokens[record.name] = *std::move(token);
+  });
+  if (!read) return std::unexpected(read.error());
+  return tokens;
+}
+
+// Whether a caller who takes away his own token locks everybody out. Who was recognised by something else can
+// come back, and where there is no token at all, servers make a first one.
+Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const std::string& name) {
+  auto tokens = stored_tokens(context);
+  if (!tokens) return std::unexpected(tokens.error());
+  const auto own = tokens->find(name);
+  if (own == tokens->end() || own->second.principal().name != call.principal.name) return {};
+  tokens->erase(own);
+  const auto can_administer = [&](const auto& entry) {
+    return entry.second.holds_at(context.clock.now_us()) &&
+           entry.second.principal().may(control::Role::kAdmin, "").has_value();
+  };
+  if (tokens->empty() || std::ranges::any_of(*tokens, can_administer)) return {};
+  return std::unexpected(Error{ErrorCode::kConflict,
+                               "\"" + name +
+                                   "\" is the last token that can make others; make another one with the "
+                                   "role admin first, and delete this one with that",
+                               ""});
 }
 
 }  // namespace
@@ -64,15 +96,10 @@ Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
 
 Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
   if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
-  std::map<std::string, DocumentNode> by_name;
-  auto read = context.registry.ledger().for_each_document([&](Record&& record) {
-    if (record.kind != Kind::kToken || record.is_withdrawn()) return;
-    if (const auto token = control::parse_token(record.body, record.name))
-      by_name[record.name] = token_view(*token);
-  });
-  if (!read) return std::unexpected(read.error());
+  const auto tokens = stored_tokens(context);
+  if (!tokens) return std::unexpected(tokens.error());
   DocumentNode list = list_node();
-  for (auto& [name, view] : by_name) list.items.push_back(std::move(view));
+  for (const auto& [name, token] : *tokens) list.items.push_back(token_view(token));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "tokens", std::move(list));
@@ -89,11 +116,13 @@ Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
   if (!newest) return std::unexpected(newest.error());
   if (newest->empty() || newest->front().is_withdrawn())
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + call.path[2] + '"', ""});
-  const auto written = context.write(call, {{.kind = Kind::kToken,
-                                             .name = call.path[2],
-                                             .action = "delete",
-                                             .body = "",
-                                             .expected_version = newest->front().version}});
+  const auto written = context.write(call,
+                                     {{.kind = Kind::kToken,
+                                       .name = call.path[2],
+                                       .action = "delete",
+                                       .body = "",
+                                       .expected_version = newest->front().version}},
+                                     [&] { return leaves_a_way_in(context, call, call.path[2]); });
   if (!written) return std::unexpected(written.error());
   return no_content();
 }

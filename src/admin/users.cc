@@ -32,13 +32,19 @@ User current_user(AdminContext& context, const std::string& id) {
   return known ? known->source : User{.id = id, .tier = "", .overrides = {}};
 }
 
-AdminAnswer user_answer(const ledger::Record& record) {
+// Without what is agreed for policies that the caller does not see.
+AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledger::Record& record) {
+  Problems unused;
+  User user = *parse_user(record.body, record.name, unused);
+  std::erase_if(user.overrides,
+                [&](const Override& each) { return !sees_policy(context, call, each.policy_id); });
+  std::string document;
+  write_user(user, document);
   AdminAnswer answer;
   answer.version = record.version;
   answer.body = map_node();
   put(answer.body, "user_id", text_node(record.name));
-  Problems unused;
-  put(answer.body, "agreed", *parse_document_tree(record.body, record.name, unused));
+  put(answer.body, "agreed", *parse_document_tree(document, record.name, unused));
   return answer;
 }
 
@@ -87,7 +93,7 @@ Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, st
                         .expected_version = seen->value_or(stored->version)};
     write_user(stored->user, draft.body);
     const auto written = context.write(call, {std::move(draft)});
-    if (written) return user_answer(written->front());
+    if (written) return user_answer(context, call, written->front());
     if (*seen || written.error().code != ErrorCode::kStale || attempt == kAttemptsMax)
       return std::unexpected(written.error());
   }
@@ -127,7 +133,7 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
   Problems unused;
   const auto user = parse_user((*before)->body, call.path[3], unused);
   if (!user || !says(**before, *user)) return std::unexpected(key_of_another_change(call));
-  return user_answer(**before);
+  return user_answer(context, call, **before);
 }
 
 Result<void> check_user_id(const std::string& id) {

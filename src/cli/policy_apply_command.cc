@@ -37,12 +37,17 @@ void refuse_denying_everyone(const ApplyPlan& plan) {
                       step.after.id));
 }
 
-// {"policies":[…]} of all steps.
+// {"policies":[…],"expected":{…}} of all steps: the policies, and the versions that they replace.
 std::string body_of(const ApplyPlan& plan) {
   DocumentNode list = list_node();
-  for (const ApplyPlan::Step& step : plan.steps) list.items.push_back(policy_document(step.after));
+  DocumentNode expected = map_node();
+  for (const ApplyPlan::Step& step : plan.steps) {
+    list.items.push_back(policy_document(step.after));
+    put(expected, step.after.id, number_node(step.before ? step.before->policy.version : 0));
+  }
   DocumentNode map = map_node();
   put(map, "policies", std::move(list));
+  put(map, "expected", std::move(expected));
   std::string body;
   append_json(map, body);
   if (body.size() > kBodyBytesMax)
@@ -53,7 +58,7 @@ std::string body_of(const ApplyPlan& plan) {
   return body;
 }
 
-// A single policy has a version to compare with; several go together, all or none.
+// Several go together, all or none. Nothing is written if somebody else has changed one of them.
 std::vector<std::string> write(const ApiClient& client, const ApplyPlan& plan, const std::string& confirm) {
   if (plan.steps.size() == 1) {
     const ApplyPlan::Step& step = plan.steps.front();
@@ -74,19 +79,6 @@ std::vector<std::string> write(const ApiClient& client, const ApplyPlan& plan, c
   return written;
 }
 
-// When several are written, nobody compares versions: tell at least, afterwards.
-void warn_of_others(const ApplyPlan& plan, const std::vector<std::string>& written) {
-  for (const ApplyPlan::Step& step : plan.steps) {
-    if (!step.before) continue;
-    const std::string expected = fmt::format("{}#{}", step.after.id, step.before->policy.version + 1);
-    if (std::ranges::find(written, expected) == written.end())
-      fmt::print(
-          stderr,
-          "sluice: somebody else changed {} in between; compare the versions with `sluice policy diff {}`\n",
-          step.after.id, step.after.id);
-  }
-}
-
 int apply(const ApplyOptions& options) {
   const std::vector<Policy> wanted = read_wanted_policies(options.paths);
   const SystemClock clock;
@@ -102,7 +94,6 @@ int apply(const ApplyOptions& options) {
   }
   const auto written = write(client, plan, options.confirmed ? "?confirm=deny-everyone" : "");
   fmt::print("in force: {}\n", fmt::join(written, ", "));
-  warn_of_others(plan, written);
   return kExitOk;
 }
 

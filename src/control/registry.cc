@@ -56,13 +56,15 @@ Result<void> Registry::check(const ledger::Change& change) {
   return {};
 }
 
-Result<std::vector<ledger::Record>> Registry::write(ledger::Change change) {
+Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const Permission& may) {
   // What others wrote meanwhile may stand in the way of this change. Events stand in nobody's way.
   const bool has_documents = std::ranges::any_of(
       change.drafts, [](const ledger::Draft& draft) { return draft.kind != ledger::Kind::kEvent; });
   if (auto followed = follow(); !followed) return std::unexpected(followed.error());
   for (int attempt = 1;; ++attempt) {
-    if (auto good = check(change); !good) return answer_of_then(std::move(change), good.error());
+    Result<void> good = may ? may() : Result<void>();
+    if (good) good = check(change);
+    if (!good) return answer_of_then(std::move(change), good.error());
     if (has_documents) change.expected_revision = revision_;
     auto written = ledger_.append(change);
     if (written) {
@@ -122,6 +124,11 @@ std::vector<std::string> Registry::problems() const {
   std::vector<std::string> sentences;
   for (const auto& [document, problem] : problems_) sentences.push_back(problem.sentence);
   return sentences;
+}
+
+const ledger::Record* Registry::not_in_force(ledger::Kind kind, std::string_view name) const {
+  const auto found = problems_.find({kind, std::string(name)});
+  return found == problems_.end() || found->second.record.name.empty() ? nullptr : &found->second.record;
 }
 
 }  // namespace sluice::control

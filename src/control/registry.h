@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -50,7 +51,10 @@ class Registry {
   Result<void> load();
   Result<void> follow();
   // A change that was written before, by the same request, is not applied again: its answer is that of then.
-  Result<std::vector<ledger::Record>> write(ledger::Change change);
+  // `may` is asked on the very state that the change is made to, as often as that moves: whether its author
+  // may change what others have written by now.
+  using Permission = std::function<Result<void>()>;
+  Result<std::vector<ledger::Record>> write(ledger::Change change, const Permission& may = {});
   // The errors that write() would report, as far as they can be known.
   Result<void> check(const ledger::Change& change);
 
@@ -59,6 +63,8 @@ class Registry {
   std::int64_t revision() const { return revision_; }  // up to here everything is applied
   // Of documents that are not in force as they are written.
   std::vector<std::string> problems() const;
+  // The newest version of a document that has such a problem, or null.
+  const ledger::Record* not_in_force(ledger::Kind kind, std::string_view name) const;
 
  private:
   Result<void> apply_documents();

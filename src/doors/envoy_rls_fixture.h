@@ -87,7 +87,7 @@ class EnvoyRlsFixture : public DoorsFixture {
 
   GrpcAnswer send_bytes(std::string_view bytes) {
     GrpcAnswer answer;
-    EXPECT_EQ(app.method_kind(kShouldRateLimit), net::Application::MethodKind::kUnary);
+    EXPECT_EQ(app.method_kind(kShouldRateLimit, peer), net::Application::MethodKind::kUnary);
     const net::HeaderList no_metadata;
     answer.status = app.handle_unary({.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer},
                                      bytes, answer.message, [] { return net::Application::GrpcLater(); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,17 @@ inline void put_text(DocumentNode& map, std::string_view key, std::string_view t
 // Left out when false.
 inline void put_true(DocumentNode& map, std::string_view key, bool value) {
   if (value) put(map, key, truth_node(true));
+}
+
+// The value under the key, which is then no longer there; none: it was not.
+inline std::optional<DocumentNode> take(DocumentNode& map, std::string_view key) {
+  const DocumentNode* const found = map.find(key);
+  if (!found) return std::nullopt;
+  const auto index = found - map.items.data();
+  DocumentNode value = std::move(map.items[static_cast<std::size_t>(index)]);
+  map.items.erase(map.items.begin() + index);
+  map.keys.erase(map.keys.begin() + index);
+  return value;
 }
 
 template <class Texts>

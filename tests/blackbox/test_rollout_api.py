@@ -301,7 +301,7 @@ def test_roles(server, http, tmp_path):
     first = running.wait_for_log(r"\n(sluice_\w+)", SOON)[1]
     client = http(running)
 
-    def token(name, *roles, tenants=()):
+    def token(name, *roles, tenants=("*",)):
         body = {"name": name, "roles": list(roles), "tenants": list(tenants)}
         return bearer(expect(client.post("/v1/tokens", body, bearer(first)), 201)["token"])
     writer, reader, operator = token("w", "write"), token("r", "read"), token("o", "operator")

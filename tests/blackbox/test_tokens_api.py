@@ -105,6 +105,14 @@ def test_a_writer_is_limited_to_its_tenants(guarded):
     assert client.get("/v1/rules/bank", root).json["rules"][0]["resource"] == "/orders"
 
 
+def test_a_rule_of_another_tenant_is_forbidden_whether_it_is_there_or_not(guarded):
+    client, root = guarded
+    writer = bearer(make_token(client, "shop", root, roles=["write"], tenants=["shop-*"]))
+    expect_problem(client.post("/v1/rules", rule("bank"), writer), 403)
+    expect(client.post("/v1/rules", rule("bank"), root), 201)
+    expect_problem(client.post("/v1/rules", rule("bank"), writer), 403)
+
+
 def test_a_reader_sees_its_tenants_only(guarded):
     client, root = guarded
     for tenant in ("shop-1", "bank"):
@@ -135,6 +143,17 @@ def test_a_deleted_token_opens_nothing(guarded):
     expect(client.request("DELETE", "/v1/tokens/old", headers=root), 204)
     assert [client.get("/v1/policies", one).status for one in (old, new)] == [401, 200]
     expect_problem(client.request("DELETE", "/v1/tokens/old", headers=root), 404)
+
+
+def test_the_last_token_that_can_make_others_does_not_take_itself_away(guarded):
+    client, root = guarded
+    make_token(client, "reader", root, roles=["read"])
+    problem = expect_problem(client.request("DELETE", "/v1/tokens/root", headers=root), 409)
+    assert "last token" in problem["detail"]
+    other = bearer(make_token(client, "other", root, roles=["admin"]))
+    expect(client.request("DELETE", "/v1/tokens/root", headers=root), 204)
+    expect_problem(client.get("/v1/tokens", root), 401, "authorization")
+    expect(client.get("/v1/tokens", other), 200)
 
 
 def test_tokens_survive_a_restart(server, http, tmp_path):
@@ -232,7 +251,7 @@ def test_a_token_of_one_tenant_does_nothing_to_the_counters_of_another(guarded):
     expect_problem(client.get("/v1/usage?policy_id=acme&tenant_id=shop&key=victim", mine), 400, "policy_id")
     expect_problem(client.post("/v1/ratelimit/check", {**theirs, "tenant_id": "acme"}, mine), 403)
     looked = client.get("/v1/usage?policy_id=acme&tenant_id=acme&key=victim", root)
-    assert expect(looked, 200)["usage"][0]["remaining"] == 3
+    assert expect(looked, 200)["usages"][0]["remaining"] == 3
 
 
 @pytest.mark.parametrize("tenants, field", [([], "tenants"), (["a*b"], "tenants[0]"), (["shop", "*-eu"], "tenants[1]")])
