@@ -20,7 +20,7 @@ class BodyReader {
   // REQUIRES: both outlive it. What is no JSON reads as an empty object, and is an error. A `nullable` field
   // that is null is as good as absent; any other is an error.
   BodyReader(const AdminCall& call, std::span<const std::string_view> names, std::string_view nullable = {})
-      : tree_(read(call, nullable)), place_{file_, problems_}, fields_(tree_, place_, names) {}
+      : tree_(read(call, names, nullable)), place_{file_, problems_}, fields_(tree_, place_, names) {}
   BodyReader(const BodyReader&) = delete;
   BodyReader& operator=(const BodyReader&) = delete;
 
@@ -33,7 +33,14 @@ class BodyReader {
   }
 
  private:
-  DocumentNode read(const AdminCall& call, std::string_view nullable) {
+  DocumentNode read(const AdminCall& call, std::span<const std::string_view> names,
+                    std::string_view nullable) {
+    if (call.body.empty()) {
+      std::string fields;
+      for (const std::string_view name : names) fields.append(fields.empty() ? "" : ", ").append(name);
+      problems_.add({file_, 0, "", "the body is empty; send a JSON object with " + fields});
+      return {.kind = DocumentNode::Kind::kMap};
+    }
     auto tree = parse_document_tree(call.body, file_, problems_);
     if (!tree) return {.kind = DocumentNode::Kind::kMap};
     const DocumentNode* const value = tree->find(nullable);

@@ -64,6 +64,10 @@ TEST_F(SwitchCallTest, TheHeaderIsTheReasonOfABodyWithout) {
   EXPECT_EQ(send("PUT", R"({"mode":"open"})", Principal::loopback(), "\xff").status, 400);
 }
 
+TEST_F(SwitchCallTest, AnEmptyBodyIsToldWhatToSend) {
+  EXPECT_THAT(send("PUT", "").body, HasSubstr("send a JSON object with mode, reason, ttl_seconds"));
+}
+
 TEST_F(SwitchCallTest, BadInputTurnsNothing) {
   const std::string long_reason(kReasonBytesMax + 1, 'r');
   struct Row {
