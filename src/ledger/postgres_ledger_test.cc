@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <limits>
-#include <thread>
 
-#include "ledger/ledger_conformance.h"
+#include "ledger/ledger_fault_conformance.h"
 #include "ledger/test_postgres.h"
 
 namespace sluice::ledger {
@@ -55,29 +53,27 @@ const LedgerFactory kAsking = postgres("asking", {.listen = false});
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerConformance, testing::Values(kListening));
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerSharing, testing::Values(kListening, kAsking));
 
-Change sample(std::string body = "{}", std::string request_id = "") {
-  return {.drafts = {{Kind::kPolicy, "p", "update", std::move(body)}},
-          .actor = "test",
-          .at_us = 1,
-          .request_id = std::move(request_id)};
-}
+class PostgresLedgerServer final : public LedgerServer {
+ public:
+  std::unique_ptr<Ledger> open() override {
+    return PostgresLedger::open(server().url(database_), {}).value();
+  }
+  void crash() override { server().stop(); }
+  void start() override { server().start(); }
+  void freeze() override { server().freeze(); }
+  void thaw() override { server().thaw(); }
+
+ private:
+  const std::string database_ = new_database();
+};
+INSTANTIATE_TEST_SUITE_P(Postgres, LedgerFaults,
+                         testing::Values(LedgerServerFactory{
+                             "postgres", [] { return std::make_unique<PostgresLedgerServer>(); }}));
 
 class PostgresLedgerFaults : public testing::Test {
  protected:
   std::unique_ptr<PostgresLedger> open() { return PostgresLedger::open(server().url(database_), {}).value(); }
   const std::string& database() const { return database_; }
-
-  static void expect_unavailable(const Error& error) {
-    EXPECT_EQ(error.code, ErrorCode::kUnavailable) << error.message;
-    EXPECT_THAT(error.message, HasSubstr("postgres://127.0.0.1:"));
-    EXPECT_THAT(error.message, Not(HasSubstr("s3cret")));
-  }
-  // Until the server is back; a generous bound.
-  static bool recovers(Ledger& ledger) {
-    for (int i = 0; i < 300; ++i)
-      if (ledger.wait(100) && ledger.revision()) return true;
-    return false;
-  }
 
  private:
   const std::string database_ = new_database();
@@ -103,6 +99,7 @@ TEST_F(PostgresLedgerFaults, AWrongPasswordIsAnErrorThatDoesNotTellIt) {
   const auto ledger = PostgresLedger::open(url, {}).value();
   const auto error = ledger->revision().error();
   expect_unavailable(error);
+  EXPECT_THAT(error.message, HasSubstr("postgres://127.0.0.1:"));
   EXPECT_THAT(error.message, HasSubstr("password authentication failed"));
   EXPECT_FALSE(ledger->wait(1));
 }
@@ -177,104 +174,6 @@ TEST_F(PostgresLedgerFaults, AWriterThatNeverEndsIsAnErrorAndReadersGoOn) {
   EXPECT_EQ(ledger->revision(), 1);
   PQfinish(stuck);
   EXPECT_TRUE(ledger->append(sample()));
-}
-
-TEST_F(PostgresLedgerFaults, AServerThatIsStoppedIsAnErrorUntilItIsBack) {
-  const auto ledger = open();
-  ASSERT_TRUE(ledger->append(sample()));
-  server().stop();
-  expect_unavailable(ledger->append(sample()).error());
-  expect_unavailable(ledger->revision().error());
-  expect_unavailable(ledger->for_each_document([](Record&&) {}).error());
-  EXPECT_FALSE(ledger->wait(1));
-  server().start();
-  EXPECT_TRUE(recovers(*ledger));
-  EXPECT_EQ(ledger->append(sample()).value().front().revision, 2);
-}
-
-TEST_F(PostgresLedgerFaults, AServerThatIsFrozenIsAnErrorUntilItGoesOn) {
-  const auto ledger = open();
-  ASSERT_TRUE(ledger->append(sample()));
-  server().freeze();
-  const auto write = ledger->append(sample());
-  const auto read = ledger->revision();  // on a new connection, which nobody accepts
-  server().thaw();
-  expect_unavailable(write.error());
-  expect_unavailable(read.error());
-  EXPECT_TRUE(recovers(*ledger));
-}
-
-// A follower that does nothing but wait and read, while the server goes away and comes back.
-TEST_F(PostgresLedgerFaults, AFollowerSurvivesARestart) {
-  const auto writer = open();
-  ASSERT_TRUE(writer->append(sample()));
-  std::atomic<std::int64_t> seen = 0;
-  std::thread follower([&, ledger = open()] {
-    while (seen < 3) {
-      ledger->wait(60'000);
-      seen = ledger->revision().value_or(seen);
-    }
-  });
-  const auto sees = [&](std::int64_t revision) {
-    for (int i = 0; i < 30'000 && seen < revision; ++i) usleep(1000);
-    EXPECT_EQ(seen, revision);
-  };
-  sees(1);
-  ASSERT_TRUE(writer->append(sample()));
-  sees(2);
-  server().stop();
-  expect_unavailable(writer->append(sample()).error());
-  server().start();
-  EXPECT_TRUE(recovers(*writer));
-  ASSERT_TRUE(writer->append(sample()));
-  sees(3);
-  follower.join();
-}
-
-// A writer that repeats each change, with its id, until it gets an answer, on a server that is frozen and
-// crashes under it: every change is there once.
-TEST_F(PostgresLedgerFaults, WhatBecameOfAChangeIsSettledByItsRequestId) {
-  std::atomic<bool> over = false;
-  std::atomic<std::int64_t> answered = 0, failed = 0;
-  std::thread writer([&] {
-    const auto ledger = open();
-    while (!over || answered == 0) {
-      const std::string number = std::to_string(answered);
-      const auto written = ledger->append(sample(number, "r-" + number));
-      if (written) {
-        EXPECT_EQ(written->front().version, ++answered);
-      } else {
-        expect_unavailable(written.error());
-        ++failed;
-      }
-    }
-  });
-  const auto wait_until_more = [](const std::atomic<std::int64_t>& count) {
-    const std::int64_t before = count;
-    for (int i = 0; i < 60'000 && count == before; ++i) usleep(1000);
-    EXPECT_GT(count, before);
-  };
-  for (int round = 0; round < 4; ++round) {
-    wait_until_more(answered);
-    if (round % 2 == 0) {
-      server().stop();
-      server().start();
-    } else {
-      server().freeze();
-      wait_until_more(failed);
-      server().thaw();
-    }
-  }
-  wait_until_more(answered);
-  over = true;
-  writer.join();
-  const auto records = open()->read_after(0, 1'000'000).value();
-  EXPECT_EQ(static_cast<std::int64_t>(records.size()), answered);
-  ChainVerifier verifier;
-  for (const Record& record : records) {
-    EXPECT_EQ(record.request_id, "r-" + std::to_string(record.revision - 1));
-    EXPECT_TRUE(verifier.feed(record));
-  }
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <functional>
 #include <thread>
 
+#include "ledger/ledger_fault_conformance.h"
 #include "ledger/redis_ledger.h"
 #include "ledger/test_cutting_proxy.h"
 #include "ledger/verify.h"
@@ -13,46 +12,49 @@ namespace sluice::ledger {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 using testing::SizeIs;
 
 using Cut = CuttingProxy::Cut;
 
-Change sample(std::string body = "{}", std::string request_id = "") {
-  return {.drafts = {{Kind::kPolicy, "p", "update", std::move(body)}},
-          .actor = "test",
-          .reason = "",
-          .at_us = 1,
-          .request_id = std::move(request_id)};
+// What a crash must not lose has to be on disk before it is answered: with everysec it may not even be
+// written yet.
+const std::vector<std::string> kArguments = {"--appendonly", "yes", "--appendfsync",
+                                             "always",  //
+                                             "--user",       "ann", "on",
+                                             ">s3cret",      "~*",  "&*",
+                                             "+@all"};
+
+std::unique_ptr<RedisLedger> open_at(std::uint16_t port) {
+  const std::string url = "redis://ann:s3cret@127.0.0.1:" + std::to_string(port);
+  return std::make_unique<RedisLedger>(redis::parse_store_url(url).value(), RedisLedgerOptions{});
 }
-void expect_unavailable(const Error& error) {
-  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
-  EXPECT_THAT(error.message, Not(HasSubstr("s3cret")));
-}
-bool waits_until(const std::function<bool()>& true_at_last) {
-  for (int i = 0; i < 60'000; ++i, usleep(1000))
-    if (true_at_last()) return true;
-  return false;
-}
+
+class RedisLedgerServer final : public LedgerServer {
+ public:
+  RedisLedgerServer() { server_.start(); }
+  std::unique_ptr<Ledger> open() override { return open_at(server_.port()); }
+  void crash() override { server_.kill(); }
+  void start() override { server_.start(); }
+  void freeze() override { server_.freeze(); }
+  void thaw() override { server_.thaw(); }
+
+ private:
+  TestRedisServer server_{kArguments};
+};
+INSTANTIATE_TEST_SUITE_P(Redis, LedgerFaults,
+                         testing::Values(LedgerServerFactory{
+                             "redis", [] { return std::make_unique<RedisLedgerServer>(); }}));
 
 class RedisLedgerFaults : public testing::Test {
  protected:
   RedisLedgerFaults() { server_.start(); }
 
-  static std::unique_ptr<RedisLedger> open(std::uint16_t port) {
-    const std::string url = "redis://ann:s3cret@127.0.0.1:" + std::to_string(port);
-    return std::make_unique<RedisLedger>(redis::parse_store_url(url).value(), RedisLedgerOptions{});
-  }
-  std::unique_ptr<RedisLedger> open() const { return open(server_.port()); }
-  // Until the server is back; a generous bound.
-  static bool recovers(Ledger& ledger) {
-    return waits_until([&] { return ledger.wait(100) && ledger.revision(); });
-  }
+  std::unique_ptr<RedisLedger> open() const { return open_at(server_.port()); }
 
   // Writes with nobody else there, and one cut on the way.
   void expect_written_once(Cut cut) {
     CuttingProxy proxy(server_.port());
-    const auto ledger = open(proxy.port());
+    const auto ledger = open_at(proxy.port());
     ASSERT_TRUE(ledger->append(sample("first")));
     proxy.cut_next(cut);
     const auto written = ledger->append(sample("second"));
@@ -67,10 +69,7 @@ class RedisLedgerFaults : public testing::Test {
     EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
   }
 
-  // What a crash must not lose has to be on disk before it is answered: with everysec it may not even be
-  // written yet.
-  mutable TestRedisServer server_{{"--appendonly", "yes", "--appendfsync", "always",  //
-                                   "--user", "ann", "on", ">s3cret", "~*", "&*", "+@all"}};
+  mutable TestRedisServer server_{kArguments};
 };
 
 TEST_F(RedisLedgerFaults, AReplyThatIsLostIsFoundOut) { expect_written_once(Cut::kReply); }
@@ -82,7 +81,7 @@ TEST_F(RedisLedgerFaults, ACommandThatComesTooLateIsRefused) { expect_written_on
 // The delayed command finds a head that another process has moved.
 TEST_F(RedisLedgerFaults, ACommandThatComesAfterAnotherWriterIsRefused) {
   CuttingProxy proxy(server_.port());
-  const auto ledger = open(proxy.port()), other = open();
+  const auto ledger = open_at(proxy.port()), other = open();
   ASSERT_TRUE(ledger->append(sample("first")));
   proxy.cut_next(Cut::kDelay);
   std::thread writer([&] {
@@ -97,103 +96,6 @@ TEST_F(RedisLedgerFaults, ACommandThatComesAfterAnotherWriterIsRefused) {
   ASSERT_THAT(records, SizeIs(3));
   EXPECT_NE(records[1].body, records[2].body) << "each once, in whatever order";
   EXPECT_TRUE(verify_ledger(*other, std::nullopt));
-}
-
-TEST_F(RedisLedgerFaults, AServerThatIsKilledIsAnErrorUntilItIsBackAndHasLostNothing) {
-  const auto ledger = open();
-  ASSERT_TRUE(ledger->append(sample()));
-  server_.kill();
-  expect_unavailable(ledger->append(sample()).error());
-  expect_unavailable(ledger->revision().error());
-  expect_unavailable(ledger->for_each_document([](Record&&) {}).error());
-  EXPECT_FALSE(ledger->wait(1));
-  server_.start();
-  EXPECT_TRUE(recovers(*ledger));
-  EXPECT_EQ(ledger->append(sample()).value().front().revision, 2);
-  EXPECT_TRUE(verify_ledger(*open(), std::nullopt));
-}
-
-TEST_F(RedisLedgerFaults, AServerThatIsFrozenIsAnErrorUntilItGoesOn) {
-  const auto ledger = open();
-  ASSERT_TRUE(ledger->append(sample()));
-  server_.freeze();
-  const auto write = ledger->append(sample());
-  const auto read = ledger->revision();  // on a new connection, which nobody accepts
-  server_.thaw();
-  expect_unavailable(write.error());
-  expect_unavailable(read.error());
-  EXPECT_TRUE(recovers(*ledger));
-}
-
-// A follower that does nothing but wait and read, while the server goes away and comes back.
-TEST_F(RedisLedgerFaults, AFollowerSurvivesARestart) {
-  const auto writer = open();
-  ASSERT_TRUE(writer->append(sample()));
-  std::atomic<std::int64_t> seen = 0;
-  std::thread follower([&, ledger = open()] {
-    while (seen < 3) {
-      ledger->wait(60'000);
-      seen = ledger->revision().value_or(seen);
-    }
-  });
-  const auto sees = [&](std::int64_t revision) {
-    EXPECT_TRUE(waits_until([&] { return seen == revision; })) << revision;
-  };
-  sees(1);
-  ASSERT_TRUE(writer->append(sample()));
-  sees(2);
-  server_.kill();
-  expect_unavailable(writer->append(sample()).error());
-  server_.start();
-  EXPECT_TRUE(recovers(*writer));
-  ASSERT_TRUE(writer->append(sample()));
-  sees(3);
-  follower.join();
-}
-
-// Two writers that repeat each change, with its id, until they get an answer, on a server that is frozen and
-// killed under them: every change is there once.
-TEST_F(RedisLedgerFaults, WhatBecameOfAChangeIsSettledByItsRequestId) {
-  std::atomic<bool> over = false;
-  std::atomic<std::int64_t> answered = 0, failed = 0;
-  const auto write = [&](const std::string& who) {
-    const auto ledger = open();
-    for (std::int64_t number = 0; !over || number == 0;) {
-      Change change = sample(std::to_string(number), "r-" + std::to_string(number));
-      change.actor = who;
-      change.drafts[0].name = who;
-      const auto written = ledger->append(change);
-      if (written) {
-        EXPECT_EQ(written->front().version, ++number);
-        ++answered;
-      } else {
-        expect_unavailable(written.error());
-        ++failed;
-      }
-    }
-  };
-  std::thread one([&] { write("one"); }), two([&] { write("two"); });
-  const auto wait_until_more = [](const std::atomic<std::int64_t>& count) {
-    EXPECT_TRUE(waits_until([&, before = count.load()] { return count > before; }));
-  };
-  for (int round = 0; round < 4; ++round) {
-    wait_until_more(answered);
-    if (round % 2 == 0) {
-      server_.kill();
-      server_.start();
-    } else {
-      server_.freeze();
-      wait_until_more(failed);
-      server_.thaw();
-    }
-  }
-  wait_until_more(answered);
-  over = true;
-  one.join();
-  two.join();
-  const auto ledger = open();
-  EXPECT_EQ(ledger->revision().value(), answered);
-  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
 }
 
 TEST_F(RedisLedgerFaults, AServerThatHasForgottenIsNotWrittenTo) {

@@ -1,0 +1,109 @@
+#include "ledger/ledger_fault_conformance.h"
+
+#include <atomic>
+#include <thread>
+
+#include "ledger/verify.h"
+
+namespace sluice::ledger {
+namespace {
+
+TEST_P(LedgerFaults, AServerThatHasCrashedIsAnErrorUntilItIsBackAndHasLostNothing) {
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->append(sample()));
+  server().crash();
+  expect_unavailable(ledger->append(sample()).error());
+  expect_unavailable(ledger->revision().error());
+  expect_unavailable(ledger->for_each_document([](Record&&) {}).error());
+  EXPECT_FALSE(ledger->wait(1));
+  server().start();
+  EXPECT_TRUE(recovers(*ledger));
+  EXPECT_EQ(ledger->append(sample()).value().front().revision, 2);
+  EXPECT_TRUE(verify_ledger(*open(), std::nullopt));
+}
+
+TEST_P(LedgerFaults, AServerThatIsFrozenIsAnErrorUntilItGoesOn) {
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->append(sample()));
+  server().freeze();
+  const auto write = ledger->append(sample());
+  const auto read = ledger->revision();  // on a new connection, which nobody accepts
+  server().thaw();
+  expect_unavailable(write.error());
+  expect_unavailable(read.error());
+  EXPECT_TRUE(recovers(*ledger));
+}
+
+// A follower that does nothing but wait and read, while the server goes away and comes back.
+TEST_P(LedgerFaults, AFollowerSurvivesARestart) {
+  const auto writer = open();
+  ASSERT_TRUE(writer->append(sample()));
+  std::atomic<std::int64_t> seen = 0;
+  std::thread follower([&, ledger = open()] {
+    while (seen < 3) {
+      ledger->wait(60'000);
+      seen = ledger->revision().value_or(seen);
+    }
+  });
+  const auto sees = [&](std::int64_t revision) {
+    EXPECT_TRUE(waits_until([&] { return seen == revision; })) << revision;
+  };
+  sees(1);
+  ASSERT_TRUE(writer->append(sample()));
+  sees(2);
+  server().crash();
+  expect_unavailable(writer->append(sample()).error());
+  server().start();
+  EXPECT_TRUE(recovers(*writer));
+  ASSERT_TRUE(writer->append(sample()));
+  sees(3);
+  follower.join();
+}
+
+// Two writers that repeat each change, with its id, until they get an answer, on a server that is frozen and
+// crashes under them: every change is there once.
+TEST_P(LedgerFaults, WhatBecameOfAChangeIsSettledByItsRequestId) {
+  std::atomic<bool> over = false;
+  std::atomic<std::int64_t> answered = 0, failed = 0;
+  const auto write = [&](const std::string& who) {
+    const auto ledger = open();
+    for (std::int64_t number = 0; !over || number == 0;) {
+      Change change = sample(std::to_string(number), "r-" + std::to_string(number));
+      change.actor = who;
+      change.drafts[0].name = who;
+      const auto written = ledger->append(change);
+      if (written) {
+        EXPECT_EQ(written->front().version, ++number);
+        ++answered;
+      } else {
+        expect_unavailable(written.error());
+        ++failed;
+      }
+    }
+  };
+  std::thread one([&] { write("one"); }), two([&] { write("two"); });
+  const auto wait_until_more = [](const std::atomic<std::int64_t>& count) {
+    EXPECT_TRUE(waits_until([&, before = count.load()] { return count > before; }));
+  };
+  for (int round = 0; round < 4; ++round) {
+    wait_until_more(answered);
+    if (round % 2 == 0) {
+      server().crash();
+      server().start();
+    } else {
+      server().freeze();
+      wait_until_more(failed);
+      server().thaw();
+    }
+  }
+  wait_until_more(answered);
+  over = true;
+  one.join();
+  two.join();
+  const auto ledger = open();
+  EXPECT_EQ(ledger->revision().value(), answered);
+  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+}
+
+}  // namespace
+}  // namespace sluice::ledger
