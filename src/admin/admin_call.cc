@@ -37,9 +37,6 @@ void write_answer(const AdminAnswer& answer, net::HttpResponse& response) {
   if (!answer.location.empty()) response.headers.emplace_back("location", answer.location);
 }
 
-// How many versions of a document are searched for that of an idempotency key.
-constexpr std::size_t kVersionsLookedAt = 100;
-
 // The ledger speaks of drafts and request ids; callers sent headers.
 Error in_words_of_http(Error error, const AdminCall& call) {
   if (error.code == ErrorCode::kStale)
@@ -125,15 +122,18 @@ Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
   return written;
 }
 
+Result<std::vector<ledger::Record>> AdminContext::written_before(const AdminCall& call) {
+  return registry.ledger().find_request(call.principal.name, call.idempotency_key);
+}
+
 Result<std::optional<ledger::Record>> AdminContext::written_before(const AdminCall& call, ledger::Kind kind,
                                                                    const std::string& name) {
-  if (call.idempotency_key.empty()) return std::nullopt;
-  auto records = registry.ledger().history(kind, name, INT64_MAX, kVersionsLookedAt);
+  auto records = written_before(call);
   if (!records) return std::unexpected(records.error());
+  if (records->empty()) return std::nullopt;
   for (ledger::Record& record : *records)
-    if (record.request_id == call.idempotency_key && record.actor == call.principal.name)
-      return std::move(record);
-  return std::nullopt;
+    if (record.kind == kind && record.name == name) return std::move(record);
+  return std::unexpected(key_of_another_change(call));
 }
 
 Error key_of_another_change(const AdminCall& call) {

@@ -68,8 +68,10 @@ struct AdminContext {
   // Writes it in the caller's name, with his reason and his idempotency key, if he `may` at that moment.
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts,
                                             const control::Registry::Permission& may = {});
-  // The version of this document that the caller wrote with the same idempotency key; none without a key.
-  // For changes that start from what is there: sent again, they start from something else.
+  // What the caller wrote with the same idempotency key; nothing without a key. For changes that start from
+  // what is there: sent again, they start from something else.
+  Result<std::vector<ledger::Record>> written_before(const AdminCall& call);
+  // The version of this document among it. An error if the key belongs to a change of something else.
   Result<std::optional<ledger::Record>> written_before(const AdminCall& call, ledger::Kind kind,
                                                        const std::string& name);
 };

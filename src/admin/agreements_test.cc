@@ -242,5 +242,45 @@ TEST_F(AgreementsTest, OfSeveralPoliciesNoneIsWrittenIfOneIsNotWhatTheCallerSaw)
   EXPECT_EQ(here.catalog.current()->find("p1")->source.version, 2);
 }
 
+std::string two_policies(const std::string& rate_of_first, const std::string& more = "") {
+  return R"({"policies":[{"id":"p0","resource":"/x","limits":[{"rate":")" + rate_of_first +
+         R"("}]},{"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]}])" + more + "}";
+}
+
+TEST_F(AgreementsTest, SeveralPoliciesSentAgainWithTheirKeyGetTheirFirstAnswer) {
+  const std::vector<net::Header> key = {{"idempotency-key", "k"}};
+  const auto apply = [&](const std::string& body) { return here.send("POST", "/v1/policies", body, key); };
+  ASSERT_EQ(
+      here.send("PUT", "/v1/policies/p1", R"({"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]})").status,
+      201);
+  const auto first = apply(two_policies("1/s"));
+  EXPECT_EQ(first.body, R"({"changed":["p0#1"],"unchanged":1})");
+  EXPECT_EQ(apply(two_policies("1/s")).body, first.body);
+  ASSERT_EQ(there.send("DELETE", "/v1/policies/p0").status, 204);
+  EXPECT_EQ(apply(two_policies("1/s")).body, first.body) << "whatever has become of it";
+  EXPECT_EQ(apply(two_policies("3/s")).status, 422) << "another payload";
+  EXPECT_EQ(apply(R"({"policies":[{"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]}]})").status, 422)
+      << "another payload that would change nothing";
+}
+
+TEST_F(AgreementsTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {
+  ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
+  ASSERT_EQ(there.send("POST", "/v1/policies", two_policies("5/s")).status, 200);
+  EXPECT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).body,
+            R"({"changed":["p0#3"],"unchanged":1})")
+      << "nobody has told this node of 5/s";
+}
+
+TEST_F(AgreementsTest, EveryVersionThatACallerNamesCounts) {
+  ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
+  const auto send = [&](const std::string& expected, const char* path = "/v1/policies") {
+    return here.send("POST", path, two_policies("2/s", R"(,"expected":)" + expected)).status;
+  };
+  EXPECT_EQ(send(R"({"p0":1,"p1":7})"), 412) << "p1 is not to be changed, but it is not what he saw";
+  EXPECT_EQ(send(R"({"zzz":7})"), 400) << "nothing in the request has that name";
+  EXPECT_EQ(here.catalog.current()->find("p0")->source.version, 1);
+  EXPECT_EQ(send(R"({"p0":1,"p1":1})"), 200);
+}
+
 }  // namespace
 }  // namespace sluice::admin

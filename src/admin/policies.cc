@@ -3,10 +3,10 @@
 #include <array>
 
 #include "admin/body_reader.h"
+#include "admin/policy_batch.h"
 #include "admin/policy_views.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
-#include "policy/fields.h"
 #include "policy/literals.h"
 
 namespace sluice::admin {
@@ -14,9 +14,6 @@ namespace {
 
 using ledger::Kind;
 using ledger::Record;
-
-const std::string kBody = "body";
-constexpr std::string_view kExpected = "expected";
 
 // What a stored version looks like; its document is null if it was a withdrawal.
 DocumentNode version_view(const Record& record) {
@@ -65,21 +62,6 @@ AdminAnswer written_answer(AdminContext& context, const Record& record) {
   else
     answer.body = version_view(record);  // somebody has changed it since
   return answer;
-}
-
-// Takes `expected: { id: version }` out of the document: what the caller has seen of the policies in it.
-SeenVersions take_seen_versions(DocumentNode& document, Problems& problems) {
-  SeenVersions seen;
-  const auto expected = take(document, kExpected);
-  const Place top{kBody, problems};
-  const Place place = top.field(kExpected);
-  if (!expected || !is_map(*expected, place)) return seen;
-  for (std::size_t i = 0; i < expected->items.size(); ++i) {
-    const std::string& id = expected->keys[i].text;
-    if (const auto version = to_integer(expected->items[i], place.field(id), 0, INT64_MAX))
-      seen.emplace(id, *version);
-  }
-  return seen;
 }
 
 }  // namespace
@@ -133,50 +115,13 @@ Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) 
 }
 
 Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
-  std::vector<WrittenPolicy> written_policies;
-  SeenVersions seen;
-  Problems problems;
-  if (auto tree = parse_document_tree(call.body, kBody, problems)) {
-    seen = take_seen_versions(*tree, problems);
-    read_policies(*tree, kBody, written_policies, problems);
-  }
-  if (problems.empty()) check_together(written_policies, problems);
-  if (!problems.empty()) return std::unexpected(problems.first_error());
-  std::vector<Policy> policies;
-  const auto before = context.catalog.current();
-  std::int64_t unchanged = 0;
-  for (WrittenPolicy& each : written_policies) {
-    const CompiledPolicy* const old = before->find(each.policy.id);
-    // Also of those that are the same: who may not write must not find out whether he has guessed right.
-    if (auto may = may_write(context, call, each.policy); !may) return std::unexpected(may.error());
-    Policy same = each.policy;
-    if (old) same.version = old->source.version;
-    if (old && old->source == same)
-      ++unchanged;
-    else
-      policies.push_back(std::move(each.policy));
-  }
-  AdminAnswer answer;
-  answer.body = map_node();
-  DocumentNode list = list_node();
-  if (call.parameter("dry_run") == "true") {
-    PolicyChange change;
-    change.put = policies;
-    for (const Policy& policy : policies)
-      if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
-    if (auto good = context.catalog.try_change(std::move(change)); !good)
-      return std::unexpected(good.error());
-    for (const Policy& policy : policies) list.items.push_back(text_node(policy.id));
-  } else if (!policies.empty()) {
-    auto records = put_policies(context, call, policies, seen, "put");
-    if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
-    if (!records) return std::unexpected(records.error());
-    for (const Record& record : *records)
-      list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
-  }
-  put(answer.body, "changed", std::move(list));
-  put(answer.body, "unchanged", number_node(unchanged));
-  return answer;
+  const auto batch = PolicyBatch::read(call);
+  if (!batch) return std::unexpected(batch.error());
+  if (call.parameter("dry_run") == "true") return try_batch(context, call, *batch);
+  const auto earlier = context.written_before(call);
+  if (!earlier) return std::unexpected(earlier.error());
+  if (!earlier->empty()) return answer_again(call, *batch, *earlier);
+  return write_batch(context, call, *batch);
 }
 
 Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) {

@@ -45,8 +45,7 @@ Result<Policy> read_rule(const AdminCall& call) {
   return policy;
 }
 
-DocumentNode rule_view(AdminContext& context, const CompiledPolicy& policy) {
-  const Policy& source = policy.source;
+DocumentNode rule_view(AdminContext& context, const Policy& source) {
   const LimitParams& numbers = source.limits.front().params;
   DocumentNode view = map_node();
   put(view, "rule_id", text_node(source.id));
@@ -81,11 +80,10 @@ Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
   const auto written = put_one_policy(context, call, *policy, 0, "create");
   if (!written)
     return std::unexpected(written.error().code == ErrorCode::kStale ? there_is_one : written.error());
-  const auto now = find_policy(context, call, policy->id);
-  if (!now) return std::unexpected(now.error());
+  policy->version = written->version;
   AdminAnswer answer;
   answer.status = 201;
-  answer.body = rule_view(context, **now);
+  answer.body = rule_view(context, *policy);
   answer.version = written->version;
   answer.location = "/v1/policies/" + policy->id;
   return answer;
@@ -99,7 +97,7 @@ Result<AdminAnswer> list_rules(AdminContext& context, const AdminCall& call) {
   });
   if (!page) return std::unexpected(page.error());
   DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies) list.items.push_back(rule_view(context, *policy));
+  for (const PolicyPointer& policy : page->policies) list.items.push_back(rule_view(context, policy->source));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "rules", std::move(list));

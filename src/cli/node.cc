@@ -175,6 +175,13 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
   };
   options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
   options.every_second.push_back([this](control::Registry& registry) { rollouts_.look_after(registry); });
+  if (policies_)
+    options.every_second.push_back(
+        [this, seen = policies_->status().reloads](control::Registry& registry) mutable {
+          // What files have given up, a policy of the database may have been waiting for.
+          const std::uint64_t now = policies_->status().reloads;
+          if (std::exchange(seen, now) != now) registry.try_again();
+        });
   if (!trusts_admins(listeners_))
     options.every_second.push_back([this](control::Registry& registry) {
       if (!registry.is_loaded() || !tokens_.empty()) return;

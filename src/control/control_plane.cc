@@ -13,6 +13,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kPauseUsMin = kSecondUs / 10, kPauseUsMax = 5 * kSecondUs;
 constexpr std::int64_t kForgetEveryUs = 3600 * kSecondUs;
 constexpr int kLookEveryMs = 500;  // at the ledger, when nobody calls
+constexpr std::int64_t kLookAmongJobsUs = kSecondUs / 4;
 
 }  // namespace
 
@@ -55,18 +56,19 @@ void ControlPlane::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
     }
-    if (run_a_job()) continue;
+    // Jobs do not wait for each other longer than they must, but neither does the rest wait for all of them.
+    const bool had_a_job = run_a_job();
     const std::int64_t now_us = clock_.now_us();
+    if (had_a_job && now_us < next_look_us_) continue;
+    next_look_us_ = now_us + kLookAmongJobsUs;
     if (now_us >= next_second_us_) {
       next_second_us_ = now_us + kSecondUs;
       for (const Job& job : options_.every_second) job(registry_);
     }
-    if (now_us < next_try_us_) {
-      pause();
-      continue;
-    }
-    registry_.ledger().wait(kLookEveryMs);
-    look_after();
+    const bool may_look = now_us >= next_try_us_;
+    if (!had_a_job && !may_look) pause();
+    if (!had_a_job && may_look) registry_.ledger().wait(kLookEveryMs);
+    if (may_look) look_after();
   }
 }
 
@@ -88,7 +90,7 @@ bool ControlPlane::run_a_job() {
 }
 
 void ControlPlane::look_after() {
-  note(registry_.is_loaded() ? registry_.follow() : registry_.load());
+  note(registry_.refresh());
   const std::int64_t now_us = clock_.now_us();
   if (!registry_.is_loaded() || now_us < next_forget_us_) return;
   next_forget_us_ = now_us + kForgetEveryUs;

@@ -31,9 +31,9 @@ struct PlaneStatus {
 //
 //   plane.submit([later](Registry& registry) { later(answer_to(registry)); });
 //
-// Between jobs it follows the ledger: told of changes by the database within a second, and asking by itself
-// every few seconds whatever happens. A database that is gone changes nothing that is in force; it is asked
-// again, with growing pauses, until it is back.
+// Between jobs, and among them if there are many, it follows the ledger: told of changes by the database
+// within a second, and asking by itself every few seconds whatever happens. A database that is gone changes
+// nothing that is in force; it is asked again, with growing pauses, until it is back.
 class ControlPlane {
  public:
   using Job = std::function<void(Registry&)>;
@@ -76,6 +76,7 @@ class ControlPlane {
 
   std::int64_t next_try_us_ = 0;  // of a database that is gone
   std::int64_t next_second_us_ = 0;
+  std::int64_t next_look_us_ = 0;  // however many jobs there are
   std::int64_t next_forget_us_ = 0;
   int failures_in_a_row_ = 0;
   std::thread thread_;

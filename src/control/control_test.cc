@@ -241,6 +241,26 @@ TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
   EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
 }
 
+// Readers that never stop asking.
+TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
+  std::atomic<bool> over = false;
+  std::atomic<int> seconds = 0;
+  ControlPlane::Options options;
+  options.every_second.push_back([&](Registry&) { ++seconds; });
+  std::function<void(Registry&)> again;
+  ControlPlane plane(here.registry, clock, std::move(options));
+  again = [&](Registry&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (!over) static_cast<void>(plane.submit(again));  // refused when it stops
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(plane.submit(again));
+  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
+  EXPECT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
+  EXPECT_TRUE(soon([&] { return seconds > 1; }));
+  over = true;
+}
+
 TEST_F(ControlPlaneTest, JobsAreBounded) {
   std::atomic<bool> go = false;
   ControlPlane plane(here.registry, clock, {});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "ledger/chain.h"
 
 namespace sluice::control {
 namespace {
@@ -11,17 +12,21 @@ namespace {
 constexpr std::size_t kRecordsAtATime = 1000;
 // Each further attempt means that somebody else has written.
 constexpr int kWriteAttemptsMax = 100;
-// No ledger is there: nothing is written, but what the same request wrote before is found.
-constexpr std::int64_t kNoRevision = -1;
-
 }  // namespace
+
+Error Registry::lost() const {
+  return {ErrorCode::kUnavailable,
+          "it has lost policies that were there: revision " + std::to_string(revision_) +
+              " is not what it was; bring the data back, or restart all nodes to go on with what is there",
+          ""};
+}
 
 Result<void> Registry::load() {
   const auto revision = ledger_.revision();
   if (!revision) return std::unexpected(revision.error());
   if (auto applied = apply_documents(); !applied) return applied;
   return_freed_memory();  // of what was read: it took as much as what has become of it
-  revision_ = *revision;
+  if (auto noted = note_newest(*revision); !noted) return noted;
   if (auto followed = follow(); !followed) return followed;
   loaded_ = true;
   return {};
@@ -31,19 +36,37 @@ Result<void> Registry::apply_documents() {
   std::vector<ledger::Record> documents;
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
-  if (!read) return read;
+  if (!read && read.error().code != ErrorCode::kFailedPrecondition) return read;
+  if (!read && std::exchange(salvaged_, documents.size()) == documents.size()) return read;
   problems_.clear();
   apply(documents);
+  return read;
+}
+
+Result<void> Registry::note_newest(std::int64_t revision) {
+  revision_ = revision;
+  if (revision == 0) return {};
+  const auto newest = ledger_.read_after(revision - 1, 1);
+  if (!newest) return std::unexpected(newest.error());
+  if (newest->empty() || newest->front().revision != revision) return std::unexpected(lost());
+  hash_ = newest->front().hash;
   return {};
 }
 
 Result<void> Registry::follow() {
   for (;;) {
-    const auto records = ledger_.read_after(revision_, kRecordsAtATime);
+    const auto records = ledger_.read_after(std::max<std::int64_t>(revision_ - 1, 0), kRecordsAtATime);
     if (!records) return std::unexpected(records.error());
-    if (records->empty()) return {};
-    apply(*records);
-    revision_ = records->back().revision;
+    std::span<const ledger::Record> news = *records;
+    if (revision_ > 0) {
+      if (news.empty() || news.front().revision != revision_ || news.front().hash != hash_)
+        return std::unexpected(lost());
+      news = news.subspan(1);
+    }
+    if (news.empty()) return {};
+    apply(news);
+    revision_ = news.back().revision;
+    hash_ = news.back().hash;
   }
 }
 
@@ -60,7 +83,8 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
   // What others wrote meanwhile may stand in the way of this change. Events stand in nobody's way.
   const bool has_documents = std::ranges::any_of(
       change.drafts, [](const ledger::Draft& draft) { return draft.kind != ledger::Kind::kEvent; });
-  if (auto followed = follow(); !followed) return std::unexpected(followed.error());
+  if (auto ready = refresh(); !ready)
+    return std::unexpected(Error{ErrorCode::kUnavailable, ready.error().message, ""});
   for (int attempt = 1;; ++attempt) {
     Result<void> good = may ? may() : Result<void>();
     if (good) good = check(change);
@@ -82,10 +106,10 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
 }
 
 Result<std::vector<ledger::Record>> Registry::answer_of_then(ledger::Change change, Error error) {
-  if (change.request_id.empty()) return std::unexpected(std::move(error));
-  change.expected_revision = kNoRevision;
-  if (auto earlier = ledger_.append(change)) return earlier;
-  return std::unexpected(std::move(error));
+  auto earlier = ledger_.find_request(change.actor, change.request_id);
+  if (!earlier) return std::unexpected(earlier.error());
+  if (earlier->empty()) return std::unexpected(std::move(error));
+  return answer_again(change, *std::move(earlier));
 }
 
 Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
@@ -93,20 +117,32 @@ Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
   if (written.front().revision != revision_ + 1) return follow();
   apply(written);
   revision_ = written.back().revision;
+  hash_ = written.back().hash;
   return {};
 }
 
 void Registry::apply(std::span<const ledger::Record> records) {
-  using Name = std::pair<ledger::Kind, std::string_view>;
-  std::map<Name, const ledger::Record*> newest;
-  for (const ledger::Record& record : records)
-    if (record.kind != ledger::Kind::kEvent) newest[{record.kind, record.name}] = &record;
-  if (newest.empty()) return;
-  // Any change may have taken away what stood in their way.
-  const auto before = std::exchange(problems_, {});
-  for (const auto& [name, problem] : before)
-    if (!problem.record.name.empty()) newest.try_emplace(name, &problem.record);
+  Newest newest;
+  bool has_policies = false;
+  for (const ledger::Record& record : records) {
+    if (record.kind == ledger::Kind::kEvent) continue;
+    newest[{record.kind, record.name}] = &record;
+    has_policies |= record.kind == ledger::Kind::kPolicy;
+  }
+  // Policies stand in the way of each other and of rollouts; what else has a problem can be alone to blame.
+  if (!newest.empty()) bring_into_force(std::move(newest), has_policies);
+}
+
+void Registry::bring_into_force(Newest newest, bool with_all_problems) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
+  for (const auto& [name, record] : newest) by_kind[name.first];
+  auto before = std::exchange(problems_, {});
+  for (auto& [name, problem] : before) {
+    if (!with_all_problems && !by_kind.contains(name.first))
+      problems_[name] = problem;
+    else if (!problem.record.name.empty())
+      newest.try_emplace(name, &problem.record);
+  }
   for (const auto& [name, record] : newest) by_kind[name.first].push_back(record);
   for (auto& [kind, list] : by_kind) {
     const auto keeper = keepers_.find(kind);

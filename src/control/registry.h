@@ -39,6 +39,12 @@ class Keeper {
 // since it was validated, otherwise it is validated again. A record that this version does not understand is
 // a problem and is left out; what was in force under its name stays. One that cannot be in force beside
 // others, which somebody else must have written, or beside policy files, is a problem until it can.
+//
+// A database may come back as it was some time ago: restored from a copy, or failed over to a replica that
+// was behind. Records that are written then take the numbers of lost ones, and nodes that had applied those
+// would differ from others for good. So every look begins with the newest record that is applied; unless that
+// is still the same, nothing is followed and nothing written, until it is there again or the process starts
+// anew.
 class Registry {
  public:
   explicit Registry(ledger::Ledger& ledger) : ledger_(ledger) {}
@@ -48,8 +54,13 @@ class Registry {
   // REQUIRES: before load(); the keeper outlives this.
   void add(ledger::Kind kind, Keeper& keeper) { keepers_[kind] = &keeper; }
 
+  // If a record is missing, what the others say is in force nevertheless.
   Result<void> load();
   Result<void> follow();
+  // Whichever of the two is due.
+  Result<void> refresh() { return loaded_ ? follow() : load(); }
+  // Brings documents into force that could not be, now that something other than the ledger has changed.
+  void try_again() { bring_into_force({}, true); }
   // A change that was written before, by the same request, is not applied again: its answer is that of then.
   // `may` is asked on the very state that the change is made to, as often as that moves: whether its author
   // may change what others have written by now.
@@ -67,18 +78,25 @@ class Registry {
   const ledger::Record* not_in_force(ledger::Kind kind, std::string_view name) const;
 
  private:
+  using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
+
   Result<void> apply_documents();
+  Result<void> note_newest(std::int64_t revision);
+  Error lost() const;
   // What the same request wrote before, if it did; otherwise the error.
   Result<std::vector<ledger::Record>> answer_of_then(ledger::Change change, Error error);
   // Brings what was written into force, if need be with what others wrote before it.
   Result<void> catch_up(std::span<const ledger::Record> written);
-  // The newest of each name, by kind, to its keeper, with the problems that there were.
   void apply(std::span<const ledger::Record> records);
+  // By kind, to its keeper, together with problems of the same kind, or with all of them.
+  void bring_into_force(Newest newest, bool with_all_problems);
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, Keeper*> keepers_;
   bool loaded_ = false;
   std::int64_t revision_ = 0;
+  std::string hash_;          // of the record of that revision
+  std::size_t salvaged_ = 0;  // documents that were read though others were missing
   struct Problem {
     ledger::Record record;  // to be tried again; without a name, if it is not about one
     std::string sentence;

@@ -172,5 +172,46 @@ TEST_F(RegistryRaceTest, APlaceCanBeSwappedInOneChange) {
   expect_everywhere({"x#2", "y#2"});
 }
 
+TEST_F(RegistryRaceTest, ADatabaseThatWentBackInTimeIsNeitherFollowedNorWrittenTo) {
+  ASSERT_TRUE(here.put("a", "/1"));
+  ASSERT_TRUE(here.put("a", "/2"));
+  ASSERT_TRUE(here.put("b", "/b"));
+  database->go_back_to(1);
+  const auto expect_lost = [&](const char* when) {
+    EXPECT_THAT(here.registry.follow().error().message, HasSubstr("has lost policies that were there"))
+        << when;
+    const auto refused = here.put("c", "/c");
+    ASSERT_FALSE(refused) << when;
+    EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable) << when;
+    EXPECT_THAT(here.in_force(), ElementsAre("a#2", "b#1")) << "what is in force stays";
+  };
+  expect_lost("records are missing");
+  Node anew{database};
+  ASSERT_TRUE(anew.registry.load());
+  for (const char* id : {"n0", "n1", "n2"}) ASSERT_TRUE(anew.put(id, std::string("/") + id));
+  expect_lost("others have taken their numbers");
+  Node restarted{database};
+  ASSERT_TRUE(restarted.registry.load());
+  EXPECT_EQ(restarted.in_force(), anew.in_force());
+}
+
+TEST_F(RegistryRaceTest, WhatAFileStoodInTheWayOfComesWhenItIsGone) {
+  Policy of_file;
+  of_file.id = "file";
+  of_file.tenant = "t";
+  of_file.resource = "/x";
+  of_file.limits.push_back({.name = "l", .per = {}, .params = {}});
+  ASSERT_TRUE(there.put("x", "/x"));
+  ASSERT_TRUE(here.catalog.replace_files({of_file}));
+  ASSERT_TRUE(here.registry.follow());
+  EXPECT_EQ(here.registry.problems().size(), 1u);
+  ASSERT_TRUE(here.put("y", "/y")) << "others are written meanwhile";
+  EXPECT_EQ(here.registry.problems().size(), 1u);
+  ASSERT_TRUE(here.catalog.replace_files({}));
+  here.registry.try_again();
+  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_THAT(here.in_force(), ElementsAre("x#1", "y#1"));
+}
+
 }  // namespace
 }  // namespace sluice::control

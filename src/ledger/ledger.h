@@ -43,7 +43,8 @@ class Ledger {
 
   // Calls `visit` with the newest version of every document, withdrawn ones included (their versions are not
   // to be used again), in no special order. What is written meanwhile may be left out: call revision()
-  // before, and read_after() that afterwards.
+  // before, and read_after() that afterwards. kFailedPrecondition: the record of one is missing, or makes no
+  // sense; all others were visited.
   virtual Result<void> for_each_document(const std::function<void(Record&&)>& visit) = 0;
 
   // One version of a document; none if there is no such.
@@ -52,6 +53,10 @@ class Ledger {
   // The versions of a document below `version` (INT64_MAX: all), newest first, at most `max`.
   virtual Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                               std::size_t max) = 0;
+
+  // What this actor wrote with this request id, in order; nothing if there is no such change, or no id.
+  virtual Result<std::vector<Record>> find_request(const std::string& actor,
+                                                   const std::string& request_id) = 0;
 
   // Takes the bodies from events older than `at_us`; returns from how many. Their place in the chain stays,
   // so that the rest can still be verified.

@@ -117,6 +117,9 @@ TEST_P(LedgerConformance, ARequestIdIsWrittenOnce) {
   const auto again = ledger().append(wish);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *first) << "although version 0 is no longer the newest";
+  EXPECT_EQ(ledger().find_request(wish.actor, "r-1"), *first);
+  EXPECT_EQ(ledger().find_request("somebody", "r-1"), std::vector<Record>{});
+  EXPECT_EQ(ledger().find_request(wish.actor, ""), std::vector<Record>{}) << "many have none";
   EXPECT_EQ(ledger().revision(), 3);
 }
 

@@ -20,6 +20,12 @@ void MemoryDatabase::set_available(bool available) {
   changed_.notify_all();
 }
 
+void MemoryDatabase::go_back_to(std::size_t records) {
+  const std::scoped_lock locked(mutex_);
+  records_.resize(std::min(records, records_.size()));
+  changed_.notify_all();
+}
+
 MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {
   const std::scoped_lock locked(database_->mutex_);
   watched_ = database_->records_.size();
@@ -38,11 +44,11 @@ std::vector<Record> MemoryLedger::versions_of(Kind kind, std::string_view name) 
   return found;
 }
 
-std::vector<Record> MemoryLedger::outcome_of(const Change& change) const {
+std::vector<Record> MemoryLedger::written_by(const std::string& actor, const std::string& request_id) const {
   std::vector<Record> found;
-  if (change.request_id.empty()) return found;
+  if (request_id.empty()) return found;
   for (const Record& record : database_->records_)
-    if (record.actor == change.actor && record.request_id == change.request_id) found.push_back(record);
+    if (record.actor == actor && record.request_id == request_id) found.push_back(record);
   return found;
 }
 
@@ -50,7 +56,8 @@ Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
   if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
   const auto locked = lock();
   if (!locked) return std::unexpected(locked.error());
-  if (auto earlier = outcome_of(change); !earlier.empty()) return answer_again(change, std::move(earlier));
+  if (auto earlier = written_by(change.actor, change.request_id); !earlier.empty())
+    return answer_again(change, std::move(earlier));
   std::vector<Newest> newest;
   for (const Draft& draft : change.drafts) {
     const std::vector<Record> versions = versions_of(draft.kind, draft.name);
@@ -107,6 +114,13 @@ Result<std::vector<Record>> MemoryLedger::history(Kind kind, std::string_view na
   for (Record& record : versions_of(kind, name))
     if (record.version < version && found.size() < max) found.push_back(std::move(record));
   return found;
+}
+
+Result<std::vector<Record>> MemoryLedger::find_request(const std::string& actor,
+                                                       const std::string& request_id) {
+  const auto locked = lock();
+  if (!locked) return std::unexpected(locked.error());
+  return written_by(actor, request_id);
 }
 
 Result<std::int64_t> MemoryLedger::forget_events_before(std::int64_t at_us) {

@@ -13,6 +13,8 @@ class MemoryDatabase {
  public:
   // While it is not available, every call of its ledgers fails with kUnavailable.
   void set_available(bool available);
+  // As it was when it had so many records: a copy of then is put in its place.
+  void go_back_to(std::size_t records);
 
  private:
   friend class MemoryLedger;
@@ -38,6 +40,7 @@ class MemoryLedger : public Ledger {
   Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
+  Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
   Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override;
@@ -48,7 +51,7 @@ class MemoryLedger : public Ledger {
   Result<std::unique_lock<std::mutex>> lock();
   // REQUIRES: locked.
   std::vector<Record> versions_of(Kind kind, std::string_view name) const;  // newest first
-  std::vector<Record> outcome_of(const Change& change) const;               // by its request id
+  std::vector<Record> written_by(const std::string& actor, const std::string& request_id) const;
 
   const std::shared_ptr<MemoryDatabase> database_;
   std::size_t watched_;  // how many records there were when the last wait ended

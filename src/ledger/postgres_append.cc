@@ -21,10 +21,7 @@ PostgresResult<Present> lock_and_read(PostgresConnection& connection, const Chan
   std::vector<PostgresQuery> queries;
   queries.emplace_back("BEGIN ISOLATION LEVEL READ COMMITTED");
   queries.emplace_back("SELECT revision, hash FROM sluice_head WHERE id = 1 FOR UPDATE");
-  queries.emplace_back(
-      "SELECT * FROM sluice_records WHERE request_id = $1 AND request_id <> '' AND actor = $2 ORDER BY "
-      "revision");
-  queries.back().bytes(change.request_id).bytes(change.actor);
+  queries.push_back(find_by_request(change.actor, change.request_id));
   for (const Draft& draft : change.drafts) {
     queries.emplace_back("SELECT version, withdrawn FROM sluice_documents WHERE kind = $1 AND name = $2");
     queries.back().bytes(to_string(draft.kind)).bytes(draft.name);
@@ -100,6 +97,14 @@ bool wants_repetition(const PostgresError& error) {
 }
 
 }  // namespace
+
+PostgresQuery find_by_request(const std::string& actor, const std::string& request_id) {
+  PostgresQuery query(
+      "SELECT * FROM sluice_records WHERE request_id = $1 AND request_id <> '' AND actor = $2 ORDER BY "
+      "revision");
+  query.bytes(request_id).bytes(actor);
+  return query;
+}
 
 Result<std::vector<Record>> to_records(const PostgresRows& rows) {
   std::vector<Record> records;

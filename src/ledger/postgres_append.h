@@ -7,6 +7,9 @@ namespace sluice::ledger {
 
 enum class Notify : std::uint8_t { kYes, kNo };
 
+// What an actor wrote with a request id; nothing if that is empty.
+PostgresQuery find_by_request(const std::string& actor, const std::string& request_id);
+
 Result<std::vector<Record>> to_records(const PostgresRows& rows);
 
 // The channel on which a change is announced.

@@ -84,9 +84,10 @@ Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, st
 Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&)>& visit) {
   const auto end = revision();
   if (!end) return std::unexpected(end.error());
+  Result<void> whole;
   for (std::int64_t at = 0;;) {
     // The page is cut before the join: without statistics the planner would join everything first.
-    auto page = ask_records(
+    const auto page = ask(
         PostgresQuery("SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, "
                       "r.at_us, r.request_id, r.body_hash, r.hash "
                       "FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
@@ -96,10 +97,17 @@ Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&
             .number(*end)
             .number(kDocumentsPerPage));
     if (!page) return std::unexpected(page.error());
-    if (page->empty()) return {};
-    at = page->back().revision;
-    for (Record& record : *page) visit(std::move(record));
+    if (page->size() == 0) break;
+    for (int i = 0; i < page->size(); ++i) {
+      at = (*page)[i].get_number(0);
+      auto record = record_from((*page)[i]);
+      if (record)
+        visit(std::move(*record));
+      else if (whole)
+        whole = std::unexpected(std::move(record.error()));
+    }
   }
+  return whole;
 }
 
 Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
@@ -122,6 +130,11 @@ Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view 
                          .bytes(name)
                          .number(version)
                          .number(row_count(max)));
+}
+
+Result<std::vector<Record>> PostgresLedger::find_request(const std::string& actor,
+                                                         const std::string& request_id) {
+  return ask_records(find_by_request(actor, request_id));
 }
 
 Result<std::int64_t> PostgresLedger::forget_events_before(std::int64_t at_us) {

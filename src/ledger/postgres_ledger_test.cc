@@ -137,7 +137,12 @@ TEST_F(PostgresLedgerFaults, ADocumentWithoutItsRecordIsToldToWhoLoads) {
   ASSERT_TRUE(ledger->append(sample()));
   ASSERT_TRUE(ledger->append(sample()));
   server().run_sql(database(), "DELETE FROM sluice_records WHERE revision = 2");
-  const auto read = ledger->for_each_document([](Record&&) {});
+  Change other = sample();
+  other.drafts.front().name = "other";
+  ASSERT_TRUE(ledger->append(other));
+  std::vector<std::string> names;
+  const auto read = ledger->for_each_document([&](Record&& record) { names.push_back(record.name); });
+  EXPECT_THAT(names, testing::ElementsAre("other"));
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_THAT(read.error().message,

@@ -86,7 +86,7 @@ class Appender {
 
   RedisResult<Present> read_present() {
     std::vector<std::string> fields = {"head"};
-    fields.push_back(change_.request_id.empty() ? "" : request_field(change_));
+    fields.push_back(change_.request_id.empty() ? "" : request_field(change_.actor, change_.request_id));
     fields.push_back(in_doubt_ ? record_field(in_doubt_->records.front().revision) : "");
     for (const Draft& draft : change_.drafts)  // of an event: a field that is never there
       fields.push_back(newest_field(draft.kind, draft.name));
@@ -108,10 +108,7 @@ class Appender {
   }
 
   Outcome read_again(const RedisNumbers& earlier) {
-    std::vector<std::int64_t> revisions(
-        std::min(static_cast<std::size_t>(earlier.second), kDraftsPerChangeMax));
-    std::iota(revisions.begin(), revisions.end(), earlier.first);
-    auto records = book_.read(revisions);
+    auto records = read_change(book_, earlier);
     if (!records) return fail(records.error());
     auto answer = answer_again(change_, std::move(*records));
     if (!answer) return fail(answer.error());
@@ -153,8 +150,9 @@ class Appender {
     }
     const Record& last = attempt.records.back();
     if (!change_.request_id.empty())
-      fields.insert(fields.end(), {request_field(change_), std::to_string(attempt.records.front().revision) +
-                                                               " " + std::to_string(attempt.records.size())});
+      fields.insert(fields.end(), {request_field(change_.actor, change_.request_id),
+                                   std::to_string(attempt.records.front().revision) + " " +
+                                       std::to_string(attempt.records.size())});
     fields.insert(fields.end(), {"format", std::string(kRedisFormat)});
     fields.insert(fields.end(), {"head", Head{last.revision, last.hash}.text()});
     std::vector<std::string> words = {"append", attempt.expected.text(), std::to_string(documents.size() / 2),
@@ -171,6 +169,14 @@ class Appender {
 };
 
 }  // namespace
+
+Result<std::vector<Record>> read_change(RedisBook& book, const RedisNumbers& first_and_count) {
+  if (first_and_count.second <= 0) return std::vector<Record>{};
+  std::vector<std::int64_t> revisions(
+      std::min(static_cast<std::size_t>(first_and_count.second), kDraftsPerChangeMax));
+  std::iota(revisions.begin(), revisions.end(), first_and_count.first);
+  return book.read(revisions);
+}
 
 Result<std::vector<Record>> append_to(RedisBook& book, const Change& change) {
   return Appender(book, change).run();

@@ -77,8 +77,8 @@ std::string version_field(Kind kind, std::string_view name, std::int64_t version
   return "v" + std::to_string(version) + ":" + document_name(kind, name);
 }
 
-std::string request_field(const Change& change) {
-  return "q" + std::to_string(change.actor.size()) + ":" + change.actor + change.request_id;
+std::string request_field(std::string_view actor, std::string_view request_id) {
+  return ("q" + std::to_string(actor.size()) + ":").append(actor).append(request_id);
 }
 
 std::string Head::text() const { return revision == 0 ? "" : std::to_string(revision) + " " + to_hex(hash); }

@@ -35,8 +35,8 @@ std::string record_field(std::int64_t revision);
 std::string document_name(Kind kind, std::string_view name);  // as in the sorted set
 std::string newest_field(Kind kind, std::string_view name);
 std::string version_field(Kind kind, std::string_view name, std::int64_t version);
-// REQUIRES: the change has a request id.
-std::string request_field(const Change& change);
+// REQUIRES: there is a request id.
+std::string request_field(std::string_view actor, std::string_view request_id);
 
 // The end of the chain.
 struct Head {

@@ -60,10 +60,7 @@ TEST(RedisLayout, HeadsComeBackAndOddOnesDoNot) {
 TEST(RedisLayout, NamesCannotBeMistakenForEachOther) {
   EXPECT_NE(version_field(Kind::kPolicy, "a", 12), version_field(Kind::kPolicy, "2:a", 1));
   EXPECT_NE(newest_field(Kind::kUser, "a"), newest_field(Kind::kPolicy, "a"));
-  const auto of = [](std::string actor, std::string id) {
-    return request_field({.drafts = {}, .actor = std::move(actor), .request_id = std::move(id)});
-  };
-  EXPECT_NE(of("ann", "b1"), of("annb", "1"));
+  EXPECT_NE(request_field("ann", "b1"), request_field("annb", "1"));
 }
 
 TEST(RedisLayout, AllKeysLieOnOneSlot) {

@@ -50,16 +50,17 @@ Result<std::vector<Record>> RedisLedger::read_after(std::int64_t revision, std::
 Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>& visit) {
   const auto end = revision();
   if (!end) return std::unexpected(end.error());
+  Result<void> whole;
   for (std::int64_t at = 0;;) {
     const auto page =
         revisions_in(book_.keys().documents, "(" + std::to_string(at), std::to_string(*end), Take::kScores);
     if (!page) return std::unexpected(page.error());
-    if (page->empty()) return {};
+    if (page->empty()) return whole;
     at = page->back();
     auto records = book_.read(*page);
     if (!records) return std::unexpected(records.error());
     const auto gap = std::ranges::mismatch(*page, *records, {}, {}, &Record::revision);
-    if (gap.in1 != page->end()) return std::unexpected(missing_record(*gap.in1));
+    if (whole && gap.in1 != page->end()) whole = std::unexpected(missing_record(*gap.in1));
     for (Record& record : *records) visit(std::move(record));
   }
 }
@@ -84,6 +85,14 @@ Result<std::optional<Record>> RedisLedger::find(Kind kind, std::string_view name
   if (!records) return std::unexpected(records.error());
   if (records->empty()) return std::nullopt;
   return std::move(records->front());
+}
+
+Result<std::vector<Record>> RedisLedger::find_request(const std::string& actor,
+                                                      const std::string& request_id) {
+  if (request_id.empty()) return std::vector<Record>{};
+  const auto reply = book_.ask({"HGET", book_.keys().ledger, request_field(actor, request_id)});
+  if (!reply) return std::unexpected(reply.error().error);
+  return read_change(book_, read_numbers(reply->front().bytes));
 }
 
 Result<std::int64_t> RedisLedger::newest_version(Kind kind, std::string_view name) {

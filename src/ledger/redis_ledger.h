@@ -32,6 +32,7 @@ class RedisLedger final : public Ledger {
   Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
+  Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
   Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override;

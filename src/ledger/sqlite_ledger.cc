@@ -18,14 +18,18 @@ namespace {
 constexpr int kLookEveryMs = 100;
 constexpr int kPauseWhenAwayMs = 500;
 
+// Those that can be read; the first that cannot is the error.
 Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& visit) {
+  Result<void> whole;
   while (true) {
     const auto row = query.next();
     if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
+    if (!*row) return whole;
     auto record = record_from(query);
-    if (!record) return std::unexpected(record.error());
-    visit(std::move(*record));
+    if (record)
+      visit(std::move(*record));
+    else if (whole)
+      whole = std::unexpected(std::move(record.error()));
   }
 }
 
@@ -36,12 +40,13 @@ Result<std::vector<Record>> all(SqliteQuery& query) {
   return records;
 }
 
-Result<std::vector<Record>> outcome_of(SqliteDatabase& database, const Change& change) {
-  if (change.request_id.empty()) return std::vector<Record>{};
+Result<std::vector<Record>> written_by(SqliteDatabase& database, const std::string& actor,
+                                       const std::string& request_id) {
+  if (request_id.empty()) return std::vector<Record>{};
   SqliteQuery query = database.query(
       "SELECT r.* FROM records r WHERE request_id = ? AND request_id <> '' AND actor = ?"
       " ORDER BY revision");
-  query.text(change.request_id).text(change.actor);
+  query.text(request_id).text(actor);
   return all(query);
 }
 
@@ -85,7 +90,7 @@ Result<void> insert(SqliteDatabase& database, const Record& record) {
 Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change) {
   SqliteTransaction transaction(database);
   if (auto begun = transaction.begin(); !begun) return std::unexpected(begun.error());
-  auto earlier = outcome_of(database, change);
+  auto earlier = written_by(database, change.actor, change.request_id);
   if (!earlier) return earlier;
   if (!earlier->empty()) return answer_again(change, std::move(*earlier));
   const auto newest = newest_of(database, change);
@@ -239,6 +244,12 @@ Result<std::vector<Record>> SqliteLedger::history(Kind kind, std::string_view na
     query.text(to_string(kind)).text(name).number(version).number(row_count(max));
     return all(query);
   });
+}
+
+Result<std::vector<Record>> SqliteLedger::find_request(const std::string& actor,
+                                                       const std::string& request_id) {
+  return reading<std::vector<Record>>(
+      [&](SqliteDatabase& database) { return written_by(database, actor, request_id); });
 }
 
 Result<std::int64_t> SqliteLedger::forget_events_before(std::int64_t at_us) {

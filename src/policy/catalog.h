@@ -67,6 +67,8 @@ class PolicyCatalog {
   Result<void> refuse_file_policies(const PolicyChange& change) const;
   Result<void> refuse_policies_on_their_way(const PolicyChange& change) const;
   Result<PolicyChange> change_with(Candidate candidate) const;
+  // Drops steps for ids that are not in force if the policies stand in their way that no step is about.
+  void leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const;
   // Turns the steps that cannot be taken into removals.
   void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const;
 

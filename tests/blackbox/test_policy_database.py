@@ -1,6 +1,7 @@
 """Where policies live: they survive any end of the process, reach every node, and outlive their database."""
 
 import re
+import sqlite3
 import time
 
 import pytest
@@ -164,6 +165,21 @@ def test_what_cannot_be_in_force_beside_a_file_is_told_and_left_out(server, http
     assert '"p"' in problem
 
 
+def test_what_a_file_stood_in_the_way_of_comes_when_it_is_gone(server, http, tmp_path):
+    def filed(resource):
+        return f"policies: [{{ id: filed, resource: {resource}, limits: [{{ name: one, per: [key], rate: 7/h }}] }}]"
+    running = server(args=sqlite(tmp_path))
+    expect(put(http(running), "9/h"), 201)
+    assert running.stop() == 0
+    running = server(filed("/p"), sqlite(tmp_path))
+    client = http(running)
+    wait_until(lambda: client.get("/readyz").json["problems"], PUSH_SECONDS, "the conflict in /readyz")
+    assert limit(client) is None
+    running.write_policies(filed("/elsewhere"))
+    wait_for_limit(client, 9)
+    wait_until(lambda: not client.get("/readyz").json["problems"], PUSH_SECONDS, "no conflict in /readyz")
+
+
 @pytest.mark.parametrize("taken", ["{ id: filed, resource: /p", "{ id: p, resource: /filed"], ids=["pattern", "id"])
 def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the_api(server, http, tmp_path, taken):
     running = server("policies: []", args=sqlite(tmp_path))
@@ -173,6 +189,41 @@ def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the
     (problem,) = wait_until(lambda: client.get("/readyz").json["problems"], PUSH_SECONDS, "a problem in /readyz")
     assert '"p"' in problem
     assert limit(client) == 10, "the new file is refused as a whole"
+
+
+def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, tmp_path):
+    file, copy = tmp_path / "policies.db", tmp_path / "yesterday.db"
+    running = server(args=sqlite(tmp_path))
+    client = http(running)
+    expect(put(client, "1/h"), 201)
+    with sqlite3.connect(file) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    expect(put(client, "2/h"), 200)
+    for leftover in ("policies.db-wal", "policies.db-shm"):
+        (tmp_path / leftover).unlink(missing_ok=True)
+    copy.rename(file)
+    wait_until(lambda: any("has lost policies that were there" in problem for problem in client.get("/readyz").json["problems"]),
+               PUSH_SECONDS, "it in /readyz")
+    expect_problem(put(client, "3/h"), 503)
+    assert limit(client) == 2, "what is in force stays"
+    assert running.stop() == 0
+    assert limit(http(server(args=sqlite(tmp_path)))) == 1, "a server that starts goes on with what is there"
+
+
+def test_one_missing_record_takes_no_other_policy_away(server, http, tmp_path):
+    running = server(args=sqlite(tmp_path))
+    client = http(running)
+    for name in "abc":
+        expect(put(client, "5/h", name), 201)
+    assert running.stop() == 0
+    with sqlite3.connect(tmp_path / "policies.db") as database:
+        database.execute("DELETE FROM records WHERE revision = 2")
+    database.close()
+    client = http(server(args=sqlite(tmp_path)))
+    assert [limit(client, name) for name in "abc"] == [5, None, 5]
+    ready = client.get("/readyz")
+    assert ready.status == 503 and any("revision 2: it is missing" in problem for problem in ready.json["problems"])
+    expect_problem(put(client, "5/h", "z"), 503)
 
 
 def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_redis):

@@ -1,0 +1,142 @@
+#include "admin/policy_batch.h"
+
+#include <algorithm>
+
+#include "policy/document.h"
+#include "policy/document_builder.h"
+#include "policy/fields.h"
+#include "policy/policy_writer.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Record;
+
+const std::string kBody = "body";
+constexpr std::string_view kExpected = "expected";
+
+// Takes `expected: { id: version }` out of the document: what the caller has seen of the policies in it.
+SeenVersions take_seen_versions(DocumentNode& document, Problems& problems) {
+  SeenVersions seen;
+  const auto expected = take(document, kExpected);
+  const Place top{kBody, problems};
+  const Place place = top.field(kExpected);
+  if (!expected || !is_map(*expected, place)) return seen;
+  for (std::size_t i = 0; i < expected->items.size(); ++i) {
+    const std::string& id = expected->keys[i].text;
+    if (const auto version = to_integer(expected->items[i], place.field(id), 0, INT64_MAX))
+      seen.emplace(id, *version);
+  }
+  return seen;
+}
+
+Result<void> all_are_named(const PolicyBatch& batch) {
+  for (const auto& [id, version] : batch.seen)
+    if (std::ranges::find(batch.policies, id, &Policy::id) == batch.policies.end())
+      return invalid("expected." + id, "names a policy that is not among those of the request");
+  return {};
+}
+
+// Also of policies that are the same as before and will not be written.
+Result<void> are_what_was_seen(AdminContext& context, const AdminCall& call, const SeenVersions& seen) {
+  for (const auto& [id, version] : seen) {
+    const auto now = find_policy(context, call, id);
+    const std::int64_t version_now = now ? (*now)->source.version : 0;
+    if (version_now != version)
+      return std::unexpected(Error{ErrorCode::kStale,
+                                   "policy \"" + id + "\" is at version " + std::to_string(version_now) +
+                                       ", not at version " + std::to_string(version) +
+                                       "; read it and decide again",
+                                   std::string(kExpected)});
+  }
+  return {};
+}
+
+// Those that differ from what is in force, as the database has it now. Roles are looked at for all: who may
+// not write must not find out whether he has guessed right.
+Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall& call,
+                                         const PolicyBatch& batch) {
+  if (auto followed = context.registry.refresh(); !followed) return std::unexpected(followed.error());
+  const auto before = context.catalog.current();
+  std::vector<Policy> changed;
+  for (const Policy& policy : batch.policies) {
+    if (auto may = may_write(context, call, policy); !may) return std::unexpected(may.error());
+    const CompiledPolicy* const old = before->find(policy.id);
+    Policy same = policy;
+    if (old) same.version = old->source.version;
+    if (!old || old->source != same) changed.push_back(policy);
+  }
+  if (auto good = are_what_was_seen(context, call, batch.seen); !good) return std::unexpected(good.error());
+  return changed;
+}
+
+AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch) {
+  const auto unchanged = static_cast<std::int64_t>(batch.policies.size() - changed.items.size());
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "changed", std::move(changed));
+  put(answer.body, "unchanged", number_node(unchanged));
+  return answer;
+}
+
+DocumentNode versions_of(const std::vector<Record>& records) {
+  DocumentNode list = list_node();
+  for (const Record& record : records)
+    list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
+  return list;
+}
+
+}  // namespace
+
+Result<PolicyBatch> PolicyBatch::read(const AdminCall& call) {
+  PolicyBatch batch;
+  std::vector<WrittenPolicy> written;
+  Problems problems;
+  if (auto tree = parse_document_tree(call.body, kBody, problems)) {
+    batch.seen = take_seen_versions(*tree, problems);
+    read_policies(*tree, kBody, written, problems);
+  }
+  if (problems.empty()) check_together(written, problems);
+  if (!problems.empty()) return std::unexpected(problems.first_error());
+  for (WrittenPolicy& each : written) batch.policies.push_back(std::move(each.policy));
+  if (auto named = all_are_named(batch); !named) return std::unexpected(named.error());
+  return batch;
+}
+
+Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
+  const auto changed = changed_ones(context, call, batch);
+  if (!changed) return std::unexpected(changed.error());
+  if (changed->empty()) return answer_of(list_node(), batch);
+  auto records = put_policies(context, call, *changed, batch.seen, "put");
+  if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
+  if (!records) return std::unexpected(records.error());
+  return answer_of(versions_of(*records), batch);
+}
+
+Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
+  auto changed = changed_ones(context, call, batch);
+  if (!changed) return std::unexpected(changed.error());
+  DocumentNode ids = list_node();
+  for (const Policy& policy : *changed) {
+    if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+    ids.items.push_back(text_node(policy.id));
+  }
+  PolicyChange change;
+  change.put = *std::move(changed);
+  if (auto good = context.catalog.try_change(std::move(change)); !good) return std::unexpected(good.error());
+  return answer_of(std::move(ids), batch);
+}
+
+Result<AdminAnswer> answer_again(const AdminCall& call, const PolicyBatch& batch,
+                                 const std::vector<Record>& earlier) {
+  for (const Record& record : earlier) {
+    const auto same = std::ranges::find(batch.policies, record.name, &Policy::id);
+    std::string body;
+    if (same != batch.policies.end()) write_policy(*same, body);
+    if (record.kind != ledger::Kind::kPolicy || body.empty() || body != record.body)
+      return std::unexpected(key_of_another_change(call));
+  }
+  return answer_of(versions_of(earlier), batch);
+}
+
+}  // namespace sluice::admin
