@@ -35,6 +35,9 @@ class AdminDoor final : public doors::AdminSeam {
                                                         net::GrpcStream& stream) override {
     return policies_.list(context, stream);
   }
+  net::GrpcStatus get_current_config(const doors::GrpcCall& call) override {
+    return policies_.current_config(call);
+  }
   void tick() override { link_.tick(); }
 
  private:

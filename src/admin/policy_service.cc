@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "admin/configure_policy.h"
+#include "admin/current_config.h"
 #include "admin/policy_list.h"
 #include "base/stream_limits.h"
 #include "doors/problem.h"
@@ -18,18 +19,47 @@ net::GrpcStatus PolicyService::configure(const doors::GrpcCall& call) {
   auto change = PolicyChangeCall::read(call.message, call.context, *std::move(principal));
   if (!change) return doors::grpc_status(change.error());
 
+  return ask(
+      call,
+      [change = std::make_shared<const PolicyChangeCall>(*std::move(change))](AdminContext& context) {
+        return configure_policy(context, *change);
+      },
+      [](const std::string& version, std::string& reply) { net::WireWriter(reply).string(1, version); });
+}
+
+net::GrpcStatus PolicyService::current_config(const doors::GrpcCall& call) {
+  auto principal = reader(call.context);
+  if (!principal) return principal.error();
+  if (!is_config_request(call.message)) return doors::grpc_status(doors::malformed_message());
+  return ask(
+      call,
+      [principal = *std::move(principal)](AdminContext& context) {
+        return write_current_config(*context.catalog.current(), principal);
+      },
+      [](std::string& message, std::string& reply) { reply.swap(message); });
+}
+
+template <class Question, class Answer>
+net::GrpcStatus PolicyService::ask(const doors::GrpcCall& call, Question question, Answer answer) {
   const auto later = std::make_shared<net::Application::GrpcLater>();
-  const bool taken =
-      link_.ask([change = std::make_shared<const PolicyChangeCall>(*std::move(change))](
-                    AdminContext& context) { return configure_policy(context, *change); },
-                [later](const Result<std::string>& version) {
-                  std::string reply;
-                  if (version) net::WireWriter(reply).string(1, *version);
-                  (*later)(version ? net::GrpcStatus{} : doors::grpc_status(version.error()), reply);
-                });
+  const bool taken = link_.ask(std::move(question), [later, answer](Result<std::string>&& result) {
+    std::string reply;
+    if (result) answer(*result, reply);
+    (*later)(result ? net::GrpcStatus{} : doors::grpc_status(result.error()), reply);
+  });
   if (!taken) return doors::grpc_status(PlaneLink::busy());
   *later = call.defer();
   return {};
+}
+
+std::expected<control::Principal, net::GrpcStatus> PolicyService::reader(const net::GrpcContext& context) {
+  auto principal = who(context);
+  if (!principal) return std::unexpected(doors::grpc_status(principal.error()));
+  if (auto may = principal->may(control::Role::kRead); !may)
+    return std::unexpected(doors::grpc_status(may.error()));
+  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kRead); status.code != net::GrpcCode::kOk)
+    return std::unexpected(std::move(status));
+  return *std::move(principal);
 }
 
 std::unique_ptr<net::GrpcStreamHandler> PolicyService::list(const net::GrpcContext& context,
@@ -38,11 +68,8 @@ std::unique_ptr<net::GrpcStreamHandler> PolicyService::list(const net::GrpcConte
     stream.finish(status);
     return nullptr;
   };
-  auto principal = who(context);
-  if (!principal) return refuse(doors::grpc_status(principal.error()));
-  if (auto may = principal->may(control::Role::kRead); !may) return refuse(doors::grpc_status(may.error()));
-  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kRead); status.code != net::GrpcCode::kOk)
-    return refuse(status);
+  auto principal = reader(context);
+  if (!principal) return refuse(principal.error());
   if (open_lists_ >= kPolicyListsMax)
     return refuse({net::GrpcCode::kResourceExhausted,
                    "too many lists of policies are being read; try again when one of them has ended",

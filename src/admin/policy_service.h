@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <expected>
 #include <memory>
 
 #include "admin/plane_link.h"
@@ -11,8 +12,8 @@
 
 namespace sluice::admin {
 
-// ConfigurePolicy and ListPolicies of sluice.v1.RateLimiter, as one loop sees them. Lives on the loop's
-// thread.
+// ConfigurePolicy and ListPolicies of sluice.v1.RateLimiter, and GetCurrentConfig of the multi-rate API, as
+// one loop sees them. Lives on the loop's thread.
 class PolicyService {
  public:
   // All outlive it.
@@ -22,10 +23,16 @@ class PolicyService {
   PolicyService& operator=(const PolicyService&) = delete;
 
   net::GrpcStatus configure(const doors::GrpcCall& call);
+  net::GrpcStatus current_config(const doors::GrpcCall& call);
   // The handler must not outlive this object. Null: the call has been refused and is over.
   std::unique_ptr<net::GrpcStreamHandler> list(const net::GrpcContext& context, net::GrpcStream& stream);
 
  private:
+  // kPermissionDenied, and so on; or the status that says how often one may ask.
+  std::expected<control::Principal, net::GrpcStatus> reader(const net::GrpcContext& context);
+  // Asks on the control plane's thread, and answers the call with what `answer` makes of the result.
+  template <class Question, class Answer>
+  net::GrpcStatus ask(const doors::GrpcCall& call, Question question, Answer answer);
   Result<control::Principal> who(const net::GrpcContext& context) const {
     return access_.who(*context.peer, context.header("authorization"));
   }

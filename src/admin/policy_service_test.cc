@@ -96,11 +96,12 @@ class PolicyServiceTest : public ::testing::Test {
     ASSERT_TRUE(done());
   }
 
-  struct Answer {
+  struct Reply {
     net::GrpcStatus status;
-    std::string policy_version;
+    std::string message;
   };
-  Answer configure(const std::string& message, const net::HeaderList& metadata = {}) {
+  Reply call(net::GrpcStatus (PolicyService::*method)(const doors::GrpcCall&), const std::string& message,
+             const net::HeaderList& metadata = {}) {
     std::string reply;
     std::optional<net::GrpcStatus> late;
     bool deferred = false;
@@ -112,12 +113,21 @@ class PolicyServiceTest : public ::testing::Test {
         reply = bytes;
       };
     };
-    const net::GrpcStatus at_once = service->configure({context, message, reply, defer});
+    const net::GrpcStatus at_once = ((*service).*method)({context, message, reply, defer});
     if (deferred) run_until([&] { return late.has_value(); });
-    net::WireReader reader(reply);
+    return {deferred ? *late : at_once, reply};
+  }
+
+  struct Answer {
+    net::GrpcStatus status;
+    std::string policy_version;
+  };
+  Answer configure(const std::string& message, const net::HeaderList& metadata = {}) {
+    const Reply reply = call(&PolicyService::configure, message, metadata);
+    net::WireReader reader(reply.message);
     std::string version;
     while (reader.next()) version = reader.string();
-    return {deferred ? *late : at_once, version};
+    return {reply.status, version};
   }
   Answer configure(const Message& message, const net::HeaderList& metadata = {}) {
     return configure(message.encoded(), metadata);
@@ -267,9 +277,21 @@ TEST_F(PolicyServiceTest, APolicyOfAFileStays) {
   EXPECT_THAT(answer.status.message, HasSubstr("comes from a file"));
 }
 
+TEST_F(PolicyServiceTest, TheCurrentConfigIsThatOfTheMultiRateApi) {
+  EXPECT_EQ(configure(Message{.document = "{id: 'shop:user', tenant: shop, resource: user, limits: [{per: "
+                                          "[key], rate: 5/s, algorithm: leaky_bucket}]}"})
+                .policy_version,
+            "shop:user#1");
+  const Reply reply = call(&PolicyService::current_config, "");
+  EXPECT_EQ(reply.status.code, GrpcCode::kOk) << reply.status.message;
+  EXPECT_THAT(reply.message, HasSubstr("shop"));
+  EXPECT_EQ(call(&PolicyService::current_config, "\xff").status.code, GrpcCode::kInvalidArgument);
+}
+
 TEST_F(PolicyServiceTest, StrangersAreRefused) {
   peer.is_trusted = false;
   EXPECT_EQ(configure(Message{}).status.code, GrpcCode::kUnauthenticated);
+  EXPECT_EQ(call(&PolicyService::current_config, "").status.code, GrpcCode::kUnauthenticated);
   Reader reader;
   EXPECT_EQ(open_list(reader), nullptr);
   ASSERT_TRUE(reader.status);

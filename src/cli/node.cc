@@ -12,6 +12,7 @@
 #include "cli/ledger_setup.h"
 #include "control/first_token.h"
 #include "control/plane_metrics.h"
+#include "doors/mr_service.h"
 #include "policy/document_builder.h"
 #include "policy/document_text.h"
 #include "telemetry/log.h"
@@ -214,6 +215,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;
   doors.given_limits = &given_limits_;
+  doors.mr_default = doors::make_mr_default(board_, params_);
   doors.checks_need_token = options.require_token;
   doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };

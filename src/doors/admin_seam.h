@@ -22,6 +22,9 @@ class AdminSeam {
   virtual std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext& context,
                                                                 net::GrpcStream& stream) = 0;
 
+  // GetCurrentConfig of ratelimiter.v1.RateLimiterService.
+  virtual net::GrpcStatus get_current_config(const GrpcCall& call) = 0;
+
   virtual void tick() = 0;  // answers that have come are sent
 };
 

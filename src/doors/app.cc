@@ -3,16 +3,19 @@
 #include <array>
 #include <cassert>
 
+#include "doors/allow_service.h"
 #include "doors/envoy_rls.h"
 #include "doors/grpc_rate_limiter.h"
 #include "doors/grpc_reflection.h"
 #include "doors/http_authorize.h"
 #include "doors/http_check.h"
 #include "doors/http_usage.h"
+#include "doors/mr_service.h"
 #include "doors/openapi.h"
 #include "doors/ops.h"
 #include "doors/path_table.h"
 #include "doors/problem.h"
+#include "doors/quota_service.h"
 #include "doors/redis_door.h"
 
 namespace sluice::doors {
@@ -51,13 +54,22 @@ enum class Method : std::uint8_t {
   kResetKey,
   kConfigurePolicy,
   kShouldRateLimit,
+  kMrCheck,
+  kMrConfig,
+  kMrStatus,
+  kAllow,
+  kAllowN,
+  kAllowReset,
+  kQuotaCheck,
+  kQuotaRemaining,
+  kQuotaReset,
   kHealthCheck,
   kListPolicies,  // from here on, streams
   kHealthWatch,
   kReflection
 };
 
-constexpr PathTable<Method, 11> kMethods(
+constexpr PathTable<Method, 20> kMethods(
     {{{"/sluice.v1.RateLimiter/CheckAndIncrement", Method::kCheck},
       {"/sluice.v1.RateLimiter/CheckBatch", Method::kCheckBatch},
       {"/sluice.v1.RateLimiter/GetUsage", Method::kGetUsage},
@@ -65,6 +77,15 @@ constexpr PathTable<Method, 11> kMethods(
       {"/sluice.v1.RateLimiter/ConfigurePolicy", Method::kConfigurePolicy},
       {"/sluice.v1.RateLimiter/ListPolicies", Method::kListPolicies},
       {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", Method::kShouldRateLimit},
+      {"/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit", Method::kMrCheck},
+      {"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", Method::kMrConfig},
+      {"/ratelimiter.v1.RateLimiterService/GetBucketStatus", Method::kMrStatus},
+      {"/sluice.compat.v1.Allow/Allow", Method::kAllow},
+      {"/sluice.compat.v1.Allow/AllowN", Method::kAllowN},
+      {"/sluice.compat.v1.Allow/Reset", Method::kAllowReset},
+      {"/sluice.compat.v1.Quota/CheckRateLimit", Method::kQuotaCheck},
+      {"/sluice.compat.v1.Quota/GetRemainingQuota", Method::kQuotaRemaining},
+      {"/sluice.compat.v1.Quota/ResetLimit", Method::kQuotaReset},
       {"/grpc.health.v1.Health/Check", Method::kHealthCheck},
       {"/grpc.health.v1.Health/Watch", Method::kHealthWatch},
       {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::kReflection},
@@ -72,7 +93,7 @@ constexpr PathTable<Method, 11> kMethods(
 
 // Answered by the AdminSeam.
 bool is_of_seam(Method method) {
-  return method == Method::kConfigurePolicy || method == Method::kListPolicies;
+  return method == Method::kConfigurePolicy || method == Method::kListPolicies || method == Method::kMrConfig;
 }
 
 // Where an operation is served if the admin API has a port of its own.
@@ -107,12 +128,21 @@ Side side_of(Method method) {
     case Method::kCheck:
     case Method::kCheckBatch:
     case Method::kShouldRateLimit:
+    case Method::kMrCheck:
+    case Method::kAllow:
+    case Method::kAllowN:
+    case Method::kQuotaCheck:
       return Side::kChecks;
+    case Method::kAllowReset:
+    case Method::kQuotaReset:
     case Method::kResetKey:
     case Method::kConfigurePolicy:
     case Method::kListPolicies:
       return Side::kAdmin;
     case Method::kGetUsage:
+    case Method::kMrConfig:
+    case Method::kMrStatus:
+    case Method::kQuotaRemaining:
     case Method::kHealthCheck:
     case Method::kHealthWatch:
     case Method::kReflection:
@@ -239,6 +269,24 @@ net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_v
         return admin_->configure_policy(call);
       case Method::kShouldRateLimit:
         return grpc_should_rate_limit(context_, call);
+      case Method::kMrCheck:
+        return mr_consume_and_check_limit(context_, call);
+      case Method::kMrConfig:
+        return admin_->get_current_config(call);
+      case Method::kMrStatus:
+        return mr_get_bucket_status(context_, call);
+      case Method::kAllow:
+        return allow(context_, call);
+      case Method::kAllowN:
+        return allow_n(context_, call);
+      case Method::kAllowReset:
+        return allow_reset(context_, call);
+      case Method::kQuotaCheck:
+        return quota_check_rate_limit(context_, call);
+      case Method::kQuotaRemaining:
+        return quota_get_remaining(context_, call);
+      case Method::kQuotaReset:
+        return quota_reset_limit(context_, call);
       case Method::kHealthCheck:
         return health_.check(message, reply);
       case Method::kListPolicies:

@@ -83,6 +83,7 @@ TEST_F(AppTest, WithoutAnAdminApiItsMethodsAreUnknown) {
   using Kind = net::Application::MethodKind;
   for (const char* method : {"ConfigurePolicy", "ListPolicies"})
     EXPECT_EQ(app.method_kind("/sluice.v1.RateLimiter/" + std::string(method), peer), Kind::kUnknown);
+  EXPECT_EQ(app.method_kind("/ratelimiter.v1.RateLimiterService/GetCurrentConfig", peer), Kind::kUnknown);
   EXPECT_EQ(get("/v1/rules").status, 404);
 }
 
@@ -140,6 +141,15 @@ TEST_F(PortsTest, AMethodIsKnownWhereItBelongs) {
                          {"/sluice.v1.RateLimiter/ResetKey", "admin"},
                          {"/sluice.v1.RateLimiter/ConfigurePolicy", "admin"},
                          {"/sluice.v1.RateLimiter/ListPolicies", "admin"},
+                         {"/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit", "checks"},
+                         {"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", "checks admin"},
+                         {"/ratelimiter.v1.RateLimiterService/GetBucketStatus", "checks admin"},
+                         {"/sluice.compat.v1.Allow/Allow", "checks"},
+                         {"/sluice.compat.v1.Allow/AllowN", "checks"},
+                         {"/sluice.compat.v1.Allow/Reset", "admin"},
+                         {"/sluice.compat.v1.Quota/CheckRateLimit", "checks"},
+                         {"/sluice.compat.v1.Quota/GetRemainingQuota", "checks admin"},
+                         {"/sluice.compat.v1.Quota/ResetLimit", "admin"},
                          {"/grpc.health.v1.Health/Check", "checks admin"},
                          {"/grpc.health.v1.Health/Watch", "checks admin"},
                          {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "checks admin"}})

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ struct DoorOptions {
   std::function<void(const ResetReport& report)> on_reset;
   NodeCapacity* capacity = nullptr;     // of checks; null: no bound
   GivenLimits* given_limits = nullptr;  // that come with requests; never null in a server
+  // Of the multi-rate API, where no entry counts; never null in a server.
+  std::shared_ptr<const CompiledPolicy> mr_default;
 };
 
 // What one call of the Envoy door needs; reused, so that it allocates nothing once warm.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doors/app.h"
+#include "doors/mr_service.h"
 #include "engine/limiter_fixture.h"
 #include "net/protobuf_wire.h"
 
@@ -62,6 +63,10 @@ class LateAdmin final : public AdminSeam {
     stream.finish({net::GrpcCode::kUnavailable, "later", {}});
     return nullptr;
   }
+  net::GrpcStatus get_current_config(const GrpcCall& call) override {
+    call.defer();
+    return {};
+  }
   void tick() override {}
 
   net::Application::HttpLater later;
@@ -75,6 +80,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   DoorsFixture() {
     options.access = &access;
     options.given_limits = &given_limits;
+    options.mr_default = make_mr_default(board, params);
     options.readiness = [this] { return readiness; };
     options.metrics = [] { return std::string("up 1\n"); };
   }
@@ -97,11 +103,13 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     std::string message;
   };
   GrpcAnswer call(std::string_view method, std::string_view message) {
+    return call_service("sluice.v1.RateLimiter", method, message);
+  }
+  GrpcAnswer call_service(std::string_view service, std::string_view method, std::string_view message) {
     GrpcAnswer answer;
-    const std::string path = "/sluice.v1.RateLimiter/" + std::string(method);
+    const std::string path = "/" + std::string(service) + "/" + std::string(method);
     EXPECT_EQ(app.method_kind(path, peer), net::Application::MethodKind::kUnary);
-    const net::HeaderList no_metadata;
-    answer.status = app.handle_unary({.path = path, .metadata = &no_metadata, .peer = &peer}, message,
+    answer.status = app.handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message,
                                      answer.message, [] { return net::Application::GrpcLater(); });
     return answer;
   }
@@ -113,6 +121,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
 
   Readiness readiness{.ready = true, .draining = false, .problems = {}};
   control::TokenBoard tokens;
+  net::HeaderList metadata;  // of gRPC calls
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   control::Access access{tokens, clock};
   GivenLimits given_limits{params};

@@ -1,7 +1,5 @@
 // RateLimitResponse on the wire.
-#include <bit>
 #include <charconv>
-#include <cstring>
 
 #include "doors/envoy_answer.h"
 #include "net/protobuf_wire.h"
@@ -44,17 +42,13 @@ void write_header(const net::Header& header, WireCursor& cursor) {
 
 void write_struct(const DocumentNode& map, std::string& out);
 
-// google.protobuf.Value: field 2 is a double, which WireWriter has no need of elsewhere.
-void write_number(std::string_view digits, std::string& out) {
+double number_of(std::string_view digits) {
   double number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  static_assert(std::endian::native == std::endian::little);
-  char bytes[sizeof number];
-  std::memcpy(bytes, &number, sizeof number);
-  out.push_back(static_cast<char>(2 << 3 | static_cast<int>(net::WireType::kFixed64)));
-  out.append(bytes, sizeof bytes);
+  return number;
 }
 
+// google.protobuf.Value.
 void write_value(const DocumentNode& node, std::string& out) {
   WireWriter writer(out);
   switch (node.kind) {
@@ -67,7 +61,7 @@ void write_value(const DocumentNode& node, std::string& out) {
       else if (node.text == "true" || node.text == "false")
         writer.present_uint64(4, node.text == "true");
       else
-        write_number(node.text, out);
+        writer.present_float64(2, number_of(node.text));
       break;
     case DocumentNode::Kind::kMap: {
       const auto message = writer.begin_message(5);

@@ -1,6 +1,7 @@
 #include "doors/grpc_health.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <optional>
 
@@ -21,8 +22,14 @@ std::optional<std::string_view> read_service(std::string_view message) {
 
 // "ratelimit" is what envoyproxy/ratelimit calls itself.
 bool is_known(std::string_view service) {
-  return service.empty() || service == "sluice.v1.RateLimiter" || service == "ratelimit" ||
-         service == "envoy.service.ratelimit.v3.RateLimitService";
+  constexpr std::array<std::string_view, 7> kServices = {"",
+                                                         "sluice.v1.RateLimiter",
+                                                         "sluice.compat.v1.Allow",
+                                                         "sluice.compat.v1.Quota",
+                                                         "ratelimiter.v1.RateLimiterService",
+                                                         "ratelimit",
+                                                         "envoy.service.ratelimit.v3.RateLimitService"};
+  return std::ranges::find(kServices, service) != kServices.end();
 }
 
 net::GrpcStatus malformed() {

@@ -6,10 +6,8 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/batch_answers.h"
-#include "doors/check_access.h"
 #include "doors/check_field.h"
-#include "doors/late_answer.h"
-#include "doors/problem.h"
+#include "doors/grpc_question.h"
 #include "doors/text.h"
 #include "net/protobuf_wire.h"
 
@@ -215,6 +213,12 @@ GrpcStatus write_usages(const Result<Decision>& usage, std::string& reply) {
   return {};
 }
 
+GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
+  if (!existed) return grpc_status(existed.error());
+  net::WireWriter(reply).int32(1, *existed);
+  return {};
+}
+
 }  // namespace
 
 GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
@@ -223,10 +227,7 @@ GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
-  if (auto may = may_ask(context.options, call.context, control::Role::kCheck, {&request, 1}); !may)
-    return grpc_status(may.error());
-  return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
-                     call.reply, call.defer, write_check);
+  return answer_check(context, call, request, write_check);
 }
 
 GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
@@ -252,10 +253,7 @@ GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_key_request(WireReader(call.message), context.checks, unused_reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
-  if (auto may = may_ask(context.options, call.context, control::Role::kRead, {&request, 1}); !may)
-    return grpc_status(may.error());
-  return answer_grpc([&](const auto& postpone) { return context.limiter.usage(request, postpone); },
-                     call.reply, call.defer, write_usages);
+  return answer_look(context, call, request, write_usages);
 }
 
 GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
@@ -264,16 +262,7 @@ GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
     return grpc_status(read.error());
   const CheckRequest& request = context.checks.finish().front();
-  auto report = may_reset(context.options, call.context, request, reason);
-  if (!report) return grpc_status(report.error());
-  const auto write = [&context, report = std::move(*report)](const Result<int>& existed, std::string& reply) {
-    if (!existed) return grpc_status(existed.error());
-    tell_reset(context.options, report, *existed);
-    net::WireWriter(reply).int32(1, *existed);
-    return GrpcStatus{};
-  };
-  return answer_grpc([&](const auto& postpone) { return context.limiter.reset(request, postpone); },
-                     call.reply, call.defer, write);
+  return answer_reset(context, call, request, reason, write_reset);
 }
 
 }  // namespace sluice::doors

@@ -1,8 +1,7 @@
 #include "doors/grpc_rate_limiter.h"
 
-#include <algorithm>
-
 #include "doors/doors_fixture.h"
+#include "doors/wire_fields.h"
 
 namespace sluice::doors::testing {
 namespace {
@@ -37,23 +36,6 @@ struct Request {
     return out;
   }
 };
-
-// The fields of a message in order, one on each line; those in `nested` are shown as messages.
-std::string fields_of(std::string_view message, std::initializer_list<std::uint32_t> nested = {},
-                      std::string indent = "") {
-  std::string out;
-  net::WireReader reader(message);
-  while (reader.next()) {
-    out += indent + std::to_string(reader.field()) + ": ";
-    if (reader.type() == net::WireType::kVarint)
-      out += std::to_string(reader.int64()) + "\n";
-    else if (std::ranges::find(nested, reader.field()) != nested.end())
-      out += "{\n" + fields_of(reader.bytes(), {}, indent + "  ") + indent + "}\n";
-    else
-      out += "\"" + std::string(reader.bytes()) + "\"\n";
-  }
-  return reader.ok() ? out : "malformed";
-}
 
 class GrpcRateLimiterTest : public DoorsFixture {};
 

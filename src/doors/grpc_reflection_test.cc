@@ -96,10 +96,11 @@ TEST_F(GrpcReflectionTest, ListsItsServices) {
     ASSERT_TRUE(service.next());
     names.emplace_back(service.string());
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health",
-                                      "grpc.reflection.v1.ServerReflection",
-                                      "grpc.reflection.v1alpha.ServerReflection", "sluice.v1.RateLimiter"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"envoy.service.ratelimit.v3.RateLimitService",
+                                             "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+                                             "grpc.reflection.v1alpha.ServerReflection",
+                                             "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow",
+                                             "sluice.compat.v1.Quota", "sluice.v1.RateLimiter"}));
 }
 
 TEST_F(GrpcReflectionTest, ShowsFilesByNameAndBySymbol) {

@@ -1,12 +1,12 @@
 #include "doors/redis_throttle.h"
 
 #include <boost/container_hash/hash.hpp>
-#include <cassert>
 #include <charconv>
 
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/redis_reply.h"
+#include "engine/own_policy.h"
 
 namespace sluice::doors {
 namespace {
@@ -35,14 +35,7 @@ std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecon
 }  // namespace
 
 ThrottleLimits::ThrottleLimits(const PolicyBoard& board, ParamsTable& params, GivenLimits& given)
-    : given_(given) {
-  auto compiled = compile_policy(throttle_policy(), nullptr, params, {});
-  assert(compiled);
-  PolicyNumbers& numbers = *board.current()->numbers();
-  (*compiled)->number = numbers.take(**compiled);
-  policy_ = std::move(*compiled);
-  numbers.note(policy_);
-}
+    : given_(given), policy_(compile_own_policy(throttle_policy(), board, params)) {}
 
 std::size_t ThrottleLimits::Hash::operator()(const Numbers& n) const {
   std::size_t seed = 0;

@@ -35,8 +35,10 @@ struct CheckRequest {
   std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
   std::string_view request_id;   // not empty: if it comes again, it gets the first answer and charges nothing
   std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
-  // Not null: this policy, which the process has made itself, and no others, with `numbers` as its own.
+  // Not null: this policy, which the process has made itself, and no others, with `numbers` as its own if
+  // they are given.
   const CompiledPolicy* own_policy = nullptr;
+  bool own_with_always = false;  // but those that are `always` apply beside it
   // Without own_policy, of check_together() only: for all limits of the policy that policy_id names.
   GivenNumbers numbers;
 };

@@ -71,10 +71,16 @@ void Planner::match_route(const Dimensions& dimensions) {
   return {};
 }
 
-[[gnu::noinline]] void Planner::match_own(const CompiledPolicy& policy) {
-  named_.policies.assign(1, &policy);
+[[gnu::noinline]] void Planner::match_own(const CheckRequest& request, const Dimensions& dimensions) {
+  if (request.own_with_always) {
+    snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
+                            named_);
+  } else {
+    named_.policies.clear();
+    user_ = nullptr;
+  }
+  named_.policies.insert(named_.policies.begin(), request.own_policy);
   matches_ = &named_;
-  user_ = nullptr;
 }
 
 // What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
@@ -152,7 +158,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 [[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool is_check) {
   clear();
   auto planned = add(request, is_check);
-  if (request.own_policy) [[unlikely]]
+  if (request.own_policy && request.numbers.params != 0) [[unlikely]]
     take_given_numbers(request, 0);
   return planned;
 }
@@ -163,7 +169,7 @@ Result<void> Planner::add(const CheckRequest& request, bool is_check) {
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
   tier_ = tier_of(user_, dimensions);
   if (request.own_policy) [[unlikely]]
-    match_own(*request.own_policy);
+    match_own(request, dimensions);
   else if (request.policy_id.empty())
     match_route(dimensions);
   else if (auto matched = match_named(request, dimensions); !matched)

@@ -86,7 +86,7 @@ class Planner {
  private:
   void match_route(const Dimensions& dimensions);
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
-  void match_own(const CompiledPolicy& policy);
+  void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <charconv>
 #include <cstdint>
@@ -148,6 +149,17 @@ class WireCursor {
     varint(value);
   }
 
+  // A double; as in proto3, 0 is left out, and -0 is not.
+  void float64(std::uint32_t field, double value) {
+    if (std::bit_cast<std::uint64_t>(value) != 0) present_float64(field, value);
+  }
+  void present_float64(std::uint32_t field, double value) {
+    static_assert(std::endian::native == std::endian::little);
+    tag(field, WireType::kFixed64);
+    std::memcpy(at_, &value, sizeof value);
+    at_ += sizeof value;
+  }
+
   // What is written between the two calls becomes a message, or a text, inside this one. Pairs may nest.
   char* begin_message(std::uint32_t field) {
     tag(field, WireType::kBytes);
@@ -214,6 +226,13 @@ class WireWriter {
   }
   void present_uint64(std::uint32_t field, std::uint64_t value) {
     append(0, [&](WireCursor& cursor) { cursor.present_uint64(field, value); });
+  }
+
+  void float64(std::uint32_t field, double value) {
+    append(0, [&](WireCursor& cursor) { cursor.float64(field, value); });
+  }
+  void present_float64(std::uint32_t field, double value) {
+    append(0, [&](WireCursor& cursor) { cursor.present_float64(field, value); });
   }
 
   // What is written between the two calls becomes a message, or a text, inside this one. Pairs may nest.

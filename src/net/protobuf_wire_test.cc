@@ -69,9 +69,23 @@ TEST(WireWriter, leaves_out_zero_values_unless_told_otherwise) {
   writer.int32(1, 0);
   writer.boolean(2, false);
   writer.string(3, "");
+  writer.float64(4, 0);
   EXPECT_EQ(out, "");
   writer.present_uint64(1, 0);
   EXPECT_EQ(out, "\x08\x00"s);
+  out.clear();
+  writer.present_float64(4, 0);
+  EXPECT_EQ(out, "\x21\0\0\0\0\0\0\0\0"s);
+}
+
+TEST(WireWriter, doubles_are_eight_bytes_the_lowest_first) {
+  std::string out;
+  WireWriter writer(out);
+  writer.float64(4, -2.5);
+  EXPECT_EQ(out, "\x21\0\0\0\0\0\0\x04\xc0"s);
+  out.clear();
+  writer.float64(4, -0.0);
+  EXPECT_EQ(out, "\x21\0\0\0\0\0\0\0\x80"s);
 }
 
 TEST(WireReader, table_of_good_and_bad_bytes) {

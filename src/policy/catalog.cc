@@ -3,6 +3,8 @@
 #include <span>
 #include <utility>
 
+#include "policy/mr_entry.h"
+
 namespace sluice {
 namespace {
 
@@ -59,6 +61,7 @@ Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDom
   const auto before = board_.current();
   PolicyChange change;
   std::unordered_set<std::string> ids;
+  MrFirsts& mr_firsts = change.mr_firsts.emplace();
   for (std::size_t i = 0; i < policies.size(); ++i) {
     const CompiledPolicy* const known = before->find(policies[i].id);
     if (known && !from_files_.contains(policies[i].id))
@@ -68,6 +71,7 @@ Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDom
                     "\" belongs to a policy made by the API; choose another, or delete that one",
                 position(i)});
     ids.insert(policies[i].id);
+    if (is_mr_entry(policies[i])) mr_firsts.try_emplace(policies[i].tenant, policies[i].id);
     if (!known || known->source != policies[i]) change.put.push_back(std::move(policies[i]));
   }
   change.envoy_domains = std::move(envoy_domains);

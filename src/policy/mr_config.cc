@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "policy/mr_document.h"
+#include "policy/mr_entry.h"
 
 namespace sluice {
 namespace {
-
-bool is_mr_rate(const Limit& limit) {
-  return limit.params.algorithm == Algorithm::kLeakyBucket && *limit.per == std::vector<std::string>{"key"};
-}
-
-bool is_mr_entry(const Policy& policy) {
-  return !policy.tenant.empty() && policy.id == mr_policy_id(policy.tenant, policy.resource) &&
-         std::ranges::all_of(policy.limits, is_mr_rate);
-}
 
 MrDomain entry_of(const Policy& policy) {
   MrDomain entry{policy.tenant, policy.resource, {}};

@@ -22,7 +22,7 @@ struct MrDomain {
   friend bool operator==(const MrDomain&, const MrDomain&) = default;
 };
 
-// Every policy in force that an entry of `domains` could have made, wherever it was written; by domain and
+// Every policy in force that an entry of `domains` could have made (mr_entry.h), by domain and
 // prefix. Policies that such a document cannot say are left out.
 std::vector<MrDomain> mr_config(const Snapshot& snapshot);
 

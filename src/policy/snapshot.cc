@@ -20,6 +20,13 @@ const EnvoyLookup* Snapshot::find_envoy_domain(std::string_view name) const {
   return found == envoy_domains_->end() ? nullptr : found->second.get();
 }
 
+const CompiledPolicy* Snapshot::first_mr_entry(std::string_view domain) const {
+  if (mr_firsts_)
+    if (const auto found = mr_firsts_->find(domain); found != mr_firsts_->end()) return find(found->second);
+  const TenantPolicies* const own = of_tenant(domain);
+  return own ? own->first_mr_entry() : nullptr;
+}
+
 const TenantPolicies* Snapshot::of_tenant(std::string_view tenant) const {
   return tenant.empty() ? nullptr : tenants_.find(tenant);
 }

@@ -30,6 +30,7 @@ class RolloutFilter {
 class TenantPolicies;
 class EnvoyLookup;
 using EnvoyDomains = std::map<std::string, std::shared_ptr<const EnvoyLookup>, std::less<>>;  // by name
+using MrFirsts = std::map<std::string, std::string, std::less<>>;  // id of the first entry, by domain
 
 // What applies to a request: the most specific policy, and every `always` policy that matches. Reusable, so
 // that matching allocates nothing once warm.
@@ -46,6 +47,7 @@ struct PolicyChange {
   std::vector<std::string> remove_users;
   std::vector<Candidate> candidates;          // of policies in `put`, one each
   std::optional<EnvoyDomains> envoy_domains;  // given: these instead of those before
+  std::optional<MrFirsts> mr_firsts;          // of the files; given: these instead of those before
 };
 
 // All policies in force at one moment. Immutable; thread-safe; shared by pointer and swapped as a whole.
@@ -95,6 +97,9 @@ class Snapshot {
   // How descriptors of that domain find their policies, or null.
   const EnvoyLookup* find_envoy_domain(std::string_view name) const;
 
+  // The entry of that domain which counts keys that no other one is for (mr_entry.h), or null.
+  const CompiledPolicy* first_mr_entry(std::string_view domain) const;
+
   const SharedMap<CompiledPolicy>& policies() const { return by_id_; }
   const SharedMap<CompiledUser>& users() const { return users_; }
   const std::shared_ptr<PolicyNumbers>& numbers() const { return numbers_; }
@@ -116,6 +121,7 @@ class Snapshot {
   std::shared_ptr<const TenantPolicies> any_tenant_;  // those for any tenant; null: none
   SharedMap<CompiledUser> users_;
   std::shared_ptr<const EnvoyDomains> envoy_domains_;  // null: none
+  std::shared_ptr<const MrFirsts> mr_firsts_;          // null: none
   std::size_t rollouts_ = 0;                           // policies under rollout
   std::vector<Pointer> always_;                        // all of them, for find_crowds()
   std::array<Pointer, 2> largest_;  // of the other policies, those with most limits: enforced, shadow

@@ -56,6 +56,7 @@ class Snapshot::Maker {
     if (auto done = check_crowds(); !done) return done;
     if (change.envoy_domains)
       made_->envoy_domains_ = std::make_shared<const EnvoyDomains>(std::move(*change.envoy_domains));
+    if (change.mr_firsts) made_->mr_firsts_ = std::make_shared<const MrFirsts>(std::move(*change.mr_firsts));
     return change_users(change);
   }
 

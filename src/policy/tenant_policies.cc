@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "policy/mr_entry.h"
 #include "policy/pattern.h"
 
 namespace sluice {
@@ -25,6 +26,9 @@ TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies
     const auto pattern = parse_pattern(policies_[i]->source.resource);
     assert(pattern && policies_[i]->source.tenant == tenant_);
     (policies_[i]->always ? always_ : specific_).insert(*pattern, static_cast<std::uint32_t>(i));
+    const Policy& source = policies_[i]->source;
+    if (is_mr_entry(source) && (!first_mr_entry_ || source.resource < first_mr_entry_->source.resource))
+      first_mr_entry_ = policies_[i].get();
   }
 }
 

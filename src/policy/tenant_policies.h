@@ -89,12 +89,16 @@ class TenantPolicies {
   std::span<const Pointer> policies() const { return policies_; }
   const ResourceIndex& specific() const { return specific_; }
   const ResourceIndex& always() const { return always_; }
+  // Of those that the multi-rate API knows (mr_entry.h), the one with the smallest prefix; null: there is
+  // none.
+  const CompiledPolicy* first_mr_entry() const { return first_mr_entry_; }
 
  private:
   const std::string tenant_;
   const std::vector<Pointer> policies_;
   ResourceIndex specific_;
   ResourceIndex always_;
+  const CompiledPolicy* first_mr_entry_ = nullptr;
 };
 
 }  // namespace sluice

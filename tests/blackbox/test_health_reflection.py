@@ -64,7 +64,8 @@ def test_reflection_lists_the_services(reflection):
     answer = reflection.ask(list_services="")
     assert [service.name for service in answer.list_services_response.service] == [
         "envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-        "grpc.reflection.v1alpha.ServerReflection", "sluice.v1.RateLimiter"]
+        "grpc.reflection.v1alpha.ServerReflection", "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow",
+        "sluice.compat.v1.Quota", "sluice.v1.RateLimiter"]
 
 
 def test_reflection_is_enough_to_build_a_client(reflection):

@@ -1,0 +1,21 @@
+#include "doors/field_names.h"
+
+#include <string>
+
+namespace sluice::doors {
+
+Error in_their_words(Error error, std::span<const FieldName> names) {
+  for (const auto& [ours, theirs] : names) {
+    if (error.field != ours) continue;
+    error.field = theirs;
+    if (error.message.starts_with(ours)) error.message.replace(0, ours.size(), theirs);
+    break;
+  }
+  return error;
+}
+
+std::unexpected<Error> is_empty(std::string_view field) {
+  return invalid(std::string(field), std::string(field) + " must not be empty");
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,124 @@
+#include "doors/quota_service.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/arith.h"
+#include "doors/field_names.h"
+#include "doors/grpc_question.h"
+#include "net/protobuf_wire.h"
+
+namespace sluice::doors {
+namespace {
+
+using net::append_wire;
+using net::GrpcStatus;
+using net::WireCursor;
+using net::WireReader;
+
+constexpr std::array<std::string_view, 3> kDimensionNames = {"user", "ip", "api_key"};  // by their number
+constexpr std::array kNames = {FieldName{"dimensions.user", "identifier"},
+                               FieldName{"dimensions.ip", "identifier"},
+                               FieldName{"dimensions.api_key", "identifier"},
+                               FieldName{"resource", "endpoint"}, FieldName{"request_id", "idempotency_key"}};
+
+// The fields of all three requests, and those of CheckRequest.
+struct Question {
+  Dimension who;
+  CheckRequest check;  // all but `who`
+
+  // Good as long as the question is.
+  CheckRequest request(std::int64_t deadline_us) const {
+    CheckRequest whole = check;
+    whole.dimensions = {&who, 1};
+    whole.deadline_us = deadline_us;
+    return whole;
+  }
+};
+
+Result<Question> read_question(std::string_view message, bool is_check) {
+  Question question;
+  std::int32_t dimension = 0;
+  WireReader reader(message);
+  while (reader.next()) {
+    if (reader.field() == 1) question.who.value = reader.string();
+    if (reader.field() == 2) dimension = reader.int32();
+    if (reader.field() == 3) question.check.resource = reader.string();
+    if (!is_check) continue;
+    if (reader.field() == 4) question.check.cost = reader.int64();
+    if (reader.field() == 5) static_cast<void>(reader.int64());  // a time that is not ours is not trusted
+    if (reader.field() == 6) question.check.request_id = reader.string();
+  }
+  if (!reader.ok()) return std::unexpected(malformed_message());
+  if (dimension < 0 || static_cast<std::size_t>(dimension) >= kDimensionNames.size())
+    return invalid("dimension", std::to_string(dimension) +
+                                    " is not a dimension; send 0 for USER, 1 for IP or 2 for API_KEY");
+  question.who.name = kDimensionNames[static_cast<std::size_t>(dimension)];
+  if (question.who.value.empty()) return is_empty("identifier");
+  return question;
+}
+
+// Of all leaky buckets the fullest: who goes through them all waits for that one.
+std::int64_t queue_position(const Decision& decision) {
+  std::int64_t position = 0;
+  for (const LimitStatus& status : decision.limits)
+    if (status.numbers->algorithm == Algorithm::kLeakyBucket) position = std::max(position, status.current());
+  return position;
+}
+
+std::int64_t in_seconds(std::int64_t ms) { return ms < 0 ? ms : ceil_div(ms, 1000); }
+
+// CheckResponse, and QuotaResponse.
+void write_answer(const Decision& decision, bool allowed, std::string& reply) {
+  append_wire(reply, 7 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
+    cursor.boolean(1, allowed);
+    cursor.int64(2, decision.current());
+    cursor.int64(3, decision.limit());
+    cursor.int64(4, decision.remaining());
+    cursor.int64(5, in_seconds(decision.reset_unix_ms()));
+    cursor.int64(6, in_seconds(decision.retry_after_ms()));
+    if (decision.allowed) cursor.int64(7, queue_position(decision));
+  });
+}
+
+GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
+  if (!decision) return grpc_status(in_their_words(decision.error(), kNames));
+  write_answer(*decision, decision->allowed, reply);
+  return {};
+}
+
+GrpcStatus write_remaining(const Result<Decision>& usage, std::string& reply) {
+  if (!usage) return grpc_status(in_their_words(usage.error(), kNames));
+  write_answer(*usage, !usage->tightest || usage->tightest->policy->shadow || usage->remaining() > 0, reply);
+  return {};
+}
+
+GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
+  if (!existed) return grpc_status(in_their_words(existed.error(), kNames));
+  net::WireWriter(reply).int32(1, *existed);
+  return {};
+}
+
+}  // namespace
+
+GrpcStatus quota_check_rate_limit(DoorContext& context, const GrpcCall& call) {
+  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
+  const auto question = read_question(call.message, true);
+  if (!question) return grpc_status(question.error());
+  return answer_check(context, call, question->request(call.context.deadline_us), write_check);
+}
+
+GrpcStatus quota_get_remaining(DoorContext& context, const GrpcCall& call) {
+  const auto question = read_question(call.message, false);
+  if (!question) return grpc_status(question.error());
+  return answer_look(context, call, question->request(call.context.deadline_us), write_remaining);
+}
+
+GrpcStatus quota_reset_limit(DoorContext& context, const GrpcCall& call) {
+  const auto question = read_question(call.message, false);
+  if (!question) return grpc_status(question.error());
+  return answer_reset(context, call, question->request(0), "", write_reset);
+}
+
+}  // namespace sluice::doors

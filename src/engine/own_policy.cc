@@ -1,0 +1,18 @@
+#include "engine/own_policy.h"
+
+#include <cassert>
+#include <utility>
+
+namespace sluice {
+
+std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const PolicyBoard& board,
+                                                         ParamsTable& params) {
+  auto compiled = compile_policy(std::move(policy), nullptr, params, {});
+  assert(compiled);
+  PolicyNumbers& numbers = *board.current()->numbers();
+  (*compiled)->number = numbers.take(**compiled);
+  numbers.note(*compiled);
+  return *std::move(compiled);
+}
+
+}  // namespace sluice
