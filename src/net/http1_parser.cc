@@ -80,6 +80,7 @@ Http1ParseResult parse_version(std::string_view version, Http1Head& head) {
   }
   if (version.size() == 8 && version.starts_with("HTTP/") && version[6] == '.')
     return bad(505, "This server speaks HTTP/1.1, and HTTP/2 with prior knowledge.");
+  if (!equals_ignoring_case(version.substr(0, 4), "http")) return {Kind::kForeign};
   return bad(400, "The request line must end in HTTP/1.1.");
 }
 

@@ -25,7 +25,8 @@ struct Http1Head {
 };
 
 struct Http1ParseResult {
-  enum class Kind { kComplete, kIncomplete, kBad } kind = Kind::kComplete;
+  // kForeign: not HTTP at all, so that an answer in HTTP would say nothing to the peer.
+  enum class Kind { kComplete, kIncomplete, kBad, kForeign } kind = Kind::kComplete;
   int status = 0;                // of kBad: 400, 417, 431, 501 or 505
   std::string_view detail = {};  // of kBad: a sentence
 };

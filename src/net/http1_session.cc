@@ -74,6 +74,7 @@ std::size_t Http1Session::take_request(std::span<char> bytes, std::string& out) 
   Http1Head head;
   const Http1ParseResult result = parse_http1_head(bytes, context_.headers, head);
   if (result.kind == Http1ParseResult::Kind::kIncomplete) return 0;
+  if (result.kind == Http1ParseResult::Kind::kForeign) return finished_ = true, 0;
   if (result.kind == Http1ParseResult::Kind::kBad) return refuse(result.status, result.detail, out), 0;
   if (head.content_length > kBodyBytesMax) return refuse(413, "The body is too large.", out), 0;
   if (head.chunked) {

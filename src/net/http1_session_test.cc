@@ -118,6 +118,12 @@ TEST_F(Http1SessionTest, after_an_error_nothing_that_follows_is_served) {
   EXPECT_THAT(application_.requests, ElementsAre());
 }
 
+TEST_F(Http1SessionTest, a_peer_that_does_not_speak_http_gets_no_answer_in_it) {
+  EXPECT_EQ(receive("INVALID CONNECTION PREFACE\r\n\r\n" + std::string(kPost)), "");
+  EXPECT_TRUE(session_.finished());
+  EXPECT_THAT(application_.requests, ElementsAre());
+}
+
 TEST_F(Http1SessionTest, closes_when_asked_to) {
   const std::string out =
       receive("GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");

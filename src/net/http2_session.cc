@@ -47,6 +47,7 @@ Http2Session::~Http2Session() {
 
 void Http2Session::receive(std::span<char> bytes, std::string& out) {
   if (finished_) return;
+  const auto mistake = frame_scan_.scan({bytes.data(), bytes.size()});
   const auto taken =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (taken < 0) {
@@ -56,6 +57,7 @@ void Http2Session::receive(std::span<char> bytes, std::string& out) {
   }
   // A connection that once carried a large compressed message need not keep the memory while it idles.
   if (unpacked_.capacity() > kHeaderBytesMax) std::string().swap(unpacked_);
+  if (mistake != Http2FrameScan::Error::kNone) terminate(static_cast<std::uint32_t>(mistake));
   flush(out);
 }
 
@@ -274,10 +276,12 @@ void Http2Session::count_reset() {
   if (guard_.exceeded()) calm_down();
 }
 
-void Http2Session::calm_down() {
+void Http2Session::calm_down() { terminate(NGHTTP2_ENHANCE_YOUR_CALM); }
+
+void Http2Session::terminate(std::uint32_t error_code) {
   if (terminated_) return;
   terminated_ = true;
-  nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+  nghttp2_session_terminate_session(session_, error_code);
 }
 
 void Http2Session::tick(std::string& out) {
@@ -289,10 +293,8 @@ void Http2Session::tick(std::string& out) {
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           NGHTTP2_NO_ERROR, nullptr, 0);
   }
-  if (open_streams_ == 0 && !terminated_ && context_.now_us - idle_since_us_ >= context_.timeouts.idle_us) {
-    terminated_ = true;
-    nghttp2_session_terminate_session(session_, NGHTTP2_NO_ERROR);
-  }
+  if (open_streams_ == 0 && !terminated_ && context_.now_us - idle_since_us_ >= context_.timeouts.idle_us)
+    terminate(NGHTTP2_NO_ERROR);
   flush(out);
 }
 

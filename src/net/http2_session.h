@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "net/http2_frame_scan.h"
 #include "net/http2_guard.h"
 #include "net/http2_stream.h"
 #include "net/session.h"
@@ -81,6 +82,7 @@ class Http2Session final : public Session {
   void reset(Http2Stream& stream, std::uint32_t error_code);
   void count_reset();
   void calm_down();
+  void terminate(std::uint32_t error_code);
   void flush(std::string& out);
 
   SessionContext& context_;
@@ -100,6 +102,7 @@ class Http2Session final : public Session {
   std::string unpacked_;
   HeaderList decoded_metadata_;
   Http2Guard guard_;
+  Http2FrameScan frame_scan_;
   std::int64_t idle_since_us_;
   std::int64_t goaway_at_us_ = 0;
   bool draining_ = false;
