@@ -32,7 +32,7 @@ compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test test-unit test-threads test-blackbox test-redis test-faults test-docs check check-format check-rules check-tidy bench clean deps dev
+.PHONY: help run build test test-unit test-threads test-blackbox test-redis test-faults test-docs check check-format check-rules check-tidy bench interop clean deps dev
 
 help:  ## this list
 	@echo "Sluice, a rate limiter as a service. Targets:"
@@ -97,6 +97,10 @@ bench:  ## the measurements of the README, as ratios of one run; ARGS=… goes t
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@bench/run $(ARGS)
+
+interop: build  ## six other gRPC clients, h2spec and Envoy against the server; writes docs/interop.md; ARGS=… names parts
+	@tools/install test interop
+	@$(PYTHON) tests/interop/run.py $(ARGS)
 
 deps:  ## install the Debian packages that are missing (root or sudo); starts no service
 	@tools/install build test check bench

@@ -174,7 +174,7 @@ def pragma_once(repo):
 def only_about_itself(repo):
     machine = re.compile(r"(?<![\w.*}])/(?:work|root|home/\w+)/|/tmp/wt\b")
     registry = re.compile(r"\b(?:(?:deb|security|snapshot)\.debian\.org|files\.pythonhosted\.org|pypi\.org|"
-                          r"registry\.npmjs\.org|proxy\.golang\.org|(?:static\.|index\.)?crates\.io|"
+                          r"registry\.npmjs\.org|proxy\.golang\.org|(?:static\.|index\.)?crates\.io(?!-index\")|"
                           r"repo1?\.maven(?:\.apache)?\.org|docker\.io|ghcr\.io|quay\.io)\b")
     for path in repo.files.keys() - ABOUT_RULES:
         for number, line in repo.lines(path):

@@ -46,6 +46,7 @@ PLANTED = [
     ("only_about_itself", "docs/a.md", "\nsee /work/main\n", 2),
     ("only_about_itself", "docs/a.md", "cd /root/sluice\n", 1),
     ("only_about_itself", "tools/fetch", "curl https://pypi.org/simple\n", 1),
+    ("only_about_itself", "tools/fetch", "curl https://index.crates.io/a\n", 1),
     ("vectors_are_used", "tests/vectors/alone.vec", "1\n", 1),
     ("requirements_have_tests", "docs/requirements.md", "# All of it\n| A1 | `src/store/gone_test.cc` |\n", 2),
     ("requirements_have_tests", "docs/requirements.md", "# All of it\n| A1 | surely |\n", 2),
@@ -59,6 +60,8 @@ INNOCENT = [
     ("src/base/clock.h", '#pragma once\nauto s = "steady_clock::now()";\n'),
     ("tools/temporary", "mktemp /tmp/sluice.XXXXXX\n"),
     ("docs/a.md", "a framework/work/thing, and `[x](y)` in code\n"),
+    # Cargo's name for its registry, wherever that is.
+    ("clients/Cargo.lock", 'source = "registry+https://github.com/rust-lang/crates.io-index"\n'),
 ]
 
 

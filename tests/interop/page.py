@@ -1,0 +1,52 @@
+"""docs/interop.md, as a run has found it."""
+
+INTRODUCTION = """# Interop
+
+Sluice speaks gRPC with an implementation of its own, so it is tried with everybody else's. `make interop` builds a small client for each, runs it against a release build of
+the server, and writes this page; it fails if one cell is not what it must be. [tests/interop](../tests/interop) has the clients, and
+[cases.py](../tests/interop/cases.py) what must come of each case. [CONTRIBUTING](../CONTRIBUTING.md) tells what the run needs.
+"""
+
+
+def cell(result):
+    right, text = result
+    return text if right else f"**wrong**: {text}".replace("|", "/").replace("\n", " ")
+
+
+def clients_table(versions, results):
+    names = list(versions)
+    rows = ["| | " + " | ".join(f"{name} {versions[name]}" for name in names) + " |", "|---" * (len(names) + 1) + "|"]
+    for what in results[names[0]]:
+        rows.append(f"| {what} | " + " | ".join(cell(results[name][what]) for name in names) + " |")
+    return "\n".join(rows)
+
+
+def write(path, versions, results, h2spec, envoy, tests):
+    h2spec_version, passed = h2spec
+    envoy_version, cases = envoy
+    counts = ", ".join(f"{count} of {tests} {how}" for how, count in passed.items())
+    text = f"""{INTRODUCTION}
+## gRPC clients
+
+What a client has seen of each call:
+
+{clients_table(versions, results)}
+
+- A **cancelled** call reaches the server as a reset. In tonic a call is cancelled by dropping it, so there is no status to be seen.
+- **A deadline** reaches the server, which then answers by the policy's failure rule 2 ms before it; a client whose own timer is quicker sees `DEADLINE_EXCEEDED`.
+- **64 kB of metadata** are more than the 16 KiB that the server announces. Clients that heed this do not send them, each with its own status; the others are told by the server.
+- **GOAWAY**: the server gets SIGTERM while eight calls are under way at any time. A call is either answered and charged, or ends as `UNAVAILABLE` (tonic: `CANCELLED`, too, for what it had not sent yet) and is not charged, so it
+  may be sent again; the counters, which outlive the server in Redis, must agree to the last call. "Lost" are calls with another end, or charged without an answer.
+
+## HTTP/2
+
+h2spec {h2spec_version}: {counts}.
+
+## Envoy
+
+Envoy {envoy_version} with [the configuration of the examples](../examples/envoy/README.md), some routes added:
+
+| | |
+|---|---|
+""" + "".join(f"| {what} | {'yes' if right else '**no**'} |\n" for what, right in cases)
+    path.write_text(text)
