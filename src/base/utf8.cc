@@ -52,4 +52,14 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = utf8_length(text);
+    out.append(size != 0 ? text.substr(0, size) : "\xef\xbf\xbd");
+    text.remove_prefix(size != 0 ? size : 1);
+  }
+  return out;
+}
+
 }  // namespace sluice

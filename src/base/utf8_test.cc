@@ -29,5 +29,11 @@ TEST(Utf8, table) {
   for (const auto& row : rows) EXPECT_EQ(is_utf8(row.text), row.good) << row.why;
 }
 
+TEST(Utf8, EveryTextCanBeMadeUtf8) {
+  EXPECT_EQ(as_utf8("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
+  EXPECT_EQ(as_utf8("a\xff\xe2\x82z\xc3"), "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd");
+  EXPECT_EQ(as_utf8(""), "");
+}
+
 }  // namespace
 }  // namespace sluice

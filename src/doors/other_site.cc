@@ -5,13 +5,14 @@
 namespace sluice::doors {
 namespace {
 
-std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
-}
-
 bool is_this_machine(std::string_view host) {
-  const std::string_view name = without_port(host);
+  if (host.starts_with('[')) {
+    const std::size_t end = host.find(']');
+    if (end == host.npos) return false;
+    const std::string_view rest = host.substr(end + 1);
+    return (rest.empty() || rest.starts_with(':')) && IpAddress::parse(host.substr(1, end - 1)).has_value();
+  }
+  const std::string_view name = host.substr(0, host.find(':'));
   return name == "localhost" || IpAddress::parse(name).has_value();
 }
 

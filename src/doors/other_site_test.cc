@@ -24,7 +24,8 @@ TEST(OtherSite, WhoTalksToThisMachineIsHere) {
 
 TEST(OtherSite, APageOfAnotherSiteIsNot) {
   EXPECT_TRUE(is_elsewhere({{"host", "evil.example:8080"}})) << "its name points here";
-  EXPECT_TRUE(is_elsewhere({{"host", "localhost.evil.example"}}));
+  for (const std::string_view host : {"localhost.evil.example", "[::1].evil.example", "[::1", "[]"})
+    EXPECT_TRUE(is_elsewhere({{"host", host}})) << host;
   EXPECT_TRUE(is_elsewhere({{"host", "127.0.0.1:8080"}, {"origin", "http://evil.example"}}));
   EXPECT_TRUE(is_elsewhere({{"host", "127.0.0.1:8080"}, {"origin", "null"}})) << "a sandbox, or a file";
   EXPECT_TRUE(is_elsewhere({{"host", "127.0.0.1:8080"}, {"origin", "http://127.0.0.1:9090"}}));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "doors/error_details.h"
 #include "doors/rate_limit_headers.h"
 #include "doors/text.h"
 
@@ -103,18 +104,6 @@ std::string_view why_denied(const Decision& decision) {
                                : "this request is larger than the limit will ever allow";
 }
 
-// The text, with U+FFFD for each byte that belongs to no UTF-8 character: JSON has no other bytes.
-std::string as_utf8(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t size = 1;
-    while (size <= 4 && !is_utf8(text.substr(at, size))) ++size;
-    out.append(size <= 4 ? text.substr(at, size) : "\xef\xbf\xbd");
-    at += size <= 4 ? size : 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 void append_problem(const Error& error, std::string& out) {
@@ -167,9 +156,9 @@ void write_denial(int status, const Decision& decision, net::HttpResponse& respo
 }
 
 net::GrpcStatus grpc_status(const Error& error) {
-  return {codes_of(error.code).grpc,
-          error.field.empty() ? error.message : error.field + ": " + error.message,
-          {}};
+  const Codes codes = codes_of(error.code);
+  return {codes.grpc, error.field.empty() ? error.message : error.field + ": " + error.message,
+          error_details(codes.grpc, codes.name, error)};
 }
 
 }  // namespace sluice::doors

@@ -135,6 +135,7 @@ void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::s
   if (name.starts_with(':')) {
     if (is(name, ":path")) stream.path.assign(value);
     if (is(name, ":method")) stream.method.assign(value);
+    if (is(name, ":authority")) stream.authority.assign(value);
     return;
   }
   const auto number = static_cast<std::uint32_t>(stream.headers.size());
@@ -194,8 +195,11 @@ void Http2Session::handle_http(Http2Stream& stream) {
   HttpRequest request;
   request.method = stream.method;
   split_target(stream.path, request.path, request.query);
-  for (std::size_t i = 0; i < stream.headers.size(); ++i) context_.headers[i] = stream.headers[i];
-  request.headers = {context_.headers.data(), stream.headers.size()};
+  // What HTTP/1 calls the host. There is room: it was counted among the headers.
+  std::size_t count = 0;
+  if (!stream.authority.empty()) context_.headers[count++] = {"host", stream.authority};
+  for (const auto& header : stream.headers) context_.headers[count++] = header;
+  request.headers = {context_.headers.data(), count};
   request.body = stream.body;
   request.peer = &peer_;
   current_ = &stream;

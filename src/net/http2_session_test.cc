@@ -23,6 +23,7 @@ TEST_F(Http2SessionTest, answers_json_over_http2) {
   EXPECT_TRUE(answer.closed);
   EXPECT_THAT(application_.requests, ElementsAre("POST /v1/x?a=b"));
   EXPECT_EQ(application_.header(":path"), "(none)") << "pseudo headers are HTTP/2's own business";
+  EXPECT_EQ(application_.header("host"), "test") << "except for what HTTP/1 knows, too";
 }
 
 TEST_F(Http2SessionTest, head_and_204_have_no_body) {

@@ -26,6 +26,7 @@ void Http2Stream::reset() {
   header_bytes = header_count = 0;
   method.clear();
   path.clear();
+  authority.clear();
   content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = kNone;
   has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);

@@ -29,6 +29,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   static constexpr std::uint32_t kNone = ~0u;
   std::string method;
   std::string path;
+  std::string authority;
   HeaderList headers;            // without those that HTTP/2 invented, like :path
   std::size_t header_bytes = 0;  // as HTTP/2 counts them, beyond the limit too
   std::size_t header_count = 0;

@@ -92,6 +92,15 @@ def test_an_unknown_method_is_unimplemented(server):
     assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
+def test_an_error_names_the_field_in_its_details(stub):
+    with pytest.raises(grpc.RpcError) as error:
+        check(stub, cost=-1)
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    details = dict(error.value.trailing_metadata())["grpc-status-details-bin"]
+    for part in (b"type.googleapis.com/google.rpc.ErrorInfo", b"INVALID_ARGUMENT", b"type.googleapis.com/google.rpc.BadRequest", b"cost"):
+        assert part in details
+
+
 def test_compressed_requests_are_understood(stub):
     assert check(stub, compression=grpc.Compression.Gzip).remaining == 9
 

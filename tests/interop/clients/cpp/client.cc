@@ -38,9 +38,16 @@ string quoted(const string& text) {
   return out.str();
 }
 
+// The message, and what can be read of its details.
+string error_text(const grpc::Status& status) {
+  string text = status.error_message() + " ";
+  for (const char c : status.error_details()) text += c >= 0x20 && c < 0x7f ? c : ' ';
+  return text;
+}
+
 void report(const string& name, const grpc::Status& status, const string& text = "") {
   std::cout << "{\"case\": " << quoted(name) << ", \"code\": " << status.error_code()
-            << ", \"text\": " << quoted(status.ok() ? text : status.error_message()) << "}" << std::endl;
+            << ", \"text\": " << quoted(status.ok() ? text : error_text(status)) << "}" << std::endl;
 }
 
 // A call's context with the deadline `ms` from now.

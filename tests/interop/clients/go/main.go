@@ -31,7 +31,7 @@ var patient, _ = context.WithTimeout(context.Background(), 2*time.Minute)
 
 func report(name string, err error, text string) {
 	if err != nil {
-		text = status.Convert(err).Message()
+		text = fmt.Sprint(status.Convert(err).Proto()) // the message and its details
 	}
 	line, _ := json.Marshal(map[string]any{"case": name, "code": status.Code(err), "text": text})
 	fmt.Println(string(line))

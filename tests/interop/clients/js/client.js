@@ -20,10 +20,16 @@ function report(name, code, text) {
   console.log(JSON.stringify({ case: name, code, text }));
 }
 
+// The message, and what can be read of its details.
+function errorText(error) {
+  const details = error.metadata ? Buffer.concat(error.metadata.get("grpc-status-details-bin")) : Buffer.alloc(0);
+  return `${error.details} ${details.toString("latin1").replace(/[^ -~]/g, " ")}`;
+}
+
 // Resolves to { code, text, answer }, whatever becomes of the call. `started` gets the call itself.
 function unary(start, started = () => {}) {
   return new Promise((done) => {
-    started(start((error, answer) => done({ code: error ? error.code : 0, text: error ? error.details : "", answer })));
+    started(start((error, answer) => done({ code: error ? error.code : 0, text: error ? errorText(error) : "", answer })));
   });
 }
 

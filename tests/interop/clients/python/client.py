@@ -30,13 +30,19 @@ def number(error):
     return error.code().value[0]
 
 
+def error_text(error):
+    """The message, and what can be read of its details."""
+    details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    return f"{error.details()} {''.join(chr(byte) if 32 <= byte < 127 else ' ' for byte in details)}"
+
+
 def outcome(name, call, tell=lambda answer: ""):
     """Reports how a call ended; `tell` makes the text of a good answer."""
     try:
         answer = call()
         report(name, 0, tell(answer))
     except grpc.RpcError as error:
-        report(name, number(error), error.details())
+        report(name, number(error), error_text(error))
     except grpc.FutureCancelledError:
         report(name, 1, "")
 

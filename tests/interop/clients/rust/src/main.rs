@@ -30,10 +30,16 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// The message, and what can be read of its details.
+fn error_text(status: &Status) -> String {
+    let printable = |byte: &u8| if (b' '..=b'~').contains(byte) { *byte as char } else { ' ' };
+    format!("{} {}", status.message(), status.details().iter().map(printable).collect::<String>())
+}
+
 fn report(name: &str, end: Result<String, Status>) {
     let (code, text) = match end {
         Ok(text) => (0, text),
-        Err(status) => (status.code() as i32, status.message().to_string()),
+        Err(status) => (status.code() as i32, error_text(&status)),
     };
     println!("{{\"case\": {}, \"code\": {code}, \"text\": {}}}", quoted(name), quoted(&text));
 }

@@ -21,6 +21,7 @@ import io.grpc.stub.ClientCalls;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import java.io.File;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
@@ -44,6 +45,8 @@ import sluice.v1.RateLimiterOuterClass.Policy;
  */
 public final class Client implements AutoCloseable {
   private static final int PATIENCE_S = 120;
+  private static final Metadata.Key<byte[]> DETAILS =
+      Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER);
 
   private final ManagedChannel channel;
 
@@ -69,12 +72,20 @@ public final class Client implements AutoCloseable {
     System.out.printf("{\"case\": %s, \"code\": %d, \"text\": %s}%n", quoted(name), code, quoted(text));
   }
 
+  /** The message, and what can be read of its details. */
+  private static String errorText(StatusRuntimeException error) {
+    Metadata trailers = error.getTrailers();
+    byte[] details = trailers == null ? null : trailers.get(DETAILS);
+    String readable = details == null ? "" : new String(details, StandardCharsets.ISO_8859_1);
+    return error.getStatus().getDescription() + " " + readable.replaceAll("[^ -~]", " ");
+  }
+
   /** Reports how a call ended; its text is what the call returns. */
   private static void outcome(String name, Supplier<String> call) {
     try {
       report(name, 0, call.get());
     } catch (StatusRuntimeException error) {
-      report(name, error.getStatus().getCode().value(), error.getStatus().getDescription());
+      report(name, error.getStatus().getCode().value(), errorText(error));
     }
   }
 
