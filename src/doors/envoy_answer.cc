@@ -38,16 +38,20 @@ void add_missing(const DocumentNode& from, DocumentNode& to) {
     if (!to.find(from.keys[i].text)) put(to, from.keys[i].text, from.items[i]);
 }
 
+bool is_told(const EnvoySlot& slot, const EnvoyStatus& status) {
+  return slot.rule && !status.over_limit && slot.rule->metadata.kind == DocumentNode::Kind::kMap;
+}
+
 // What the limits that a request has passed want to be told with it; of two values under one name the first.
-DocumentNode metadata_of(const std::vector<EnvoySlot>& slots, const std::vector<EnvoyStatus>& statuses) {
-  DocumentNode all;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const EnvoyRule* const rule = slots[i].rule;
-    if (!rule || statuses[i].over_limit || rule->metadata.kind != DocumentNode::Kind::kMap) continue;
-    if (all.kind != DocumentNode::Kind::kMap) all = map_node();
-    add_missing(rule->metadata, all);
-  }
-  return all;
+// REQUIRES: there is something.
+[[gnu::noinline]] DocumentNode metadata_of(const std::vector<EnvoySlot>& slots,
+                                           const std::vector<EnvoyStatus>& statuses) {
+  DocumentNode all = map_node();
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (is_told(slots[i], statuses[i])) add_missing(slots[i].rule->metadata, all);
+  DocumentNode metadata = map_node();
+  put(metadata, "metadata", std::move(all));
+  return metadata;
 }
 
 DocumentNode denial_node(const Decision& decision) {
@@ -84,26 +88,28 @@ EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision) {
 }
 
 void EnvoyAnswer::fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint,
-                       RateLimitHeaders& headers) {
+                       RateLimitHeaders& header_writer) {
   statuses.clear();
-  for (const EnvoySlot& slot : slots)
-    statuses.push_back(
-        status_of(slot, slot.check == EnvoySlot::kNotAsked ? nullptr : &joint->parts[slot.check]));
-  extra.headers.clear();
-  extra.body.clear();
-  metadata = {};
+  metadata.reset();
+  bool tells = false;
+  for (const EnvoySlot& slot : slots) {
+    const Decision* const decision = slot.check == EnvoySlot::kNotAsked ? nullptr : &joint->parts[slot.check];
+    tells |= is_told(slot, statuses.emplace_back(status_of(slot, decision)));
+  }
+  if (tells) metadata = metadata_of(slots, statuses);
+  headers = joint ? header_writer.make(joint->overall) : std::span<const net::Header>();
   over_limit = joint && !joint->overall.allowed;
   unreachable = over_limit && joint->overall.degraded && !joint->overall.tightest;
-  if (joint) headers.add(joint->overall, extra);
-  if (DocumentNode told = metadata_of(slots, statuses); told.kind == DocumentNode::Kind::kMap) {
-    metadata = map_node();
-    put(metadata, "metadata", std::move(told));
-  }
-  if (!over_limit) return;
-  write_denial(kDenyStatus, joint->overall, extra);
-  extra.headers.emplace_back("content-type", extra.content_type);
-  if (metadata.kind != DocumentNode::Kind::kMap) metadata = map_node();
-  put(metadata, "denied_by", denial_node(joint->overall));
+  if (over_limit) tell_denial(joint->overall);
+}
+
+[[gnu::noinline]] void EnvoyAnswer::tell_denial(const Decision& decision) {
+  denial.headers.clear();
+  denial.body.clear();
+  write_denial(kDenyStatus, decision, denial);
+  denial.headers.emplace_back("content-type", denial.content_type);
+  if (!metadata) metadata = map_node();
+  put(*metadata, "denied_by", denial_node(decision));
 }
 
 void EnvoyAnswer::append_json(std::string& out) const {
@@ -133,28 +139,28 @@ void EnvoyAnswer::append_json(std::string& out) const {
     out.push_back('}');
   }
   out.push_back(']');
-  if (!extra.headers.empty()) {
-    out.append(",\"responseHeadersToAdd\":[");
-    bool first = true;
-    for (const auto& [name, value] : extra.headers) {
-      out.append(first ? "{\"key\":" : ",{\"key\":");
-      first = false;
-      append_json_string(out, name);
-      out.append(",\"value\":");
-      append_json_string(out, value);
-      out.push_back('}');
-    }
-    out.push_back(']');
-  }
-  if (!extra.body.empty()) {
+  bool first = true;
+  const auto header = [&](const net::Header& each) {
+    out.append(first ? ",\"responseHeadersToAdd\":[{\"key\":" : ",{\"key\":");
+    first = false;
+    append_json_string(out, each.name);
+    out.append(",\"value\":");
+    append_json_string(out, each.value);
+    out.push_back('}');
+  };
+  for (const net::Header& each : headers) header(each);
+  if (over_limit)
+    for (const net::Header& each : denial.headers) header(each);
+  if (!first) out.push_back(']');
+  if (over_limit) {
     out.append(",\"rawBody\":\"");
-    net::append_base64(out, extra.body);
-    out.append((3 - extra.body.size() % 3) % 3, '=');
+    net::append_base64(out, denial.body);
+    out.append((3 - denial.body.size() % 3) % 3, '=');
     out.push_back('"');
   }
-  if (metadata.kind == DocumentNode::Kind::kMap) {
+  if (metadata) {
     out.append(",\"dynamicMetadata\":");
-    sluice::append_json(metadata, out);
+    sluice::append_json(*metadata, out);
   }
   out.push_back('}');
 }

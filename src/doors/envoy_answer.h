@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,19 +47,24 @@ struct EnvoyStatus {
 
 EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision);
 
-// The whole answer, reused. Not thread-safe.
+// The whole answer, reused. Not thread-safe. It is good until the limiter's next decision and the next use of
+// the headers.
 struct EnvoyAnswer {
   bool over_limit = false;
   bool unreachable = false;  // it was denied for want of an answer from the store
   std::vector<EnvoyStatus> statuses;
-  net::HttpResponse extra;  // headers for Envoy's client and, of a denial, the body
-  DocumentNode metadata;    // a map, or null
+  std::span<const net::Header> headers;  // for Envoy's client
+  net::HttpResponse denial;              // more of them and the body, if it was denied
+  std::optional<DocumentNode> metadata;  // a map
 
   // `joint` null: nothing was asked, all pass.
-  void fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint, RateLimitHeaders& headers);
+  void fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint, RateLimitHeaders& header_writer);
 
   void append_wire(std::string& out) const;
   void append_json(std::string& out) const;
+
+ private:
+  void tell_denial(const Decision& decision);
 };
 
 }  // namespace sluice::doors

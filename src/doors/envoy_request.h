@@ -41,7 +41,10 @@ struct EnvoyRequest {
 
   void clear();
   // The entries of one descriptor.
-  std::span<const EnvoyEntry> entries_of(std::size_t descriptor) const;
+  std::span<const EnvoyEntry> entries_of(std::size_t descriptor) const {
+    const std::size_t begin = descriptor == 0 ? 0 : descriptors[descriptor - 1].entries_end;
+    return {entries.data() + begin, descriptors[descriptor].entries_end - begin};
+  }
   // How much a descriptor charges; nothing: it is not said.
   std::optional<std::uint64_t> hits_of(std::size_t descriptor) const;
 };

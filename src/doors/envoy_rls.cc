@@ -46,19 +46,20 @@ class EnvoyPlanner {
     envoy_.slots.clear();
     envoy_.resources.clear();
     context_.checks.clear();
-    for (std::size_t i = 0; i < envoy_.request.descriptors.size(); ++i) find(i);
+    const std::size_t count = envoy_.request.descriptors.size();
+    for (std::size_t i = 0; i < count; ++i) find(i);
     if (has_replacements_) drop_replaced();
     for (const std::size_t i : full) {
       envoy_.slots[i].kind = Kind::kLetThrough;
       envoy_.slots[i].is_full = true;
     }
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i < envoy_.slots.size(); ++i) {
+    std::size_t begin = 0, check = 0;
+    for (std::size_t i = 0; i < count; ++i) {
       EnvoySlot& slot = envoy_.slots[i];
       const std::string_view resource(envoy_.resources.data() + begin, slot.resource_end - begin);
       begin = slot.resource_end;
-      if (slot.kind == EnvoySlot::Kind::kLetThrough) continue;
-      slot.check = context_.checks.size();
+      if (slot.kind == Kind::kLetThrough) continue;
+      slot.check = check++;
       if (auto added = add_check(i, resource); !added) return std::unexpected(std::move(added.error()));
     }
     return context_.checks.finish(deadline_us);
@@ -77,7 +78,8 @@ class EnvoyPlanner {
     if (domain_ && !brings_limit) slot.rule = domain_->find(entries, envoy_.resources);
     if (brings_limit) {
       slot.kind = Kind::kOverride;
-      append_envoy_counter(entries, envoy_.resources);
+      const auto unit = static_cast<EnvoyUnit>(envoy_.request.descriptors[i].limit->unit);
+      append_envoy_counter(entries, to_string(unit), envoy_.resources);
     } else if (slot.rule) {
       slot.kind = slot.rule->policy_id.empty() ? Kind::kLetThrough : Kind::kRule;
       has_replacements_ |= !slot.rule->replaces.empty();
@@ -129,35 +131,38 @@ using Written = Result<const EnvoyAnswer*>;
 using Write = std::function<void(const Written&)>;
 using Read = Result<void> (*)(std::string_view body, DoorContext& context);
 
-// One call on its way. It is answered by `write`, or later by what `defer` returns.
+// One call on its way. Asker has `void write(const Written&)`, which answers now, and `Write defer()`, which
+// makes what answers later: a type of its own for each door, since a function object for each call would
+// show.
+template <class Asker>
 struct Call {
   DoorContext& context;
   std::int64_t deadline_us;
-  const Write& write;
-  const std::function<Write()>& defer;
+  Asker& asker;
 };
 
+template <class Writer>
 void tell(DoorContext& context, const Result<JointDecision>& joint, const std::vector<EnvoySlot>& slots,
-          const Write& write) {
+          const Writer& write) {
   if (!joint) return write(std::unexpected(in_descriptor(joint.error(), slots)));
   context.envoy.answer.fill(slots, &*joint, context.headers);
   write(&context.envoy.answer);
 }
 
 // Asks for the checks of the request that was read last.
-void ask(const Call& call, std::span<const CheckRequest> checks) {
+template <class Asker>
+void ask(const Call<Asker>& call, std::span<const CheckRequest> checks) {
   DoorContext& context = call.context;
   EnvoyScratch& envoy = context.envoy;
   if (checks.empty()) {
     envoy.answer.fill(envoy.slots, nullptr, context.headers);
-    return call.write(&envoy.answer);
+    return call.asker.write(&envoy.answer);
   }
   const auto joint = context.limiter.check_together(checks, [&] {
-    return [&context, write_late = call.defer(), slots = envoy.slots](const Result<JointDecision>& late) {
-      tell(context, late, slots, write_late);
-    };
+    return [&context, write_late = call.asker.defer(), slots = envoy.slots](
+               const Result<JointDecision>& late) { tell(context, late, slots, write_late); };
   });
-  if (joint) tell(context, *joint, envoy.slots, call.write);
+  if (joint) tell(context, *joint, envoy.slots, [&](const Written& answer) { call.asker.write(answer); });
 }
 
 // Of several limits with `quota_mode`, one with room is enough, and those without any are not charged. So
@@ -202,31 +207,41 @@ class QuotaLook {
 };
 
 // Asks for what is left after a look at the quotas.
-void ask_without(const Call& call, const Limiter::Hold& hold, const std::vector<std::size_t>& full) {
+template <class Asker>
+void ask_without(const Call<Asker>& call, const Limiter::Hold& hold, const std::vector<std::size_t>& full) {
   const auto checks = EnvoyPlanner(call.context, hold.policies()).plan(call.deadline_us, full);
-  if (!checks) return call.write(std::unexpected(checks.error()));
+  if (!checks) return call.asker.write(std::unexpected(checks.error()));
   ask(call, *checks);
 }
 
+// Whoever has been waiting for a look.
+struct LateAsker {
+  void write(const Written& answer) const { write_late(answer); }
+  Write defer() const { return write_late; }
+  const Write& write_late;
+};
+
 // `body` is read again if the look takes a while: by then others have used the scratch space.
-void look_then_ask(const Call& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
+template <class Asker>
+void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
                    Read read) {
   const auto looked = call.context.limiter.check_together(look.looks(), [&] {
-    return [&context = call.context, deadline_us = call.deadline_us, write = call.defer(), look,
+    return [&context = call.context, deadline_us = call.deadline_us, write = call.asker.defer(), look,
             kept = std::string(body), read](const Result<JointDecision>& late) {
       const std::vector<std::size_t> full = look.full(late);
       if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
       const Limiter::Hold late_hold(context.limiter);
-      ask_without({context, deadline_us, write, [&write] { return write; }}, late_hold, full);
+      const LateAsker asker{write};
+      ask_without(Call<const LateAsker>{context, deadline_us, asker}, late_hold, full);
     };
   });
   if (looked) ask_without(call, hold, look.full(*looked));
 }
 
-template <class Caller>
-void decide(const Call& call, const Caller& caller, std::string_view body, Read read) {
+template <class Asker, class Caller>
+void decide(const Call<Asker>& call, const Caller& caller, std::string_view body, Read read) {
   DoorContext& context = call.context;
-  const auto refuse = [&](Error error) { call.write(std::unexpected(std::move(error))); };
+  const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
   if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
   const CheckRequest about_domain{.tenant = context.envoy.request.domain};
   if (auto may = may_ask(context.options, caller, control::Role::kCheck, {&about_domain, 1}); !may)
@@ -264,33 +279,44 @@ void write_http(const Written& answer, net::HttpResponse& response) {
   (*answer)->append_json(response.body);
 }
 
-}  // namespace
-
-GrpcStatus grpc_should_rate_limit(DoorContext& context, const GrpcCall& call) {
-  GrpcStatus status;
-  const Write write = [&](const Written& answer) { status = write_grpc(answer, call.reply); };
-  const std::function<Write()> defer = [&] {
+struct GrpcAsker {
+  void write(const Written& answer) { status = write_grpc(answer, call.reply); }
+  Write defer() const {
     return [later = call.defer()](const Written& answer) {
       std::string message;
       const GrpcStatus late_status = write_grpc(answer, message);
       later(late_status, message);
     };
-  };
-  decide({context, call.context.deadline_us, write, defer}, call.context, call.message, read_wire);
-  return status;
-}
+  }
+  const GrpcCall& call;
+  GrpcStatus status = {};
+};
 
-void http_envoy_json(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
-                     const HttpDefer& defer) {
-  const Write write = [&](const Written& answer) { write_http(answer, response); };
-  const std::function<Write()> defer_written = [&] {
-    return [later = defer()](const Written& answer) {
+struct HttpAsker {
+  void write(const Written& answer) { write_http(answer, response); }
+  Write defer() const {
+    return [later = defer_http()](const Written& answer) {
       net::HttpResponse late;
       write_http(answer, late);
       later(std::move(late));
     };
-  };
-  decide({context, 0, write, defer_written}, request, request.body, read_json);
+  }
+  net::HttpResponse& response;
+  const HttpDefer& defer_http;
+};
+
+}  // namespace
+
+GrpcStatus grpc_should_rate_limit(DoorContext& context, const GrpcCall& call) {
+  GrpcAsker asker{call};
+  decide(Call<GrpcAsker>{context, call.context.deadline_us, asker}, call.context, call.message, read_wire);
+  return std::move(asker.status);
+}
+
+void http_envoy_json(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
+                     const HttpDefer& defer) {
+  HttpAsker asker{response, defer};
+  decide(Call<HttpAsker>{context, 0, asker}, request, request.body, read_json);
 }
 
 }  // namespace sluice::doors

@@ -108,6 +108,15 @@ TEST_F(EnvoyRlsTest, OverridesAreTakenIfTheDomainIsKnown) {
   EXPECT_THAT(refused(message), HasSubstr("descriptors[0].limit.unit: unit 0 is not known"));
 }
 
+TEST_F(EnvoyRlsTest, OverridesOfTwoUnitsHaveTwoCounters) {
+  load({kBasic});
+  EnvoyMessage message = about("basic", {{{"user", "x"}}, {{"user", "x"}}});
+  message.descriptors[0].limit = {5, 2};
+  message.descriptors[1].limit = {100, 3};
+  EXPECT_THAT(statuses(message), ElementsAre("OK 4 of 5/2 reset 60", "OK 99 of 100/3 reset 3600"));
+  EXPECT_THAT(statuses(message), ElementsAre("OK 3 of 5/2 reset 60", "OK 98 of 100/3 reset 3600"));
+}
+
 TEST_F(EnvoyRlsTest, OverridesCannotFillTheProcess) {
   load({kBasic});
   GivenLimits few(params, 2);

@@ -40,6 +40,48 @@ void write_header(const net::Header& header, WireCursor& cursor) {
   cursor.end_message(message);
 }
 
+constexpr std::size_t kHeaderRoom = 3 * WireCursor::kFieldRoom;
+
+constexpr char text_mark(unsigned field) {
+  return static_cast<char>(field << 3 | static_cast<unsigned>(net::WireType::kBytes));
+}
+
+// write_header() for those that are short, as nearly all are: every length is one byte, and known before. An
+// answer has seven of them, which is why this is worth it.
+char* write_short_header(const net::Header& header, std::size_t size, char* to) {
+  to[0] = text_mark(3);
+  to[1] = static_cast<char>(size);
+  to[2] = text_mark(1);
+  to[3] = static_cast<char>(header.name.size());
+  std::memcpy(to += 4, header.name.data(), header.name.size());
+  to += header.name.size();
+  to[0] = text_mark(2);
+  to[1] = static_cast<char>(header.value.size());
+  std::memcpy(to += 2, header.value.data(), header.value.size());
+  return to + header.value.size();
+}
+
+void append_headers(std::span<const net::Header> headers, std::string& out) {
+  constexpr std::size_t kMarks = 4, kLong = 0x80;  // of a short one: tags and lengths of name and value
+  std::size_t room = 0;
+  for (const net::Header& header : headers) room += kHeaderRoom + header.name.size() + header.value.size();
+  const std::size_t before = out.size();
+  out.resize_and_overwrite(before + room, [&](char* bytes, std::size_t) {
+    char* to = bytes + before;
+    for (const net::Header& header : headers) {
+      const std::size_t size = header.name.size() + header.value.size() + kMarks;
+      if (size < kLong && !header.value.empty()) [[likely]] {
+        to = write_short_header(header, size, to);
+      } else {
+        WireCursor cursor(to);
+        write_header(header, cursor);
+        to = cursor.at();
+      }
+    }
+    return static_cast<std::size_t>(to - bytes);
+  });
+}
+
 void write_struct(const DocumentNode& map, std::string& out);
 
 double number_of(std::string_view digits) {
@@ -95,23 +137,27 @@ void write_struct(const DocumentNode& map, std::string& out) {
   }
 }
 
+void append_denial(const net::HttpResponse& denial, std::string& out) {
+  for (const net::Header& header : denial.headers) append_headers({&header, 1}, out);
+  WireWriter(out).string(5, denial.body);
+}
+
 }  // namespace
 
 void EnvoyAnswer::append_wire(std::string& out) const {
   constexpr std::size_t kStatusRoom = 8 * WireCursor::kFieldRoom;
-  std::size_t room = WireCursor::kFieldRoom + extra.headers.http1_lines().size() +
-                     extra.headers.size() * 3 * WireCursor::kFieldRoom;
+  std::size_t room = WireCursor::kFieldRoom;
   for (const EnvoyStatus& status : statuses) room += kStatusRoom + status.name.size();
   net::append_wire(out, room, [&](WireCursor& cursor) {
     cursor.uint64(1, code(over_limit));
     for (const EnvoyStatus& status : statuses) write_status(status, cursor);
-    for (const net::Header& header : extra.headers) write_header(header, cursor);
   });
+  append_headers(headers, out);
+  if (over_limit) append_denial(denial, out);
+  if (!metadata) return;
   WireWriter writer(out);
-  writer.string(5, extra.body);
-  if (metadata.kind != DocumentNode::Kind::kMap) return;
   const auto message = writer.begin_message(6);
-  write_struct(metadata, out);
+  write_struct(*metadata, out);
   writer.end_message(message);
 }
 

@@ -12,65 +12,12 @@ namespace sluice::doors {
 namespace {
 
 constexpr std::int64_t kUsPerSecond = 1'000'000;
-constexpr std::size_t kNumbersRoom = 48;                             // of one list member beside its name
-constexpr std::int64_t kStructuredIntegerMax = 999'999'999'999'999;  // 15 digits (RFC 9651)
 
 std::int64_t seconds_up(std::int64_t us) { return ceil_div(std::max<std::int64_t>(us, 0), kUsPerSecond); }
 
-// A header with a number as its value.
-void add_number(net::HttpResponse& response, std::string_view name, std::int64_t value) {
-  char digits[kNumberCharsMax];
-  TextCursor cursor(digits);
-  cursor.number(value);
-  response.headers.emplace_back(name,
-                                std::string_view(digits, static_cast<std::size_t>(cursor.at() - digits)));
-}
-
-// Bytes that a structured string can't hold are percent-encoded; names are ASCII nearly always.
-void structured_characters(TextCursor& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte > 0x7e) {
-      out.character('%');
-      out.character(kHex[byte >> 4]);
-      out.character(kHex[byte & 15]);
-      continue;
-    }
-    if (c == '"' || c == '\\') out.character('\\');
-    out.character(c);
-  }
-}
-
-// "burst" or "api.read.burst", with its quotes.
-void structured_name(TextCursor& out, std::string_view policy, std::string_view limit) {
-  out.character('"');
-  structured_characters(out, policy);
-  if (!policy.empty()) out.character('.');
-  structured_characters(out, limit);
-  out.character('"');
-}
-constexpr std::size_t structured_name_room(std::string_view policy, std::string_view limit) {
-  return 3 * (policy.size() + limit.size()) + 3;
-}
-
-void structured_integer(TextCursor& out, std::int64_t value) {
-  out.number(std::clamp<std::int64_t>(value, 0, kStructuredIntegerMax));
-}
-
-// Quota and window of a limit. Their ratio is the rate, and the quota is never less than what can remain:
-// 10/s with a burst of 100 is 100 in 10 seconds. Windows are whole seconds, so 5/ms is 5000 in one second.
-struct QuotaWindow {
-  std::int64_t quota = 0;
-  std::int64_t window_s = 1;
-};
-QuotaWindow quota_window(const LimitParams& numbers) {
-  const bool by_capacity =
-      numbers.is_bucket() && numbers.capacity > numbers.rate.count && numbers.full_us > 0;
-  const std::int64_t quota = by_capacity ? numbers.capacity : numbers.rate.count;
-  const std::int64_t window_us = by_capacity ? numbers.full_us : numbers.rate.period_us;
-  if (window_us >= kUsPerSecond) return {quota, seconds_up(window_us)};
-  return {mul_add_floor_div(quota, kUsPerSecond, 0, std::max<std::int64_t>(window_us, 1)), 1};
+// What has been written since `begin`.
+std::string_view since(const char* begin, const TextCursor& text) {
+  return {begin, static_cast<std::size_t>(text.at() - begin)};
 }
 
 // Seconds until more may pass: the wait of a denied check; else until a bucket gains its next unit or a
@@ -88,34 +35,28 @@ std::int64_t more_quota_after_s(const Decision& decision) {
   return std::max<std::int64_t>(seconds_up(wait_us), 1);
 }
 
-void append_policies(const Decision& decision, std::string& out) {
-  for (const LimitStatus& status : decision.limits) {
-    const std::string_view policy = qualifier(decision, status);
-    const std::string_view name = status.limit->name();
-    append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
-      if (&status != decision.limits.data()) text.character(',');
-      const QuotaWindow numbers = quota_window(*status.numbers);
-      structured_name(text, policy, name);
-      text.literal(";q=");
-      structured_integer(text, numbers.quota);
-      text.literal(";w=");
-      structured_integer(text, numbers.window_s);
-    });
-  }
+// The room that suffices for all values.
+std::size_t room_for(const Decision& decision) {
+  constexpr std::size_t kNumbers = 8;
+  std::size_t room = kNumbers * kNumberCharsMax;
+  const auto add = [&](const LimitStatus& status) {
+    room += quota_room(status.policy->source.id, status.limit->name()) + 1;
+  };
+  for (const LimitStatus& status : decision.limits) add(status);
+  add(*decision.tightest);
+  for (const std::string& dimension : decision.tightest->limit->per()) room += dimension.size() + 1;
+  return room;
 }
 
-void append_remaining(const Decision& decision, std::string& out) {
-  const std::string_view policy = qualifier(decision, *decision.tightest);
-  const std::string_view name = decision.tightest->limit->name();
-  append_text(out, structured_name_room(policy, name) + kNumbersRoom, [&](TextCursor& text) {
-    structured_name(text, policy, name);
-    text.literal(";r=");
-    structured_integer(text, decision.remaining());
-    if (const std::int64_t after_s = more_quota_after_s(decision); after_s >= 0) {
-      text.literal(";t=");
-      structured_integer(text, after_s);
-    }
-  });
+// What a limit's counters are kept by: "tenant,key".
+std::string_view scope_of(const CompiledLimit& limit, TextCursor& text) {
+  if (limit.per().size() == 1) return limit.per().front();
+  const char* const begin = text.at();
+  for (const std::string& dimension : limit.per()) {
+    if (&dimension != limit.per().data()) text.character(',');
+    text.text(dimension);
+  }
+  return since(begin, text);
 }
 
 std::int64_t reset_after_s(const Decision& decision) {
@@ -169,46 +110,64 @@ std::uint64_t RateLimitHeaders::next_random() {
   return z ^ (z >> 31);
 }
 
-void RateLimitHeaders::add_ietf(const Decision& decision, net::HttpResponse& response) {
-  value_.clear();
-  append_policies(decision, value_);
-  response.headers.emplace_back("ratelimit-policy", value_);
-  value_.clear();
-  append_remaining(decision, value_);
-  response.headers.emplace_back("ratelimit", value_);
+void RateLimitHeaders::put_number(std::string_view name, std::int64_t value, TextCursor& text) {
+  const char* const begin = text.at();
+  text.number(value);
+  put(name, since(begin, text));
 }
 
-void RateLimitHeaders::add_triple(const Decision& decision, net::HttpResponse& response) {
-  add_number(response, "ratelimit-limit", decision.limit());
-  add_number(response, "ratelimit-remaining", decision.remaining());
-  add_number(response, "ratelimit-reset", reset_after_s(decision));
-}
-
-void RateLimitHeaders::add_x(const Decision& decision, net::HttpResponse& response) {
-  const bool epoch = dialects_.x == HeaderDialects::X::kEpoch;
-  add_number(response, "x-ratelimit-limit", decision.limit());
-  add_number(response, "x-ratelimit-remaining", decision.remaining());
-  add_number(response, "x-ratelimit-reset",
-             epoch ? ceil_div(decision.reset_unix_ms(), 1000) : reset_after_s(decision));
-  response.headers.emplace_back("x-ratelimit-policy", decision.policy->source.id);
-  value_.clear();
-  for (const std::string& dimension : decision.tightest->limit->per()) {
-    if (!value_.empty()) value_.push_back(',');
-    value_.append(dimension);
+void RateLimitHeaders::write_ietf(const Decision& decision, TextCursor& text) {
+  const char* begin = text.at();
+  const std::string_view tightest = qualifier(decision, *decision.tightest);
+  for (const LimitStatus& status : decision.limits) {
+    if (&status != decision.limits.data()) text.character(',');
+    quotas_.write(status, &status == decision.tightest ? tightest : qualifier(decision, status), text);
   }
-  response.headers.emplace_back("x-ratelimit-scope", value_);
+  put("ratelimit-policy", since(begin, text));
+  begin = text.at();
+  quotas_.write_name(*decision.tightest, tightest, text);
+  text.literal(";r=");
+  write_structured_integer(text, decision.remaining());
+  if (const std::int64_t after_s = more_quota_after_s(decision); after_s >= 0) {
+    text.literal(";t=");
+    write_structured_integer(text, after_s);
+  }
+  put("ratelimit", since(begin, text));
 }
 
-void RateLimitHeaders::add(const Decision& decision, net::HttpResponse& response) {
-  if (!decision.tightest) return;
-  if (dialects_.x != HeaderDialects::X::kNone) add_x(decision, response);
-  if (dialects_.ietf) add_ietf(decision, response);
-  if (dialects_.triple) add_triple(decision, response);
+void RateLimitHeaders::write_triple(const Decision& decision, TextCursor& text) {
+  put_number("ratelimit-limit", decision.limit(), text);
+  put_number("ratelimit-remaining", decision.remaining(), text);
+  put_number("ratelimit-reset", reset_after_s(decision), text);
+}
+
+void RateLimitHeaders::write_x(const Decision& decision, TextCursor& text) {
+  const bool epoch = dialects_.x == HeaderDialects::X::kEpoch;
+  put_number("x-ratelimit-limit", decision.limit(), text);
+  put_number("x-ratelimit-remaining", decision.remaining(), text);
+  put_number("x-ratelimit-reset", epoch ? ceil_div(decision.reset_unix_ms(), 1000) : reset_after_s(decision),
+             text);
+  put("x-ratelimit-policy", decision.policy->source.id);
+  put("x-ratelimit-scope", scope_of(*decision.tightest->limit, text));
+}
+
+void RateLimitHeaders::write(const Decision& decision, TextCursor& text) {
+  if (dialects_.x != HeaderDialects::X::kNone) write_x(decision, text);
+  if (dialects_.ietf) write_ietf(decision, text);
+  if (dialects_.triple) write_triple(decision, text);
   if (decision.pressure() != Pressure::kNormal && dialects_ != HeaderDialects::none())
-    response.headers.emplace_back("x-ratelimit-state", to_string(decision.pressure()));
+    put("x-ratelimit-state", to_string(decision.pressure()));
   if (const std::int64_t wait_us = decision.tightest->result->outcome.retry_after_us;
       !decision.allowed && wait_us != kNever)
-    add_number(response, "retry-after", jittered_retry_after_s(wait_us, next_random()));
+    put_number("retry-after", jittered_retry_after_s(wait_us, next_random()), text);
+}
+
+std::span<const net::Header> RateLimitHeaders::make(const Decision& decision) {
+  size_ = 0;
+  text_.clear();
+  if (decision.tightest)
+    append_text(text_, room_for(decision), [&](TextCursor& text) { write(decision, text); });
+  return {headers_.data(), size_};
 }
 
 }  // namespace sluice::doors

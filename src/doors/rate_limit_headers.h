@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "doors/quota_texts.h"
 #include "engine/decision.h"
 #include "net/http_api.h"
 
@@ -35,20 +38,34 @@ class RateLimitHeaders {
   // `seed` feeds the jitter of Retry-After.
   RateLimitHeaders(HeaderDialects dialects, std::uint64_t seed) : dialects_(dialects), random_(seed) {}
 
-  // Also adds `X-RateLimit-State` if the limit is nearly used up and any dialect is chosen, and
-  // `Retry-After`, which belongs to no dialect, if the check was denied and may succeed later. Adds nothing
-  // when no limit applied.
-  void add(const Decision& decision, net::HttpResponse& response);
+  // The headers of the chosen dialects; also `X-RateLimit-State` if the limit is nearly used up and any
+  // dialect is chosen, and `Retry-After`, which belongs to no dialect, if the check was denied and may
+  // succeed later. None when no limit applied. They are good until the next call, and as long as the
+  // decision.
+  std::span<const net::Header> make(const Decision& decision);
+
+  // Adds them to an answer.
+  void add(const Decision& decision, net::HttpResponse& response) {
+    for (const auto& [name, value] : make(decision)) response.headers.emplace_back(name, value);
+  }
 
  private:
-  void add_ietf(const Decision& decision, net::HttpResponse& response);
-  void add_triple(const Decision& decision, net::HttpResponse& response);
-  void add_x(const Decision& decision, net::HttpResponse& response);
+  static constexpr std::size_t kHeadersMax = 12;  // of all dialects together, and two more
+
+  void write(const Decision& decision, TextCursor& text);
+  void write_ietf(const Decision& decision, TextCursor& text);
+  void write_triple(const Decision& decision, TextCursor& text);
+  void write_x(const Decision& decision, TextCursor& text);
+  void put(std::string_view name, std::string_view value) { headers_[size_++] = {name, value}; }
+  void put_number(std::string_view name, std::int64_t value, TextCursor& text);
   std::uint64_t next_random();
 
   HeaderDialects dialects_;
   std::uint64_t random_;
-  std::string value_;  // the value being written
+  QuotaTexts quotas_;
+  std::array<net::Header, kHeadersMax> headers_;
+  std::size_t size_ = 0;
+  std::string text_;  // of the values
 };
 
 // What tells a limit from its namesakes: headers and problems call it "burst" or, if a limit of another

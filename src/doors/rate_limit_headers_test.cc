@@ -160,5 +160,27 @@ TEST_F(RateLimitHeadersTest, AFullLimitHasNothingToWaitFor) {
             "ratelimit-policy: \"burst\";q=10;w=1\nratelimit: \"burst\";r=10\n");
 }
 
+// Texts are remembered by the thread that writes them.
+TEST_F(RateLimitHeadersTest, WhatIsRememberedOfALimitFollowsItsNumbersAndItsNamesakes) {
+  RateLimitHeaders headers(*HeaderDialects::parse("ietf"), 7);
+  const auto told = [&](std::vector<Policy> policies) {
+    publish(std::move(policies));
+    const std::array dimensions = {Dimension{"user", "u"}};
+    const auto made = headers.make(check({.policy_id = "api.read", .dimensions = dimensions}));
+    return std::string(made.front().value);
+  };
+  const auto read = [](std::int64_t count) {
+    return make_policy("api.read",
+                       {make_limit({.name = "burst", .per = {"user"}, .rate = {count, kSecondUs}})});
+  };
+  EXPECT_EQ(told({read(20)}), "\"burst\";q=20;w=1");
+  EXPECT_EQ(told({read(20)}), "\"burst\";q=20;w=1");
+  EXPECT_EQ(told({read(30)}), "\"burst\";q=30;w=1");
+  Policy all = make_policy("all", {make_limit({.name = "burst", .per = {"user"}, .rate = {90, kSecondUs}})});
+  all.always = true;
+  EXPECT_EQ(told({read(30), all}), "\"api.read.burst\";q=30;w=1,\"all.burst\";q=90;w=1");
+  EXPECT_EQ(told({read(30)}), "\"burst\";q=30;w=1");
+}
+
 }  // namespace
 }  // namespace sluice::doors::testing

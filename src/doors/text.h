@@ -1,6 +1,5 @@
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -15,6 +14,10 @@
 namespace sluice::doors {
 
 inline constexpr std::size_t kNumberCharsMax = 20;  // "-9223372036854775808"
+
+// Writes a number and returns where it ends. Quicker than std::to_chars: it writes pairs of digits, right
+// where they belong.
+char* write_decimal(char* at, std::int64_t value);
 
 // Writes forward into room that is known to suffice. Not thread-safe.
 class TextCursor {
@@ -31,7 +34,7 @@ class TextCursor {
     at_ += text.size();
   }
   void character(char c) { *at_++ = c; }
-  void number(std::int64_t value) { at_ = std::to_chars(at_, at_ + kNumberCharsMax, value).ptr; }
+  void number(std::int64_t value) { at_ = write_decimal(at_, value); }
   void boolean(bool value) {
     if (value)
       literal("true");

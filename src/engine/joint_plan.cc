@@ -67,17 +67,22 @@ Result<void> plan_together(Planner& planner, std::span<const CheckRequest> reque
     if (auto planned = planner.add(requests[i], true); !planned)
       return std::unexpected(in_request(i, std::move(planned.error())));
     if (requests[i].numbers.params != 0) planner.take_given_numbers(requests[i], first_enforced);
-    const bool fits = put_together(enforced, first_enforced, &out.enforced) &&
-                      put_together(shadow, first_shadow, &out.shadow) &&
-                      put_together(comparison, first_compared, nullptr);
+    const bool fits =
+        put_together(enforced, first_enforced, &out.enforced) &&
+        (shadow.size == first_shadow || put_together(shadow, first_shadow, &out.shadow)) &&
+        (comparison.size == first_compared || put_together(comparison, first_compared, nullptr));
     if (!fits) return std::unexpected(too_expensive(i));
     out.parts.push_back({planner.first_policy(), out.enforced.size(), out.shadow.size()});
   }
   return {};
 }
 
+// Nearly always they stand side by side; if not, because requests share counters, they are copied.
 std::span<LimitStatus> JointExplainer::take_limits(std::span<const std::uint8_t> positions,
                                                    const Answered& answered) {
+  std::size_t next = positions.front();
+  if (positions.size() == 1 || std::ranges::all_of(positions, [&](std::uint8_t at) { return at == next++; }))
+    return answered.limits.subspan(positions.front(), positions.size());
   const std::size_t first = limits_.size();
   for (const std::uint8_t at : positions) limits_.push_back(answered.limits[at]);
   return std::span(limits_).subspan(first);
@@ -88,7 +93,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
                                                         const FailureRule& failure_rule) {
   limits_.clear();
   limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
-  parts_.assign(plan.parts.size(), Decision{});
+  parts_.resize(plan.parts.size());
   const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
   // The limits of one part, and what they alone came to.
   const auto own = [&](const Answered& all, std::span<const std::uint8_t> positions) {
@@ -101,13 +106,10 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
   std::size_t enforced_begin = 0, shadow_begin = 0;
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const JointPlan::Part& part = plan.parts[i];
-    Decision& decision = parts_[i];
+    Decision& decision = parts_[i] = Decision{};
     const Answered mine =
         own(enforced, std::span(plan.enforced).subspan(enforced_begin, part.enforced_end - enforced_begin));
-    const Answered seen =
-        own(shadow, std::span(plan.shadow).subspan(shadow_begin, part.shadow_end - shadow_begin));
     enforced_begin = part.enforced_end;
-    shadow_begin = part.shadow_end;
     if (mine.verdict == Verdict::kNoAnswer) {
       decision.policy = part.first_policy;
       decision.cost = mine.charges.front().cost;
@@ -117,7 +119,11 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
     } else {
       explain(part.first_policy, mine, overall.now_us, decision);
     }
-    if (!seen.limits.empty()) add_shadow(seen, decision);
+    if (part.shadow_end == shadow_begin) [[likely]]
+      continue;
+    add_shadow(own(shadow, std::span(plan.shadow).subspan(shadow_begin, part.shadow_end - shadow_begin)),
+               decision);
+    shadow_begin = part.shadow_end;
   }
   return parts_;
 }

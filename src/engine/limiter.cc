@@ -138,8 +138,7 @@ void Limiter::on_answered(PendingCheck& pending) {
   finish(pending, answer);
   if (!later_together) return later(answer);
   Result<JointDecision> joint;
-  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), std::move(answer),
-                 joint);
+  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), answer, joint);
   later_together(joint);
 }
 

@@ -177,8 +177,8 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* begin_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests);
-  void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow, Answer overall,
-                      Result<JointDecision>& answer);
+  void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
+                      const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
   void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request, bool is_look,
                 Answered& answered);

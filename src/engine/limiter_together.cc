@@ -25,15 +25,14 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Re
       return plan.size == 0 ? Answered{} : answered_by(call, {plan.limits.data(), plan.size});
     };
     conclude_parts(joint_plan_, answered(calls_[kEnforced], planner_.enforced()),
-                   answered(calls_[kShadow], planner_.shadow()), std::move(overall), answer);
+                   answered(calls_[kShadow], planner_.shadow()), overall, answer);
     return nullptr;
   }
   PendingCheck& pending = make_pending(requests.front(), asked);
   std::swap(pending.joint, joint_plan_);
   if (pending.start(store)) return &pending;
   finish(pending, overall);
-  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), std::move(overall),
-                 answer);
+  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), overall, answer);
   return nullptr;
 }
 
@@ -58,9 +57,9 @@ Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests) {
 }
 
 void Limiter::conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
-                             Answer overall, Result<JointDecision>& answer) {
+                             const Answer& overall, Result<JointDecision>& answer) {
   if (!overall) {
-    answer = std::unexpected(std::move(overall.error()));
+    answer = std::unexpected(overall.error());
     return;
   }
   answer->overall = *overall;

@@ -35,6 +35,7 @@ Planner::Planner(const Parts& parts)
   generation_ = policies_.generation();  // first: if a newer one comes in between, it is loaded next time
   snapshot_ = policies_.current();
   memo_.forget_all();
+  named_memo_.forget_all();
   counters_.rebind(snapshot_->numbers());
 }
 
@@ -51,8 +52,15 @@ void Planner::match_route(const Dimensions& dimensions) {
     place.keep(tenant, resource);
 }
 
-[[gnu::noinline]] Result<void> Planner::match_named(const CheckRequest& request,
-                                                    const Dimensions& dimensions) {
+Result<void> Planner::match_named(const CheckRequest& request, const Dimensions& dimensions) {
+  RouteMemo::Place& place = named_memo_.place_of(dimensions.tenant(), request.policy_id);
+  if (!place.holds(dimensions.tenant(), request.policy_id)) return find_named(request, dimensions, place);
+  matches_ = &place.matches;
+  return {};
+}
+
+[[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, const Dimensions& dimensions,
+                                                   RouteMemo::Place& place) {
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
@@ -64,23 +72,29 @@ void Planner::match_route(const Dimensions& dimensions) {
                                  fmt::format("there is no policy \"{}\" for the tenant \"{}\"",
                                              request.policy_id, dimensions.tenant()),
                                  "policy_id"});
-  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), named_);
-  std::erase(named_.policies, named);
-  named_.policies.insert(named_.policies.begin(), named);
-  matches_ = &named_;
+  auto& policies = place.matches.policies;
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
+                          place.matches);
+  std::erase(policies, named);
+  policies.insert(policies.begin(), named);
+  matches_ = &place.matches;
+  if (snapshot_->has_always())
+    place.forget();  // the next resource may match others
+  else
+    place.keep(dimensions.tenant(), request.policy_id);
   return {};
 }
 
 [[gnu::noinline]] void Planner::match_own(const CheckRequest& request, const Dimensions& dimensions) {
   if (request.own_with_always) {
     snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
-                            named_);
+                            own_);
   } else {
-    named_.policies.clear();
+    own_.policies.clear();
     user_ = nullptr;
   }
-  named_.policies.insert(named_.policies.begin(), request.own_policy);
-  matches_ = &named_;
+  own_.policies.insert(own_.policies.begin(), request.own_policy);
+  matches_ = &own_;
 }
 
 // What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
@@ -163,7 +177,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   return planned;
 }
 
-Result<void> Planner::add(const CheckRequest& request, bool is_check) {
+[[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, bool is_check) {
   if (auto valid = validate(request); !valid) return valid;
   const Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());

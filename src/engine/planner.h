@@ -88,6 +88,7 @@ class Planner {
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
+  Result<void> find_named(const CheckRequest& request, const Dimensions& dimensions, RouteMemo::Place& place);
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
@@ -113,9 +114,10 @@ class Planner {
   const CompiledUser* user_ = nullptr;  // of the latest plan; null: nothing is agreed with this user
   std::string_view tier_;               // of the latest plan
   RouteMemo memo_;
-  Matches named_;                     // of a request that names its policy
-  const Matches* matches_ = &named_;  // of the latest plan: named_, or a place of memo_
-  Plan plans_[3];                     // enforced, shadow, comparison
+  RouteMemo named_memo_;            // of requests that name their policy: by that instead of the resource
+  Matches own_;                     // of a request that brings its policy
+  const Matches* matches_ = &own_;  // of the latest plan: own_, or a place of a memo
+  Plan plans_[3];                   // enforced, shadow, comparison
 };
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "policy/envoy_lookup.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <utility>
@@ -20,7 +21,7 @@ class EnvoyLookup::Builder {
       : domain_(domain), policies_(policies), problems_(problems) {}
 
   Children children(const std::vector<EnvoyDescriptor>& descriptors) {
-    Children made;
+    std::map<std::string, Siblings> made;
     for (const EnvoyDescriptor& each : descriptors) {
       path_.push_back({each.key, each.value});
       auto fresh = node(each);
@@ -33,7 +34,7 @@ class EnvoyLookup::Builder {
       else
         siblings.exact.emplace(each.value, std::move(fresh));
     }
-    return made;
+    return Children(std::move(made));
   }
 
   std::string add_override_policy() {
@@ -48,6 +49,7 @@ class EnvoyLookup::Builder {
   std::unique_ptr<Node> node(const EnvoyDescriptor& descriptor) {
     auto made = std::make_unique<Node>();
     made->value = descriptor.value;
+    made->resource_keys = envoy_resource_keys(path_);
     made->shared = descriptor.shared;
     EnvoyRule& rule = made->rule;
     rule.metadata = descriptor.metadata;
@@ -107,30 +109,66 @@ EnvoyLookup::EnvoyLookup(const EnvoyDomain& domain, std::vector<WrittenPolicy>& 
 
 EnvoyLookup::~EnvoyLookup() = default;
 
-// This value, else the first wildcard that fits, else the key alone.
+// This value, else the first wildcard that fits, else the key alone. An empty value fits a lone star.
 const EnvoyLookup::Node* EnvoyLookup::Siblings::find(std::string_view value) const {
-  if (!value.empty()) {
+  if (!exact.empty())
     if (const auto found = exact.find(value); found != exact.end()) return found->second.get();
-    for (const std::unique_ptr<Node>& node : wildcards)
-      if (fits_stars(node->value, value)) return node.get();
-  }
+  for (const std::unique_ptr<Node>& node : wildcards)
+    if (fits_stars(node->value, value)) return node.get();
   return any.get();
+}
+
+EnvoyLookup::Children::Children(std::map<std::string, Siblings> by_key) {
+  for (auto& [key, siblings] : by_key) sorted_.emplace_back(key, std::move(siblings));
+  std::ranges::sort(sorted_, before, &std::pair<std::string, Siblings>::first);
+}
+
+const EnvoyLookup::Siblings* EnvoyLookup::Children::find(std::string_view key) const {
+  constexpr std::size_t kFew = 8;
+  if (sorted_.size() <= kFew) {
+    for (const auto& [known, siblings] : sorted_)
+      if (known == key) return &siblings;
+    return nullptr;
+  }
+  const auto at = std::ranges::lower_bound(sorted_, key, before, &std::pair<std::string, Siblings>::first);
+  return at != sorted_.end() && at->first == key ? &at->second : nullptr;
+}
+
+const EnvoyLookup::Node* EnvoyLookup::next(const Children& children, const EnvoyEntry& entry) {
+  const Siblings* const siblings = children.find(entry.key);
+  return siblings ? siblings->find(entry.value) : nullptr;
 }
 
 const EnvoyRule* EnvoyLookup::find(std::span<const EnvoyEntry> entries, std::string& resource) const {
   assert(!entries.empty() && entries.size() <= kDimensionsMax);
+  const Children* children = &top_;
+  const Node* node = nullptr;
+  bool any_shared = false;
+  for (const EnvoyEntry& entry : entries) {
+    node = next(*children, entry);
+    if (!node) return nullptr;
+    any_shared |= node->shared;
+    children = &node->children;
+  }
+  if (any_shared)
+    append_shared_counter(entries, resource);
+  else
+    append_envoy_counter(node->resource_keys, entries, resource);
+  return &node->rule;
+}
+
+// The wildcards in place of the values that share a counter. REQUIRES: the tree has this descriptor.
+[[gnu::noinline]] void EnvoyLookup::append_shared_counter(std::span<const EnvoyEntry> entries,
+                                                          std::string& resource) const {
   std::array<EnvoyEntry, kDimensionsMax> counted;
   const Children* children = &top_;
   const Node* node = nullptr;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto siblings = children->find(entries[i].key);
-    node = siblings == children->end() ? nullptr : siblings->second.find(entries[i].value);
-    if (!node) return nullptr;
+    node = next(*children, entries[i]);
     counted[i] = {entries[i].key, node->shared ? std::string_view(node->value) : entries[i].value};
     children = &node->children;
   }
-  append_envoy_counter({counted.data(), entries.size()}, resource);
-  return &node->rule;
+  append_envoy_counter(node->resource_keys, {counted.data(), entries.size()}, resource);
 }
 
 }  // namespace sluice

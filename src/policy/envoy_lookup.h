@@ -1,10 +1,12 @@
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "policy/document.h"
@@ -57,20 +59,38 @@ class EnvoyLookup {
   struct Node;
   // The children of one key.
   struct Siblings {
-    std::unordered_map<std::string, std::unique_ptr<Node>, TextHash, std::equal_to<>> exact;  // by value
+    boost::unordered_flat_map<std::string, std::unique_ptr<Node>, TextHash, std::equal_to<>>
+        exact;                                     // by value
     std::vector<std::unique_ptr<Node>> wildcards;  // in the order of the file
     std::unique_ptr<Node> any;
 
     const Node* find(std::string_view value) const;
   };
-  using Children = std::unordered_map<std::string, Siblings, TextHash, std::equal_to<>>;  // by key
+  // By key. Most levels have a few, and comparing those costs less than a hash. Sorted, the shorter first.
+  class Children {
+   public:
+    Children() = default;
+    explicit Children(std::map<std::string, Siblings> by_key);
+    // Null: there are none.
+    const Siblings* find(std::string_view key) const;
+
+   private:
+    static bool before(std::string_view a, std::string_view b) {
+      return a.size() != b.size() ? a.size() < b.size() : a < b;
+    }
+    std::vector<std::pair<std::string, Siblings>> sorted_;
+  };
   struct Node {
     EnvoyRule rule;
-    std::string value;    // as in the file
-    bool shared = false;  // a wildcard, all of whose values have one counter
+    std::string value;          // as in the file
+    std::string resource_keys;  // those from the top down to here
+    bool shared = false;        // a wildcard, all of whose values have one counter
     Children children;
   };
   class Builder;
+  void append_shared_counter(std::span<const EnvoyEntry> entries, std::string& resource) const;
+  // Where an entry leads to, or null.
+  static const Node* next(const Children& children, const EnvoyEntry& entry);
 
   std::string name_;
   std::string override_policy_id_;

@@ -199,5 +199,33 @@ TEST(EnvoyNames, StarsStandForAnything) {
     EXPECT_EQ(fits_stars(c.pattern, c.text), c.fits) << c.pattern << ' ' << c.text;
 }
 
+TEST_F(EnvoyLookupTest, AnEmptyValueFitsALoneStar) {
+  load(R"(
+domain: shop
+descriptors:
+  - { key: w, value: "a*", rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: w, value: "*", rate_limit: { unit: day, requests_per_unit: 4 } }
+  - { key: w, rate_limit: { unit: day, requests_per_unit: 5 } }
+  - { key: v, value: "a*", rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: v, rate_limit: { unit: day, requests_per_unit: 6 } }
+)");
+  EXPECT_EQ(find({{"w", ""}}), "4 at /w/%");
+  EXPECT_EQ(find({{"v", ""}}), "6 at /v/%");
+}
+
+TEST_F(EnvoyLookupTest, KeysOfAnyLengthAreFound) {
+  std::string text = "domain: shop\ndescriptors:\n";
+  for (int i = 0; i < 200; ++i)
+    text += "  - { key: k" + std::to_string(i) +
+            ", rate_limit: { unit: day, requests_per_unit: " + std::to_string(i + 1) + " } }\n";
+  load(text);
+  for (int i = 0; i < 200; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    EXPECT_EQ(find({{key, "x"}}), std::to_string(i + 1) + " at /" + key + "/x");
+  }
+  EXPECT_EQ(find({{"k200", "x"}}), "unlisted");
+  EXPECT_EQ(find({{"", "x"}}), "unlisted");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -30,15 +30,14 @@ constexpr Kept kInKeys("-_~:@+=,;!$&'()");
 constexpr Kept kInIds("._-@+");
 
 // Writes the text at `to`, where there is room for three times as much, and returns the end.
-char* write_encoded(std::string_view text, const Kept& kept, char* to) {
+inline char* write_encoded(std::string_view text, const Kept& kept, char* to) {
   constexpr char kHex[] = "0123456789ABCDEF";
   for (const char c : text) {
-    if (kept[c]) [[likely]] {
-      *to++ = c;
+    *to++ = c;
+    if (kept[c]) [[likely]]
       continue;
-    }
     const auto byte = static_cast<unsigned char>(c);
-    *to++ = '%';
+    to[-1] = '%';
     *to++ = kHex[byte >> 4];
     *to++ = kHex[byte & 15];
   }
@@ -61,41 +60,83 @@ std::string encoded(std::string_view text, const Kept& kept) {
   return out;
 }
 
-}  // namespace
+constexpr std::size_t encoded_room(std::string_view text) { return 3 * text.size() + 2; }  // with its mark
 
-std::string envoy_encoded_key(std::string_view key) { return encoded(key, kInKeys); }
-std::string envoy_encoded(std::string_view value) { return encoded(value, kInValues); }
+char* write_keys(std::span<const EnvoyEntry> entries, char* to) {
+  for (const EnvoyEntry& entry : entries) {
+    *to++ = &entry == entries.data() ? '/' : '.';
+    to = write_encoded(entry.key, kInKeys, to);
+  }
+  return to;
+}
 
-void append_envoy_resource(std::span<const EnvoyEntry> entries, std::string& out) {
+char* write_value(std::string_view value, char* to) {
+  *to++ = '/';
+  if (!value.empty()) [[likely]]
+    return write_encoded(value, kInValues, to);
+  *to++ = '%';
+  return to;
+}
+
+// Calls `write`, which returns where it ended, with room for so many bytes at the end of `out`: once for all
+// bytes, since a growth check for each would cost more than the rest.
+template <class Write>
+void append_bytes(std::string& out, std::size_t room, const Write& write) {
   const std::size_t begin = out.size();
-  std::size_t room = 0;
-  for (const EnvoyEntry& entry : entries) room += 3 * (entry.key.size() + entry.value.size()) + 3;
-  // Once for all bytes: a growth check for each would cost more than the rest.
   out.resize_and_overwrite(begin + room, [&](char* data, std::size_t) {
-    char* to = data + begin;
-    for (const EnvoyEntry& entry : entries) {
-      *to++ = &entry == entries.data() ? '/' : '.';
-      to = write_encoded(entry.key, kInKeys, to);
-    }
-    for (const EnvoyEntry& entry : entries) {
-      *to++ = '/';
-      if (entry.value.empty())
-        *to++ = '%';
-      else
-        to = write_encoded(entry.value, kInValues, to);
-    }
-    return static_cast<std::size_t>(to - data);
+    return static_cast<std::size_t>(write(data + begin) - data);
   });
 }
 
-void append_envoy_counter(std::span<const EnvoyEntry> entries, std::string& out) {
-  const std::size_t begin = out.size();
-  append_envoy_resource(entries, out);
+void shorten_counter(std::string& out, std::size_t begin) {
   if (out.size() - begin <= kResourceBytesMax) [[likely]]
     return;
   const std::string hash = text_hash(std::string_view(out).substr(begin), sizeof(KeyHash));
   out.resize(begin);
   out.append("/~").append(hash);
+}
+
+}  // namespace
+
+std::string envoy_encoded_key(std::string_view key) { return encoded(key, kInKeys); }
+std::string envoy_encoded(std::string_view value) { return encoded(value, kInValues); }
+
+std::string envoy_resource_keys(std::span<const EnvoyEntry> entries) {
+  std::size_t room = 0;
+  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.key);
+  std::string keys;
+  append_bytes(keys, room, [&](char* to) { return write_keys(entries, to); });
+  return keys;
+}
+
+void append_envoy_resource(std::span<const EnvoyEntry> entries, std::string& out) {
+  std::size_t room = 0;
+  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.key) + encoded_room(entry.value);
+  append_bytes(out, room, [&](char* to) {
+    to = write_keys(entries, to);
+    for (const EnvoyEntry& entry : entries) to = write_value(entry.value, to);
+    return to;
+  });
+}
+
+void append_envoy_counter(std::span<const EnvoyEntry> entries, std::string_view unit, std::string& out) {
+  const std::size_t begin = out.size();
+  append_envoy_resource(entries, out);
+  out.append("/").append(unit);
+  shorten_counter(out, begin);
+}
+
+void append_envoy_counter(std::string_view resource_keys, std::span<const EnvoyEntry> entries,
+                          std::string& out) {
+  const std::size_t begin = out.size();
+  std::size_t room = resource_keys.size();
+  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.value);
+  append_bytes(out, room, [&](char* to) {
+    to += resource_keys.copy(to, resource_keys.size());
+    for (const EnvoyEntry& entry : entries) to = write_value(entry.value, to);
+    return to;
+  });
+  shorten_counter(out, begin);
 }
 
 std::string envoy_resource(std::span<const EnvoyEntry> entries) {

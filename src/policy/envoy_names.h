@@ -17,10 +17,17 @@ struct EnvoyEntry {
 std::string envoy_resource(std::span<const EnvoyEntry> entries);
 // The same, at the end of `out`.
 void append_envoy_resource(std::span<const EnvoyEntry> entries, std::string& out);
+// Its first part: "/a.b".
+std::string envoy_resource_keys(std::span<const EnvoyEntry> entries);
 
-// The text by which a descriptor's counter is known: that, or a hash of it if it is longer than a resource
-// may be.
-void append_envoy_counter(std::span<const EnvoyEntry> entries, std::string& out);
+// The text by which the counter of a descriptor is known that brings its limit along: that and the limit's
+// unit, "/a.b/x/y/DAY", since windows of two lengths cannot share a counter; or a hash of it if it is longer
+// than a resource may be.
+void append_envoy_counter(std::span<const EnvoyEntry> entries, std::string_view unit, std::string& out);
+// The text by which the counter of any other descriptor is known: `resource_keys` and the values; or a hash.
+// REQUIRES: resource_keys == envoy_resource_keys(entries).
+void append_envoy_counter(std::string_view resource_keys, std::span<const EnvoyEntry> entries,
+                          std::string& out);
 
 // A key, or a value that is not empty, as a part of a resource.
 std::string envoy_encoded_key(std::string_view key);

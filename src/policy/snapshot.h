@@ -106,6 +106,8 @@ class Snapshot {
 
   // Whether some policy is under rollout, so that what applies depends on more than tenant and resource.
   bool has_rollout() const { return rollouts_ > 0; }
+  // Whether there is an `always` policy.
+  bool has_always() const { return !always_.empty(); }
 
  private:
   using Pointer = std::shared_ptr<const CompiledPolicy>;

@@ -156,6 +156,34 @@ def test_overrides(ask):
     assert shown(ask("foo", override).statuses[0]) == (OK, 0)
 
 
+def test_overrides_of_two_units_are_two_limits(ask):
+    both = [{"entries": {"user": "x"}, "limit": (5, 4)}, {"entries": {"user": "x"}, "limit": (100, 6)}]
+    assert [[shown(one) for one in ask("basic", *both).statuses] for _ in range(2)] == \
+        [[(OK, 4, 5, 4), (OK, 99, 100, 6)], [(OK, 3, 5, 4), (OK, 98, 100, 6)]]
+
+
+def test_an_empty_value_fits_a_lone_star(server, grpc_stub, tmp_path):
+    path = tmp_path / "one.yaml"
+    path.write_text("""
+domain: stars
+descriptors:
+  - { key: k, value: "a*", rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: k, value: "*", rate_limit: { unit: day, requests_per_unit: 2 } }
+  - { key: k, rate_limit: { unit: day, requests_per_unit: 3 } }
+""")
+    stub = grpc_stub(server(path), SERVICE)
+    assert shown(stub.ShouldRateLimit(request("stars", {"k": ""})).statuses[0]) == (OK, 1, 2, 4)
+
+
+@pytest.mark.parametrize("unit", [0, 7, 8, 127, 128, 2**31 - 1])
+@pytest.mark.parametrize("domain", ["basic", "unknown"])
+def test_units_that_no_override_has_are_refused(ask, domain, unit):
+    with pytest.raises(grpc.RpcError) as refused:
+        ask(domain, {"key1": "u"}, {"entries": {"key1": "u"}, "limit": (1, unit)})
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert ask("basic", {"key1": "u"}).statuses[0].limit_remaining == 49
+
+
 @pytest.mark.parametrize("domain, descriptors, more", [
     ("", [{"key1": "x"}], {}),
     ("basic", [], {}),
