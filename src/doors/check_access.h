@@ -31,18 +31,26 @@ Result<void> may_ask(const DoorOptions& options, const Caller& caller, control::
   return {};
 }
 
-// Resets always need a token, but on loopback. The report lacks only the number of counters.
+// A reset that was allowed.
+struct AllowedReset {
+  ResetReport report;  // lacks only the number of counters
+  ResetReach reach;    // who is limited to some tenants leaves alone what others are counted in, too
+};
+
+// Resets always need a token, but on loopback.
 template <class Caller>
-Result<ResetReport> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
-                              std::string_view reason) {
+Result<AllowedReset> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
+                               std::string_view reason) {
   if (auto good = check_reset_reason(reason); !good) return std::unexpected(std::move(good.error()));
   auto who = recognise(options, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
                        {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
-  ResetReport report = report_on(request, reason);
-  report.actor = std::move(who->name);
-  report.address = caller.peer->address;
-  return report;
+  const bool everywhere = who->may(control::Role::kOperator, "").has_value();
+  AllowedReset allowed{report_on(request, reason),
+                       everywhere ? ResetReach::kAllTenants : ResetReach::kOwnTenant};
+  allowed.report.actor = std::move(who->name);
+  allowed.report.address = caller.peer->address;
+  return allowed;
 }
 
 // It was done.

@@ -37,15 +37,16 @@ net::GrpcStatus answer_look(DoorContext& context, const GrpcCall& call, const Ch
 template <class Write>
 net::GrpcStatus answer_reset(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
                              std::string_view reason, Write write) {
-  auto report = may_reset(context.options, call.context, request, reason);
-  if (!report) return grpc_status(report.error());
-  return answer_grpc([&](const auto& postpone) { return context.limiter.reset(request, postpone); },
-                     call.reply, call.defer,
-                     [&options = context.options, report = std::move(*report), write](
-                         const Result<int>& existed, std::string& reply) {
-                       if (existed) tell_reset(options, report, *existed);
-                       return write(existed, reply);
-                     });
+  auto allowed = may_reset(context.options, call.context, request, reason);
+  if (!allowed) return grpc_status(allowed.error());
+  return answer_grpc(
+      [&](const auto& postpone) { return context.limiter.reset(request, allowed->reach, postpone); },
+      call.reply, call.defer,
+      [&options = context.options, report = std::move(allowed->report), write](const Result<int>& existed,
+                                                                               std::string& reply) {
+        if (existed) tell_reset(options, report, *existed);
+        return write(existed, reply);
+      });
 }
 
 }  // namespace sluice::doors

@@ -81,14 +81,18 @@ void http_reset(DoorContext& context, const net::HttpRequest& request, net::Http
   if (auto read = read_reset(request.body, context.scratch, context.checks, reason); !read)
     return write_problem(read.error(), response);
   const CheckRequest& check = context.checks.finish().front();
-  auto report = may_reset(context.options, request, check, reason);
-  if (!report) return write_problem(report.error(), response);
-  answer_http([&](const auto& postpone) { return context.limiter.reset(check, postpone); }, response, defer,
-              [&context, report = std::move(*report)](const Result<int>& existed, net::HttpResponse& out) {
-                if (!existed) return write_problem(existed.error(), out);
-                tell_reset(context.options, report, *existed);
-                out.body.append("{\"reset\":").append(std::to_string(*existed)).append("}");
-              });
+  auto allowed = may_reset(context.options, request, check, reason);
+  if (!allowed) return write_problem(allowed.error(), response);
+  const auto reset = [&context, &check, reach = allowed->reach](const auto& postpone) {
+    return context.limiter.reset(check, reach, postpone);
+  };
+  answer_http(
+      reset, response, defer,
+      [&context, report = std::move(allowed->report)](const Result<int>& existed, net::HttpResponse& out) {
+        if (!existed) return write_problem(existed.error(), out);
+        tell_reset(context.options, report, *existed);
+        out.body.append("{\"reset\":").append(std::to_string(*existed)).append("}");
+      });
 }
 
 }  // namespace sluice::doors

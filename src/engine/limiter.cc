@@ -232,7 +232,7 @@ std::int64_t Limiter::deadline_us(const CheckRequest& request) {
   return now_us + std::min(wait_us, std::max(left_us - kMarginUs, left_us / 2));
 }
 
-std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request) {
+std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request, ResetReach reach) {
   const auto pending = std::make_shared<PendingReset>();
   if (auto planned = planner_.plan(request, false); !planned) {
     pending->answer = std::unexpected(std::move(planned.error()));
@@ -240,11 +240,25 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   }
   const std::string_view tenant = Dimensions(request).tenant();
   std::vector<CounterName> counters;
+  bool has_shared = false;
   for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
     place(*plan, tenant);
-    for (std::size_t i = 0; i < plan->size; ++i)
-      if (request.policy_id.empty() || plan->limits[i].policy->source.id == request.policy_id)
-        counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
+    for (std::size_t i = 0; i < plan->size; ++i) {
+      const Policy& policy = plan->limits[i].policy->source;
+      if (!request.policy_id.empty() && policy.id != request.policy_id) continue;
+      const bool is_shared = policy.tenant.empty() && !plan->limits[i].limit->by_tenant;
+      has_shared |= is_shared;
+      if (is_shared && reach == ResetReach::kOwnTenant) continue;
+      counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
+    }
+  }
+  if (counters.empty() && has_shared) {
+    pending->answer =
+        std::unexpected(Error{ErrorCode::kPermissionDenied,
+                              "all limits of this request count several tenants together; only who is not "
+                              "limited to some tenants may reset them",
+                              ""});
+    return pending;
   }
   store_for(request).reset(counters, [pending](int existed) {
     const Result<int> answer = existed < 0 ? Result<int>(std::unexpected(no_answer())) : existed;

@@ -26,6 +26,12 @@
 
 namespace sluice {
 
+// Which counters a reset may touch.
+enum class ResetReach : std::uint8_t {
+  kAllTenants,
+  kOwnTenant,  // only those that count the request's tenant alone: what others have used stays counted
+};
+
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
 // All of them share the policies and the hasher, which must outlive them. Allocates nothing once warm, if the
 // store answers at once.
@@ -90,10 +96,10 @@ class Limiter final : private PendingCheckEvents {
   }
 
   // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
-  // only those of that policy. Tells how many there were.
+  // only those of that policy. Tells how many there were. kPermissionDenied: `reach` leaves none of them.
   template <class Postpone>
-  std::optional<Result<int>> reset(const CheckRequest& request, const Postpone& postpone) {
-    const std::shared_ptr<PendingReset> pending = begin_reset(request);
+  std::optional<Result<int>> reset(const CheckRequest& request, ResetReach reach, const Postpone& postpone) {
+    const std::shared_ptr<PendingReset> pending = begin_reset(request, reach);
     if (!pending->answer) pending->later = postpone();
     return std::move(pending->answer);
   }
@@ -101,8 +107,8 @@ class Limiter final : private PendingCheckEvents {
   // The same for stores that answer at once.
   Result<Decision> check(const CheckRequest& request) { return ask_at_once(request, false); }
   Result<Decision> usage(const CheckRequest& request) { return ask_at_once(request, true); }
-  Result<int> reset(const CheckRequest& request) {
-    return *reset(request, []() -> LaterCount {
+  Result<int> reset(const CheckRequest& request, ResetReach reach = ResetReach::kAllTenants) {
+    return *reset(request, reach, []() -> LaterCount {
       assert(false && "the store does not answer at once");
       return {};
     });
@@ -196,7 +202,7 @@ class Limiter final : private PendingCheckEvents {
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
   void place(Plan& plan, std::string_view tenant) const;
   std::int64_t deadline_us(const CheckRequest& request);
-  std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request);
+  std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request, ResetReach reach);
   void on_answered(PendingCheck& pending) override;
   void finish(PendingCheck& pending, Answer& answer);
   PendingCheck& take_pending();

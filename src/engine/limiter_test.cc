@@ -1,5 +1,6 @@
 #include "engine/limiter.h"
 
+#include <map>
 #include <thread>
 
 #include "engine/limiter_fixture.h"
@@ -245,6 +246,35 @@ TEST_F(LimiterTest, ResetOfANamedPolicyLeavesTheCapsAlone) {
   EXPECT_EQ(usage->limits[0].current(), 0);
   EXPECT_EQ(usage->limits[1].current(), 5);
   EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}).value(), 1) << "the cap is left";
+}
+
+TEST_F(LimiterTest, AResetForOneTenantLeavesWhatSeveralShare) {
+  Policy everybody = make_policy(
+      "everybody", {make_limit({.name = "all", .per = {}}), make_limit({.name = "user", .per = {"user"}}),
+                    make_limit({.name = "tenant", .per = {"tenant", "user"}})});
+  everybody.always = true;
+  Policy own = make_policy("own", {make_limit({.name = "sum", .per = {}})});
+  own.tenant = "t";
+  publish({everybody, own});
+  const CheckRequest request{.tenant = "t", .key = "u", .cost = 5};
+  check(request);
+  EXPECT_EQ(limiter.reset(request, ResetReach::kOwnTenant).value(), 2);
+  const auto usage = limiter.usage(request);
+  std::map<std::string, std::int64_t> used;
+  for (const LimitStatus& status : usage->limits) used[status.limit->name()] = status.current();
+  EXPECT_EQ(used, (std::map<std::string, std::int64_t>{{"all", 5}, {"user", 5}, {"tenant", 0}, {"sum", 0}}));
+  EXPECT_EQ(limiter.reset(request).value(), 2) << "the shared ones, by who may";
+}
+
+TEST_F(LimiterTest, AResetForOneTenantThatReachesNothingIsRefused) {
+  publish({make_policy("p", {make_limit({.per = {"user"}})})});
+  const CheckRequest request{.policy_id = "p", .tenant = "t", .key = "u", .cost = 5};
+  check(request);
+  EXPECT_EQ(limiter.reset(request, ResetReach::kOwnTenant).error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(limiter.usage(request)->current(), 5);
+  const CheckRequest nobody{.policy_id = "p", .tenant = "t"};
+  EXPECT_EQ(limiter.reset(nobody, ResetReach::kOwnTenant).value(), 0)
+      << "no limit applies: nothing to refuse";
 }
 
 TEST_F(LimiterTest, WhileHeldThePoliciesStayTheSame) {

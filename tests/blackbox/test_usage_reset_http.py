@@ -1,5 +1,6 @@
 """GET /v1/usage and POST /v1/reset, and the audit of resets over HTTP and gRPC."""
 
+import grpc
 import pytest
 from harness.admin import QUICK_END, bearer, expect, expect_problem, sqlite
 from harness.redis_server import Redis
@@ -112,6 +113,39 @@ def test_roles(server, http, tmp_path):
     expect_problem(client.post("/v1/reset", WHO, headers["other"]), 403)
     expect(client.post("/v1/reset", WHO, headers["op"]), 200)
     wait_until(lambda: expect(client.get("/v1/audit?actor=token%20op", root), 200)["entries"], SOON_SECONDS, "an entry")
+
+
+def test_an_operator_of_one_tenant_leaves_alone_what_others_share(server, http, grpc_stub, tmp_path):
+    policies = """
+policies:
+  - {id: cap, always: true, limits: [{name: all, per: [], rate: 10/h}]}
+  - {id: each, always: true, limits: [{name: user, per: [user], rate: 10/h}]}
+  - {id: own, tenant: shop-a, limits: [{name: sum, per: [], rate: 10/h}]}
+"""
+    node = server(policies, args=[*sqlite(tmp_path), "--require-token"])
+    root, client = bearer(node.wait_for_log(r"(sluice_\w{38})")[1]), http(node)
+    body = {"name": "op", "roles": ["operator", "check"], "tenants": ["shop-*"]}
+    operator = bearer(expect(client.post("/v1/tokens", body, root), 201)["token"])
+    who = {"tenant_id": "shop-a", "resource": "/any", "key": "z"}
+    for tenant in ("shop-a", "bank"):
+        expect(client.post("/v1/ratelimit/check", {**who, "tenant_id": tenant, "tokens": 3}, root), 200)
+
+    def used():
+        answer = expect(client.get("/v1/usage?tenant_id=shop-a&resource=/any&key=z", operator), 200)
+        return {each["quota"]["name"]: each["current"] for each in answer["usages"]}
+    assert used() == {"all": 6, "user": 6, "sum": 3}
+    assert expect(client.post("/v1/reset", who, operator), 200) == {"reset": 1}
+    assert used() == {"all": 6, "user": 6, "sum": 0}
+    for policy in ("cap", "each"):
+        problem = expect_problem(client.post("/v1/reset", {**who, "policy_id": policy}, operator), 403)
+        assert "several tenants" in problem["detail"]
+    with pytest.raises(grpc.RpcError) as refused:
+        grpc_stub(node).ResetKey(policy_id="cap", tenant_id="shop-a", dimensions={"key": "z"},
+                                 metadata=[("authorization", operator["Authorization"])])
+    assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert used() == {"all": 6, "user": 6, "sum": 0}
+    assert expect(client.post("/v1/reset", who, root), 200) == {"reset": 2}
+    assert used() == {"all": 0, "user": 0, "sum": 0}
 
 
 @pytest.mark.parametrize("query,field", [
