@@ -37,23 +37,23 @@ Result<std::map<std::string, Token>> stored_tokens(AdminContext& context) {
   return tokens;
 }
 
-// Whether a caller who takes away his own token locks everybody out. Who was recognised by something else can
-// come back, and where there is no token at all, servers make a first one.
+// Whether a caller who takes away his own token leaves another that can make tokens, today and later. Who was
+// recognised by something else can come back, and where there is no token at all, servers make a first one.
 Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const std::string& name) {
   auto tokens = stored_tokens(context);
   if (!tokens) return std::unexpected(tokens.error());
   const auto own = tokens->find(name);
   if (own == tokens->end() || own->second.principal().name != call.principal.name) return {};
   tokens->erase(own);
-  const auto can_administer = [&](const auto& entry) {
-    return entry.second.holds_at(context.clock.now_us()) &&
-           entry.second.principal().may(control::Role::kAdmin, "").has_value();
+  const auto stays_a_way_in = [](const auto& entry) {
+    return entry.second.expires_us == 0 && entry.second.principal().can_administer();
   };
-  if (tokens->empty() || std::ranges::any_of(*tokens, can_administer)) return {};
+  if (tokens->empty() || std::ranges::any_of(*tokens, stays_a_way_in)) return {};
   return std::unexpected(Error{ErrorCode::kConflict,
                                "\"" + name +
-                                   "\" is the last token that can make others; make another one with the "
-                                   "role admin first, and delete this one with that",
+                                   "\" is the last token that can make others and stays; make another one "
+                                   "with the role admin and without an end first, and delete this one with "
+                                   "that",
                                ""});
 }
 

@@ -185,8 +185,11 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
         });
   if (!trusts_admins(listeners_))
     options.every_second.push_back([this](control::Registry& registry) {
-      if (!registry.is_loaded() || !tokens_.empty()) return;
-      if (const auto token = control::make_first_token(registry, wall_clock_)) print_once(*token);
+      const auto is_needed = [this] {
+        return control::needs_first_token(tokens_, identities_.board(), wall_clock_.now_us());
+      };
+      if (!registry.is_loaded() || !is_needed()) return;
+      if (const auto token = control::make_first_token(registry, is_needed, wall_clock_)) print_once(*token);
     });
   auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)

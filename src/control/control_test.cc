@@ -35,6 +35,9 @@ struct ControlNode {
     return registry.write(
         {.drafts = {{Kind::kPolicy, id, "put", body, expected}}, .actor = "test", .at_us = 1});
   }
+  std::function<bool()> lacks_admin(const Clock& clock) const {
+    return [this, &clock] { return needs_first_token(tokens, IdentityBoard(), clock.now_us()); };
+  }
   // "a#2 b#1": the policies in force.
   std::string in_force() const {
     std::map<std::string_view, std::string> by_id;
@@ -161,12 +164,46 @@ TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
   ManualClock clock{1};
   ASSERT_TRUE(here.registry.load());
   ASSERT_TRUE(there.registry.load());
-  const auto token = make_first_token(here.registry, clock);
+  const auto token = make_first_token(here.registry, here.lacks_admin(clock), clock);
   ASSERT_TRUE(token);
-  EXPECT_FALSE(make_first_token(there.registry, clock));
+  EXPECT_FALSE(make_first_token(there.registry, there.lacks_admin(clock), clock));
   const auto principal = there.tokens.find(*token, 2);
   ASSERT_TRUE(principal);
   EXPECT_TRUE(principal->may(Role::kAdmin, "anybody"));
+}
+
+TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
+  ManualClock clock{1};
+  ASSERT_TRUE(here.registry.load());
+  const auto make = [&](const Token& token) {
+    ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kToken, token.name, "create", write_token(token), 0}},
+                                     .actor = "test",
+                                     .at_us = 1}));
+  };
+  make({"bootstrap", hash_token(make_token({1})), {Role::kAdmin}, {}, 100});
+  make({"reader", hash_token(make_token({2})), {Role::kRead}, {}, 0});
+  make({"some", hash_token(make_token({3})), {Role::kAdmin}, {"shop"}, 0});
+  EXPECT_FALSE(here.lacks_admin(clock)());
+  clock.set(100);
+  EXPECT_TRUE(here.lacks_admin(clock)());
+  const auto token = make_first_token(here.registry, here.lacks_admin(clock), clock);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(here.tokens.find(*token, 100)->name, "token bootstrap-2");
+  EXPECT_FALSE(make_first_token(here.registry, here.lacks_admin(clock), clock));
+}
+
+TEST_F(RegistryTest, WhereCertificatesAdministerOneTokenIsEnough) {
+  IdentityBoard identities;
+  EXPECT_TRUE(needs_first_token(here.tokens, identities, 1));
+  identities.replace({{"CN=Ops", {{Role::kAdmin}, {}}}});
+  EXPECT_TRUE(needs_first_token(here.tokens, identities, 1)) << "as ever: there is none at all";
+  ASSERT_TRUE(here.registry.load());
+  const Token reader{"reader", hash_token(make_token({2})), {Role::kRead}, {}, 0};
+  ASSERT_TRUE(here.registry.write(
+      {.drafts = {{Kind::kToken, "reader", "create", write_token(reader), 0}}, .actor = "test", .at_us = 1}));
+  EXPECT_FALSE(needs_first_token(here.tokens, identities, 1));
+  identities.replace({{"CN=Shop", {{Role::kAdmin}, {"shop"}}}});
+  EXPECT_TRUE(needs_first_token(here.tokens, identities, 1));
 }
 
 TEST(Token, AMistypedTokenIsRecognisedAsSuch) {

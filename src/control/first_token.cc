@@ -3,21 +3,42 @@
 #include "control/token.h"
 
 namespace sluice::control {
+namespace {
 
-std::optional<std::string> make_first_token(Registry& registry, const Clock& clock) {
+// Each further name means that a token has the one before, and cannot administer.
+constexpr int kNamesTriedMax = 100;
+
+Result<void> may_make(const std::function<bool()>& is_needed) {
+  if (is_needed()) return {};
+  return std::unexpected(Error{ErrorCode::kConflict, "there is a token that can make others", ""});
+}
+
+}  // namespace
+
+bool needs_first_token(const TokenBoard& tokens, const IdentityBoard& identities, std::int64_t now_us) {
+  return identities.can_administer() ? tokens.empty() : !tokens.can_administer(now_us);
+}
+
+std::optional<std::string> make_first_token(Registry& registry, const std::function<bool()>& is_needed,
+                                            const Clock& clock) {
   std::string secret = make_token(token_entropy());
-  const Token token{"bootstrap", hash_token(secret), {Role::kAdmin}, {}, 0};
-  const auto written = registry.write({.drafts = {{.kind = ledger::Kind::kToken,
-                                                   .name = token.name,
-                                                   .action = "create",
-                                                   .body = write_token(token),
-                                                   .expected_version = 0}},
-                                       .actor = "sluice",
-                                       .reason = "there was no token at all",
-                                       .at_us = clock.now_us(),
-                                       .request_id = ""});
-  if (!written) return std::nullopt;
-  return secret;
+  for (int number = 1; number <= kNamesTriedMax; ++number) {
+    const std::string name = number == 1 ? "bootstrap" : "bootstrap-" + std::to_string(number);
+    const Token token{name, hash_token(secret), {Role::kAdmin}, {}, 0};
+    const auto written = registry.write({.drafts = {{.kind = ledger::Kind::kToken,
+                                                     .name = token.name,
+                                                     .action = "create",
+                                                     .body = write_token(token),
+                                                     .expected_version = 0}},
+                                         .actor = "sluice",
+                                         .reason = "there was no token that can make others",
+                                         .at_us = clock.now_us(),
+                                         .request_id = ""},
+                                        [&] { return may_make(is_needed); });
+    if (written) return secret;
+    if (written.error().code != ErrorCode::kStale) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sluice::control

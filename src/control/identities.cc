@@ -1,5 +1,6 @@
 #include "control/identities.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -57,6 +58,13 @@ std::optional<Principal> IdentityBoard::find(std::span<const std::string> names)
       if (name_matches(identity.name, name))
         return Principal{"certificate " + name, identity.rights.roles, identity.rights.tenants};
   return std::nullopt;
+}
+
+bool IdentityBoard::can_administer() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(*list_, [](const Identity& identity) {
+    return Principal{"", identity.rights.roles, identity.rights.tenants}.can_administer();
+  });
 }
 
 void IdentityBoard::replace(std::vector<Identity> identities) {

@@ -31,6 +31,8 @@ class IdentityBoard {
  public:
   // Who has these names, by the first identity that fits one of them.
   std::optional<Principal> find(std::span<const std::string> names) const;
+  // Whether one of them can make tokens.
+  bool can_administer() const;
   void replace(std::vector<Identity> identities);
 
  private:

@@ -40,6 +40,8 @@ struct Principal {
   Result<void> may(Role role, std::string_view tenant) const;
   // The same for what belongs to no tenant.
   Result<void> may(Role role) const;
+  // Whether they can make tokens.
+  bool can_administer() const { return may(Role::kAdmin, "").has_value(); }
 };
 
 }  // namespace sluice::control

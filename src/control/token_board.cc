@@ -1,5 +1,7 @@
 #include "control/token_board.h"
 
+#include <algorithm>
+
 namespace sluice::control {
 
 std::optional<Principal> TokenBoard::find(std::string_view token, std::int64_t now_us) const {
@@ -14,6 +16,13 @@ std::optional<Principal> TokenBoard::find(std::string_view token, std::int64_t n
 bool TokenBoard::empty() const {
   const std::lock_guard lock(mutex_);
   return by_hash_.empty();
+}
+
+bool TokenBoard::can_administer(std::int64_t now_us) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(by_hash_, [now_us](const auto& entry) {
+    return entry.second->holds_at(now_us) && entry.second->principal().can_administer();
+  });
 }
 
 Result<void> TokenBoard::check(std::span<const ledger::Draft* const> drafts) {

@@ -21,6 +21,8 @@ class TokenBoard final : public Keeper {
   // tells nothing about the tokens there are.
   std::optional<Principal> find(std::string_view token, std::int64_t now_us) const;
   bool empty() const;
+  // Whether one of them can make others at this time.
+  bool can_administer(std::int64_t now_us) const;
 
   Result<void> check(std::span<const ledger::Draft* const> drafts) override;
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;

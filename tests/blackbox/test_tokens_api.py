@@ -150,6 +150,9 @@ def test_the_last_token_that_can_make_others_does_not_take_itself_away(guarded):
     make_token(client, "reader", root, roles=["read"])
     problem = expect_problem(client.request("DELETE", "/v1/tokens/root", headers=root), 409)
     assert "last token" in problem["detail"]
+    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)
+    make_token(client, "short", root, roles=["admin"], expires_at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    expect_problem(client.request("DELETE", "/v1/tokens/root", headers=root), 409)
     other = bearer(make_token(client, "other", root, roles=["admin"]))
     expect(client.request("DELETE", "/v1/tokens/root", headers=root), 204)
     expect_problem(client.get("/v1/tokens", root), 401, "authorization")
@@ -224,6 +227,18 @@ def test_checks_need_a_token_with_the_role_where_that_is_asked_for(guarded):
     reader = bearer(make_token(client, "reader", root, roles=["read"]))
     expect_problem(client.post("/v1/ratelimit/check", check, reader), 403)
     assert expect(client.post("/v1/ratelimit/check", check, caller), 200)["remaining"] == 8
+
+
+def test_when_the_last_admin_has_expired_a_new_first_token_is_printed(server, http, tmp_path):
+    first = server(args=sqlite(tmp_path))
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
+    old = make_token(http(first), "bootstrap", roles=["admin"], expires_at=until.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    first.kill()
+    again = server(args=[*sqlite(tmp_path), "--require-token"])
+    token = again.wait_for_log(r"(sluice_\w{38})")[1]
+    tokens = expect(http(again).get("/v1/tokens", bearer(token)), 200)["tokens"]
+    assert [one["name"] for one in tokens] == ["bootstrap", "bootstrap-2"]
+    expect_problem(http(again).get("/v1/tokens", bearer(old)), 401, "authorization")
 
 
 def test_the_first_token_is_printed_once(server, http, tmp_path):
