@@ -10,6 +10,7 @@
 #include "admin/rules.h"
 #include "admin/switch.h"
 #include "admin/tokens.h"
+#include "admin/user_limits.h"
 #include "admin/users.h"
 #include "doors/other_site.h"
 #include "doors/problem.h"

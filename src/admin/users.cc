@@ -5,7 +5,7 @@
 
 #include "admin/body_reader.h"
 #include "admin/policy_views.h"
-#include "base/arith.h"
+#include "admin/user_limits.h"
 #include "base/limits.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
@@ -20,17 +20,6 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kOverrideRemoved = "override removed";
 // Each further attempt means that somebody else has agreed something with the same user.
 constexpr int kAttemptsMax = 20;
-
-bool counts_users(const Limit& limit) {
-  return std::ranges::any_of(*limit.per,
-                             [](const std::string& name) { return name == "user" || name == "key"; });
-}
-
-// What is agreed with the user at present.
-User current_user(AdminContext& context, const std::string& id) {
-  const CompiledUser* const known = context.catalog.current()->find_user(id);
-  return known ? known->source : User{.id = id, .tier = "", .overrides = {}};
-}
 
 // Without what is agreed for policies that the caller does not see.
 AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledger::Record& record) {
@@ -136,11 +125,6 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
   return user_answer(context, call, **before);
 }
 
-Result<void> check_user_id(const std::string& id) {
-  if (id.size() <= kKeyBytesMax) return {};
-  return invalid("user_id", "a user id has at most " + std::to_string(kKeyBytesMax) + " bytes");
-}
-
 // The limit that an override is meant for.
 Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::string>& name) {
   std::vector<const Limit*> candidates;
@@ -161,45 +145,6 @@ Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::st
     return invalid("policy_id", "policy \"" + policy.id + "\" has no limit that counts users");
   return invalid("limit_name",
                  "policy \"" + policy.id + "\" counts users in several limits; name one of " + names);
-}
-
-// One limit as it holds for the user.
-DocumentNode limit_view(const CompiledPolicy& policy, const Limit& limit, const LimitParams& numbers,
-                        std::string_view source, std::int64_t expires_us) {
-  DocumentNode view = map_node();
-  put(view, "policy_id", text_node(policy.source.id));
-  put(view, "limit_name", text_node(limit.name));
-  put(view, "tenant_id", text_node(policy.source.tenant.empty() ? "*" : policy.source.tenant));
-  put(view, "resource", text_node(policy.source.resource.empty() ? "*" : policy.source.resource));
-  put(view, "per", text_list(*limit.per));
-  put(view, "limit", number_node(numbers.rate.count));
-  put(view, "window_seconds", number_node(ceil_div(numbers.rate.period_us, kSecondUs)));
-  put(view, "rate", text_node(rate_text(numbers.rate)));
-  put(view, "burst", number_node(numbers.capacity));
-  put(view, "algorithm", text_node(to_string(numbers.algorithm)));
-  put(view, "source", text_node(source));
-  if (expires_us != 0) put(view, "expires_at", text_node(instant_text(expires_us)));
-  return view;
-}
-
-void add_limits(const CompiledPolicy& policy, const User& user, std::int64_t now_us, DocumentNode& list) {
-  const auto tier = policy.source.tiers.find(user.tier);
-  const bool has_tier = !user.tier.empty() && tier != policy.source.tiers.end();
-  const std::vector<Limit>& limits = has_tier ? tier->second : policy.source.limits;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    if (!counts_users(limits[i])) continue;
-    const auto own = std::ranges::find_if(user.overrides, [&](const Override& each) {
-      return each.policy_id == policy.source.id && each.limit == limits[i].name &&
-             (each.expires_us == 0 || now_us < each.expires_us);
-    });
-    if (own != user.overrides.end()) {
-      list.items.push_back(limit_view(policy, limits[i], own->params, "override", own->expires_us));
-      continue;
-    }
-    const bool by_tier = has_tier && limits[i].params != policy.source.limits[i].params;
-    list.items.push_back(
-        limit_view(policy, limits[i], limits[i].params, by_tier ? "tier " + user.tier : "policy", 0));
-  }
 }
 
 }  // namespace
@@ -298,28 +243,6 @@ Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call
   });
   if (!answer) return answer;
   return without_body(*std::move(answer));
-}
-
-Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
-  const std::string_view tenant = call.parameter("tenant_id"), policy_id = call.parameter("policy_id");
-  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
-    if (!policy_id.empty() && policy.source.id != policy_id) return false;
-    if (!tenant.empty() && !policy.source.tenant.empty() && policy.source.tenant != tenant) return false;
-    return std::ranges::any_of(policy.source.limits, counts_users);
-  });
-  if (!page) return std::unexpected(page.error());
-  const User user = current_user(context, call.path[3]);
-  DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies) add_limits(*policy, user, context.clock.now_us(), list);
-  AdminAnswer answer;
-  answer.body = map_node();
-  put(answer.body, "user_id", text_node(user.id));
-  put(answer.body, "tier", user.tier.empty() ? null_node() : text_node(user.tier));
-  put(answer.body, "limits", std::move(list));
-  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
-  return answer;
 }
 
 }  // namespace sluice::admin

@@ -2,7 +2,8 @@
 
 #include "admin/admin_call.h"
 
-// /api/v1/users/{id}: the tier that a user has, numbers of his own, and what comes out of it all.
+// /api/v1/users/{id}: the tier that a user has, and numbers of his own. What comes out of it all is in
+// user_limits.h.
 namespace sluice::admin {
 
 // PUT …/tier {"tier": "premium"}; an empty tier takes it away.
@@ -12,8 +13,5 @@ Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call);
 Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call);
 // DELETE …/override/{policy_id}[?limit_name=…]
 Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call);
-// GET …/limits[?tenant_id=…&policy_id=…]: every limit that counts this user, its numbers, and where they are
-// from.
-Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call);
 
 }  // namespace sluice::admin

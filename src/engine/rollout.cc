@@ -1,5 +1,7 @@
 #include "engine/rollout.h"
 
+#include <algorithm>
+
 namespace sluice {
 namespace {
 
@@ -18,6 +20,12 @@ bool KeyRollout::applies(const CompiledPolicy& policy) const {
   const Rollout& rollout = policy.source.rollout;
   if (rollout.valid_from_us > 0 && clock_.now_us() < rollout.valid_from_us) return false;
   return is_in_share(policy, dimensions_, static_cast<std::uint64_t>(rollout.percent), kStable);
+}
+
+bool can_be_shared_out(const CompiledPolicy& policy, const Dimensions& dimensions) {
+  return std::ranges::none_of(*policy.limits.front().key, [&](const CompiledDimension& dimension) {
+    return dimensions.value_of(dimension).empty();
+  });
 }
 
 bool candidate_decides(const CompiledPolicy& policy, const Dimensions& dimensions) {

@@ -19,6 +19,10 @@ class KeyRollout final : public RolloutFilter {
   const Clock& clock_;
 };
 
+// Whether such shares can be taken of this request: it has the dimensions of the policy's first limit, which
+// make the key. What has no key waits for 100 %.
+bool can_be_shared_out(const CompiledPolicy& policy, const Dimensions& dimensions);
+
 // Whether the candidate of a policy decides for this request. The share of keys is taken in the same way, but
 // by another hash, so that of the keys a policy applies to every part has its share in the candidate.
 // REQUIRES: the policy has a candidate.

@@ -141,6 +141,51 @@ def test_all_limits_that_count_a_user(client):
     assert [len(page) for page in by_page] == [1, 2], "a page is a number of policies"
 
 
+def test_limits_are_those_of_the_version_that_decides(admin):
+    client = admin()
+    def document(rate):
+        return {"id": "r", "limits": [{"name": "hour", "per": ["user"], "rate": f"{rate}/h"}],
+                "tiers": {"gold": {"hour": {"rate": f"{rate * 10}/h"}}}}
+    expect(client.request("PUT", "/v1/policies/r", document(10)), 201)
+    stages = [{"percent": 50, "hold": "1h"}, {"percent": 100, "hold": "1h"}]
+    expect(client.post("/v1/policies/r/rollout", {"policy": document(20), "stages": stages}), 201)
+    seen = set()
+    for user in (f"u{i}" for i in range(16)):
+        (told,) = expect(client.get(f"/api/v1/users/{user}/limits"), 200)["limits"]
+        assert told["limit"] == client.check(policy_id="r", key=user, tokens=0)["limit"], user
+        assert told["source"] == {10: "policy", 20: "candidate of r#1"}[told["limit"]]
+        assert (told["applies"], told["shadow"], told["candidate_percent"]) == (True, False, 50)
+        seen.add(told["limit"])
+        set_tier(client, "gold", user)
+        (told,) = expect(client.get(f"/api/v1/users/{user}/limits"), 200)["limits"]
+        assert told["source"] == {100: "tier gold", 200: "tier gold, candidate of r#1"}[told["limit"]]
+    assert seen == {10, 20}, "both versions decide for somebody"
+
+
+def test_limits_say_whether_they_apply(admin):
+    client = admin("""
+policies:
+  - {id: later, resource: /later, rollout: {valid_from: "2099-01-01T00:00:00Z"}, limits: [{name: l, per: [user], rate: 1/h}]}
+  - {id: quiet, resource: /quiet, shadow: true, limits: [{name: l, per: [user], rate: 1/h}]}
+  - {id: some, resource: /some, rollout: {percent: 50}, limits: [{name: l, per: [user], rate: 1/h}]}
+  - {id: some.more, resource: /more, rollout: {percent: 50}, limits: [{name: l, per: [tenant, user], rate: 1/h}]}
+""")
+    def told(user, query=""):
+        return {one["policy_id"]: one for one in expect(client.get(f"/api/v1/users/{user}/limits{query}"), 200)["limits"]}
+    here = told("u1")
+    assert (here["later"]["applies"], here["later"]["valid_from"]) == (False, "2099-01-01T00:00:00Z")
+    assert (here["quiet"]["applies"], here["quiet"]["shadow"]) == (True, True)
+    assert (here["some.more"]["applies"], here["some.more"]["percent"]) == (None, 50)
+    for policy, resource in (("some", "/some"), ("some.more", "/more")):
+        seen = set()
+        for user in (f"u{i}" for i in range(16)):
+            applies = told(user, "?tenant_id=t")[policy]["applies"]
+            decided = client.check(tenant_id="t", resource=resource, key=user, tokens=0)
+            assert applies == (decided.get("policy_id") == policy), (user, decided)
+            seen.add(applies)
+        assert seen == {True, False}
+
+
 def test_a_policy_with_several_limits_needs_a_name(client):
     problem = expect_problem(add_override(client, policy_id="two"), 400, "limit_name")
     assert "hour, day" in problem["detail"]
