@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/serve_options.h"
 #include "ledger/postgres_ledger.h"
 #include "ledger/redis_ledger.h"
 #include "ledger/sqlite_ledger.h"
@@ -33,13 +34,20 @@ redis::StoreTarget redis_of(const std::string& url, const StoreSettings& store) 
   return *store.redis;
 }
 
+// Who names a file wants to write it. Who names none may have policy files and a folder that takes nothing.
+ledger::SqliteLedger::Absent when_absent(const std::string& url) {
+  using Absent = ledger::SqliteLedger::Absent;
+  return url == ServeOptions().policy_db ? Absent::kIsFine : Absent::kMustBePossibleToMake;
+}
+
 std::unique_ptr<ledger::PostgresLedger> open_postgres(const std::string& url, bool only_looks) {
   return value_of(ledger::PostgresLedger::open(url, {.listen = !only_looks, .make_tables = !only_looks}));
 }
 
 std::unique_ptr<ledger::Ledger> open(const std::string& url, const StoreSettings& store,
                                      ledger::RedisLedgerOptions options) {
-  if (url.starts_with(kSqlite)) return value_of(ledger::SqliteLedger::open(url.substr(kSqlite.size())));
+  if (url.starts_with(kSqlite))
+    return value_of(ledger::SqliteLedger::open(url.substr(kSqlite.size()), when_absent(url)));
   if (url.starts_with("postgres://") || url.starts_with("postgresql://"))
     return open_postgres(url, options.must_exist);
   if (!names_redis(url))

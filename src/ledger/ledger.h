@@ -12,6 +12,16 @@
 
 namespace sluice::ledger {
 
+// What the list of documents says about one: where its newest version is. The database's own words, which may
+// be wrong if somebody has changed them.
+struct Listing {
+  std::string kind;  // "policy"
+  std::string name;
+  std::int64_t version = 0;
+  bool withdrawn = false;
+  std::int64_t revision = 0;
+};
+
 // The durable memory of the control plane: an append-only list of records, each linked to the one before it
 // by a hash. Documents (policies, users, tokens, …) have numbered versions, a change is a new version, and
 // going back is a new version equal to an old one. So the ledger is at once the database and the audit log,
@@ -46,6 +56,10 @@ class Ledger {
   // before, and read_after() that afterwards. kFailedPrecondition: the record of one is missing, or makes no
   // sense; all others were visited.
   virtual Result<void> for_each_document(const std::function<void(Record&&)>& visit) = 0;
+
+  // Calls `visit` with the list of documents, in no special order: for audits, which compare it with the
+  // records. What is written meanwhile may come twice, or be left out.
+  virtual Result<void> for_each_listing(const std::function<void(Listing&&)>& visit) = 0;
 
   // One version of a document; none if there is no such.
   virtual Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) = 0;

@@ -98,6 +98,13 @@ Result<void> MemoryLedger::for_each_document(const std::function<void(Record&&)>
   return {};
 }
 
+Result<void> MemoryLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  return for_each_document([&](Record&& record) {
+    visit({std::string(to_string(record.kind)), record.name, record.version, record.is_withdrawn(),
+           record.revision});
+  });
+}
+
 Result<std::optional<Record>> MemoryLedger::find(Kind kind, std::string_view name, std::int64_t version) {
   const auto locked = lock();
   if (!locked) return std::unexpected(locked.error());

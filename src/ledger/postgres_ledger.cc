@@ -110,6 +110,23 @@ Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&
   return whole;
 }
 
+Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  for (std::int64_t at = INT64_MIN;;) {
+    const auto rows =
+        ask(PostgresQuery("SELECT kind, name, version, withdrawn, revision "
+                          "FROM sluice_documents WHERE revision > $1 ORDER BY revision LIMIT $2")
+                .number(at)
+                .number(kDocumentsPerPage));
+    if (!rows) return std::unexpected(rows.error());
+    if (rows->size() == 0) return {};
+    for (int i = 0; i < rows->size(); ++i) {
+      Listing listing = listing_from((*rows)[i]);
+      at = listing.revision;
+      visit(std::move(listing));
+    }
+  }
+}
+
 Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
   auto found = ask_records(PostgresQuery("SELECT * FROM sluice_records "
                                          "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")

@@ -30,6 +30,7 @@ class PostgresLedger final : public Ledger {
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<void> for_each_listing(const std::function<void(Listing&&)>& visit) override;
   Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;

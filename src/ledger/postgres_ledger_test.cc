@@ -7,6 +7,7 @@
 
 #include "ledger/ledger_fault_conformance.h"
 #include "ledger/test_postgres.h"
+#include "ledger/verify.h"
 
 namespace sluice::ledger {
 namespace {
@@ -130,6 +131,20 @@ TEST_F(PostgresLedgerFaults, TamperingIsFoundByTheVerifier) {
   const auto records = ledger->read_after(0, 10).value();
   EXPECT_TRUE(verifier.feed(records[0]));
   EXPECT_THAT(verifier.feed(records[1]).error().message, HasSubstr("revision 2:"));
+}
+
+TEST_F(PostgresLedgerFaults, AChangedListOfDocumentsIsFoundByTheVerifier) {
+  const auto ledger = open();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ledger->append(sample(std::to_string(i))));
+  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+  for (const auto& [change, finding] :
+       {std::pair{"version = 2", "revision 3: the list of documents calls it version 2 of policy 'p', which"},
+        std::pair{"version = 3, withdrawn = true", "calls it version 3 of policy 'p', withdrawn, which"},
+        std::pair{"withdrawn = false, revision = 2",
+                  "revision 2: the list of documents calls it the newest"}}) {
+    server().run_sql(database(), std::string("UPDATE sluice_documents SET ") + change);
+    EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr(finding));
+  }
 }
 
 TEST_F(PostgresLedgerFaults, ADocumentWithoutItsRecordIsToldToWhoLoads) {

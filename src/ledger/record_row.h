@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ledger/record.h"
+#include "ledger/ledger.h"
 
 namespace sluice::ledger {
 
@@ -13,6 +13,12 @@ inline Error missing_record(std::int64_t revision) {
           "revision " + std::to_string(revision) +
               ": it is missing, but the list of documents names it; was the database changed by hand?",
           ""};
+}
+
+// A line of the list of documents out of a database's row, whose columns are in the order of Listing.
+template <class Row>
+Listing listing_from(const Row& row) {
+  return {row.get_text(0), row.get_text(1), row.get_number(2), row.get_number(3) != 0, row.get_number(4)};
 }
 
 // A record out of a database's row, whose columns are in the order of Record. `Row` has get_number(column)

@@ -1,5 +1,6 @@
 #include "ledger/redis_layout.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -71,7 +72,7 @@ std::string document_name(Kind kind, std::string_view name) {
   return std::string(to_string(kind)).append(":").append(name);
 }
 
-std::string newest_field(Kind kind, std::string_view name) { return "n" + document_name(kind, name); }
+std::string newest_field(std::string_view document) { return std::string("n").append(document); }
 
 std::string version_field(Kind kind, std::string_view name, std::int64_t version) {
   return "v" + std::to_string(version) + ":" + document_name(kind, name);
@@ -104,6 +105,14 @@ RedisNumbers read_numbers(std::string_view text) {
     take_letter(text, ' ');
   }
   return numbers;
+}
+
+Listing read_listing(std::string_view document, std::string_view newest) {
+  const std::size_t colon = std::min(document.find(':'), document.size());
+  const RedisNumbers numbers = read_numbers(newest);
+  return {std::string(document.substr(0, colon)),
+          std::string(document.substr(std::min(colon + 1, document.size()))), numbers.first,
+          numbers.second != 0, numbers.third};
 }
 
 std::string encode(const Record& record) {

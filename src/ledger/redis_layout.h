@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ledger/record.h"
+#include "ledger/ledger.h"
 
 // How a ledger lies in Redis: three keys with one hash tag, so that a Cluster keeps them on one slot.
 //
@@ -33,7 +33,10 @@ struct RedisKeys {
 
 std::string record_field(std::int64_t revision);
 std::string document_name(Kind kind, std::string_view name);  // as in the sorted set
-std::string newest_field(Kind kind, std::string_view name);
+std::string newest_field(std::string_view document);
+inline std::string newest_field(Kind kind, std::string_view name) {
+  return newest_field(document_name(kind, name));
+}
 std::string version_field(Kind kind, std::string_view name, std::int64_t version);
 // REQUIRES: there is a request id.
 std::string request_field(std::string_view actor, std::string_view request_id);
@@ -54,6 +57,8 @@ struct RedisNumbers {
   std::int64_t first = 0, second = 0, third = 0;
 };
 RedisNumbers read_numbers(std::string_view text);
+// `newest` is the value of newest_field(document).
+Listing read_listing(std::string_view document, std::string_view newest);
 
 std::string encode(const Record& record);
 // kFailedPrecondition names the revision that it was read from.

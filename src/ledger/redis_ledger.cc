@@ -65,6 +65,27 @@ Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>&
   }
 }
 
+Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  for (std::string above = "-inf";;) {
+    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, "+inf", "WITHSCORES",
+                                 "LIMIT", "0", std::to_string(kRevisionsPerPage)});
+    if (!page) return std::unexpected(page.error().error);
+    if (page->size() < 3) return {};
+    std::vector<std::string> documents, fields;
+    for (std::size_t at = 1; at + 1 < page->size(); at += 2) {
+      documents.emplace_back(page->at(at).bytes);
+      fields.push_back(newest_field(documents.back()));
+    }
+    above = "(" + std::string(page->back().bytes);
+    std::vector<std::string_view> words = {"HMGET", book_.keys().ledger};
+    words.insert(words.end(), fields.begin(), fields.end());
+    const auto newest = book_.ask(words);
+    if (!newest) return std::unexpected(newest.error().error);
+    for (std::size_t i = 0; i < documents.size(); ++i)
+      visit(read_listing(documents[i], newest->at(i + 1).bytes));
+  }
+}
+
 Result<std::vector<std::int64_t>> RedisLedger::revisions_in(const std::string& set, const std::string& above,
                                                             const std::string& to, Take take) {
   const auto reply = book_.ask(

@@ -118,6 +118,15 @@ TEST_F(RedisLedgerTest, TamperingIsFoundByTheVerifier) {
   EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr("revision 2: it is missing"));
   server().ask({"HSET", key(), "r2", record});
   EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+  for (const auto& [words, finding] :
+       {std::pair{"2 0 3", "calls it version 2 of policy 'p', which"},
+        std::pair{"3 1 3", "calls it version 3 of policy 'p', withdrawn"},
+        std::pair{"3 0 2", "revision 2: the list of documents calls it the"}}) {
+    server().ask({"HSET", key(), "npolicy:p", words});
+    EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr(finding));
+  }
+  server().ask({"HSET", key(), "npolicy:p", "3 0 3"});
+  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
   server().ask({"ZADD", key(":documents"), "2", "policy:p"});
   EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr("calls it the newest version"));
 }

@@ -1,6 +1,7 @@
 #include "ledger/sqlite_ledger.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -111,7 +112,7 @@ Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& ch
 SqliteLedger::SqliteLedger(const std::string& path)
     : path_(std::filesystem::absolute(path).string()), name_("sqlite:" + path) {}
 
-Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path) {
+Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path, Absent absent) {
   if (path.empty() || path.find('\0') != path.npos)
     return invalid("", "sqlite: needs the name of a file, as in sqlite:./sluice.db");
   std::unique_ptr<SqliteLedger> ledger(new SqliteLedger(path));
@@ -121,7 +122,23 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path
                            "; make it, or name another file");
   if (auto opened = ledger->to_read(); !opened && opened.error().code == ErrorCode::kInvalidArgument)
     return std::unexpected(opened.error());
+  if (absent == Absent::kMustBePossibleToMake)
+    if (auto possible = ledger->try_to_make_file(); !possible) return std::unexpected(possible.error());
   return ledger;
+}
+
+// By making another one beside it, which goes at once: nothing stays of a server that never writes. A disk
+// that is full may have room later.
+Result<void> SqliteLedger::try_to_make_file() const {
+  if (std::error_code unknown; std::filesystem::exists(path_, unknown)) return {};
+  const std::string attempt = path_ + ".try-" + std::to_string(getpid());
+  if (mknod(attempt.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0) {
+    unlink(attempt.c_str());
+    return {};
+  }
+  if (errno == EEXIST || errno == ENOSPC || errno == EDQUOT) return {};
+  return invalid("", name_ + " cannot be made: " + std::strerror(errno) +
+                         "; make its folder writable or name another file");
 }
 
 template <class T>
@@ -153,8 +170,11 @@ Result<SqliteDatabase*> SqliteLedger::to_read() {
   if (database_ != nullptr && database_->is_moved()) database_.reset();
   if (database_ == nullptr) {
     struct stat status{};
-    if (stat(path_.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return nullptr;
-    if (S_ISDIR(status.st_mode)) return invalid("", name_ + " is a folder; name a file in it");
+    const bool is_known = stat(path_.c_str(), &status) == 0;
+    if (!is_known && (errno == ENOENT || errno == ENOTDIR)) return nullptr;
+    if (is_known && S_ISDIR(status.st_mode)) return invalid("", name_ + " is a folder; name a file in it");
+    if (is_known && !S_ISREG(status.st_mode))
+      return invalid("", name_ + " is a device or the like; name a file");
     if (auto connected = connect(); !connected) return std::unexpected(connected.error());
   }
   if (has_tables_) return database_.get();
@@ -223,6 +243,22 @@ Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>
         "SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, r.at_us,"
         " r.request_id, r.body_hash, r.hash FROM documents d LEFT JOIN records r ON r.revision = d.revision");
     return for_each(query, visit);
+  };
+  return checked(read());
+}
+
+Result<void> SqliteLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return {};
+  const auto read = [&]() -> Result<void> {
+    SqliteQuery query = (*database)->query("SELECT kind, name, version, withdrawn, revision FROM documents");
+    while (true) {
+      const auto row = query.next();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return {};
+      visit(listing_from(query));
+    }
   };
   return checked(read());
 }

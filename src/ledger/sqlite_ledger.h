@@ -17,16 +17,19 @@ namespace sluice::ledger {
 // loss of power (WAL, synchronous=FULL). A file that is replaced by another one is noticed at the next call.
 class SqliteLedger final : public Ledger {
  public:
-  // Errors only for what time does not heal: kInvalidArgument when the path is empty or a folder, when the
-  // folder of the file does not exist, when the file is no database, somebody else's, or made by a newer
-  // version.
-  static Result<std::unique_ptr<SqliteLedger>> open(const std::string& path);
+  enum class Absent : std::uint8_t { kIsFine, kMustBePossibleToMake };  // of a file that is not there yet
+
+  // Errors only for what time does not heal: kInvalidArgument when the path is empty, a folder or a device,
+  // when the folder of the file does not exist or (if asked for) takes no files, when the file is no
+  // database, somebody else's, or made by a newer version.
+  static Result<std::unique_ptr<SqliteLedger>> open(const std::string& path, Absent absent = Absent::kIsFine);
 
   Result<std::vector<Record>> append(const Change& change) override;
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   // REQUIRES: visit does not call this ledger.
   Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
+  Result<void> for_each_listing(const std::function<void(Listing&&)>& visit) override;
   Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) override;
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
@@ -52,6 +55,7 @@ class SqliteLedger final : public Ledger {
   Result<SqliteDatabase*> to_write();
   Result<void> connect();
   Result<void> make_file() const;
+  Result<void> try_to_make_file() const;
   Result<Watch> watch();
 
   // What `read(database)` returns, or an empty T while there is nothing to read. When the database fails, the

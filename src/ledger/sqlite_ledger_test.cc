@@ -102,6 +102,8 @@ TEST_F(SqliteLedgerFile, WhatCanNeverWorkIsRefusedAtTheStart) {
   EXPECT_THAT(refusal().message, HasSubstr("is a folder; name a file in it"));
   std::filesystem::remove(path());
 
+  EXPECT_THAT(SqliteLedger::open("/dev/null").error().message, HasSubstr("is a device or the like"));
+
   std::ofstream(path())
       << "policies:\n  - id: this is a policy file, as long as the head of a database is, or longer.\n";
   EXPECT_THAT(refusal().message, HasSubstr("is not a database; name another file"));
@@ -115,6 +117,17 @@ TEST_F(SqliteLedgerFile, WhatCanNeverWorkIsRefusedAtTheStart) {
   run_sql(path(), "PRAGMA user_version = 2");
   EXPECT_EQ(refusal().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(refusal().message, HasSubstr("has format 2, this version of Sluice knows only 1"));
+}
+
+TEST_F(SqliteLedgerFile, AFolderThatTakesNoFilesIsToldAtTheStartToWhoAsks) {
+  using Absent = SqliteLedger::Absent;
+  const auto refused = SqliteLedger::open("/proc/ledger.db", Absent::kMustBePossibleToMake);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("sqlite:/proc/ledger.db cannot be made: "));
+  EXPECT_TRUE(SqliteLedger::open("/proc/ledger.db"));
+  EXPECT_TRUE(SqliteLedger::open(path(), Absent::kMustBePossibleToMake));
+  EXPECT_TRUE(std::filesystem::is_empty(folder())) << "asking leaves nothing behind";
 }
 
 TEST_F(SqliteLedgerFile, CannotBeMadeWhereNothingCanBe) {

@@ -22,8 +22,10 @@ struct VerifiedLedger {
 
 // Reads the whole ledger and verifies that nobody has tampered with it: every record and its place in the
 // chain, the end of it where the database knows that, the list that says which version of each document is
-// the newest, and the noted hash. kFailedPrecondition says what was found, and at which revision; any other
-// error is that of the database, and then nothing is known. Only reads; others may write meanwhile.
-Result<VerifiedLedger> verify_ledger(Ledger& ledger, const std::optional<NotedHash>& noted);
+// the newest, the bodies of events from that instant on (older ones may be forgotten), and the noted hash.
+// kFailedPrecondition says what was found, and at which revision; any other error is that of the database,
+// and then nothing is known. Only reads; others may write meanwhile.
+Result<VerifiedLedger> verify_ledger(Ledger& ledger, const std::optional<NotedHash>& noted,
+                                     std::int64_t events_kept_from_us = INT64_MAX);
 
 }  // namespace sluice::ledger

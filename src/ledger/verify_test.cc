@@ -59,6 +59,18 @@ TEST(VerifyLedger, AForgottenEventIsNoTampering) {
   EXPECT_EQ(finding(ledger), "fine");
 }
 
+TEST(VerifyLedger, AYoungEventWithoutItsBodyIs) {
+  MemoryLedger ledger(std::make_shared<MemoryDatabase>());
+  fill(ledger);
+  write(ledger, Kind::kEvent, "key:2", "", 6);
+  EXPECT_TRUE(verify_ledger(ledger, {}, 0)) << "one that never had a body has lost nothing";
+  EXPECT_EQ(ledger.forget_events_before(5), 1);
+  EXPECT_TRUE(verify_ledger(ledger, {}, 5));
+  const auto found = verify_ledger(ledger, {}, 4);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("revision 4: its body is gone"));
+}
+
 TEST(VerifyLedger, TheNotedHashHolds) {
   MemoryLedger ledger(std::make_shared<MemoryDatabase>());
   fill(ledger);
@@ -93,6 +105,14 @@ TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
       {"DELETE FROM records WHERE revision = 1", "revision 1: it is missing; revision 2 follows"},
       {"UPDATE documents SET revision = 1 WHERE name = 'p'",
        "revision 1: the list of documents calls it the newest version of policy 'p'"},
+      {"UPDATE documents SET version = 2 WHERE name = 'p'",
+       "revision 3: the list of documents calls it version 2 of policy 'p', which it is not"},
+      {"UPDATE documents SET withdrawn = 1 WHERE name = 'p'",
+       "revision 3: the list of documents calls it version 3 of policy 'p', withdrawn, which it is not"},
+      {"UPDATE documents SET name = 'q' WHERE name = 'p'",
+       "revision 3: the list of documents calls it the newest version of policy 'q'"},
+      {"UPDATE documents SET revision = 99 WHERE name = 'p'",
+       "revision 99: it is missing, but the list of documents names it"},
       {"DELETE FROM documents WHERE name = 'ann'", "revision 5: the list of documents has lost user 'ann'"},
       {"DELETE FROM records WHERE revision = 5",
        "revision 5: it is missing, but the list of documents names it"},

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 from harness.admin import QUICK_END, expect, sqlite
 from harness.cli import fails, sluice, works
+from harness.server import wait_until
 
 
 def put(client, number):
@@ -64,6 +65,8 @@ SWAP = ("UPDATE records SET revision = -1 WHERE revision = 2", "UPDATE records S
     (SWAP, "revision 2: its hash does not fit"),
     (["UPDATE records SET kind = 'x' WHERE revision = 2"], "revision 2: nobody knows the kind 'x'"),
     (["UPDATE documents SET revision = 2, version = 2 WHERE name = 'p'"], "revision 2: the list of documents calls it the newest version of policy 'p', which it is not"),
+    (["UPDATE documents SET version = 4 WHERE name = 'p'"], "revision 5: the list of documents calls it version 4 of policy 'p', which it is not"),
+    (["UPDATE documents SET withdrawn = 1 WHERE name = 'ops'"], "revision 6: the list of documents calls it version 1 of token 'ops', withdrawn, which it is not"),
     (["DELETE FROM documents WHERE name = 'ops'"], "revision 6: the list of documents has lost token 'ops'"),
 ])
 def test_tampering_is_found_where_it_was_done(written, statements, sentence):
@@ -71,6 +74,18 @@ def test_tampering_is_found_where_it_was_done(written, statements, sentence):
     done = verify(written)
     assert (done.returncode, done.stdout) == (1, ""), done
     assert done.stderr.startswith(f"sqlite:{written} was tampered with: {sentence}"), done.stderr
+
+
+def test_a_young_event_keeps_its_body(server, http, tmp_path):
+    node = server("policies: [{id: api, limits: [{per: [key], rate: 10/h}]}]", args=sqlite(tmp_path))
+    expect(http(node).post("/v1/reset", {"policy_id": "api", "key": "k"}), 200)
+    wait_until(lambda: expect(http(node).get("/v1/audit?kind=event"), 200)["entries"], 60, "an entry of the reset")
+    node.stop()
+    path = tmp_path / "policies.db"
+    assert verify(path).returncode == 0
+    tamper(path, "UPDATE records SET body = ''")
+    done = verify(path)
+    assert done.returncode == 1 and "revision 1: its body is gone, and it is too young to be forgotten" in done.stderr, done
 
 
 CUT = ["DELETE FROM records WHERE revision > 4", "DELETE FROM documents WHERE name = 'ops'", "UPDATE documents SET revision = 4, version = 4 WHERE name = 'p'"]

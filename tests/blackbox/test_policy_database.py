@@ -265,7 +265,7 @@ def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp
         forgetful.stop()
 
 
-@pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "sqlite:/no/such/folder/x.db", "postgres", "", "redis", "redis://a,b", "redis+sentinel://a"])
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "sqlite:/no/such/folder/x.db", "sqlite:/dev/null", "sqlite:/proc/x.db", "postgres", "", "redis", "redis://a,b", "redis+sentinel://a"])
 def test_an_impossible_database_is_told_at_the_start(server, url):
     with pytest.raises(RuntimeError, match="--policy-db"):
         server(args=["--policy-db", url])
