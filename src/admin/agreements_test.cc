@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "admin/lld_rule_set.h"
+#include "admin/lld_rules.h"
 #include "admin/policies.h"
 #include "admin/users.h"
-#include "base/limits.h"
+#include "base/override_limits.h"
 #include "control/policy_keeper.h"
 #include "ledger/test_racing_ledger.h"
+#include "policy/user_document.h"
 
 namespace sluice::admin {
 namespace {
@@ -22,6 +25,9 @@ constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"PUT", "/api/v1/users/*/tier", set_tier},
     {"POST", "/api/v1/users/*/override", add_override},
     {"DELETE", "/api/v1/users/*/override/*", remove_override},
+    {"POST", "/api/v1/rules", create_lld_rule},
+    {"PUT", "/api/v1/rules/*", update_lld_rule},
+    {"DELETE", "/api/v1/rules/*", delete_lld_rule},
     {"PUT", "/v1/policies/*", put_policy},
     {"DELETE", "/v1/policies/*", remove_policy},
     {"POST", "/v1/policies", apply_policies},
@@ -121,7 +127,7 @@ TEST_F(AgreementsTest, WhoHasSeenAVersionIsToldThatItIsOld) {
 }
 
 TEST_F(AgreementsTest, OverridesThatHaveEndedMakeRoom) {
-  constexpr int kMax = static_cast<int>(kOverridesPerUserMax);
+  constexpr int kMax = static_cast<int>(kOverridesPerTenantMax);
   put_policies(kMax + 2);
   for (int i = 0; i < kMax; ++i) ASSERT_EQ(here.add_override_to("p" + std::to_string(i)).status, 201);
   const std::string one_more = "p" + std::to_string(kMax), another = "p" + std::to_string(kMax + 1);
@@ -140,7 +146,71 @@ TEST_F(AgreementsTest, OverridesThatHaveEndedMakeRoom) {
   ASSERT_EQ(here.add_override_to(another).status, 201);
   EXPECT_FALSE(has("p3"));
   EXPECT_EQ(here.add_override_to("p5").status, 400);
-  EXPECT_EQ(here.ann().overrides.size(), kOverridesPerUserMax);
+  EXPECT_EQ(here.ann().overrides.size(), kOverridesPerTenantMax);
+}
+
+// A user with so many overrides, of policies of that name with a number.
+std::string user_with(const std::string& policy, std::size_t count) {
+  User user{.id = "ann", .tier = "", .overrides = {}};
+  const auto params = make_limit_params(Algorithm::kGcra, {7, kSecondUs}, std::nullopt).value();
+  for (std::size_t i = 0; i < count; ++i)
+    user.overrides.push_back({policy + std::to_string(i), "per-user", params, 0});
+  std::string body;
+  write_user(user, body);
+  return body;
+}
+
+TEST_F(AgreementsTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
+  const auto policy = [](const std::string& id, const std::string& tenant) {
+    return ledger::Draft{Kind::kPolicy, id, "put",
+                         R"({"id":")" + id + R"(","tenant":")" + tenant + R"(","resource":"/)" + id +
+                             R"(","limits":[{"name":"per-user","rate":"1/s","per":"user"}]})",
+                         std::nullopt};
+  };
+  ledger::Change change{.drafts = {policy("bank", "bank")}, .actor = "test", .at_us = 1};
+  for (std::size_t i = 0; i <= kOverridesPerTenantMax; ++i)
+    change.drafts.push_back(policy("shop" + std::to_string(i), "shop"));
+  change.drafts.push_back(
+      {Kind::kUser, "ann", "put", user_with("shop", kOverridesPerTenantMax), std::nullopt});
+  ASSERT_TRUE(here.registry.write(std::move(change)));
+  const auto full = here.add_override_to("shop" + std::to_string(kOverridesPerTenantMax));
+  EXPECT_EQ(full.status, 400);
+  EXPECT_THAT(full.body, HasSubstr("for the policies of one tenant"));
+  EXPECT_EQ(here.add_override_to("shop0").status, 201) << "in place of the one that is there";
+  EXPECT_EQ(here.add_override_to("bank").status, 201);
+  EXPECT_EQ(here.ann().overrides.size(), kOverridesPerTenantMax + 1);
+}
+
+TEST_F(AgreementsTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
+  put_policies(1);
+  ASSERT_TRUE(here.registry.write(
+      {.drafts = {{Kind::kUser, "ann", "put", user_with("gone", kOverridesInAllMax), std::nullopt}},
+       .actor = "test",
+       .at_us = 1}));
+  EXPECT_EQ(here.add_override_to("p0").status, 201);
+  EXPECT_EQ(here.ann().overrides.size(), kOverridesInAllMax);
+  EXPECT_EQ(here.ann().overrides.back().policy_id, "p0");
+}
+
+TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
+  const auto rule = [](const std::string& name) {
+    return R"({"name":")" + name + R"(","endpoint_pattern":"/x","limit":7,"window_seconds":1})";
+  };
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("a")).status, 201); };
+  EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("b")).status, 201);
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("c")).status, 201); };
+  EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("c")).status, 409) << "the same rule";
+  const std::string place = "/api/v1/rules/" + lld_policy_id("/x") + "~";
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("DELETE", place + "c").status, 204); };
+  EXPECT_EQ(here.send("PUT", place + "a", R"({"limit":8,"window_seconds":1})").status, 200);
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("d")).status, 201); };
+  EXPECT_EQ(here.send("DELETE", place + "b").status, 204);
+  EXPECT_EQ(here.catalog.current()->find(lld_policy_id("/x"))->source.limits.size(), 2u) << "a and d";
+  here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("e")).status, 201); };
+  const std::vector<net::Header> seen = {
+      {"if-match",
+       '"' + std::to_string(here.catalog.current()->find(lld_policy_id("/x"))->source.version) + '"'}};
+  EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("f"), seen).status, 412) << "who has seen a version";
 }
 
 TEST_F(AgreementsTest, APolicyThatIsNotInForceCanBeDeleted) {

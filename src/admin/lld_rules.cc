@@ -5,6 +5,7 @@
 #include "admin/body_reader.h"
 #include "admin/lld_rule_set.h"
 #include "admin/policy_views.h"
+#include "admin/retry.h"
 #include "base/arith.h"
 #include "base/limits.h"
 #include "policy/document.h"
@@ -145,20 +146,18 @@ Result<bool> deleted_before(AdminContext& context, const AdminCall& call, const 
 
 // Two callers may change different rules of one pattern at the same time: what counts is the version of the
 // policy that this change was made from, unless the caller has seen one himself.
+using Seen = std::optional<std::int64_t>;
+
 Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, const Policy& policy,
                                std::int64_t version, const LldRuleName& name, std::string_view action) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
-  const auto written = put_one_policy(context, call, policy, expected->value_or(version), action);
+  const auto written = put_one_policy(context, call, policy, version, action);
   if (!written) return std::unexpected(written.error());
   Policy now = policy;
   now.version = written->version;
   return rule_answer(now, name, *find_rule(now, name));
 }
 
-}  // namespace
-
-Result<AdminAnswer> create_lld_rule(AdminContext& context, const AdminCall& call) {
+Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, const Seen& seen) {
   auto rule = read_rule(call, std::nullopt);
   if (!rule) return std::unexpected(rule.error());
   const LldRuleName name{lld_policy_id(rule->endpoint_pattern), rule->name, rule->tier};
@@ -180,9 +179,56 @@ Result<AdminAnswer> create_lld_rule(AdminContext& context, const AdminCall& call
     return std::unexpected(
         Error{ErrorCode::kConflict, "the rule \"" + name.id() + "\" exists already; PUT changes it", "name"});
   put_rule(policy, *rule);
-  auto answer = write_rule(context, call, policy, there ? there->source.version : 0, name, "create rule");
+  auto answer = write_rule(context, call, policy, seen.value_or(there ? there->source.version : 0), name,
+                           "create rule");
   if (answer) answer->status = 201;
   return answer;
+}
+
+Result<AdminAnswer> try_to_update(AdminContext& context, const AdminCall& call, const Seen& seen) {
+  auto found = find(context, call);
+  if (!found) return std::unexpected(found.error());
+  const auto rule = read_rule(call, found->rule);
+  if (!rule) return std::unexpected(rule.error());
+  auto again = answered_before(context, call, found->name, *rule);
+  if (!again) return std::unexpected(again.error());
+  if (*again) return **std::move(again);
+  put_rule(found->policy, *rule);
+  return write_rule(context, call, found->policy, seen.value_or(found->policy.version), found->name,
+                    "update rule");
+}
+
+Result<AdminAnswer> try_to_delete(AdminContext& context, const AdminCall& call, const Seen& seen) {
+  if (const auto name = LldRuleName::from(call.path[3])) {
+    const auto again = deleted_before(context, call, *name);
+    if (!again) return std::unexpected(again.error());
+    if (*again) return no_content();
+  }
+  auto found = find(context, call);
+  if (!found) return std::unexpected(found.error());
+  const std::int64_t version = seen.value_or(found->policy.version);
+  take_rule(found->policy, found->name);
+  if (found->policy.limits.empty()) {
+    if (auto deleted = delete_policy(context, call, found->name.policy_id, version); !deleted)
+      return std::unexpected(deleted.error());
+  } else if (auto left = put_one_policy(context, call, found->policy, version, "delete rule"); !left) {
+    return std::unexpected(left.error());
+  }
+  return no_content();
+}
+
+}  // namespace
+
+Result<AdminAnswer> create_lld_rule(AdminContext& context, const AdminCall& call) {
+  return retry_while_stale(call, [&](const Seen& seen) { return try_to_create(context, call, seen); });
+}
+
+Result<AdminAnswer> update_lld_rule(AdminContext& context, const AdminCall& call) {
+  return retry_while_stale(call, [&](const Seen& seen) { return try_to_update(context, call, seen); });
+}
+
+Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call) {
+  return retry_while_stale(call, [&](const Seen& seen) { return try_to_delete(context, call, seen); });
 }
 
 Result<AdminAnswer> get_lld_rule(AdminContext& context, const AdminCall& call) {
@@ -209,39 +255,6 @@ Result<AdminAnswer> list_lld_rules(AdminContext& context, const AdminCall& call)
   put(answer.body, "rules", std::move(list));
   put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
   return answer;
-}
-
-Result<AdminAnswer> update_lld_rule(AdminContext& context, const AdminCall& call) {
-  auto found = find(context, call);
-  if (!found) return std::unexpected(found.error());
-  const auto rule = read_rule(call, found->rule);
-  if (!rule) return std::unexpected(rule.error());
-  auto again = answered_before(context, call, found->name, *rule);
-  if (!again) return std::unexpected(again.error());
-  if (*again) return **std::move(again);
-  put_rule(found->policy, *rule);
-  return write_rule(context, call, found->policy, found->policy.version, found->name, "update rule");
-}
-
-Result<AdminAnswer> delete_lld_rule(AdminContext& context, const AdminCall& call) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
-  if (const auto name = LldRuleName::from(call.path[3])) {
-    const auto again = deleted_before(context, call, *name);
-    if (!again) return std::unexpected(again.error());
-    if (*again) return no_content();
-  }
-  auto found = find(context, call);
-  if (!found) return std::unexpected(found.error());
-  const std::int64_t version = expected->value_or(found->policy.version);
-  take_rule(found->policy, found->name);
-  if (found->policy.limits.empty()) {
-    if (auto deleted = delete_policy(context, call, found->name.policy_id, version); !deleted)
-      return std::unexpected(deleted.error());
-  } else if (auto left = put_one_policy(context, call, found->policy, version, "delete rule"); !left) {
-    return std::unexpected(left.error());
-  }
-  return no_content();
 }
 
 }  // namespace sluice::admin

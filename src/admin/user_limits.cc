@@ -119,6 +119,9 @@ bool counts_users(const Limit& limit) {
 Result<void> check_user_id(const std::string& id) {
   if (id.size() > kKeyBytesMax)
     return invalid("user_id", "a user id has at most " + std::to_string(kKeyBytesMax) + " bytes");
+  const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+  if (std::ranges::any_of(id, is_control))
+    return invalid("user_id", "a user id has no control characters in it");
   return {};
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "admin/body_reader.h"
 #include "admin/policy_views.h"
+#include "admin/retry.h"
 #include "admin/user_limits.h"
-#include "base/limits.h"
+#include "base/override_limits.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
 #include "policy/user_document.h"
@@ -18,8 +20,6 @@ using ledger::Kind;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kOverrideRemoved = "override removed";
-// Each further attempt means that somebody else has agreed something with the same user.
-constexpr int kAttemptsMax = 20;
 
 // Without what is agreed for policies that the caller does not see.
 AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledger::Record& record) {
@@ -64,14 +64,17 @@ Result<StoredUser> stored_user(AdminContext& context, const std::string& id) {
 }
 
 // Writes what `edit(user)` makes of the user. Two callers may agree different things with a user at the same
-// time: what counts is the version that this change was made from, and if that is no longer the newest, it is
-// made anew; unless the caller has seen a version himself.
+// time: what counts is the version that this change was made from.
 template <class Edit>
 Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, std::string_view action,
                                 const Edit& edit) {
-  const auto seen = call.expected_version();
-  if (!seen) return std::unexpected(seen.error());
-  for (int attempt = 1;; ++attempt) {
+  if (call.if_match == "*") {
+    const auto stored = stored_user(context, call.path[3]);
+    if (stored && stored->version == 0)
+      return std::unexpected(Error{
+          ErrorCode::kStale, "nothing is agreed with the user \"" + call.path[3] + "\" yet", "if-match"});
+  }
+  const auto change = [&](const std::optional<std::int64_t>& seen) -> Result<AdminAnswer> {
     auto stored = stored_user(context, call.path[3]);
     if (!stored) return std::unexpected(stored.error());
     if (auto edited = edit(stored->user); !edited) return std::unexpected(edited.error());
@@ -79,35 +82,61 @@ Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, st
                         .name = call.path[3],
                         .action = std::string(action),
                         .body = "",
-                        .expected_version = seen->value_or(stored->version)};
+                        .expected_version = seen.value_or(stored->version)};
     write_user(stored->user, draft.body);
     const auto written = context.write(call, {std::move(draft)});
-    if (written) return user_answer(context, call, written->front());
-    if (*seen || written.error().code != ErrorCode::kStale || attempt == kAttemptsMax)
-      return std::unexpected(written.error());
-  }
+    if (!written) return std::unexpected(written.error());
+    return user_answer(context, call, written->front());
+  };
+  return retry_while_stale(call, change);
 }
 
 bool has_ended(const Override& each, std::int64_t now_us) {
   return each.expires_us != 0 && each.expires_us <= now_us;
 }
 
-// Adds it in place of the one for the same limit. Of those that have ended, the oldest make room if need be.
-Result<void> add(User& user, const Override& wanted, std::int64_t now_us) {
+// The tenant of a policy in force, or nothing.
+std::optional<std::string> tenant_of(AdminContext& context, const std::string& policy_id) {
+  const CompiledPolicy* const policy = context.catalog.current()->find(policy_id);
+  if (!policy) return std::nullopt;
+  return policy->source.tenant;
+}
+
+// Removes overrides that do nothing until there are fewer than `most` that `counts`: first of those that have
+// ended the oldest, then those of policies that are gone. kInvalidArgument, ending in `of_what`: all hold.
+template <class Counts>
+Result<void> make_room(AdminContext& context, std::vector<Override>& all, std::size_t most,
+                       std::string_view of_what, const Counts& counts) {
+  const std::int64_t now_us = context.clock.now_us();
+  const auto worth = [&](const Override& each) {
+    if (!counts(each)) return INT64_MAX;
+    if (has_ended(each, now_us)) return each.expires_us;
+    const bool is_gone =
+        !tenant_of(context, each.policy_id) && !context.registry.not_in_force(Kind::kPolicy, each.policy_id);
+    return is_gone ? INT64_MAX - 1 : INT64_MAX;
+  };
+  while (std::cmp_greater_equal(std::ranges::count_if(all, counts), most)) {
+    const auto least = std::ranges::min_element(all, {}, worth);
+    if (worth(*least) == INT64_MAX)
+      return invalid("", "a user has at most " + std::to_string(most) + " overrides" + std::string(of_what) +
+                             "; remove one first");
+    all.erase(least);
+  }
+  return {};
+}
+
+// Adds it in place of the one for the same limit. Each tenant has room of its own, so that none can use up
+// that of others.
+Result<void> add(AdminContext& context, User& user, const Override& wanted, const std::string& tenant) {
   std::vector<Override>& all = user.overrides;
   std::erase_if(all, [&](const Override& each) {
     return each.policy_id == wanted.policy_id && each.limit == wanted.limit;
   });
-  while (all.size() >= kOverridesPerUserMax) {
-    const auto ended = std::ranges::min_element(
-        all, {}, [&](const Override& each) { return has_ended(each, now_us) ? each.expires_us : INT64_MAX; });
-    if (!has_ended(*ended, now_us))
-      return invalid(
-          "", "a user has at most " + std::to_string(kOverridesPerUserMax) + " overrides; remove one first");
-    all.erase(ended);
-  }
-  all.push_back(wanted);
-  return {};
+  auto room = make_room(context, all, kOverridesPerTenantMax, " for the policies of one tenant",
+                        [&](const Override& each) { return tenant_of(context, each.policy_id) == tenant; });
+  if (room) room = make_room(context, all, kOverridesInAllMax, "", [](const Override&) { return true; });
+  if (room) all.push_back(wanted);
+  return room;
 }
 
 // The answer to the same request, if the caller sent it before with this idempotency key. `says`: whether
@@ -205,7 +234,7 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
     return **std::move(again);
   }
   auto answer = change_user(context, call, "override",
-                            [&](User& user) { return add(user, wanted, context.clock.now_us()); });
+                            [&](User& user) { return add(context, user, wanted, (*policy)->source.tenant); });
   if (answer) answer->status = 201;
   return answer;
 }
@@ -213,6 +242,7 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
 // It ends now, and stays on record as ended: counters that were kept by it can then be read by the policy's
 // numbers.
 Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call) {
+  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
   const auto policy = find_policy(context, call, call.path[5]);
   if (auto may = call.principal.may(control::Role::kWrite, policy ? (*policy)->source.tenant : ""); !may)
     return std::unexpected(may.error());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/limits.h"
+#include "base/override_limits.h"
 #include "policy/document_builder.h"
 #include "policy/document_text.h"
 #include "policy/fields.h"
@@ -60,8 +60,8 @@ std::optional<User> parse_user(std::string_view text, const std::string& id, Pro
   const DocumentNode* const list = fields.node("overrides");
   const Place place = top.field("overrides");
   if (list && is_list(*list, place)) {
-    if (list->items.size() > kOverridesPerUserMax)
-      place.report(list->line, "a user has at most " + std::to_string(kOverridesPerUserMax) + " overrides");
+    if (list->items.size() > kOverridesInAllMax)
+      place.report(list->line, "a user has at most " + std::to_string(kOverridesInAllMax) + " overrides");
     else
       for (std::size_t i = 0; i < list->items.size(); ++i)
         if (auto own = read_override(list->items[i], place.item(i)))

@@ -203,6 +203,18 @@ def test_a_user_with_any_id(client):
     expect(client.request("PUT", "/api/v1/users/a%2Fb%20%C3%A9/tier", {"tier": "premium"}), 200)
     assert check(client, "a/b é")["limit"] == 100
     expect_problem(set_tier(client, "premium", "u" * 257), 400, "user_id")
+    for user in ("a%00b", "a%0Ab", "%7F"):
+        expect_problem(set_tier(client, "premium", user), 400, "user_id")
+        expect_problem(client.get(f"/api/v1/users/{user}/limits"), 400, "user_id")
+        expect_problem(client.post(f"/api/v1/users/{user}/override", OVERRIDE), 400, "user_id")
+        expect_problem(client.request("DELETE", f"/api/v1/users/{user}/override/api"), 400, "user_id")
+
+
+def test_if_match_of_any_version_needs_an_agreement(client):
+    expect_problem(set_tier(client, "premium", **{"If-Match": "*"}), 412, "if-match")
+    expect_problem(add_override(client, {"If-Match": "*"}), 412, "if-match")
+    expect(set_tier(client, "premium"), 200)
+    expect(set_tier(client, "", **{"If-Match": "*"}), 200)
 
 
 def test_if_match_prevents_lost_updates(client):

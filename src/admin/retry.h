@@ -1,0 +1,23 @@
+#pragma once
+
+#include "admin/admin_call.h"
+
+namespace sluice::admin {
+
+// Each further attempt means that somebody else has changed the same document.
+inline constexpr int kAttemptsMax = 20;
+
+// What `attempt(seen)` answers. It makes a change from what is there now, and writes it only if that is still
+// the newest; otherwise it is made anew. A caller who has seen a version himself (`seen`) is told instead.
+template <class Attempt>
+Result<AdminAnswer> retry_while_stale(const AdminCall& call, const Attempt& attempt) {
+  const auto seen = call.expected_version();
+  if (!seen) return std::unexpected(seen.error());
+  for (int tried = 1;; ++tried) {
+    Result<AdminAnswer> answer = attempt(*seen);
+    if (answer || answer.error().code != ErrorCode::kStale || *seen || tried == kAttemptsMax)
+      return answer;
+  }
+}
+
+}  // namespace sluice::admin
