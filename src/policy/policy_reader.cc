@@ -12,6 +12,13 @@
 namespace sluice {
 namespace {
 
+// Ids stand in paths, of which clients and proxies take these out before anybody sees them.
+Literal<std::string> parse_id(std::string_view text) {
+  if (text == "." || text == "..")
+    return std::unexpected(shown(text) + " is not an id; it is a step in a path");
+  return parse_name(text);
+}
+
 Literal<std::string> parse_tenant(std::string_view text) {
   return text == "*" ? Literal<std::string>(std::string()) : parse_free_text(text, kNameBytesMax);
 }
@@ -133,7 +140,7 @@ std::optional<Policy> read_policy(const DocumentNode& node, const Place& place) 
   if (!fields.is_map()) return std::nullopt;
 
   Policy policy;
-  policy.id = fields.text("id", parse_name).value_or("");
+  policy.id = fields.text("id", parse_id).value_or("");
   fields.missing("id");
   policy.tenant = fields.text("tenant", parse_tenant).value_or("");
   policy.resource = fields.text("resource", parse_resource).value_or("");

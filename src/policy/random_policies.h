@@ -22,7 +22,8 @@ class RandomPolicies {
 
   Policy next() {
     Policy policy;
-    policy.id = name();
+    do policy.id = name();
+    while (policy.id == "." || policy.id == "..");
     if (chance(2)) policy.tenant = free_text(kNameBytesMax);
     if (chance(2)) policy.resource = pattern();
     for (std::size_t i = 0, count = 1 + below(4); i < count; ++i) policy.limits.push_back(limit(i));
