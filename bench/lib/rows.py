@@ -18,11 +18,11 @@ def grpc(name, connections, streams, target, **sides):
 
 
 def envoy(options):
-    """The native check has the same two limits, one for all and one per key; and no headers for a client."""
+    """The native check has the same two limits, one for all and one per key, and no headers for a client."""
     def cpu(drive, server):
         return drive(server, options.seconds, 8, 50)["server_cpu_us_per_check"]
 
-    with processes.sluice("bench/envoy", more=("--headers", "none")) as server:
+    with processes.sluice("bench/envoy") as server:
         a, b, ratio, ratios = interleaved(lambda: cpu(load.envoy, server), lambda: cpu(load.grpc, server), options.runs)
     return [Row("Envoy, two descriptors vs native gRPC, two limits", "µs", a, b, ratio, 1.3, ratios)]
 

@@ -207,9 +207,10 @@ TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
   EXPECT_EQ(here.send("DELETE", place + "b").status, 204);
   EXPECT_EQ(here.catalog.current()->find(lld_policy_id("/x"))->source.limits.size(), 2u) << "a and d";
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("e")).status, 201); };
-  const std::vector<net::Header> seen = {
-      {"if-match",
-       '"' + std::to_string(here.catalog.current()->find(lld_policy_id("/x"))->source.version) + '"'}};
+  const std::string version =
+      std::to_string(here.catalog.current()->find(lld_policy_id("/x"))->source.version);
+  const std::string tag = '"' + version + '"';
+  const std::vector<net::Header> seen = {{"if-match", tag}};
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("f"), seen).status, 412) << "who has seen a version";
 }
 

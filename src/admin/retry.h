@@ -15,8 +15,7 @@ Result<AdminAnswer> retry_while_stale(const AdminCall& call, const Attempt& atte
   if (!seen) return std::unexpected(seen.error());
   for (int tried = 1;; ++tried) {
     Result<AdminAnswer> answer = attempt(*seen);
-    if (answer || answer.error().code != ErrorCode::kStale || *seen || tried == kAttemptsMax)
-      return answer;
+    if (answer || answer.error().code != ErrorCode::kStale || *seen || tried == kAttemptsMax) return answer;
   }
 }
 

@@ -214,6 +214,7 @@ void Node::keep_record(ledger::Change change) {
 doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors::DoorOptions doors;
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
+  doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
   doors.deny_status = options.deny_status;
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;

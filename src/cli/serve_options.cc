@@ -82,6 +82,7 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--key-secrets",
                                          "--memory-mib",
                                          "--headers",
+                                         "--envoy-headers",
                                          "--deny-status",
                                          "--trusted-proxies",
                                          "--deprecate",
@@ -143,6 +144,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
+  add("envoy-headers", o.envoy_headers, "the same for answers to Envoy");
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
   add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
   add("deprecate", o.deprecate,

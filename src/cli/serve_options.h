@@ -39,6 +39,7 @@ struct ServeOptions {
   std::uint64_t memory_mib = 1024;
   int threads = 0;  // 0: one per core
   std::string headers = "ietf,x-epoch";
+  std::string envoy_headers = "ietf";
   int deny_status = 429;
   std::string trusted_proxies = "127.0.0.0/8,::1/128";
   std::string deprecate;  // paths of the API, with dates

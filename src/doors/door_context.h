@@ -31,6 +31,8 @@ struct Readiness {
 // What the operator chose. One for all threads; must outlive the doors; its functions must be thread-safe.
 struct DoorOptions {
   HeaderDialects dialects;
+  // Of answers to Envoy, which can make the X- headers itself.
+  HeaderDialects envoy_dialects{.ietf = true, .triple = false, .x = HeaderDialects::X::kNone};
   int deny_status = 429;                                // of /v1/authorize
   AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
   const control::Access* access = nullptr;              // who callers are; never null in a server
@@ -60,12 +62,13 @@ struct DoorContext {
       : limiter(engine),
         options(door_options),
         gate(door_options.capacity),
-        headers(door_options.dialects, seed) {}
+        headers(door_options.dialects, seed),
+        envoy_headers(door_options.envoy_dialects, seed) {}
 
   Limiter& limiter;
   const DoorOptions& options;
   LoadGate gate;
-  RateLimitHeaders headers;
+  RateLimitHeaders headers, envoy_headers;
   CheckList checks;
   std::string scratch;  // unescaped or decoded text that the checks point into
   EnvoyScratch envoy;

@@ -145,7 +145,7 @@ template <class Writer>
 void tell(DoorContext& context, const Result<JointDecision>& joint, const std::vector<EnvoySlot>& slots,
           const Writer& write) {
   if (!joint) return write(std::unexpected(in_descriptor(joint.error(), slots)));
-  context.envoy.answer.fill(slots, &*joint, context.headers);
+  context.envoy.answer.fill(slots, &*joint, context.envoy_headers);
   write(&context.envoy.answer);
 }
 
@@ -155,7 +155,7 @@ void ask(const Call<Asker>& call, std::span<const CheckRequest> checks) {
   DoorContext& context = call.context;
   EnvoyScratch& envoy = context.envoy;
   if (checks.empty()) {
-    envoy.answer.fill(envoy.slots, nullptr, context.headers);
+    envoy.answer.fill(envoy.slots, nullptr, context.envoy_headers);
     return call.asker.write(&envoy.answer);
   }
   const auto joint = context.limiter.check_together(checks, [&] {

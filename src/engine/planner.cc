@@ -87,8 +87,7 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
 
 [[gnu::noinline]] void Planner::match_own(const CheckRequest& request, const Dimensions& dimensions) {
   if (request.own_with_always) {
-    snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
-                            own_);
+    snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), own_);
   } else {
     own_.policies.clear();
     user_ = nullptr;

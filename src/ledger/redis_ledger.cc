@@ -81,8 +81,17 @@ Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>&
     words.insert(words.end(), fields.begin(), fields.end());
     const auto newest = book_.ask(words);
     if (!newest) return std::unexpected(newest.error().error);
-    for (std::size_t i = 0; i < documents.size(); ++i)
-      visit(read_listing(documents[i], newest->at(i + 1).bytes));
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      Listing listing = read_listing(documents[i], newest->at(i + 1).bytes);
+      // The set has the revision, too. If they differ, who compares sees both.
+      if (const std::int64_t in_set = read_numbers(page->at(2 * i + 2).bytes).first;
+          in_set != listing.revision) {
+        Listing other = listing;
+        other.revision = in_set;
+        visit(std::move(other));
+      }
+      visit(std::move(listing));
+    }
   }
 }
 

@@ -121,7 +121,7 @@ class Site:
         self.api = Api(ROOT / "api", directory)
         self.started = []
         try:
-            self.sluice = self._keep(Server(directory / "sluice", limits, ["--drain-notice-ms", "0"]), "kill")
+            self.sluice = self._keep(Server(directory / "sluice", limits, ["--drain-notice-ms", "0", "--envoy-headers", "ietf,x-epoch"]), "kill")
             self.wire = self._keep(Wire(self.sluice.host, self.sluice.port), "close")
             self.application = self._keep(Application())
             self.open = self._keep(Envoy(binary, directory / "open", self.wire.address, self.application.port))
