@@ -332,6 +332,11 @@ TEST_F(AgreementsTest, SeveralPoliciesSentAgainWithTheirKeyGetTheirFirstAnswer) 
   EXPECT_EQ(apply(two_policies("3/s")).status, 422) << "another payload";
   EXPECT_EQ(apply(R"({"policies":[{"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]}]})").status, 422)
       << "another payload that would change nothing";
+  EXPECT_EQ(apply(two_policies("1/s").replace(two_policies("1/s").rfind("]}"), 2,
+                                              R"(,{"id":"p2","resource":"/z","limits":[{"rate":"2/s"}]}]})"))
+                .status,
+            422)
+      << "one more policy";
 }
 
 TEST_F(AgreementsTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {

@@ -120,7 +120,7 @@ Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call)
   if (call.parameter("dry_run") == "true") return try_batch(context, call, *batch);
   const auto earlier = context.written_before(call);
   if (!earlier) return std::unexpected(earlier.error());
-  if (!earlier->empty()) return answer_again(call, *batch, *earlier);
+  if (!earlier->empty()) return answer_again(context, call, *batch, *earlier);
   return write_batch(context, call, *batch);
 }
 

@@ -37,21 +37,6 @@ Result<void> all_are_named(const PolicyBatch& batch) {
   return {};
 }
 
-// Also of policies that are the same as before and will not be written.
-Result<void> are_what_was_seen(AdminContext& context, const AdminCall& call, const SeenVersions& seen) {
-  for (const auto& [id, version] : seen) {
-    const auto now = find_policy(context, call, id);
-    const std::int64_t version_now = now ? (*now)->source.version : 0;
-    if (version_now != version)
-      return std::unexpected(Error{ErrorCode::kStale,
-                                   "policy \"" + id + "\" is at version " + std::to_string(version_now) +
-                                       ", not at version " + std::to_string(version) +
-                                       "; read it and decide again",
-                                   std::string(kExpected)});
-  }
-  return {};
-}
-
 // Those that differ from what is in force, as the database has it now. Roles are looked at for all: who may
 // not write must not find out whether he has guessed right.
 Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall& call,
@@ -66,8 +51,29 @@ Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall&
     if (old) same.version = old->source.version;
     if (!old || old->source != same) changed.push_back(policy);
   }
-  if (auto good = are_what_was_seen(context, call, batch.seen); !good) return std::unexpected(good.error());
+  for (const auto& [id, version] : batch.seen)
+    if (auto same = is_at_version(context, call, id, version); !same)
+      return std::unexpected(
+          Error{same.error().code, std::move(same.error().message), std::string(kExpected)});
   return changed;
+}
+
+std::string body_of(const Policy& policy) {
+  std::string body;
+  write_policy(policy, body);
+  return body;
+}
+
+// What the policy said once `change` was written. One that files have says the same as now.
+Result<std::string> body_then(AdminContext& context, const std::string& id,
+                              const std::vector<Record>& change) {
+  const auto versions = context.registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kPageMax);
+  if (!versions) return std::unexpected(versions.error());
+  for (const Record& version : *versions)
+    if (version.revision <= change.back().revision) return version.body;
+  const auto now = context.catalog.current();
+  const CompiledPolicy* const filed = now->find(id);
+  return filed && context.catalog.is_from_file(id) ? body_of(filed->source) : std::string();
 }
 
 AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch) {
@@ -127,14 +133,16 @@ Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, cons
   return answer_of(std::move(ids), batch);
 }
 
-Result<AdminAnswer> answer_again(const AdminCall& call, const PolicyBatch& batch,
+Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, const PolicyBatch& batch,
                                  const std::vector<Record>& earlier) {
-  for (const Record& record : earlier) {
-    const auto same = std::ranges::find(batch.policies, record.name, &Policy::id);
-    std::string body;
-    if (same != batch.policies.end()) write_policy(*same, body);
-    if (record.kind != ledger::Kind::kPolicy || body.empty() || body != record.body)
+  for (const Record& record : earlier)
+    if (record.kind != ledger::Kind::kPolicy ||
+        std::ranges::find(batch.policies, record.name, &Policy::id) == batch.policies.end())
       return std::unexpected(key_of_another_change(call));
+  for (const Policy& policy : batch.policies) {
+    const auto body = body_then(context, policy.id, earlier);
+    if (!body) return std::unexpected(body.error());
+    if (*body != body_of(policy)) return std::unexpected(key_of_another_change(call));
   }
   return answer_of(versions_of(earlier), batch);
 }

@@ -21,7 +21,7 @@ Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, co
 // What that would do, and the errors that it would report. Nothing happens.
 Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch);
 // The answer of then, if `earlier`, which has the same idempotency key, is what this batch wrote.
-Result<AdminAnswer> answer_again(const AdminCall& call, const PolicyBatch& batch,
+Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, const PolicyBatch& batch,
                                  const std::vector<ledger::Record>& earlier);
 
 }  // namespace sluice::admin

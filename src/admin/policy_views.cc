@@ -1,5 +1,7 @@
 #include "admin/policy_views.h"
 
+#include <algorithm>
+
 #include "policy/denies_everyone.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
@@ -67,6 +69,18 @@ Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, 
   return *found;
 }
 
+Result<void> is_at_version(AdminContext& context, const AdminCall& call, const std::string& id,
+                           std::int64_t version) {
+  const auto policy = find_policy(context, call, id);
+  const std::int64_t now = policy ? (*policy)->source.version : 0;
+  if (now == version) return {};
+  return std::unexpected(Error{ErrorCode::kStale,
+                               "policy \"" + id + "\" is at version " + std::to_string(now) +
+                                   ", not at version " + std::to_string(version) +
+                                   "; read it and decide again",
+                               ""});
+}
+
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
                                                  const SeenVersions& seen, std::string_view action) {
@@ -86,6 +100,9 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
       if (auto may = may_write(context, call, policy); !may) return may;
       if (auto may = stands_still(context, policy.id); !may) return may;
     }
+    for (const auto& [id, version] : seen)  // of those that are written, the ledger compares it
+      if (std::ranges::find(policies, id, &Policy::id) == policies.end())
+        if (auto same = is_at_version(context, call, id, version); !same) return same;
     return {};
   });
 }

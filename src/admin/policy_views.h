@@ -33,8 +33,13 @@ Result<void> may_write(AdminContext& context, const AdminCall& call, const Polic
 // have any version.
 using SeenVersions = std::map<std::string, std::int64_t>;
 
-// Writes these policies as one change. Refuses what the caller may not do, and documents that would deny
-// everyone, unless the query says confirm=deny-everyone. The records are parallel to the policies.
+// kStale: that is not the version in force, as far as the caller sees.
+Result<void> is_at_version(AdminContext& context, const AdminCall& call, const std::string& id,
+                           std::int64_t version);
+
+// Writes these policies as one change, if all that was seen is still so. Refuses what the caller may not do,
+// and documents that would deny everyone, unless the query says confirm=deny-everyone. The records are
+// parallel to the policies.
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
                                                  const SeenVersions& seen, std::string_view action);

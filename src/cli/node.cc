@@ -222,6 +222,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.mr_default = doors::make_mr_default(board_, params_);
   doors.checks_need_token = options.require_token;
   doors.deprecations = deprecations(options, wall_clock_.now_us());
+  doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);

@@ -127,7 +127,11 @@ void ControlPlane::note(const Result<void>& outcome) {
     return;
   }
   if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble(outcome.error()));
-  const std::int64_t pause_us = std::min(kPauseUsMin << std::min(failures_in_a_row_++, 10), kPauseUsMax);
+  // A database that lacks a record answers; what else is written there is to be followed.
+  const bool answers = outcome.error().code == ErrorCode::kFailedPrecondition;
+  const std::int64_t pause_us =
+      answers ? kSecondUs / 2 : std::min(kPauseUsMin << std::min(failures_in_a_row_, 10), kPauseUsMax);
+  ++failures_in_a_row_;
   const auto random = options_.random;
   const std::int64_t shorter =
       random ? static_cast<std::int64_t>(random(static_cast<std::uint64_t>(pause_us / 2))) : 0;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/switch_limits.h"
 #include "control/registry.h"
 
 namespace sluice::control {
@@ -35,6 +36,8 @@ class Outbox {
   void write(Registry& registry);
 
   std::size_t waiting() const;
+  // Anybody may make many of these; the other half is for the switch.
+  bool has_room_for_resets() const { return waiting() < kOutboxMax / 2; }
 
  private:
   bool write_first(Registry& registry);

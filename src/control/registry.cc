@@ -24,7 +24,7 @@ Error Registry::lost() const {
 Result<void> Registry::load() {
   const auto revision = ledger_.revision();
   if (!revision) return std::unexpected(revision.error());
-  if (auto applied = apply_documents(); !applied) return applied;
+  if (auto applied = apply_documents(*revision); !applied) return applied;
   return_freed_memory();  // of what was read: it took as much as what has become of it
   if (auto noted = note_newest(*revision); !noted) return noted;
   if (auto followed = follow(); !followed) return followed;
@@ -32,12 +32,13 @@ Result<void> Registry::load() {
   return {};
 }
 
-Result<void> Registry::apply_documents() {
+Result<void> Registry::apply_documents(std::int64_t revision) {
   std::vector<ledger::Record> documents;
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
   if (!read && read.error().code != ErrorCode::kFailedPrecondition) return read;
-  if (!read && std::exchange(salvaged_, documents.size()) == documents.size()) return read;
+  if (!read && salvaged_ == revision) return read;  // nothing is new
+  salvaged_ = revision;
   problems_.clear();
   apply(documents);
   return read;
@@ -88,7 +89,7 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
   for (int attempt = 1;; ++attempt) {
     Result<void> good = may ? may() : Result<void>();
     if (good) good = check(change);
-    if (!good) return answer_of_then(std::move(change), good.error());
+    if (!good) return answer_of_then(change, good.error());
     if (has_documents) change.expected_revision = revision_;
     auto written = ledger_.append(change);
     if (written) {
@@ -105,7 +106,7 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
   }
 }
 
-Result<std::vector<ledger::Record>> Registry::answer_of_then(ledger::Change change, Error error) {
+Result<std::vector<ledger::Record>> Registry::answer_of_then(const ledger::Change& change, Error error) {
   auto earlier = ledger_.find_request(change.actor, change.request_id);
   if (!earlier) return std::unexpected(earlier.error());
   if (earlier->empty()) return std::unexpected(std::move(error));

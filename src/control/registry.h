@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,11 +81,11 @@ class Registry {
  private:
   using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
 
-  Result<void> apply_documents();
+  Result<void> apply_documents(std::int64_t revision);
   Result<void> note_newest(std::int64_t revision);
   Error lost() const;
   // What the same request wrote before, if it did; otherwise the error.
-  Result<std::vector<ledger::Record>> answer_of_then(ledger::Change change, Error error);
+  Result<std::vector<ledger::Record>> answer_of_then(const ledger::Change& change, Error error);
   // Brings what was written into force, if need be with what others wrote before it.
   Result<void> catch_up(std::span<const ledger::Record> written);
   void apply(std::span<const ledger::Record> records);
@@ -95,8 +96,9 @@ class Registry {
   std::map<ledger::Kind, Keeper*> keepers_;
   bool loaded_ = false;
   std::int64_t revision_ = 0;
-  std::string hash_;          // of the record of that revision
-  std::size_t salvaged_ = 0;  // documents that were read though others were missing
+  std::string hash_;  // of the record of that revision
+  // Up to there documents were applied though others were missing.
+  std::optional<std::int64_t> salvaged_;
   struct Problem {
     ledger::Record record;  // to be tried again; without a name, if it is not about one
     std::string sentence;

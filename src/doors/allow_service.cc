@@ -61,7 +61,6 @@ GrpcStatus write_answer(const Result<Decision>& decision, std::string& reply) {
 
 GrpcStatus decide(DoorContext& context, const GrpcCall& call,
                   Result<CheckRequest> (*read)(std::string_view message)) {
-  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   auto check = read(call.message);
   if (!check) return grpc_status(check.error());
   check->deadline_us = call.context.deadline_us;

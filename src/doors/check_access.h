@@ -45,6 +45,9 @@ Result<AllowedReset> may_reset(const DoorOptions& options, const Caller& caller,
   auto who = recognise(options, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
                        {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
+  if (options.can_record_reset && !options.can_record_reset())
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable, "too many resets wait for the audit log; try again in a second", ""});
   const bool everywhere = who->may(control::Role::kOperator, "").has_value();
   AllowedReset allowed{report_on(request, reason),
                        everywhere ? ResetReach::kAllTenants : ResetReach::kOwnTenant};

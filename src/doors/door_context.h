@@ -42,6 +42,8 @@ struct DoorOptions {
   std::function<std::string()> metrics;  // Prometheus text
   // Hears of counters that were reset, for the record. May be empty.
   std::function<void(const ResetReport& report)> on_reset;
+  // Whether the record has room for one more; without, nothing is reset. Empty: it has.
+  std::function<bool()> can_record_reset;
   NodeCapacity* capacity = nullptr;     // of checks; null: no bound
   GivenLimits* given_limits = nullptr;  // that come with requests; never null in a server
   // Of the multi-rate API, where no entry counts; never null in a server.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/envoy_limits.h"
+#include "base/utf8.h"
 #include "net/protobuf_wire.h"
 
 namespace sluice::doors {
@@ -34,10 +35,19 @@ std::string in_descriptor(std::size_t i, std::string_view field) {
   return "descriptors[" + std::to_string(i) + "]." + std::string(field);
 }
 
-bool read_entry(WireReader reader, EnvoyEntry& out) {
+[[gnu::cold, gnu::noinline]] std::string_view repaired(std::string_view bytes,
+                                                       std::deque<std::string>& made) {
+  return made.emplace_back(as_utf8(bytes));
+}
+
+std::string_view text_of(std::string_view bytes, std::deque<std::string>& made) {
+  return net::is_ascii(bytes) || is_utf8(bytes) ? bytes : repaired(bytes, made);
+}
+
+bool read_entry(WireReader reader, EnvoyEntry& out, std::deque<std::string>& made) {
   while (reader.next()) {
     if (reader.field() == 1) out.key = reader.string();
-    if (reader.field() == 2) out.value = reader.string();
+    if (reader.field() == 2) out.value = text_of(reader.bytes(), made);
   }
   return reader.ok();
 }
@@ -66,7 +76,7 @@ Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
       case 1:
         if (out.entries.size() - first == kEnvoyEntriesMax)
           return too_many_envoy_parts("entries", kEnvoyEntriesMax);
-        good = read_entry(reader.message(), out.entries.emplace_back());
+        good = read_entry(reader.message(), out.entries.emplace_back(), out.made);
         break;
       case 2:
         if (!descriptor.limit) descriptor.limit.emplace();
@@ -101,6 +111,7 @@ void EnvoyRequest::clear() {
   hits_addend = 0;
   descriptors.clear();
   entries.clear();
+  made.clear();
 }
 
 std::optional<std::uint64_t> EnvoyRequest::hits_of(std::size_t descriptor) const {

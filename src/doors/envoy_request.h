@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ struct EnvoyRequest {
   std::uint32_t hits_addend = 0;  // 0 means 1
   std::vector<Descriptor> descriptors;
   std::vector<EnvoyEntry> entries;  // of all descriptors
+  std::deque<std::string> made;     // values that are not those of the message; entries point into it
 
   void clear();
   // The entries of one descriptor.
@@ -49,6 +51,9 @@ struct EnvoyRequest {
   std::optional<std::uint64_t> hits_of(std::size_t descriptor) const;
 };
 
+// Values come from clients of Envoy, as headers do. What is wrong with them must not make a request fail:
+// Envoy lets it pass then. So bytes that are not UTF-8 are replaced.
+//
 // Each reads a request and refuses what no server would take: an empty domain, no descriptors, one without
 // entries, an empty key, an override without a unit, more than there may be (base/envoy_limits.h). The error
 // names the field.

@@ -1,10 +1,13 @@
 #include "doors/envoy_rls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
 #include <utility>
 
+#include "base/hash.h"
 #include "doors/check_access.h"
 #include "doors/problem.h"
 
@@ -13,12 +16,21 @@ namespace {
 
 using net::GrpcStatus;
 
-// A descriptor's entries, for policies that name them as dimensions. `lenient`: what is too long for a
-// dimension is left out, because a policy was found without it; else the engine refuses it.
-void put_dimensions(std::span<const EnvoyEntry> entries, bool lenient, CheckList& checks) {
-  for (const EnvoyEntry& entry : entries) {
-    const bool fits = entry.key.size() <= kNameBytesMax && entry.value.size() <= kKeyBytesMax;
-    if ((fits || !lenient) && !checks.find_dimension(entry.key)) checks.put_dimension(entry.key, entry.value);
+// What stands for a value that is too long for a dimension. Whoever sends such a value is counted by it all
+// the same: a request that is refused for it passes Envoy, and so would one without the dimension.
+[[gnu::cold, gnu::noinline]] std::string_view shortened(std::string_view value,
+                                                        std::deque<std::string>& made) {
+  static const KeyHasher hasher = KeyHasher::from_text("values of descriptors");
+  const KeyHash hash = hasher(value);
+  return made.emplace_back(fmt::format("hash:{:016x}{:016x}", hash.high, hash.low));
+}
+
+// A descriptor's entries, for policies that name them as dimensions. No dimension has a key that is too long.
+void put_dimensions(EnvoyRequest& request, std::size_t descriptor, CheckList& checks) {
+  for (const EnvoyEntry& entry : request.entries_of(descriptor)) {
+    if (entry.key.size() > kNameBytesMax || checks.find_dimension(entry.key)) continue;
+    checks.put_dimension(
+        entry.key, entry.value.size() <= kKeyBytesMax ? entry.value : shortened(entry.value, request.made));
   }
 }
 
@@ -103,7 +115,7 @@ class EnvoyPlanner {
     const EnvoySlot& slot = envoy_.slots[i];
     CheckRequest& check = context_.checks.add();
     check.tenant = envoy_.request.domain;
-    check.resource = resource;
+    check.resource = slot.kind == Kind::kOther ? resource.substr(0, kResourceBytesMax) : resource;
     if (const auto hits = envoy_.request.hits_of(i)) check.cost = static_cast<std::int64_t>(*hits);
     if (slot.kind == Kind::kRule) check.policy_id = slot.rule->policy_id;
     if (slot.kind == Kind::kOverride) {
@@ -116,7 +128,7 @@ class EnvoyPlanner {
       }
       check.numbers = *numbers;
     }
-    put_dimensions(envoy_.request.entries_of(i), slot.kind != Kind::kOther, context_.checks);
+    put_dimensions(envoy_.request, i, context_.checks);
     return {};
   }
 

@@ -8,8 +8,9 @@
 #include "doors/late_answer.h"
 #include "doors/problem.h"
 
-// What every gRPC door does with a question once it has read it: see whether the caller may ask, ask the
-// engine, and answer now or later. `write` is as answer_grpc() has it.
+// What every gRPC door does with a question once it has read it: see whether the caller may ask, and whether
+// there is room for one more check, which strangers must not use up; ask the engine, and answer now or later.
+// `write` is as answer_grpc() has it.
 namespace sluice::doors {
 
 // write(const Result<Decision>&, std::string&)
@@ -18,6 +19,7 @@ net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, const C
                              Write write) {
   if (auto may = may_ask(context.options, call.context, control::Role::kCheck, {&request, 1}); !may)
     return grpc_status(may.error());
+  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
                      call.reply, call.defer, write);
 }

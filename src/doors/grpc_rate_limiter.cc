@@ -222,7 +222,6 @@ GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
 }  // namespace
 
 GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
-  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   context.checks.clear();
   if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());

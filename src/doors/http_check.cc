@@ -24,7 +24,6 @@ void write_all(std::string_view answers, net::HttpResponse& response) {
 
 void http_check(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                 const HttpDefer& defer) {
-  if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   CheckList& checks = context.checks;
   checks.clear();
   if (auto read = read_check(request.body, context.scratch, checks); !read)
@@ -33,6 +32,7 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
   if (check.request_id.empty()) check.request_id = request.header("x-idempotency-key");
   if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
+  if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
               [&context](const Result<Decision>& decision, net::HttpResponse& out) {
                 if (!decision) return write_problem(decision.error(), out);

@@ -151,7 +151,6 @@ std::shared_ptr<const CompiledPolicy> make_mr_default(const PolicyBoard& board, 
 }
 
 GrpcStatus mr_consume_and_check_limit(DoorContext& context, const GrpcCall& call) {
-  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   const auto question = read_question(call.message, true);
   if (!question) return grpc_status(question.error());
   const Limiter::Hold hold(context.limiter);

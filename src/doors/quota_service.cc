@@ -103,7 +103,6 @@ GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
 }  // namespace
 
 GrpcStatus quota_check_rate_limit(DoorContext& context, const GrpcCall& call) {
-  if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   const auto question = read_question(call.message, true);
   if (!question) return grpc_status(question.error());
   return answer_check(context, call, question->request(call.context.deadline_us), write_check);

@@ -14,6 +14,7 @@ namespace {
 namespace reply = redis_reply;
 
 constexpr std::size_t kClientNameBytesMax = 128;
+constexpr std::string_view kSendAuth = "Authentication required: send AUTH with a token, as `AUTH sluice_…`";
 
 std::int64_t next_client_id() {
   static std::atomic<std::int64_t> last = 0;
@@ -35,7 +36,7 @@ void wrong_arguments(std::string& out, std::string_view command) {
 void refuse(std::string& out, const Error& error) {
   switch (error.code) {
     case ErrorCode::kUnauthenticated:
-      return reply::error(out, "NOAUTH", "Authentication required: " + error.message);
+      return reply::error(out, "NOAUTH", kSendAuth);
     case ErrorCode::kPermissionDenied:
       return reply::error(out, "NOPERM", error.message);
     case ErrorCode::kUnavailable:
@@ -64,6 +65,8 @@ bool RedisDoor::needs_no_token() const {
 }
 
 bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
+  if (transaction_.is_open()) [[unlikely]]
+    return handle_in_transaction(words, out, defer);
   const std::string_view name = words[0];
   const Words arguments = words.subspan(1);
   if (is(name, "CL.THROTTLE")) [[likely]] {
@@ -74,18 +77,49 @@ bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
     reply::status(out, "OK");
     return false;
   }
+  if (is(name, "POST") || is(name, "HOST:")) {
+    // A web page that posts to this port must not get a word in.
+    reply::error(out, "ERR", "this is the Redis protocol, not HTTP");
+    return false;
+  }
   if (is(name, "HELLO"))
     hello(arguments, out);
   else if (is(name, "AUTH"))
     auth(arguments, out);
   else if (!is_known_)
-    reply::error(out, "NOAUTH", "Authentication required: send AUTH with a token, as `AUTH sluice_…`");
+    reply::error(out, "NOAUTH", kSendAuth);
   else
     other(name, arguments, out);
   return true;
 }
 
+bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer& defer) {
+  const std::string_view name = words[0];
+  if (is(name, "EXEC")) {
+    transaction_.execute([this](Words each, std::string& to, const Defer& later) { handle(each, to, later); },
+                         out, defer);
+  } else if (is(name, "DISCARD")) {
+    transaction_.discard();
+    reply::status(out, "OK");
+  } else if (is(name, "MULTI")) {
+    reply::error(out, "ERR", "MULTI calls can not be nested");
+  } else if (is(name, "QUIT") || is(name, "RESET")) {
+    transaction_.discard();
+    return handle(words, out, defer);
+  } else {
+    transaction_.add(words, out);
+  }
+  return true;
+}
+
 void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) {
+  // First of all: strangers must use up neither room nor numbers.
+  if (context_.options.checks_need_token) [[unlikely]] {
+    const CheckRequest about_all;
+    const auto who =
+        recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&about_all, 1});
+    if (!who) return refuse(out, who.error());
+  }
   if (auto room = context_.gate.admit(1); !room) return refuse(out, room.error());
   const auto wanted = read_throttle(arguments);
   if (!wanted) return refuse(out, wanted.error());
@@ -93,10 +127,6 @@ void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) 
   if (!numbers) return refuse(out, numbers.error());
   const CheckRequest check{
       .key = wanted->key, .cost = wanted->quantity, .own_policy = &throttle_.policy(), .numbers = *numbers};
-  if (context_.options.checks_need_token) [[unlikely]] {
-    const auto who = recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&check, 1});
-    if (!who) return refuse(out, who.error());
-  }
   const auto write = [](const Throttle& asked, const Result<Decision>& decision, std::string& to) {
     if (!decision) return refuse(to, decision.error());
     write_throttle(asked, *decision, to);
@@ -226,6 +256,12 @@ void RedisDoor::other(std::string_view name, Words arguments, std::string& out) 
     is_known_ = needs_no_token();
     return reply::status(out, "RESET");
   }
+  if (is(name, "MULTI")) {
+    transaction_.open();
+    return reply::status(out, "OK");
+  }
+  if (is(name, "EXEC") || is(name, "DISCARD"))
+    return reply::error(out, "ERR", std::string(name) + " without MULTI");
   if (is(name, "INFO"))
     return reply::text(out, "# Server\r\nredis_mode:standalone\r\nserver_name:sluice\r\n");
   std::string shown(name.substr(0, 64));

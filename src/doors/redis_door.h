@@ -5,6 +5,7 @@
 
 #include "doors/door_context.h"
 #include "doors/redis_throttle.h"
+#include "doors/redis_transaction.h"
 #include "net/http_api.h"
 
 namespace sluice::doors {
@@ -20,6 +21,8 @@ class RedisDoor final : public net::RedisHandler {
  private:
   using Words = std::span<const std::string_view>;
 
+  // After MULTI.
+  bool handle_in_transaction(Words words, std::string& out, const Defer& defer);
   void throttle(Words arguments, std::string& out, const Defer& defer);
   void hello(Words arguments, std::string& out);
   void auth(Words arguments, std::string& out);
@@ -39,6 +42,7 @@ class RedisDoor final : public net::RedisHandler {
   std::string authorization_;  // "Bearer …"; empty: no token was given
   bool is_known_ = false;      // needs no token, or has given a good one
   bool is_resp3_ = false;
+  RedisTransaction transaction_;
 };
 
 }  // namespace sluice::doors

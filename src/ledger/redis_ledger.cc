@@ -66,9 +66,11 @@ Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>&
 }
 
 Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  const auto end = revision();
+  if (!end) return std::unexpected(end.error());
   for (std::string above = "-inf";;) {
-    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, "+inf", "WITHSCORES",
-                                 "LIMIT", "0", std::to_string(kRevisionsPerPage)});
+    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, std::to_string(*end),
+                                 "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
     if (!page) return std::unexpected(page.error().error);
     if (page->size() < 3) return {};
     std::vector<std::string> documents, fields;
@@ -83,9 +85,10 @@ Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>&
     if (!newest) return std::unexpected(newest.error().error);
     for (std::size_t i = 0; i < documents.size(); ++i) {
       Listing listing = read_listing(documents[i], newest->at(i + 1).bytes);
-      // The set has the revision, too. If they differ, who compares sees both.
+      // The set has the revision, too. If they differ, and not because it was written just now, who compares
+      // sees both.
       if (const std::int64_t in_set = read_numbers(page->at(2 * i + 2).bytes).first;
-          in_set != listing.revision) {
+          in_set != listing.revision && listing.revision <= *end) {
         Listing other = listing;
         other.revision = in_set;
         visit(std::move(other));

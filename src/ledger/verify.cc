@@ -1,6 +1,7 @@
 #include "ledger/verify.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -53,9 +54,12 @@ class LedgerWalk {
       listed.emplace(std::move(listing.kind), std::move(listing.name));
     });
     if (!read || !outcome) return read ? outcome : read;
-    for (const auto& [name, newest] : newest_)
-      if (!listed.contains(name))
-        return tampered(newest.revision, "the list of documents has lost " + text_of(name));
+    for (const auto& [name, newest] : newest_) {
+      if (listed.contains(name)) continue;
+      const auto rewritten = is_newer(ledger, name);  // and not listed where it was
+      if (!rewritten) return std::unexpected(rewritten.error());
+      if (!*rewritten) return tampered(newest.revision, "the list of documents has lost " + text_of(name));
+    }
     const auto end = ledger.revision();
     if (!end) return std::unexpected(end.error());
     if (last_listed > *end) return std::unexpected(missing_record(last_listed));
@@ -72,6 +76,15 @@ class LedgerWalk {
     bool withdrawn = false;
   };
   static std::string text_of(const Name& name) { return name.first + " '" + name.second + "'"; }
+
+  // Whether it was written after our walk.
+  Result<bool> is_newer(Ledger& ledger, const Name& name) const {
+    const auto kind = kind_from(name.first);
+    if (!kind) return false;
+    const auto newest = ledger.history(*kind, name.second, std::numeric_limits<std::int64_t>::max(), 1);
+    if (!newest) return std::unexpected(newest.error());
+    return !newest->empty() && newest->front().revision > found_.revision;
+  }
 
   // What was written after our walk is newer than what we know.
   Result<void> compare(const Listing& listing) const {

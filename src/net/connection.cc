@@ -176,6 +176,8 @@ bool Connection::tick() {
 }
 
 bool Connection::drain() {
+  // Who has sent something is not idle, even if nobody has looked at it yet.
+  if ((interest_ & EPOLLIN) && !read()) return false;
   if (lingering_) return true;
   if (!session_) return close();
   std::string& out = output();

@@ -135,7 +135,9 @@ class Server::Worker {
     entrances_.clear();
     report_connections();
     server_.draining_workers_.fetch_add(1, std::memory_order_release);
+    application_->begin_burst();
     connections_.drain();
+    application_->end_burst();
   }
 
   void report_connections() {

@@ -139,6 +139,14 @@ def test_of_several_quotas_one_with_room_is_enough(ask):
     assert [one.code for one in answers[1].statuses] == [OVER_LIMIT, OK]
 
 
+@pytest.mark.parametrize("agent", ["u" * 257, "u" * 3000], ids=["257", "3000"])
+def test_a_long_value_switches_no_limit_off(ask, agent):
+    """A call that fails passes Envoy: what clients put into a header must not make it fail."""
+    ask("basic", {"one_per_day": "x"})
+    denied = ask("basic", {"one_per_day": "x"}, {"agent": agent})
+    assert [one.code for one in denied.statuses] == [OVER_LIMIT, OK]
+
+
 def test_a_denial_says_why(ask):
     ask("basic", {"one_per_day": "x"})
     denied = ask("basic", {"one_per_day": "x"})

@@ -97,6 +97,47 @@ def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, co
         store.stop()
 
 
+@pytest.mark.parametrize("in_redis", [False, True], ids=["memory", "redis"])
+def test_a_transaction_is_one_answer(door, connect, tmp_path, in_redis):
+    """What python's pipeline() sends unless told otherwise."""
+    store = Redis(tmp_path / "redis") if in_redis else None
+    try:
+        client = connect(door(["--store", store.url] if store else [])[1])
+        if store:
+            wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, WAIT_SECONDS, "the store")
+        pipeline = client.pipeline()
+        for _ in range(3):
+            pipeline.execute_command("CL.THROTTLE", "k", 9, 1, 3600)
+        pipeline.ping()
+        *answers, pong = pipeline.execute()
+        assert [answer[2] for answer in answers] == [9, 8, 7] and pong
+        assert throttle(client, "k", 9)[2] == 6, "the connection goes on"
+    finally:
+        if store:
+            store.stop()
+
+
+def test_commands_of_a_transaction_wait_for_its_end(door, connect):
+    running, port = door()
+    assert raw(port, b"MULTI\r\nMULTI\r\nCL.THROTTLE k 4 1 3600\r\nDISCARD\r\nEXEC\r\nQUIT\r\n").splitlines() == [
+        b"+OK", b"-ERR MULTI calls can not be nested", b"+QUEUED", b"+OK", b"-ERR EXEC without MULTI", b"+OK"]
+    assert throttle(connect(port), "k")[2] == 4, "what was discarded is not charged"
+
+
+def test_a_web_page_that_posts_here_gets_no_word_in(door, connect):
+    running, port = door()
+    answer = raw(port, b"POST / HTTP/1.1\r\nHost: x\r\n\r\nCL.THROTTLE k 4 1 3600\r\n", until=b"\r\n")
+    assert answer == b"-ERR this is the Redis protocol, not HTTP\r\n"
+    assert throttle(connect(port), "k")[2] == 4
+
+
+def test_strangers_use_nothing_up(door, connect):
+    running, port = door(["--require-token", "--max-checks-per-second", "100"])
+    token = running.wait_for_log(r"(sluice_\w+)")[1]
+    assert raw(port, b"CL.THROTTLE k 4 1 3600\r\n" * 300 + b"QUIT\r\n").count(b"-NOAUTH") == 300
+    assert throttle(connect(port, password=token)) == [0, 5, 4, -1, 3600]
+
+
 def test_redis_cli_and_inline_commands(door, tool):
     running, port = door()
     for arguments in ([], ["-3"]):
