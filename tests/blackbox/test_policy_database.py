@@ -226,6 +226,20 @@ def test_one_missing_record_takes_no_other_policy_away(server, http, tmp_path):
     expect_problem(put(client, "5/h", "z"), 503)
 
 
+def test_a_server_that_lacks_a_record_follows_the_others_all_the_same(server, http, tmp_path):
+    first = http(server(args=sqlite(tmp_path)))
+    for name in "abc":
+        expect(put(first, "5/h", name), 201)
+    with sqlite3.connect(tmp_path / "policies.db") as database:
+        database.execute("DELETE FROM records WHERE revision = 2")
+    database.close()
+    second = http(server(args=sqlite(tmp_path)))
+    expect(put(first, "7/h", "c"), 200)
+    wait_for_limit(second, 7, "c")
+    expect(first.request("PUT", "/v1/switch", {"mode": "open", "reason": "test"}), 200)
+    wait_until(lambda: second.get("/v1/switch").json["mode"] == "open", PUSH_SECONDS, "the switch on the other node")
+
+
 def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_redis):
     place = ["--store", durable_redis.url, "--policy-db", "redis", "--key-prefix", "mine:", *QUICK_END]
     running, other = server(args=place), http(server(args=place))
