@@ -55,6 +55,7 @@ struct EnvoyScratch {
   EnvoyRequest request;
   std::vector<EnvoySlot> slots;  // one for each descriptor
   std::string resources;         // of all descriptors
+  std::vector<CheckRequest> checks;
   EnvoyAnswer answer;
 };
 

@@ -116,7 +116,7 @@ class EnvoyJson {
         return void(problem_ = too_many_envoy_parts("entries", kEnvoyEntriesMax).error());
       EnvoyEntry& entry = out_.entries.emplace_back();
       object("entries", [&](std::string_view name) {
-        if (name == "key") return text("key", entry.key);
+        if (name == "key") return text("key", entry.name);
         if (name == "value") return text("value", entry.value);
         unknown(name);
       });

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
+#include "base/encode.h"
 #include "base/envoy_limits.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "net/protobuf_wire.h"
 
@@ -44,9 +47,24 @@ std::string_view text_of(std::string_view bytes, std::deque<std::string>& made) 
   return net::is_ascii(bytes) || is_utf8(bytes) ? bytes : repaired(bytes, made);
 }
 
+// The usual bytes of an entry: the key, then the value, each below 128 bytes and ASCII. Then all bytes are,
+// tags and lengths too, which one look at them tells. False: it is written in another way.
+bool read_usual_entry(std::string_view bytes, EnvoyEntry& out) {
+  constexpr char kKeyTag = 1 << 3 | 2, kValueTag = 2 << 3 | 2;
+  const auto length_at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  constexpr std::size_t kMarks = 4;
+  if (bytes.size() < kMarks || bytes[0] != kKeyTag || !net::is_ascii(bytes)) return false;
+  const std::size_t key = length_at(1);
+  if (key + kMarks > bytes.size() || bytes[2 + key] != kValueTag) return false;
+  const std::size_t value = length_at(3 + key);
+  if (key + value + kMarks != bytes.size()) return false;
+  out = {bytes.substr(2, key), bytes.substr(4 + key, value)};
+  return true;
+}
+
 bool read_entry(WireReader reader, EnvoyEntry& out, std::deque<std::string>& made) {
   while (reader.next()) {
-    if (reader.field() == 1) out.key = reader.string();
+    if (reader.field() == 1) out.name = reader.string();
     if (reader.field() == 2) out.value = text_of(reader.bytes(), made);
   }
   return reader.ok();
@@ -76,7 +94,8 @@ Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
       case 1:
         if (out.entries.size() - first == kEnvoyEntriesMax)
           return too_many_envoy_parts("entries", kEnvoyEntriesMax);
-        good = read_entry(reader.message(), out.entries.emplace_back(), out.made);
+        if (EnvoyEntry& entry = out.entries.emplace_back(); !read_usual_entry(reader.bytes(), entry))
+          good = read_entry(reader.message(), entry, out.made);
         break;
       case 2:
         if (!descriptor.limit) descriptor.limit.emplace();
@@ -111,7 +130,22 @@ void EnvoyRequest::clear() {
   hits_addend = 0;
   descriptors.clear();
   entries.clear();
-  made.clear();
+  if (!made.empty()) made.clear();
+  if (!fitted.empty()) fitted.clear();
+}
+
+[[gnu::cold, gnu::noinline]] std::span<const Dimension> EnvoyRequest::fit(
+    std::span<const EnvoyEntry> too_long) {
+  static const KeyHasher hasher = KeyHasher::from_text("values of descriptors");
+  std::vector<Dimension>& dimensions = fitted.emplace_back();
+  for (const auto& [name, value] : too_long) {
+    if (name.size() > kNameBytesMax) continue;
+    Dimension& dimension = dimensions.emplace_back(name, value);
+    if (value.size() <= kKeyBytesMax) continue;
+    const auto hash = std::bit_cast<std::array<char, sizeof(KeyHash)>>(hasher(value));
+    dimension.value = made.emplace_back("hash:" + to_hex({hash.data(), hash.size()}));
+  }
+  return dimensions;
 }
 
 std::optional<std::uint64_t> EnvoyRequest::hits_of(std::size_t descriptor) const {
@@ -137,7 +171,7 @@ Rate rate_of(const EnvoyOverride& limit) {
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
     const auto entries = request.entries_of(i);
     if (entries.empty()) return invalid(in_descriptor(i, "entries"), "a descriptor needs at least one entry");
-    if (std::ranges::any_of(entries, [](const EnvoyEntry& entry) { return entry.key.empty(); }))
+    if (std::ranges::any_of(entries, [](const EnvoyEntry& entry) { return entry.name.empty(); }))
       return invalid(in_descriptor(i, "entries"), "an entry needs a key");
     if (const auto& limit = request.descriptors[i].limit;
         limit && (limit->unit == 0 || limit->unit > kLastOverrideUnit))

@@ -10,6 +10,7 @@
 
 #include "algorithm/limit_params.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "policy/envoy_names.h"
 
 // What Envoy asks: envoy.service.ratelimit.v3.RateLimitRequest, from the wire or as JSON. Plain values; views
@@ -40,6 +41,7 @@ struct EnvoyRequest {
   std::vector<Descriptor> descriptors;
   std::vector<EnvoyEntry> entries;  // of all descriptors
   std::deque<std::string> made;     // values that are not those of the message; entries point into it
+  std::deque<std::vector<Dimension>> fitted;  // dimensions that are not the entries
 
   void clear();
   // The entries of one descriptor.
@@ -47,8 +49,21 @@ struct EnvoyRequest {
     const std::size_t begin = descriptor == 0 ? 0 : descriptors[descriptor - 1].entries_end;
     return {entries.data() + begin, descriptors[descriptor].entries_end - begin};
   }
+  // The entries as dimensions, for policies that name them. No dimension has a key that is too long. A value
+  // that is too long is counted by its hash: whoever sends such a thing would pass Envoy if it were an error,
+  // and pass the limit if it were left out.
+  std::span<const Dimension> dimensions_of(std::size_t descriptor) {
+    const auto entries_here = entries_of(descriptor);
+    for (const EnvoyEntry& entry : entries_here)
+      if (entry.name.size() > kNameBytesMax || entry.value.size() > kKeyBytesMax) [[unlikely]]
+        return fit(entries_here);
+    return entries_here;
+  }
   // How much a descriptor charges; nothing: it is not said.
   std::optional<std::uint64_t> hits_of(std::size_t descriptor) const;
+
+ private:
+  std::span<const Dimension> fit(std::span<const EnvoyEntry> too_long);
 };
 
 // Values come from clients of Envoy, as headers do. What is wrong with them must not make a request fail:

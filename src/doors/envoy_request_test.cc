@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "base/envoy_limits.h"
 #include "base/test_seed.h"
 #include "doors/envoy_fixture.h"
@@ -38,11 +40,48 @@ TEST(EnvoyRequest, HasAllThatTheMessageHas) {
   EXPECT_EQ(out.domain, "shop");
   ASSERT_EQ(out.descriptors.size(), 2u);
   ASSERT_EQ(out.entries_of(0).size(), 2u);
-  EXPECT_EQ(out.entries_of(0)[1].key, "ip");
+  EXPECT_EQ(out.entries_of(0)[1].name, "ip");
   EXPECT_EQ(out.entries_of(1)[0].value, "v");
   EXPECT_EQ(out.hits_of(0), 7u);
   EXPECT_EQ(out.hits_of(1), 0u) << "present, so it is a look";
   EXPECT_EQ(rate_of(*out.descriptors[1].limit), (Rate{5, 3'600'000'000}));
+}
+
+// A request with one entry of these bytes: what was read as "key=value", or the problem.
+std::string read_entry_bytes(std::string_view entry) {
+  std::string bytes;
+  net::WireWriter writer(bytes);
+  writer.string(1, "d");
+  const auto descriptor = writer.begin_message(2);
+  writer.element(1, entry);
+  writer.end_message(descriptor);
+  EnvoyRequest out;
+  if (const auto read = read_envoy_request(bytes, out); !read) return problem_of(read);
+  const EnvoyEntry& got = out.entries_of(0)[0];
+  return std::string(got.name) + '=' + std::string(got.value);
+}
+
+TEST(EnvoyRequest, AnEntryMayBeWrittenInAnyWay) {
+  const std::string long_value(200, 'v');
+  const std::string long_entry = "\x0a\x01k\x12\xc8\x01" + long_value;
+  const std::tuple<const char*, std::string, std::string> table[] = {
+      {"key, value", "\x0a\x01k\x12\x02vw", "k=vw"},
+      {"value, key", "\x12\x02vw\x0a\x01k", "k=vw"},
+      {"no value", "\x0a\x01k", "k="},
+      {"an empty value that is written", std::string("\x0a\x01k\x12\x00", 5), "k="},
+      {"the value twice: the last counts", "\x0a\x01k\x12\x01v\x12\x01w", "k=w"},
+      {"the key twice", "\x0a\x01j\x0a\x01k\x12\x01v", "k=v"},
+      {"fields nobody knows", "\x0a\x01k\x12\x01v\x1a\x01x", "k=v"},
+      {"a length in two bytes", std::string("\x0a\x81\x00k\x12\x01v", 7), "k=v"},
+      {"a long value", long_entry, "k=" + long_value},
+      {"a value that is no ASCII", "\x0a\x01k\x12\x02\xc3\xa9", "k=\xc3\xa9"},
+      {"a value that is no UTF-8", "\x0a\x01k\x12\x01\xff", "k=\xef\xbf\xbd"},
+  };
+  for (const auto& [what, bytes, expected] : table) EXPECT_EQ(read_entry_bytes(bytes), expected) << what;
+  for (const std::string_view bad :
+       {"\x0a", "\x0a\x02k", "\x0a\x01k\x12", "\x0a\x01k\x12\x05v", "\x0a\x01k\x12\x01vx",
+        "\x0a\x7fk\x12\x01v", "\x0a\x01\xff\x12\x01v", "\x08\x01\x12\x01v", "\x02\x01k"})
+    EXPECT_THAT(read_entry_bytes(bad), HasSubstr("not the protobuf")) << ::testing::PrintToString(bad);
 }
 
 TEST(EnvoyRequest, JsonHasTheSame) {
@@ -55,7 +94,7 @@ TEST(EnvoyRequest, JsonHasTheSame) {
   ASSERT_EQ(problem_of(read_envoy_json(kBody, scratch, out)), "");
   EXPECT_EQ(out.domain, "shop");
   ASSERT_EQ(out.descriptors.size(), 3u);
-  EXPECT_EQ(out.entries_of(0)[1].key, "ip");
+  EXPECT_EQ(out.entries_of(0)[1].name, "ip");
   EXPECT_EQ(out.hits_of(0), 7u);
   EXPECT_EQ(out.hits_of(1), 0u);
   EXPECT_EQ(rate_of(*out.descriptors[1].limit), (Rate{5, 3'600'000'000}));

@@ -1,13 +1,10 @@
 #include "doors/envoy_rls.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
 #include <utility>
 
-#include "base/hash.h"
 #include "doors/check_access.h"
 #include "doors/problem.h"
 
@@ -15,24 +12,6 @@ namespace sluice::doors {
 namespace {
 
 using net::GrpcStatus;
-
-// What stands for a value that is too long for a dimension. Whoever sends such a value is counted by it all
-// the same: a request that is refused for it passes Envoy, and so would one without the dimension.
-[[gnu::cold, gnu::noinline]] std::string_view shortened(std::string_view value,
-                                                        std::deque<std::string>& made) {
-  static const KeyHasher hasher = KeyHasher::from_text("values of descriptors");
-  const KeyHash hash = hasher(value);
-  return made.emplace_back(fmt::format("hash:{:016x}{:016x}", hash.high, hash.low));
-}
-
-// A descriptor's entries, for policies that name them as dimensions. No dimension has a key that is too long.
-void put_dimensions(EnvoyRequest& request, std::size_t descriptor, CheckList& checks) {
-  for (const EnvoyEntry& entry : request.entries_of(descriptor)) {
-    if (entry.key.size() > kNameBytesMax || checks.find_dimension(entry.key)) continue;
-    checks.put_dimension(
-        entry.key, entry.value.size() <= kKeyBytesMax ? entry.value : shortened(entry.value, request.made));
-  }
-}
 
 // The words of an error of the engine, about the descriptor instead of the check.
 Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots) {
@@ -57,7 +36,7 @@ class EnvoyPlanner {
   Result<std::span<const CheckRequest>> plan(std::int64_t deadline_us, const std::vector<std::size_t>& full) {
     envoy_.slots.clear();
     envoy_.resources.clear();
-    context_.checks.clear();
+    envoy_.checks.clear();
     const std::size_t count = envoy_.request.descriptors.size();
     for (std::size_t i = 0; i < count; ++i) find(i);
     if (has_replacements_) drop_replaced();
@@ -65,16 +44,18 @@ class EnvoyPlanner {
       envoy_.slots[i].kind = Kind::kLetThrough;
       envoy_.slots[i].is_full = true;
     }
-    std::size_t begin = 0, check = 0;
+    std::size_t begin = 0;
     for (std::size_t i = 0; i < count; ++i) {
       EnvoySlot& slot = envoy_.slots[i];
       const std::string_view resource(envoy_.resources.data() + begin, slot.resource_end - begin);
       begin = slot.resource_end;
       if (slot.kind == Kind::kLetThrough) continue;
-      slot.check = check++;
-      if (auto added = add_check(i, resource); !added) return std::unexpected(std::move(added.error()));
+      slot.check = envoy_.checks.size();
+      CheckRequest& check = envoy_.checks.emplace_back();
+      check.deadline_us = deadline_us;
+      if (auto filled = fill(i, resource, check); !filled) return std::unexpected(std::move(filled.error()));
     }
-    return context_.checks.finish(deadline_us);
+    return envoy_.checks;
   }
 
   // Of the latest plan: whether a limit has `quota_mode`.
@@ -111,13 +92,16 @@ class EnvoyPlanner {
             if (slot.rule && slot.rule->name == name) slot.kind = Kind::kLetThrough;
   }
 
-  Result<void> add_check(std::size_t i, std::string_view resource) {
+  Result<void> fill(std::size_t i, std::string_view resource, CheckRequest& check) {
     const EnvoySlot& slot = envoy_.slots[i];
-    CheckRequest& check = context_.checks.add();
     check.tenant = envoy_.request.domain;
+    check.dimensions = envoy_.request.dimensions_of(i);
     check.resource = slot.kind == Kind::kOther ? resource.substr(0, kResourceBytesMax) : resource;
     if (const auto hits = envoy_.request.hits_of(i)) check.cost = static_cast<std::int64_t>(*hits);
-    if (slot.kind == Kind::kRule) check.policy_id = slot.rule->policy_id;
+    if (slot.kind == Kind::kRule) {
+      check.policy_id = slot.rule->policy_id;
+      check.policy_id_lasts = true;
+    }
     if (slot.kind == Kind::kOverride) {
       check.policy_id = domain_->override_policy_id();
       auto numbers = context_.options.given_limits->find(Algorithm::kFixedWindow,
@@ -128,7 +112,6 @@ class EnvoyPlanner {
       }
       check.numbers = *numbers;
     }
-    put_dimensions(envoy_.request, i, context_.checks);
     return {};
   }
 

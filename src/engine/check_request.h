@@ -8,15 +8,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "policy/dimension.h"
 #include "policy/snapshot.h"
 
 namespace sluice {
-
-// A dimension of a request: {"user", "u123"}.
-struct Dimension {
-  std::string_view name;
-  std::string_view value;
-};
 
 // Numbers of a limit that come with the request instead of from a policy.
 struct GivenNumbers {
@@ -27,7 +22,10 @@ struct GivenNumbers {
 // What a caller asks. Views must live until the call returns.
 struct CheckRequest {
   std::string_view policy_id;  // empty: the most specific policy for tenant and resource
-  std::string_view tenant;     // also the dimension `tenant`; empty: the dimension of that name, if given
+  // The text of policy_id belongs to the policies in force and always comes with the same tenant: then what
+  // was found is remembered by its address.
+  bool policy_id_lasts = false;
+  std::string_view tenant;  // also the dimension `tenant`; empty: the dimension of that name, if given
   std::string_view
       resource;  // also the dimensions `resource` and `route`; empty: the dimension of one of these names
   std::string_view key;  // the dimension `key`, and `user` if no other is given

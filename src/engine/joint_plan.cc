@@ -16,7 +16,7 @@ Error too_expensive(std::size_t i) {
 
 // The store wants distinct counters. Puts the charges from `first_new` on together with those before that are
 // on the same counter, and tells where each is now. False: a cost has become too large.
-bool put_together(Plan& plan, std::size_t first_new, std::vector<std::uint8_t>* positions) {
+bool put_together(Plan& plan, std::size_t first_new, Positions* positions) {
   const std::size_t end = plan.size;
   plan.size = first_new;
   for (std::size_t from = first_new; from < end; ++from) {
@@ -36,7 +36,7 @@ bool put_together(Plan& plan, std::size_t first_new, std::vector<std::uint8_t>* 
         plan.limits[to].result = &plan.results[to];
       }
     }
-    if (positions) positions->push_back(static_cast<std::uint8_t>(to));
+    if (positions) positions->add(to);
   }
   return true;
 }
@@ -47,6 +47,12 @@ Error in_request(std::size_t i, Error error) {
   const std::string position = '[' + std::to_string(i) + ']';
   error.field = error.field.empty() ? position : position + '.' + error.field;
   return error;
+}
+
+[[gnu::noinline]] void Positions::tell(std::size_t position) {
+  if (told_.empty())
+    for (std::size_t i = 0; i < size_; ++i) told_.push_back(static_cast<std::uint8_t>(i));
+  told_.push_back(static_cast<std::uint8_t>(position));
 }
 
 const CompiledPolicy* JointPlan::first_policy() const {
@@ -77,40 +83,39 @@ Result<void> plan_together(Planner& planner, std::span<const CheckRequest> reque
   return {};
 }
 
-// Nearly always they stand side by side; if not, because requests share counters, they are copied.
-std::span<LimitStatus> JointExplainer::take_limits(std::span<const std::uint8_t> positions,
-                                                   const Answered& answered) {
-  std::size_t next = positions.front();
-  if (positions.size() == 1 || std::ranges::all_of(positions, [&](std::uint8_t at) { return at == next++; }))
-    return answered.limits.subspan(positions.front(), positions.size());
+[[gnu::noinline]] std::span<LimitStatus> JointExplainer::gather(const Answered& all,
+                                                                const Positions& positions, std::size_t begin,
+                                                                std::size_t end) {
   const std::size_t first = limits_.size();
-  for (const std::uint8_t at : positions) limits_.push_back(answered.limits[at]);
+  for (std::size_t i = begin; i < end; ++i) limits_.push_back(all.limits[positions[i]]);
   return std::span(limits_).subspan(first);
+}
+
+inline Answered JointExplainer::part_of(const Answered& all, const Positions& positions, std::size_t begin,
+                                        std::size_t end) {
+  if (begin == end) return {};
+  Answered part{all.charges.subspan(positions[begin], 1), {}, all.verdict};
+  part.limits =
+      positions.in_a_row() ? all.limits.subspan(begin, end - begin) : gather(all, positions, begin, end);
+  const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
+  if (part.verdict == Verdict::kDenied && std::ranges::none_of(part.limits, is_denied))
+    part.verdict = Verdict::kAllowed;
+  return part;
 }
 
 std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, const Answered& enforced,
                                                         const Answered& shadow, const Decision& overall,
                                                         const FailureRule& failure_rule) {
   limits_.clear();
-  limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
-  parts_.resize(plan.parts.size());
-  const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
-  // The limits of one part, and what they alone came to.
-  const auto own = [&](const Answered& all, std::span<const std::uint8_t> positions) {
-    if (positions.empty()) return Answered{};
-    Answered part{all.charges.subspan(positions.front(), 1), take_limits(positions, all), all.verdict};
-    if (part.verdict == Verdict::kDenied && std::ranges::none_of(part.limits, is_denied))
-      part.verdict = Verdict::kAllowed;
-    return part;
-  };
+  if (!plan.enforced.in_a_row() || !plan.shadow.in_a_row())
+    limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
+  parts_.clear();
   std::size_t enforced_begin = 0, shadow_begin = 0;
-  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-    const JointPlan::Part& part = plan.parts[i];
-    Decision& decision = parts_[i] = Decision{};
-    const Answered mine =
-        own(enforced, std::span(plan.enforced).subspan(enforced_begin, part.enforced_end - enforced_begin));
+  for (const JointPlan::Part& part : plan.parts) {
+    Decision& decision = parts_.emplace_back();
+    const Answered mine = part_of(enforced, plan.enforced, enforced_begin, part.enforced_end);
     enforced_begin = part.enforced_end;
-    if (mine.verdict == Verdict::kNoAnswer) {
+    if (mine.verdict == Verdict::kNoAnswer) [[unlikely]] {
       decision.policy = part.first_policy;
       decision.cost = mine.charges.front().cost;
       decision.degraded = true;
@@ -121,8 +126,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
     }
     if (part.shadow_end == shadow_begin) [[likely]]
       continue;
-    add_shadow(own(shadow, std::span(plan.shadow).subspan(shadow_begin, part.shadow_end - shadow_begin)),
-               decision);
+    add_shadow(part_of(shadow, plan.shadow, shadow_begin, part.shadow_end), decision);
     shadow_begin = part.shadow_end;
   }
   return parts_;

@@ -15,6 +15,31 @@
 // or not; and from its answer each check gets a decision of its own.
 namespace sluice {
 
+// Where the limits of all requests stand in a plan: one after the other, until two of them share a counter.
+// Not thread-safe; reused.
+class Positions {
+ public:
+  void clear() {
+    size_ = 0;
+    told_.clear();
+  }
+  void add(std::size_t position) {
+    if (position != size_ || !told_.empty()) [[unlikely]]
+      tell(position);
+    ++size_;
+  }
+  std::size_t size() const { return size_; }
+  // Whether limit number i stands at position i, for all i.
+  bool in_a_row() const { return told_.empty(); }
+  std::size_t operator[](std::size_t i) const { return in_a_row() ? i : told_[i]; }
+
+ private:
+  void tell(std::size_t position);
+
+  std::size_t size_ = 0;
+  std::vector<std::uint8_t> told_;  // empty as long as they stand in a row
+};
+
 // Which limits of a plan belong to which of the requests that were planned together. Two requests may share a
 // limit's counter; it is charged the sum of their costs. A plain value, reused.
 struct JointPlan {
@@ -25,8 +50,8 @@ struct JointPlan {
     std::size_t shadow_end = 0;
   };
   std::vector<Part> parts;
-  std::vector<std::uint8_t> enforced;  // positions in the enforced plan
-  std::vector<std::uint8_t> shadow;    // positions in the shadow plan
+  Positions enforced;  // in the enforced plan
+  Positions shadow;    // in the shadow plan
 
   // The most specific policy of the first request that has one, or null.
   const CompiledPolicy* first_policy() const;
@@ -52,10 +77,13 @@ class JointExplainer {
   std::span<const Decision> repeat(const Decision& decision, std::size_t times);
 
  private:
-  std::span<LimitStatus> take_limits(std::span<const std::uint8_t> positions, const Answered& answered);
+  // Of what was answered to all: the limits from number `begin` to `end`, and what they alone came to.
+  Answered part_of(const Answered& all, const Positions& positions, std::size_t begin, std::size_t end);
+  std::span<LimitStatus> gather(const Answered& all, const Positions& positions, std::size_t begin,
+                                std::size_t end);
 
   std::vector<Decision> parts_;
-  std::vector<LimitStatus> limits_;
+  std::vector<LimitStatus> limits_;  // of parts whose own do not stand side by side
 };
 
 }  // namespace sluice

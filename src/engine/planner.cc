@@ -36,6 +36,7 @@ Planner::Planner(const Parts& parts)
   snapshot_ = policies_.current();
   memo_.forget_all();
   named_memo_.forget_all();
+  lasting_memo_.forget_all();
   counters_.rebind(snapshot_->numbers());
 }
 
@@ -52,15 +53,31 @@ void Planner::match_route(const Dimensions& dimensions) {
     place.keep(tenant, resource);
 }
 
+// Of what was found nothing is kept if there are `always` policies: the next resource may match others.
 Result<void> Planner::match_named(const CheckRequest& request, const Dimensions& dimensions) {
-  RouteMemo::Place& place = named_memo_.place_of(dimensions.tenant(), request.policy_id);
-  if (!place.holds(dimensions.tenant(), request.policy_id)) return find_named(request, dimensions, place);
+  const std::string_view tenant = dimensions.tenant(), id = request.policy_id;
+  if (request.policy_id_lasts) {
+    LastingIdMemo::Place& place = lasting_memo_.place_of(id.data());
+    if (place.id != id.data()) [[unlikely]] {
+      place.id = nullptr;
+      if (auto found = find_named(request, dimensions, place.matches); !found) return found;
+      if (!snapshot_->has_always()) place.id = id.data();
+    }
+    matches_ = &place.matches;
+    return {};
+  }
+  RouteMemo::Place& place = named_memo_.place_of(tenant, id);
+  if (!place.holds(tenant, id)) {
+    place.forget();
+    if (auto found = find_named(request, dimensions, place.matches); !found) return found;
+    if (!snapshot_->has_always()) place.keep(tenant, id);
+  }
   matches_ = &place.matches;
   return {};
 }
 
 [[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, const Dimensions& dimensions,
-                                                   RouteMemo::Place& place) {
+                                                   Matches& out) const {
   const CompiledPolicy* named = snapshot_->find(request.policy_id);
   if (!named)
     return std::unexpected(Error{ErrorCode::kPolicyNotFound,
@@ -72,16 +89,9 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
                                  fmt::format("there is no policy \"{}\" for the tenant \"{}\"",
                                              request.policy_id, dimensions.tenant()),
                                  "policy_id"});
-  auto& policies = place.matches.policies;
-  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_),
-                          place.matches);
-  std::erase(policies, named);
-  policies.insert(policies.begin(), named);
-  matches_ = &place.matches;
-  if (snapshot_->has_always())
-    place.forget();  // the next resource may match others
-  else
-    place.keep(dimensions.tenant(), request.policy_id);
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), out);
+  std::erase(out.policies, named);
+  out.policies.insert(out.policies.begin(), named);
   return {};
 }
 

@@ -88,7 +88,7 @@ class Planner {
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
-  Result<void> find_named(const CheckRequest& request, const Dimensions& dimensions, RouteMemo::Place& place);
+  Result<void> find_named(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
@@ -115,6 +115,7 @@ class Planner {
   std::string_view tier_;               // of the latest plan
   RouteMemo memo_;
   RouteMemo named_memo_;            // of requests that name their policy: by that instead of the resource
+  LastingIdMemo lasting_memo_;      // of those that name it by a lasting text
   Matches own_;                     // of a request that brings its policy
   const Matches* matches_ = &own_;  // of the latest plan: own_, or a place of a memo
   Plan plans_[3];                   // enforced, shadow, comparison

@@ -83,4 +83,25 @@ class RouteMemo {
   std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
 };
 
+// The same for policies that are named by a text which belongs to the policies in force: an address tells it
+// from others without a look at it. Not thread-safe.
+class LastingIdMemo {
+ public:
+  struct Place {
+    const char* id = nullptr;  // whose matches those are; null: nobody's
+    Matches matches;
+  };
+  Place& place_of(const char* id) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+    return places_[reinterpret_cast<std::uintptr_t>(id) * kOdd >> (64 - kPlacesBits)];
+  }
+  void forget_all() {
+    for (Place& place : places_) place.id = nullptr;
+  }
+
+ private:
+  static constexpr unsigned kPlacesBits = 8;
+  std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
+};
+
 }  // namespace sluice

@@ -78,6 +78,54 @@ TEST_F(Routes, EachFindsItsOwnPolicyAgainAndAgain) {
     }
 }
 
+// Ids that stay where they are, however the policies change.
+class LastingIds : public Routes {
+ protected:
+  LastingIds() {
+    for (int i = 0; i < kRoutes; ++i) ids_.push_back("p" + std::to_string(i));
+  }
+  // What applies: "p3" or, with an `always` policy beside it, "p3 all".
+  std::string policies_named(int i) {
+    const std::string tenant = "t" + std::to_string(i % 7);
+    const CheckRequest request{.policy_id = ids_[static_cast<std::size_t>(i)],
+                               .policy_id_lasts = true,
+                               .tenant = tenant,
+                               .key = "k",
+                               .cost = 0};
+    std::string names;
+    for (const LimitStatus& status : check(request).limits)
+      names += (names.empty() ? "" : " ") + status.policy->source.id;
+    return names;
+  }
+
+  std::vector<std::string> ids_;
+};
+
+TEST_F(LastingIds, EachFindsItsOwnPolicyAgainAndAgain) {
+  publish_for("p");
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < kRoutes; ++i) {
+      ASSERT_EQ(policies_named(i), "p" + std::to_string(i));
+      ASSERT_EQ(policies_named(i), "p" + std::to_string(i));
+    }
+}
+
+TEST_F(LastingIds, NewPoliciesHoldForIdsAskedBefore) {
+  publish_for("p");
+  EXPECT_EQ(policies_named(3), "p3");
+  Policy named = make_policy("p3", {make_limit({})}), always = make_policy("all", {make_limit({})});
+  always.always = true;
+  publish({named, always});
+  EXPECT_EQ(policies_named(3), "p3 all");
+  always.resource = "/elsewhere";
+  publish({named, always});
+  EXPECT_EQ(policies_named(3), "p3");
+  publish({always});
+  const auto gone = limiter.check({.policy_id = ids_[3], .policy_id_lasts = true});
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kPolicyNotFound);
+}
+
 TEST_F(Routes, NewPoliciesHoldForRoutesAskedBefore) {
   publish_for("old");
   EXPECT_EQ(policy_of(3), "old3");

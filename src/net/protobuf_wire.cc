@@ -30,14 +30,14 @@ bool WireReader::skip_group(std::uint32_t field) {
 }
 
 // The length needs more than the one byte set aside: rare, so moving the message is cheap enough.
-void WireCursor::end_long_message(char* begin, std::size_t size) {
+char* WireCursor::make_room_for_length(char* begin, std::size_t size) {
   char length[10];
   WireCursor text(length);
   text.varint(size);
   const auto length_bytes = static_cast<std::size_t>(text.at_ - length);
   std::memmove(begin - 1 + length_bytes, begin, size);
   std::memcpy(begin - 1, length, length_bytes);
-  at_ = begin - 1 + length_bytes + size;
+  return begin - 1 + length_bytes + size;
 }
 
 }  // namespace sluice::net

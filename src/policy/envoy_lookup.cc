@@ -135,7 +135,7 @@ const EnvoyLookup::Siblings* EnvoyLookup::Children::find(std::string_view key) c
 }
 
 const EnvoyLookup::Node* EnvoyLookup::next(const Children& children, const EnvoyEntry& entry) {
-  const Siblings* const siblings = children.find(entry.key);
+  const Siblings* const siblings = children.find(entry.name);
   return siblings ? siblings->find(entry.value) : nullptr;
 }
 
@@ -165,7 +165,7 @@ const EnvoyRule* EnvoyLookup::find(std::span<const EnvoyEntry> entries, std::str
   const Node* node = nullptr;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     node = next(*children, entries[i]);
-    counted[i] = {entries[i].key, node->shared ? std::string_view(node->value) : entries[i].value};
+    counted[i] = {entries[i].name, node->shared ? std::string_view(node->value) : entries[i].value};
     children = &node->children;
   }
   append_envoy_counter(node->resource_keys, {counted.data(), entries.size()}, resource);

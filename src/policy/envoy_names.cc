@@ -32,16 +32,16 @@ constexpr Kept kInIds("._-@+");
 // Writes the text at `to`, where there is room for three times as much, and returns the end.
 inline char* write_encoded(std::string_view text, const Kept& kept, char* to) {
   constexpr char kHex[] = "0123456789ABCDEF";
-  for (const char c : text) {
-    *to++ = c;
-    if (kept[c]) [[likely]]
-      continue;
-    const auto byte = static_cast<unsigned char>(c);
-    to[-1] = '%';
+  for (const char *at = text.data(), *const end = at + text.size();; ++at) {
+    const char* const run_end = std::find_if_not(at, end, [&](char c) { return kept[c]; });
+    to = std::copy(at, run_end, to);
+    at = run_end;
+    if (at == end) return to;
+    const auto byte = static_cast<unsigned char>(*at);
+    *to++ = '%';
     *to++ = kHex[byte >> 4];
     *to++ = kHex[byte & 15];
   }
-  return to;
 }
 
 // So many bytes of a hash, in letters and digits; the same on every node and for ever.
@@ -65,7 +65,7 @@ constexpr std::size_t encoded_room(std::string_view text) { return 3 * text.size
 char* write_keys(std::span<const EnvoyEntry> entries, char* to) {
   for (const EnvoyEntry& entry : entries) {
     *to++ = &entry == entries.data() ? '/' : '.';
-    to = write_encoded(entry.key, kInKeys, to);
+    to = write_encoded(entry.name, kInKeys, to);
   }
   return to;
 }
@@ -88,12 +88,15 @@ void append_bytes(std::string& out, std::size_t room, const Write& write) {
   });
 }
 
-void shorten_counter(std::string& out, std::size_t begin) {
-  if (out.size() - begin <= kResourceBytesMax) [[likely]]
-    return;
+[[gnu::cold, gnu::noinline]] void put_hash_instead(std::string& out, std::size_t begin) {
   const std::string hash = text_hash(std::string_view(out).substr(begin), sizeof(KeyHash));
   out.resize(begin);
   out.append("/~").append(hash);
+}
+
+void shorten_counter(std::string& out, std::size_t begin) {
+  if (out.size() - begin > kResourceBytesMax) [[unlikely]]
+    put_hash_instead(out, begin);
 }
 
 }  // namespace
@@ -103,7 +106,7 @@ std::string envoy_encoded(std::string_view value) { return encoded(value, kInVal
 
 std::string envoy_resource_keys(std::span<const EnvoyEntry> entries) {
   std::size_t room = 0;
-  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.key);
+  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.name);
   std::string keys;
   append_bytes(keys, room, [&](char* to) { return write_keys(entries, to); });
   return keys;
@@ -111,7 +114,7 @@ std::string envoy_resource_keys(std::span<const EnvoyEntry> entries) {
 
 void append_envoy_resource(std::span<const EnvoyEntry> entries, std::string& out) {
   std::size_t room = 0;
-  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.key) + encoded_room(entry.value);
+  for (const EnvoyEntry& entry : entries) room += encoded_room(entry.name) + encoded_room(entry.value);
   append_bytes(out, room, [&](char* to) {
     to = write_keys(entries, to);
     for (const EnvoyEntry& entry : entries) to = write_value(entry.value, to);
@@ -159,7 +162,7 @@ std::string envoy_policy_id(std::string_view domain, std::span<const EnvoyEntry>
   add(domain);
   for (const EnvoyEntry& entry : path) {
     id += '/';
-    add(entry.key);
+    add(entry.name);
     if (entry.value.empty()) continue;
     id += ':';
     add(entry.value);

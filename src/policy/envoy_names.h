@@ -4,13 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "policy/dimension.h"
+
 // How descriptors of envoyproxy/ratelimit are called here.
 namespace sluice {
 
-// A part of a descriptor, of a request or of a file. Of a file, an empty value is any.
-struct EnvoyEntry {
-  std::string_view key, value;
-};
+// A part of a descriptor, of a request or of a file: its name is what they call the key. Of a file, an empty
+// value is any. Of a request, entries are the dimensions that a policy may name.
+using EnvoyEntry = Dimension;
 
 // "/a.b/x/y" for a = x, b = y: the keys, then the values. Bytes that mean something in patterns are written
 // as %2F; an empty value is %. No two descriptors have the same text.
