@@ -69,11 +69,10 @@ inline Span used(const LimitParams& p, const State& state, std::int64_t now_us) 
   return std::min(used, full(p));
 }
 
-// The state with that much used: all zero for a full bucket. `second` is the leaky bucket's and passes
-// through.
-inline State with_used(std::int64_t now_us, Span used, std::int64_t second) {
-  if (used == Span{}) return {0, 0, second};
-  return {now_us + used.us, used.fraction, second};
+// The state with that much used: all zero for a full bucket. (`second` is the leaky bucket's to set.)
+inline State with_used(std::int64_t now_us, Span used) {
+  if (used == Span{}) return {};
+  return {now_us + used.us, used.fraction, 0};
 }
 
 inline Outcome outcome(const LimitParams& p, Span used, std::int64_t retry_after_us) {
@@ -90,12 +89,12 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
   const bool fits_ever = cost <= p.capacity;  // if not, cost × interval may be too large to compute
   if (fits_ever) {
     const Span after = plus_units(p, level, cost);
-    if (after <= full(p)) return {with_used(now_us, after, state.second), outcome(p, after, 0)};
+    if (after <= full(p)) return {with_used(now_us, after), outcome(p, after, 0)};
   }
   if (on_denial == OnDenial::kCharge) level = full(p);
   // The cost fits as soon as the overflow has had the time to refill.
   const std::int64_t retry = fits_ever ? ceil_us(minus(p, plus_units(p, level, cost), full(p))) : kNever;
-  return {with_used(now_us, level, state.second), outcome(p, level, retry)};
+  return {with_used(now_us, level), outcome(p, level, retry)};
 }
 
 inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
@@ -110,7 +109,7 @@ inline std::int64_t units_used(const LimitParams& p, const State& state, std::in
 
 // REQUIRES: units <= capacity.
 inline State with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_us) {
-  return with_used(now_us, plus_units(p, {}, units), 0);
+  return with_used(now_us, plus_units(p, {}, units));
 }
 
 }  // namespace sluice::gcra

@@ -10,7 +10,7 @@
 --   explain(limit, at, first, second, now_us, cost, allowed)      →  remaining, retry_after_us, reset_after_us
 --   units_used(limit, at, first, second, now_us)                  →  whole units in use, a started one counted as whole
 --   with_units_used(limit, units, now_us)                         →  at, first, second; REQUIRES: units <= capacity
---   fresh_at_us(limit, at, first, second)                         →  from when on it decides exactly as a fresh one
+--   fresh_at_us(limit, at, first, second)                         →  from when on it decides and tells exactly as a fresh one
 --
 -- `charge` decides and returns the state afterwards. `explain` derives from that state, the cost and the answer what is left
 -- and how long to wait; most checks in Redis do without it.
@@ -61,13 +61,13 @@ local function gcra_steps()
         after_us, after_fraction = after_us + carry, after_fraction - carry * denominator
       end
       if after_us < full_us or (after_us == full_us and after_fraction <= full_fraction) then
-        if after_us == 0 and after_fraction == 0 then return true, 0, 0, second end
-        return true, now_us + after_us, after_fraction, second
+        if after_us == 0 and after_fraction == 0 then return true, 0, 0, 0 end
+        return true, now_us + after_us, after_fraction, 0
       end
     end
     if count_denied then us, fraction = full_us, full_fraction end
-    if us == 0 and fraction == 0 then return false, 0, 0, second end
-    return false, now_us + us, fraction, second
+    if us == 0 and fraction == 0 then return false, 0, 0, 0 end
+    return false, now_us + us, fraction, 0
   end
 
   -- How many whole intervals the length of time holds. It must not be longer than a full refill.

@@ -5,6 +5,7 @@
 
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
+#include "algorithm/leaky_bucket.h"
 #include "algorithm/sliding_log.h"
 #include "algorithm/sliding_window.h"
 #include "base/arith.h"
@@ -53,22 +54,26 @@ std::int64_t carried(const LimitParams& from, const LimitParams& to, std::int64_
   return 0;
 }
 
+// A leaky bucket's denied cost outlives a change of its numbers, of nothing else.
+State with_denied_cost(const LimitParams& from, const LimitParams& to, const State& state, const State& moved,
+                       std::int64_t now_us) {
+  if (from.algorithm != Algorithm::kLeakyBucket || to.algorithm != Algorithm::kLeakyBucket) return moved;
+  return leaky_bucket::with_denied_cost(moved, leaky_bucket::denied_cost(from, state, now_us),
+                                        std::min(state.at, now_us));
+}
+
 }  // namespace
 
 State migrate(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us) {
   assert(!is_log(from) && !is_log(to));
   if (same_numbers(from, to)) return state;
   if (to.on_change == OnChange::kReset) return {};
-  // `second` means something else in each algorithm; a leaky bucket's denied cost outlives a change of
-  // numbers only.
-  const bool keep_second = from.algorithm == to.algorithm;
   if (to.on_change == OnChange::kKeep && same_meter(from, to)) {
     if (!to.is_bucket()) return state;
-    return gcra::with_used(now_us, gcra::used(to, state, now_us), keep_second ? state.second : 0);
+    return with_denied_cost(from, to, state, gcra::with_used(now_us, gcra::used(to, state, now_us)), now_us);
   }
-  State moved = with_units_used(to, carried(from, to, units_used(from, state, now_us)), now_us);
-  if (keep_second && to.is_bucket()) moved.second = state.second;
-  return moved;
+  const State moved = with_units_used(to, carried(from, to, units_used(from, state, now_us)), now_us);
+  return with_denied_cost(from, to, state, moved, now_us);
 }
 
 State migrate_from_log(const LimitParams& from, const LimitParams& to, Log log, std::int64_t now_us) {

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "algorithm/gcra.h"
+#include "algorithm/leaky_bucket.h"
 #include "base/arith.h"
 #include "base/limits.h"
 
@@ -39,7 +40,9 @@ State bucket_without(const LimitParams& p, const State& state, std::int64_t now_
   if (left < Span{}) return state;
   const Span used{state.at - now_us, fraction};
   const Span given = std::min({left, gcra::plus_units(p, {}, grant.cost), used});
-  return gcra::with_used(now_us, gcra::minus(p, used, given), state.second);
+  // Of the buckets only a leaky one has a denied cost.
+  return leaky_bucket::with_denied_cost(gcra::with_used(now_us, gcra::minus(p, used, given)), state.second,
+                                        now_us);
 }
 
 State fixed_window_without(const LimitParams& p, State state, const Grant& grant) {

@@ -35,7 +35,8 @@
 // pass, beyond its burst, as much as was granted and waited for its refund at one time, and only if it was
 // all but full then. What a refund cannot know, so that it may take from others, the cost at most: that the
 // counter was reset since, that the clock stepped back, or that a denial with OnDenial::kCharge has emptied a
-// bucket. The denied cost of a leaky_bucket, set to 0 by the charge, does not come back: it decides nothing.
+// bucket. The denied cost of a leaky_bucket decides nothing: set to 0 by the charge, it does not come back,
+// and the check that is given back does not count in it.
 namespace sluice {
 
 // What its caller knows of a charge that was allowed.

@@ -39,7 +39,8 @@ local function refund_steps()
       given_us, given_fraction = charged_us, charged_fraction
     end
     if fraction < given_fraction then us, fraction = us - 1, fraction + limit.denominator end
-    return now_us + us - given_us, fraction - given_fraction, second  -- in the past: full
+    if us < given_us then return now_us, 0, second end  -- all of it: full
+    return now_us + us - given_us, fraction - given_fraction, second
   end
 
   -- `windows` that a count matters for, the one it was counted in included.

@@ -42,6 +42,13 @@ Stepped step(const LimitParams& p, const State& state, std::int64_t now_us, std:
   std::unreachable();
 }
 
+State with_denial(const LimitParams& p, const State& before, const State& after, std::int64_t now_us,
+                  std::int64_t cost) {
+  assert(in_range(now_us, cost));
+  if (p.algorithm != Algorithm::kLeakyBucket || cost == 0) return after;
+  return leaky_bucket::with_denial(p, before, after, now_us, cost);
+}
+
 Outcome step(const LimitParams& p, Log& log, std::int64_t now_us, std::int64_t cost, OnDenial on_denial) {
   assert(p.algorithm == Algorithm::kSlidingLog && in_range(now_us, cost));
   return sliding_log::step(p, log, now_us, cost, on_denial);
@@ -49,6 +56,7 @@ Outcome step(const LimitParams& p, Log& log, std::int64_t now_us, std::int64_t c
 
 bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
   assert(p.algorithm != Algorithm::kSlidingLog && in_range(now_us, 0));
+  if (p.algorithm == Algorithm::kLeakyBucket) return leaky_bucket::is_fresh(p, state, now_us);
   if (p.is_bucket()) return gcra::is_fresh(p, state, now_us);
   if (p.algorithm == Algorithm::kFixedWindow) return fixed_window::is_fresh(p, state, now_us);
   return sliding_window::is_fresh(p, state, now_us);

@@ -10,7 +10,7 @@
 namespace sluice {
 
 // What a counter remembers: three integers, whose meaning is the algorithm's. All zero is a fresh
-// counter, and what a step returns when there is nothing to remember (a leaky_bucket's denied cost aside).
+// counter, and what a step returns when there is nothing to remember.
 //
 //                     at (53 bits)           first (30 bits)            second
 //   gcra              when it is full again  fraction over denominator  –
@@ -19,7 +19,8 @@ namespace sluice {
 //   fixed_window      index of the window    units in it                –
 //   sliding_window    index of the window    units in it                units in the one before (30 bits)
 //
-// The denied cost is what a leaky_bucket has turned away since its last admission.
+// The denied cost is that of all denied checks that a leaky_bucket took part in since its last admission,
+// whichever limit denied them. While there is one, `at` is not before the last denial.
 struct State {
   std::int64_t at = 0;
   std::int64_t first = 0;
@@ -76,8 +77,14 @@ Stepped step(const LimitParams& params, const State& state, std::int64_t now_us,
 Outcome step(const LimitParams& params, Log& log, std::int64_t now_us, std::int64_t cost,
              OnDenial on_denial = OnDenial::kFree);
 
-// True when the state decides exactly as a fresh one would from now on: it can be forgotten. (The denied cost
-// of a leaky_bucket decides nothing; it goes with the rest.)
+// For a counter that had room itself when another limit of the check denied: `after`, which is to be kept of
+// `before`; if it is a leaky_bucket's, with the cost counted as denied. (A step that denies has done so
+// already.) REQUIRES: as step().
+State with_denial(const LimitParams& params, const State& before, const State& after, std::int64_t now_us,
+                  std::int64_t cost);
+
+// True when the state decides exactly as a fresh one would from now on, and tells the same: it can be
+// forgotten.
 bool is_fresh(const LimitParams& params, const State& state, std::int64_t now_us);
 bool is_fresh(const LimitParams& params, const Log& log, std::int64_t now_us);
 

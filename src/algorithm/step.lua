@@ -1,7 +1,7 @@
 -- What the algorithms have in common: which is which, and what becomes of a counter when the numbers of its limit
 -- change. The twin of step.cc and migrate.cc.
 
-local FIXED_WINDOW, SLIDING_LOG = 3, 5  -- `limit.algorithm`; the buckets are 0, 1, 2
+local LEAKY_BUCKET, FIXED_WINDOW, SLIDING_LOG = 2, 3, 5  -- `limit.algorithm`; the buckets are 0, 1, 2
 
 -- By algorithm, counted from 1.
 local algorithms = {
@@ -52,18 +52,19 @@ local function migration()
   local function migrate(from, to, at, first, second, now_us)
     if same_numbers(from, to) then return at, first, second end
     if to.on_change == RESET then return 0, 0, 0 end
-    local denied_cost = 0  -- of a leaky bucket; it outlives a change of numbers only
-    if is_bucket(to) and from.algorithm == to.algorithm then denied_cost = second end
+    local new_at, new_first, new_second = 0, 0, 0
     if to.on_change ~= PROPORTIONAL and same_meter(from, to) then
       if not is_bucket(to) then return at, first, second end
       local us, fraction = to.steps.used(to, at, first, now_us)
-      if us == 0 and fraction == 0 then return 0, 0, denied_cost end
-      return now_us + us, fraction, denied_cost
+      if us > 0 or fraction > 0 then new_at, new_first = now_us + us, fraction end
+    else
+      local units = carried(from, to, from.steps.units_used(from, at, first, second, now_us))
+      new_at, new_first, new_second = to.steps.with_units_used(to, units, now_us)
     end
-    local units = carried(from, to, from.steps.units_used(from, at, first, second, now_us))
-    at, first, second = to.steps.with_units_used(to, units, now_us)
-    if is_bucket(to) then second = denied_cost end
-    return at, first, second
+    if from.algorithm ~= LEAKY_BUCKET or to.algorithm ~= LEAKY_BUCKET then return new_at, new_first, new_second end
+    -- Its denied cost outlives a change of its numbers, of nothing else.
+    local denied = from.steps.denied_cost(from, at, second, now_us)
+    return to.steps.with_denied_cost(new_at, new_first, denied, math.min(at, now_us))
   end
 
   local function migrate_log(from, to, log, now_us)

@@ -58,11 +58,39 @@ TEST(IsFresh, ABucketIsFreshWhenTheLastFractionHasPassed) {
   EXPECT_TRUE(is_fresh(thirds, used, 1'034));
 }
 
-TEST(IsFresh, TheDeniedCostOfALeakyBucketKeepsNothingAlive) {
+TEST(IsFresh, ADeniedCostIsRememberedForAsLongAsAFullBucketTakesToRunEmpty) {
   const LimitParams ten = limit(kLeakyBucket, 10, kSecond);
-  const State denied = step(ten, {}, 0, 11).state;
-  EXPECT_EQ(denied.second, 11);
-  EXPECT_TRUE(is_fresh(ten, denied, 0));
+  const State empty = step(ten, {}, 5 * kSecond, 11).state;
+  EXPECT_FALSE(is_fresh(ten, empty, 6 * kSecond - 1));
+  EXPECT_TRUE(is_fresh(ten, empty, 6 * kSecond));
+  const State half = step(ten, step(ten, {}, 5 * kSecond, 5).state, 5 * kSecond, 6).state;
+  EXPECT_FALSE(is_fresh(ten, half, 6 * kSecond + kSecond / 2 - 1)) << "it is empty after half a second";
+  EXPECT_TRUE(is_fresh(ten, half, 6 * kSecond + kSecond / 2));
+}
+
+// Of a bucket of 10 that had room when another limit denied a cost of 3, at 5 s.
+TEST(WithDenial, CountsInALeakyBucketThatHadRoomItself) {
+  struct Row {
+    const char* what;
+    State before, after, expected;
+  };
+  const std::int64_t now_us = 5 * kSecond, later_us = 5 * kSecond + 300'000;
+  const Row rows[] = {
+      {"a fresh one is dated", {}, {}, {now_us, 0, 3}},
+      {"one in use stays as full", {later_us, 0, 0}, {later_us, 0, 0}, {later_us, 0, 3}},
+      {"it adds to what was denied", {later_us, 0, 40}, {later_us, 0, 40}, {later_us, 0, 43}},
+      {"and dates it anew", {now_us - 7, 0, 40}, {now_us - 7, 0, 40}, {now_us, 0, 43}},
+      {"not to what is forgotten", {now_us - kSecond, 0, 40}, {}, {now_us, 0, 3}},
+      {"a charge is no admission", {now_us, 0, 40}, {later_us, 0, 0}, {later_us, 0, 43}},
+      {"it saturates", {now_us, 0, kDeniedCostMax - 2}, {now_us, 0, 0}, {now_us, 0, kDeniedCostMax}},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(with_denial(limit(kLeakyBucket, 10, kSecond), row.before, row.after, now_us, 3), row.expected)
+        << row.what;
+  const State used{later_us, 0, 40};
+  EXPECT_EQ(with_denial(limit(kLeakyBucket, 10, kSecond), used, used, now_us, 0), used) << "a look";
+  for (const Algorithm algorithm : {kGcra, kTokenBucket, kFixedWindow, kSlidingWindow})
+    EXPECT_EQ(with_denial(limit(algorithm, 10, kSecond), used, used, now_us, 3), used) << "others don't";
 }
 
 TEST(IsFresh, ALimitThatDeniesEverythingNeedsNoMemory) {

@@ -81,10 +81,13 @@ double left_in(const LimitStatus& status) {
   return std::max(whole, static_cast<double>(status.numbers->capacity) - level);
 }
 
-// Each bucket remembers what it has denied itself.
+// Each bucket counts all that was denied, but remembers it for its own time: the slowest knows most. A limit
+// of 0 remembers nothing, so that it is this denial at least.
 std::int64_t deny_count(const Decision& decision) {
+  const std::int64_t now_denied = decision.allowed ? 0 : decision.cost;
   std::int64_t denied = 0;
-  for (const LimitStatus& status : decision.limits) denied = std::max(denied, status.result->denied_cost);
+  for (const LimitStatus& status : decision.limits)
+    denied = std::max({denied, now_denied, status.result->denied_cost});
   return denied;
 }
 

@@ -78,6 +78,41 @@ TEST_F(MrServiceTest, ADenialOfOneBucketChargesNone) {
             "2: 1800000005000\n3: 5\n");
 }
 
+TEST_F(MrServiceTest, DenialsOfDifferentBucketsAddUp) {
+  consume(user().number(3, 5));
+  EXPECT_EQ(consume(user().number(3, 2)), "2: -2\n4: 2\n") << "the first bucket";
+  clock.advance(5 * kSecondUs);
+  EXPECT_EQ(consume(user().number(3, 4)), "2: -0.5\n3: 1\n4: 6\n") << "the second";
+  EXPECT_EQ(consume(user().number(3, 6)), "2: -2.5\n3: 1\n4: 12\n") << "both";
+  clock.advance(4 * kSecondUs);
+  EXPECT_EQ(consume(user().number(3, 4)), "2: -0.1\n3: 1\n4: 16\n");
+  clock.advance(6 * kSecondUs);
+  EXPECT_EQ(consume(user().number(3, 9)), "2: -4.5\n3: 1\n4: 25\n") << "only the slow bucket remembers";
+  EXPECT_EQ(consume(user().number(3, 4)), "1: 1\n2: 0.5\n3: 1\n");
+  EXPECT_EQ(consume(user().number(3, 2)), "2: -1.5\n3: 1\n4: 2\n") << "since the last admission";
+}
+
+TEST_F(MrServiceTest, DenialsOfAnEmptyBucketAddUpUntilTheNextAdmission) {
+  const Message built_in = about("unknown", "k");
+  EXPECT_EQ(consume(Message(built_in).number(3, 101)), "2: -1\n4: 101\n");
+  EXPECT_EQ(consume(Message(built_in).number(3, 101)), "2: -1\n4: 202\n");
+  EXPECT_EQ(status(built_in), "1: {\n  2: 10\n  3: 100\n  4: 100\n}\n2: 1800000000000\n3: 202\n");
+  clock.advance(10 * kSecondUs - 1);
+  EXPECT_EQ(consume(Message(built_in).number(3, 101)), "2: -1\n4: 303\n");
+  EXPECT_EQ(consume(Message(built_in).number(3, 100)), "1: 1\n");
+  EXPECT_EQ(consume(built_in), "2: -1\n4: 1\n");
+}
+
+TEST_F(MrServiceTest, ALimitOfZeroTellsOfEachDenialByItself) {
+  Policy never = make_policy(
+      "shop:user",
+      {make_limit({.per = {"key"}, .rate = {0, kSecondUs}, .algorithm = Algorithm::kLeakyBucket})});
+  never.tenant = "shop";
+  never.resource = "user";
+  ASSERT_TRUE(catalog.replace_files({never}));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(consume(user().number(3, 3)), "2: -3\n4: 3\n");
+}
+
 TEST_F(MrServiceTest, AStatusChargesNothing) {
   for (int i = 0; i < 2; ++i)
     EXPECT_EQ(status(user()),
@@ -124,7 +159,7 @@ TEST_F(MrServiceTest, PoliciesThatAlwaysApplyDoSoHere) {
   cap.always = true;
   ASSERT_TRUE(catalog.change({.put = {cap}}));
   EXPECT_EQ(consume(about("unknown", "k").number(3, 2)), "1: 1\n2: 1\n3: 1\n");
-  EXPECT_EQ(consume(user().number(3, 2)), "2: -1\n3: 2\n") << "after the entry's own";
+  EXPECT_EQ(consume(user().number(3, 2)), "2: -1\n3: 2\n4: 2\n") << "after the entry's own; all count it";
   EXPECT_EQ(status(about("unknown", "k")).substr(0, 40), "1: {\n  1: 2\n  2: 10\n  3: 100\n  4: 98\n}\n1");
 }
 

@@ -1,7 +1,8 @@
 // Who goes when there is no memory left: for a new counter, when its shard is full, and for a log that grows,
 // in all shards in turn. Three rules, in this order:
 //
-//  1. An idle counter (one that decides as a fresh one would) costs nothing to forget.
+//  1. An idle counter (one that decides as a fresh one would) costs nothing to forget. (Maybe what a
+//     leaky_bucket has denied, which decides nothing.)
 //  2. Of the others, the one that has used the least of its limit: forgetting it gives away the least.
 //  3. A counter that is over its limit goes only when all of the shard are, and then the newest goes: the key
 //     that was new last makes way for the one that is new now. So a flood of keys that are over their limits
@@ -56,7 +57,7 @@ std::uint32_t Shard::next_index() {
 }
 
 void Shard::evict_at(std::uint32_t index, const Level& level) {
-  ++(level.fresh ? evicted_idle_ : level.over_limit ? evicted_over_limit_ : evicted_in_use_);
+  ++(level.idle ? evicted_idle_ : level.over_limit ? evicted_over_limit_ : evicted_in_use_);
   erase_at(index);
 }
 
@@ -82,7 +83,7 @@ bool Shard::evict_from_window(Scope scope, std::int64_t now_us) {
     found = true;
     least = index;
     least_level = level;
-    if (level.fresh) break;
+    if (level.idle) break;
   }
   if (found) evict_at(least, least_level);
   return found;
@@ -136,7 +137,7 @@ std::uint32_t Shard::longest_waiting(std::int64_t now_us) {
 }
 
 Shard::Level Shard::level_of(const Slot& slot, std::int64_t now_us) const {
-  if (is_fresh_slot(slot, now_us)) return {.fresh = true};
+  if (is_fresh_slot(slot, now_us)) return {.idle = true};
   const LimitParams& params = (*params_)[slot.params_id()];
   Outcome one;  // of a charge of one unit, which is not kept
   if (params.algorithm != Algorithm::kSlidingLog) {
@@ -147,6 +148,7 @@ Shard::Level Shard::level_of(const Slot& slot, std::int64_t now_us) const {
     if (one.remaining == 0) one = step(params, *slot.log(), now_us, 1);
   }
   if (one.remaining == 0) return {.over_limit = true, .free_after_us = one.retry_after_us};
+  if (one.remaining == params.capacity) return {.idle = true};
   return {.used_permille = (params.capacity - one.remaining) * 1000 / params.capacity};
 }
 

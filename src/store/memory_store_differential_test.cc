@@ -54,8 +54,10 @@ TEST(MemoryStoreDifferential, DecidesAsTheNaiveStoreDoes) {
     std::int64_t now_us = 0;
     ASSERT_EQ(store.apply(charges, results, now_us), naive.apply(charges, expected, now_us))
         << "round " << round;
-    for (std::size_t i = 0; i < charges.size(); ++i)
+    for (std::size_t i = 0; i < charges.size(); ++i) {
       ASSERT_EQ(results[i].outcome, expected[i].outcome) << "round " << round << ", charge " << i;
+      ASSERT_EQ(results[i].denied_cost, expected[i].denied_cost) << "round " << round << ", charge " << i;
+    }
   }
   EXPECT_GT(store.stats().expired, 0u);
 }

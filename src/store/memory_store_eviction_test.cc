@@ -127,6 +127,18 @@ TEST_F(EvictionTest, AFloodOfKeysThatExhaustTheirLimitsAtOnceEvictsItself) {
   }
 }
 
+TEST_F(EvictionTest, AFloodOfKeysThatWereOnlyDeniedEvictsNothingButItself) {
+  const ParamsId million = limit(Algorithm::kGcra, 1'000'000, kHour),
+                 leaky = limit(Algorithm::kLeakyBucket, 10, kHour);
+  flood("hardly used ", kKeysThatFit / 8, million, 1);
+  flood("denied ", 4 * kKeysThatFit, leaky, 11);
+  EXPECT_GT(store_.stats().evicted_idle, 2 * kKeysThatFit) << "what they were denied was remembered";
+  EXPECT_EQ(store_.stats().evicted_in_use, 0u);
+  EXPECT_LE(store_.stats().bytes, kBytesMax);
+  for (std::uint64_t n = 0; n < kKeysThatFit / 8; ++n)
+    ASSERT_FALSE(charge(key("hardly used ", n), million, 1'000'000)) << n;
+}
+
 TEST_F(EvictionTest, TheNewestKeyIsLimitedAlsoWhenAllOthersAreOverTheirLimits) {
   for (const Algorithm algorithm : {Algorithm::kGcra, Algorithm::kSlidingLog}) {
     SCOPED_TRACE(to_string(algorithm));

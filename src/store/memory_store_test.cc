@@ -45,7 +45,7 @@ class MemoryStoreTest : public testing::Test {
   MemoryStore store_{clock_, params_, {.bytes_max = 16 << 20}};
 };
 
-TEST_F(MemoryStoreTest, OnlyWhatWasChargedIsKept) {
+TEST_F(MemoryStoreTest, OnlyWhatWasChargedOrCountedIsKept) {
   struct Row {
     const char* what;
     Charge charge;
@@ -53,20 +53,23 @@ TEST_F(MemoryStoreTest, OnlyWhatWasChargedIsKept) {
   };
   const ParamsId ten = limit(Algorithm::kGcra, 10, kSecond), log = limit(Algorithm::kSlidingLog, 10, kSecond);
   const ParamsId leaky = limit(Algorithm::kLeakyBucket, 10, kSecond),
-                 never = limit(Algorithm::kGcra, 0, kSecond);
+                 never = limit(Algorithm::kGcra, 0, kSecond),
+                 leaky_never = limit(Algorithm::kLeakyBucket, 0, kSecond);
   const Row rows[] = {
       {"a look", {key(1), ten, 0}, 0},
       {"a look at a log", {key(1), log, 0}, 0},
       {"a cost that can never fit", {key(2), ten, 11}, 0},
-      {"the same of a leaky bucket", {key(2), leaky, 11}, 0},
       {"the same of a log", {key(2), log, 11}, 0},
       {"a limit of zero", {key(3), never, 1}, 0},
       {"a limit of zero that counts denials", {key(3), never, 1, OnDenial::kCharge}, 0},
+      {"a leaky bucket of zero", {key(3), leaky_never, 1}, 0},
       {"a denial that counts", {key(4), ten, 11, OnDenial::kCharge}, 1},
       {"a denial of a log that counts", {key(5), log, 11, OnDenial::kCharge}, 2},
       {"an admission", {key(6), ten, 1}, 3},
       {"an admission by a log", {key(7), log, 1}, 4},
       {"another on the same key", {key(7), log, 1}, 4},
+      {"a look at a leaky bucket", {key(8), leaky, 0}, 4},
+      {"what a leaky bucket has denied", {key(8), leaky, 11}, 5},
   };
   for (const Row& row : rows) {
     charge(row.charge);

@@ -31,10 +31,14 @@ class NaiveStore final : public Store {
       results[i] = take(charges[i], charges[i].cost);
       all_fit &= results[i].outcome.allowed;
     }
-    for (std::size_t i = 0; i < charges.size(); ++i) {
-      if (all_fit || !results[i].outcome.allowed || charges[i].on_denial == OnDenial::kCharge) continue;
-      counters_[charges[i].key] = before[i];
-      results[i] = take(charges[i], 0);
+    for (std::size_t i = 0; i < charges.size() && !all_fit; ++i) {
+      if (!results[i].outcome.allowed) continue;
+      if (charges[i].on_denial == OnDenial::kFree) {
+        counters_[charges[i].key] = before[i];
+        results[i] = take(charges[i], 0);
+      }
+      if (params_[charges[i].params].algorithm == Algorithm::kLeakyBucket)
+        count_denial(charges[i], before[i], results[i]);
     }
     return all_fit ? Verdict::kAllowed : Verdict::kDenied;
   }
@@ -104,10 +108,18 @@ class NaiveStore final : public Store {
       counter.state = stepped.state;
       result.outcome = stepped.outcome;
     }
+    if (params.algorithm == Algorithm::kLeakyBucket) result.denied_cost = counter.state.second;
     const bool now_warns = warns(params, result.outcome.remaining, counter.warned);
     result.pressure = pressure_of(result.outcome, now_warns);
     if (cost > 0) counter.warned = now_warns;
     return result;
+  }
+
+  // A leaky bucket that had room counts what another denied.
+  void count_denial(const Charge& charge, const Counter& before, ChargeResult& result) {
+    State& state = counters_[charge.key].state;
+    state = with_denial(params_[charge.params], before.state, state, clock_.now_us(), charge.cost);
+    result.denied_cost = state.second;
   }
 
   const Clock& clock_;

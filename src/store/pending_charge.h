@@ -35,6 +35,7 @@ class PendingCharge {
   bool decide_log(ChargeResult& result);
   bool settle_log(bool charged, ChargeResult& result);
   bool note_pressure(ChargeResult& result) const;
+  bool warned() const { return slot_ != nullptr && slot_->warned(); }
   State stored() const { return slot_ != nullptr ? slot_->state(params_->algorithm) : State{}; }
 
   Shard* shard_;
@@ -73,27 +74,34 @@ inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {
   result.denied_cost = 0;
   if (log_) [[unlikely]]
     return settle_log(charged, result);
-  const bool untouched = !charged && result.outcome.allowed;
+  const bool another_denied = !all_fit && result.outcome.allowed;
+  const bool untouched = another_denied && !charged;
   if (untouched) {
     // It had room, another had not: tell its level and leave it alone.
-    after_ = stored();
-    result.outcome = step(*params_, after_, now_us_, 0).outcome;
+    const Stepped look = step(*params_, stored(), now_us_, 0);
+    after_ = look.state;
+    result.outcome = look.outcome;
   }
   warns_ = note_pressure(result);
-  if (params_->algorithm == Algorithm::kLeakyBucket) result.denied_cost = after_.second;
-  if (untouched || charge_->cost == 0) return false;
+  if (params_->algorithm == Algorithm::kLeakyBucket) {
+    if (another_denied) after_ = with_denial(*params_, stored(), after_, now_us_, charge_->cost);
+    if (untouched) warns_ = warned();
+    result.denied_cost = after_.second;
+  } else if (untouched) {
+    return false;
+  }
+  if (charge_->cost == 0) return false;
   if (slot_ != nullptr) {
-    // After a denial, too: a leaky bucket counts what it denied.
+    // After a denial, too: a leaky bucket counts it.
     slot_->set_state(charge_->params, params_->algorithm, after_, warns_);
     return false;
   }
-  return charged && !is_fresh(*params_, after_, now_us_);
+  return !is_fresh(*params_, after_, now_us_);
 }
 
 // Returns whether the counter warns from now on.
 inline bool PendingCharge::note_pressure(ChargeResult& result) const {
-  const bool warned_before = slot_ != nullptr && slot_->warned();
-  const bool now_warns = warns(*params_, result.outcome.remaining, warned_before);
+  const bool now_warns = warns(*params_, result.outcome.remaining, warned());
   result.pressure = pressure_of(result.outcome, now_warns);
   return now_warns;
 }

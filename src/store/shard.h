@@ -70,7 +70,7 @@ class alignas(64) Shard {
   enum class Scope : std::uint8_t { kAll, kLogsOnly };
   // How much would be lost with a counter.
   struct Level {
-    bool fresh = false;
+    bool idle = false;
     bool over_limit = false;
     std::int64_t used_permille = -1;  // -1: less than any
     std::int64_t free_after_us = 0;   // over limit only: until one unit fits

@@ -29,7 +29,8 @@ enum class Pressure : std::uint8_t { kNormal, kWarning, kThrottled };
 struct ChargeResult {
   Outcome outcome;
   Pressure pressure = Pressure::kNormal;
-  std::int64_t denied_cost = 0;  // leaky_bucket only: cost denied since the last admission
+  // leaky_bucket only: the cost of its checks that were denied since the last admission, by whichever limit
+  std::int64_t denied_cost = 0;
 };
 
 // A denial is an answer; only the lack of one is a failure. What "no answer" becomes is the policy's
@@ -43,8 +44,9 @@ class Store {
 
   // Charges every counter, or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
   // step: concurrent calls never see half of it. When the whole is denied, the result of a counter that had
-  // room tells its unchanged level. `now_us` receives the store's time of the decision. REQUIRES:
-  // results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
+  // room tells its unchanged level; all that changes then is a leaky_bucket's denied cost. `now_us` receives
+  // the store's time of the decision. REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys
+  // are distinct.
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;
 

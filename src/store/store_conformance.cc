@@ -150,6 +150,51 @@ TEST_P(StoreConformance, ALeakyBucketTellsWhatItDeniedSinceItLastAdmitted) {
   EXPECT_EQ(charge({key("user"), two, 1}).denied_cost, 0);
 }
 
+TEST_P(StoreConformance, WhatALeakyBucketDeniedAddsUpThoughItIsEmpty) {
+  const ParamsId hundred = limit(Algorithm::kLeakyBucket, 100, 600 * kSecond);
+  for (const std::int64_t total : {101, 202, 303}) {
+    EXPECT_EQ(charge({key("user"), hundred, 101}).denied_cost, total);
+    EXPECT_EQ(charge({key("user"), hundred, 0}).denied_cost, total);
+    EXPECT_EQ(left(key("user"), hundred), 100);
+    advance(599 * kSecond);
+  }
+  advance(kSecond);
+  EXPECT_EQ(charge({key("user"), hundred, 0}).denied_cost, 0) << "a full one would have run empty by now";
+  EXPECT_EQ(charge({key("user"), hundred, 102}).denied_cost, 102);
+  EXPECT_EQ(charge({key("user"), hundred, 100}).denied_cost, 0);
+  EXPECT_EQ(charge({key("user"), hundred, 1}).denied_cost, 1) << "since the last admission";
+}
+
+// Two rates, of which each denies in turn.
+TEST_P(StoreConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt) {
+  const ParamsId slow = limit(Algorithm::kLeakyBucket, 10, 1000 * kSecond),
+                 fast = limit(Algorithm::kLeakyBucket, 4, 4 * kSecond),
+                 zero = limit(Algorithm::kGcra, 0, kSecond);
+  const auto check = [&](std::int64_t cost, std::int64_t last_limit_cost, OnDenial on_denial) {
+    const std::array charges{Charge{key("slow"), slow, cost, on_denial}, Charge{key("fast"), fast, cost},
+                             Charge{key("zero"), zero, last_limit_cost}};
+    std::array<ChargeResult, 3> results;
+    std::int64_t now_us = 0;
+    const auto asked = std::span(charges).first(last_limit_cost > 0 ? 3 : 2);
+    store().apply(asked, std::span(results).first(asked.size()), now_us);
+    EXPECT_EQ(results[0].denied_cost, results[1].denied_cost);
+    EXPECT_EQ(results[2].denied_cost, 0);
+    return results[0].denied_cost;
+  };
+  EXPECT_EQ(check(5, 0, OnDenial::kFree), 5) << "the fast one denies, both are new";
+  EXPECT_EQ(check(4, 0, OnDenial::kFree), 0);
+  EXPECT_EQ(check(3, 0, OnDenial::kFree), 3) << "the fast one denies again";
+  advance(4 * kSecond);
+  EXPECT_EQ(check(2, 1, OnDenial::kFree), 5) << "a third does, which counts nothing";
+  EXPECT_EQ(check(0, 0, OnDenial::kFree), 5) << "a look";
+  EXPECT_EQ(check(0, 1, OnDenial::kFree), 5) << "also one beside a denied cost";
+  EXPECT_EQ(check(5, 0, OnDenial::kCharge), 10) << "charged all the same, and no admission for that";
+  EXPECT_EQ(left(key("slow"), slow), 1);
+  EXPECT_EQ(check(2, 0, OnDenial::kFree), 12) << "the slow one denies";
+  EXPECT_EQ(left(key("fast"), fast), 4) << "no denial has filled the other";
+  EXPECT_EQ(check(1, 0, OnDenial::kFree), 0);
+}
+
 TEST_P(StoreConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));

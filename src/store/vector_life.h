@@ -19,7 +19,8 @@ class VectorLife {
     const bool counts = charge.on_denial == OnDenial::kCharge;
     if (counts != std::exchange(count_denied_, counts))
       text_ += std::string("count_denied ") + (counts ? "on\n" : "off\n");
-    // Where another counter of the check had no room, it was but a look.
+    // Where another counter of the check had no room, it was but a look. (That it counts in a leaky bucket
+    // is not for one counter alone to tell.)
     const bool untouched = !check_allowed && had_room && !counts;
     return row(limit, std::to_string(now_us) + ' ' + std::to_string(untouched ? 0 : charge.cost));
   }

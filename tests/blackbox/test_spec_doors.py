@@ -130,6 +130,15 @@ def test_mr_denials_add_up_until_the_next_admission(server, grpc_stub, write):
     assert consume(mr, "k", "d", cost=2)[3] == 2
 
 
+def test_mr_denials_of_an_empty_bucket_add_up(mr):
+    assert [consume(mr, cost=6) for _ in range(3)] == [(False, near(-1), 0, total) for total in (6, 12, 18)], "the other rate has room"
+    assert consume(mr, cost=9) == (False, near(-4), 0, 27), "both have none"
+    assert consume(mr, cost=0)[0] and mr.GetBucketStatus(domain="shop", limit_key="user:1").deny_count == 27, "looks change nothing"
+    assert consume(mr, cost=5) == (True, near(0), 0, 0)
+    assert mr.GetBucketStatus(domain="shop", limit_key="user:1").deny_count == 0
+    assert consume(mr, cost=2) == (False, near(-2), 0, 2)
+
+
 def test_mr_the_default(mr):
     for fields in ({}, {"domain": "unknown"}, {"domain": "default"}):
         assert mr.ConsumeAndCheckLimit(limit_key="k", cost=30, **fields).allowed, "the built-in entry"

@@ -104,14 +104,42 @@ def test_a_fraction_over_another_denominator_is_less_than_a_microsecond(script, 
 
 
 @pytest.mark.parametrize("tag", [1, 9])
-def test_a_denied_cost_and_nothing_else_is_forgotten(tag, script, client):
-    """Of other numbers, known or not; also by a check that another limit denies."""
+@pytest.mark.parametrize("age_us, before", [(HOUR - 1, 77), (HOUR, 0)])
+def test_a_denied_cost_is_remembered_for_as_long_as_a_full_bucket_takes_to_run_empty(tag, age_us, before, script, client):
+    """Written under other numbers, known or not; and added to by a check that another limit denies."""
     limits = [Numbers(Limit.parse("leaky_bucket 20/1h"), 2, 2), Numbers(Limit.parse("leaky_bucket 10/1h"), 1),
               Numbers(Limit.parse("gcra 0/1h"), 3)]
-    client.set(KEYS[0], pack_state(tag, limits[0].limit, (0, 0, 77)))
-    checks = [Check((Entry(1, 1), Entry(2, 3))), Check((Entry(3, 1),))]
-    answer = script(KEYS[:3], limits, checks)
+    client.set(KEYS[0], pack_state(tag, limits[0].limit, (NOW - age_us, 0, 77)))
+    assert only(script(KEYS[:1], limits, [explain(Entry(1, 1, 0))], now_us=NOW)).denied_cost == before
+    answer = script(KEYS[:3], limits, [Check((Entry(1, 1, 5), Entry(2, 3)), explain=True), Check((Entry(3, 1),))], now_us=NOW)
     assert answer.verdicts == [0, 1]
+    assert [outcome.denied_cost for outcome in answer.records[0].outcomes] == [before + 5, 0]
+    assert unpack_state(client.get(KEYS[0])) == (2, False, (NOW, 0, before + 5))
+    assert client.exists(KEYS[1]) == 0
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_leaky_bucket_counts_what_another_limit_denies_and_an_admission_ends_it(repeats, script, client):
+    limits = [Numbers(Limit.parse("leaky_bucket 100/1h")), Numbers(Limit.parse("leaky_bucket 10/1h"))]
+    denied = Check((Entry(1, 1, 11), Entry(2, 2, 11)), repeats=repeats)
+    assert script(KEYS[:2], limits, [denied], now_us=NOW).verdicts == [0]
+    counted = [unpack_state(value) for value in client.mget(KEYS[:2])]
+    assert counted == [(1, False, (NOW, 0, 11 * repeats))] * 2
+    assert script(KEYS[:2], limits, [Check((Entry(1, 1), Entry(2, 2)))], now_us=NOW).verdicts == [1]
+    assert [unpack_state(value)[2][2] for value in client.mget(KEYS[:2])] == [0, 0]
+
+
+def test_a_leaky_bucket_of_zero_remembers_nothing(script, client):
+    limits = [Numbers(Limit.parse("leaky_bucket 0/1h"))]
+    assert script(KEYS[:1], limits, [Check((Entry(1, 1, 5),), repeats=2)], now_us=NOW).verdicts == [0]
+    assert only(script(KEYS[:1], limits, [explain(Entry(1, 1, 5))], now_us=NOW)).denied_cost == 0
+    assert client.get(KEYS[0]) is None
+
+
+def test_a_denied_cost_that_a_leaky_bucket_has_left_goes_with_another_algorithm(script, client):
+    """Also when nobody remembers the numbers it was written under."""
+    client.set(KEYS[0], pack_state(9, Limit.parse("leaky_bucket 10/1h"), (NOW, 0, 77)))
+    assert script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 11),))], now_us=NOW).verdicts == [0]
     assert client.get(KEYS[0]) is None
 
 

@@ -43,18 +43,26 @@ class Bucket:
         return self.missing(now) == 0
 
     def settle(self, now):
-        self.full_at = min(self.full_at, now + self.size()) if self.full_at > now else Fraction(0)
+        if self.full_at > now:
+            self.full_at = min(self.full_at, now + self.size())
+        else:
+            self.denied = self.remembered(now)
+            self.full_at = Fraction(floor(self.full_at) if self.denied else 0)
+
+    def remembered(self, now):
+        """What was denied: for as long as a full bucket takes to run empty, once this one is."""
+        return self.denied if self.limit.capacity and now < floor(self.full_at) + ceil(self.size()) else 0
 
     def charge(self, now, cost):
         missing = self.missing(now) + cost * self.limit.interval
         self.full_at = now + min(missing, self.size())
 
-    def note(self, allowed, cost):
-        if self.limit.algorithm == "leaky_bucket":
-            if not allowed:
-                self.denied = min(self.denied + cost, DENIED_MAX)
-            elif cost:
-                self.denied = 0
+    def note(self, now, allowed, cost):
+        if allowed and cost or not self.limit.capacity:
+            self.denied = 0
+        elif not allowed and self.limit.algorithm == "leaky_bucket":
+            self.denied = min(self.denied + cost, DENIED_MAX)
+            self.full_at = max(self.full_at, Fraction(now))
 
     def units(self, now):
         return ceil(self.missing(now) / self.limit.interval)
@@ -116,7 +124,7 @@ class Windows:
     def charge(self, now, cost):
         self.current = min(self.current + cost, UNITS_MAX)
 
-    def note(self, allowed, cost):
+    def note(self, now, allowed, cost):
         pass
 
     def set_units(self, now, units):
@@ -174,7 +182,7 @@ class Log:
         while sum(cost for _, cost in self.entries[1:]) >= self.limit.capacity:
             self.entries.pop(0)
 
-    def note(self, allowed, cost):
+    def note(self, now, allowed, cost):
         pass
 
     def set_units(self, now, units):
@@ -206,12 +214,14 @@ def changed(counter, limit, now):
         return counter
     if limit.on_change == "reset":
         return moved
-    if old.algorithm == limit.algorithm == "leaky_bucket":
-        moved.denied = counter.denied
     if limit.on_change == "proportional":
         take_share(counter, moved, now)
     else:
         keep(counter, moved, now)
+    if old.algorithm == limit.algorithm == "leaky_bucket":
+        moved.denied = counter.remembered(now)
+        if moved.denied and not moved.full_at:
+            moved.full_at = Fraction(min(floor(counter.full_at), now))
     return moved
 
 
@@ -266,13 +276,13 @@ def step(counter, now, cost, count_denied):
     """Decides, charges, and returns the row's expected columns."""
     limit = counter.limit
     if limit.capacity == 0:
-        counter.note(False, cost)
+        counter.note(now, False, cost)
         return ["no", 0, NEVER, 0]
     counter.settle(now)
     allowed = cost == 0 or counter.fits(now, cost)
     if cost and (allowed or count_denied):
         counter.charge(now, cost)
-    counter.note(allowed, cost)
+    counter.note(now, allowed, cost)
     if allowed:
         retry = 0
     elif cost > limit.capacity:

@@ -67,6 +67,8 @@ struct ClusterStoreCounters {
 //   neither is lost if the request is repeated until it is answered: then what it was charged is what it was
 //   admitted.
 // - OnDenial::kCharge holds across slots as within one: such charges are not given back.
+// - A leaky_bucket counts as denied only what its own slot denied; being charged, though given back, ends the
+//   count.
 class ClusterStore final : public AsyncStore, private RedisCluster, private SplitCall::Events {
  public:
   using Random = RedisStore::Random;

@@ -67,14 +67,15 @@ bool CounterView::replay(const LimitParams& params, const Charge& charge, bool a
   Stepped stepped = step(params, state_, now_us, charge.cost, charge.on_denial);
   const bool had_room = stepped.outcome.allowed;
   const bool untouched = had_room && !all_fit && charge.on_denial == OnDenial::kFree;
-  if (untouched) stepped = {state_, step(params, state_, now_us, 0).outcome};
+  if (untouched) stepped = step(params, state_, now_us, 0);
+  if (had_room && !all_fit) stepped.state = with_denial(params, state_, stepped.state, now_us, charge.cost);
   result.outcome = stepped.outcome;
   const bool now_warns = warns(params, stepped.outcome.remaining, warned_);
   result.pressure = pressure_of(stepped.outcome, now_warns);
   result.denied_cost = params.algorithm == Algorithm::kLeakyBucket ? stepped.state.second : 0;
   if (charge.cost == 0) return had_room;
   known_ = true;
-  keep(stepped.state);
+  state_ = stepped.state;
   if (!untouched) warned_ = now_warns;
   return had_room;
 }
@@ -82,14 +83,8 @@ bool CounterView::replay(const LimitParams& params, const Charge& charge, bool a
 void CounterView::refund(const LimitParams& params, const Grant& grant, std::int64_t now_us) {
   assert(params.algorithm != Algorithm::kSlidingLog);
   if (!known_ || grant.cost == 0) return;
-  keep(sluice::refund(params, state_, now_us, grant));
+  state_ = sluice::refund(params, state_, now_us, grant);
   warned_ = warns(params, step(params, state_, now_us, 0).outcome.remaining, warned_);
-}
-
-void CounterView::keep(const State& state) {
-  state_ = state;
-  // A full bucket is forgotten, and a leaky bucket's denied cost with it.
-  if (state_.at == 0 && state_.first == 0) state_.second = 0;
 }
 
 }  // namespace sluice

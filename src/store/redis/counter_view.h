@@ -33,8 +33,6 @@ class CounterView {
   void refund(const LimitParams& params, const Grant& grant, std::int64_t now_us);
 
  private:
-  void keep(const State& state);
-
   State state_;
   bool warned_ = false;
   bool known_ = false;  // it was written under these numbers, or moved to them

@@ -82,8 +82,6 @@ while header do
         if allowed or step == 1 then
           local same = new_at == at and new_first == first and new_second == second
           at, first, second = new_at, new_first, new_second
-          -- A full bucket is forgotten, and a leaky bucket's denied cost with it.
-          if at == 0 and first == 0 then second = 0 end
           if at - now_us < limit.calm_us then
             warned = false
           else
@@ -122,7 +120,7 @@ while header do
       else
         values[this_key] = false
       end
-      fresh_us[this_key] = limit.fresh_at_us(limit, at, first)
+      fresh_us[this_key] = limit.fresh_at_us(limit, at, first, second)
     end
   else
     general = general or general_checks(now_us, values, fresh_us, limit_at)

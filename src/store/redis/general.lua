@@ -9,7 +9,7 @@ local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
 --         write_records()                      the decisions to be repeated for their request ids
 local function general_checks(now_us, values, fresh_us, limit_at)
   local checks = ARGV[2]
-  local LEAKY_BUCKET, RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 2, 16, 22
+  local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
   local REFUND = 0  -- instead of `repeats`
   local load, load_log, log_codec, written_under = counter_reader(now_us, values, limit_at)
   local new_records = {}
@@ -25,7 +25,6 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       local entry = {key = key, limit = limit, cost = cost, count_denied = count_denied == 1}
       if limit.is_log then
         entry.log, entry.warned, entry.changed = load_log(key, limit)
-        entry.second, entry.new_second = 0, 0
       else
         entry.at, entry.first, entry.second, entry.warned = load(key, limit)
       end
@@ -65,10 +64,22 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     if entry.cost == 0 then return end
     local charged = all_fit or entry.count_denied
     if entry.log then return settle_log(entry, charged) end
-    if entry.fits and not charged then return end  -- it had room, another had not
+    local limit, untouched, _ = entry.limit, entry.fits and not charged
+    if entry.fits and not all_fit and limit.algorithm == LEAKY_BUCKET then
+      -- It had room, another had not: that counts here, too. Its level stays, unless it is charged all the same.
+      local at, second = entry.at, entry.second
+      if untouched then
+        _, entry.new_at, entry.new_first = limit.charge(limit, at, entry.first, second, now_us, 0, false)
+      end
+      entry.new_at, entry.new_first, entry.new_second =
+        limit.steps.deny(limit, at, second, now_us, entry.cost, entry.new_at, entry.new_first)
+    elseif untouched then
+      return
+    end
     entry.at, entry.first, entry.second = entry.new_at, entry.new_first, entry.new_second
-    if entry.at == 0 and entry.first == 0 then entry.second = 0 end  -- see keep_counter
-    entry.warned = entry.limit.warns(entry.limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+    if not untouched then
+      entry.warned = limit.warns(limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+    end
   end
 
   local function keep_log(entry, tag)
@@ -81,8 +92,8 @@ local function general_checks(now_us, values, fresh_us, limit_at)
 
   local function keep_counter(entry, tag)
     local at, first, second = entry.at, entry.first, entry.second
-    if at == 0 and first == 0 then return false end  -- as in driver.lua
-    fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first)
+    if at == 0 and first == 0 and second == 0 then return false end
+    fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first, second)
     if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
     return struct.pack('>BI7I4', tag, at, first)
   end
@@ -131,7 +142,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       local entry = entries[i]
       local limit, value, _, known = entry.limit, values[entry.key]
       if value and value ~= '' then _, known = written_under(string.byte(value) % 128, limit) end
-      entry.warned_before, entry.fits, entry.new_second = entry.warned, limit.capacity > 0, entry.second
+      entry.warned_before, entry.fits = entry.warned, limit.capacity > 0
       if not known then
         entry.cost = 0  -- none of what is there was charged under these numbers
       elseif entry.log then
@@ -149,11 +160,11 @@ local function general_checks(now_us, values, fresh_us, limit_at)
 
   -- What became of an entry, in 22 bytes.
   local function explain_entry(entry, all_fit)
-    local limit, cost, allowed, denied_cost = entry.limit, entry.cost, entry.fits, entry.new_second
-    if allowed and not (all_fit or entry.count_denied) then  -- another had no room: its unchanged level
-      cost, denied_cost = 0, entry.second
+    local limit, cost, allowed, denied_cost = entry.limit, entry.cost, entry.fits, 0
+    if allowed and not (all_fit or entry.count_denied) then cost = 0 end  -- another had no room: its unchanged level
+    if limit.algorithm == LEAKY_BUCKET then
+      denied_cost = limit.steps.denied_cost(limit, entry.at, entry.second, now_us)
     end
-    if limit.algorithm ~= LEAKY_BUCKET then denied_cost = 0 end
     local remaining, retry_after_us, reset_after_us
     if entry.log then
       remaining, retry_after_us, reset_after_us = limit.steps.explain(limit, entry.log, now_us, cost, allowed)

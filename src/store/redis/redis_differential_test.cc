@@ -24,7 +24,8 @@ std::string shown(const ChargeResult& result) {
   const Outcome& o = result.outcome;
   return std::string(o.allowed ? "allowed" : "denied") + " remaining " + std::to_string(o.remaining) +
          " retry " + std::to_string(o.retry_after_us) + " reset " + std::to_string(o.reset_after_us) +
-         " pressure " + std::to_string(static_cast<int>(result.pressure));
+         " pressure " + std::to_string(static_cast<int>(result.pressure)) + " denied cost " +
+         std::to_string(result.denied_cost);
 }
 
 // What a random trace has beside charges. Not everything at once: a log in memory notices at a look, too,
