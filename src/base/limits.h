@@ -107,8 +107,10 @@ inline constexpr std::size_t kRedisCommandWordsMax = 64;
 inline constexpr std::size_t kRedisCommandBytesMax = 64u << 10;
 inline constexpr std::size_t kRedisInlineBytesMax = 16u << 10;
 inline constexpr std::size_t kRedisRepliesWaitingMax = 1024;  // of one connection; then it is not read
-inline constexpr std::size_t kGivenLimitsMax =
-    65'536;  // different ones that came with requests, for the process's life
+// Limits that come with requests: different ones, for the process's life, and the part of them that one
+// caller may bring; see engine/given_limits.h.
+inline constexpr std::size_t kGivenLimitsMax = 65'536;
+inline constexpr std::size_t kGivenLimitsShare = 16;  // a sixteenth
 
 // One call of the Redis script.
 inline constexpr std::size_t kRedisBatchChecksMax = 256;

@@ -21,7 +21,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       random_(seed),
       cells_generation_(shared.cells.generation()),
       admin_(shared.admin, random_()),
-      throttle_(shared.policies, shared.params, *shared.doors.given_limits) {
+      throttle_(shared.policies, shared.params) {
   stores_.emplace(
       shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());

@@ -35,6 +35,13 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
 
 bool IpAddress::is_v4() const { return std::equal(kV4Prefix.begin(), kV4Prefix.end(), bytes_.begin()); }
 
+IpAddress IpAddress::site() const {
+  constexpr int kSiteBits = 64;
+  IpAddress site = *this;
+  if (!is_v4()) site.bytes_ = masked(bytes_, kSiteBits);
+  return site;
+}
+
 std::string IpAddress::to_string() const {
   char text[INET6_ADDRSTRLEN];
   if (is_v4())

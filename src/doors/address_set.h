@@ -20,6 +20,9 @@ class IpAddress {
   // One form for each address: lower case, shortest, version 4 with dots.
   std::string to_string() const;
   bool is_v4() const;
+  // Where it belongs to, as far as one owner has all of it: of version 6 the network of 64 bits, of version 4
+  // the address itself.
+  IpAddress site() const;
 
   friend bool operator==(const IpAddress&, const IpAddress&) = default;
 

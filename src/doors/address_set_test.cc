@@ -20,6 +20,11 @@ TEST(IpAddress, HasOneFormForEachAddress) {
   }
 }
 
+TEST(IpAddress, TheSiteIsWhatOneOwnerHas) {
+  EXPECT_EQ(IpAddress::parse("192.0.2.1")->site().to_string(), "192.0.2.1");
+  EXPECT_EQ(IpAddress::parse("2001:db8:1:2:3:4:5:6")->site().to_string(), "2001:db8:1:2::");
+}
+
 TEST(IpAddress, RefusesEverythingElse) {
   for (const std::string_view text :
        {"", "1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1.2.3.4:80", "[::1]", "::1%lo", "host", "01.2.3.4 "})

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "doors/bringer.h"
 #include "doors/check_access.h"
 #include "doors/problem.h"
 
@@ -27,8 +28,10 @@ Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots) {
 // Makes the checks that a request comes to. Lives as long as that takes.
 class EnvoyPlanner {
  public:
-  EnvoyPlanner(DoorContext& context, const Snapshot& policies)
+  // `bringer` outlives it.
+  EnvoyPlanner(DoorContext& context, const Snapshot& policies, const Bringer& bringer)
       : context_(context),
+        bringer_(bringer),
         envoy_(context.envoy),
         domain_(policies.find_envoy_domain(context.envoy.request.domain)) {}
 
@@ -104,8 +107,8 @@ class EnvoyPlanner {
     }
     if (slot.kind == Kind::kOverride) {
       check.policy_id = domain_->override_policy_id();
-      auto numbers = context_.options.given_limits->find(Algorithm::kFixedWindow,
-                                                         rate_of(*envoy_.request.descriptors[i].limit), {});
+      auto numbers = take_limit(
+          context_, {Algorithm::kFixedWindow, rate_of(*envoy_.request.descriptors[i].limit), {}}, bringer_);
       if (!numbers) {
         numbers.error().field = "descriptors[" + std::to_string(i) + "].limit";
         return std::unexpected(std::move(numbers.error()));
@@ -116,6 +119,7 @@ class EnvoyPlanner {
   }
 
   DoorContext& context_;
+  const Bringer& bringer_;
   EnvoyScratch& envoy_;
   const EnvoyLookup* const domain_;  // null: no file describes it
   bool has_replacements_ = false;
@@ -134,6 +138,7 @@ struct Call {
   DoorContext& context;
   std::int64_t deadline_us;
   Asker& asker;
+  const Bringer& bringer;
 };
 
 template <class Writer>
@@ -204,7 +209,7 @@ class QuotaLook {
 // Asks for what is left after a look at the quotas.
 template <class Asker>
 void ask_without(const Call<Asker>& call, const Limiter::Hold& hold, const std::vector<std::size_t>& full) {
-  const auto checks = EnvoyPlanner(call.context, hold.policies()).plan(call.deadline_us, full);
+  const auto checks = EnvoyPlanner(call.context, hold.policies(), call.bringer).plan(call.deadline_us, full);
   if (!checks) return call.asker.write(std::unexpected(checks.error()));
   ask(call, *checks);
 }
@@ -227,15 +232,18 @@ void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook
       if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
       const Limiter::Hold late_hold(context.limiter);
       const LateAsker asker{write};
-      ask_without(Call<const LateAsker>{context, deadline_us, asker}, late_hold, full);
+      const Bringer nobody;  // what the request brings is known by now
+      ask_without(Call<const LateAsker>{context, deadline_us, asker, nobody}, late_hold, full);
     };
   });
   if (looked) ask_without(call, hold, look.full(*looked));
 }
 
 template <class Asker, class Caller>
-void decide(const Call<Asker>& call, const Caller& caller, std::string_view body, Read read) {
-  DoorContext& context = call.context;
+void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const Caller& caller,
+            std::string_view body, Read read) {
+  const Bringer bringer = bringer_of(context.options, caller);
+  const Call<Asker> call{context, deadline_us, asker, bringer};
   const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
   if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
   const CheckRequest about_domain{.tenant = context.envoy.request.domain};
@@ -244,7 +252,7 @@ void decide(const Call<Asker>& call, const Caller& caller, std::string_view body
   if (auto room = context.gate.admit(context.envoy.request.descriptors.size()); !room)
     return refuse(std::move(room.error()));
   const Limiter::Hold hold(context.limiter);
-  EnvoyPlanner planner(context, hold.policies());
+  EnvoyPlanner planner(context, hold.policies(), bringer);
   const auto checks = planner.plan(call.deadline_us, {});
   if (!checks) return refuse(checks.error());
   if (planner.has_quotas()) {
@@ -304,14 +312,14 @@ struct HttpAsker {
 
 GrpcStatus grpc_should_rate_limit(DoorContext& context, const GrpcCall& call) {
   GrpcAsker asker{call};
-  decide(Call<GrpcAsker>{context, call.context.deadline_us, asker}, call.context, call.message, read_wire);
+  decide(context, call.context.deadline_us, asker, call.context, call.message, read_wire);
   return std::move(asker.status);
 }
 
 void http_envoy_json(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                      const HttpDefer& defer) {
   HttpAsker asker{response, defer};
-  decide(Call<HttpAsker>{context, 0, asker}, request, request.body, read_json);
+  decide(context, 0, asker, request, request.body, read_json);
 }
 
 }  // namespace sluice::doors

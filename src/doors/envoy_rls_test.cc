@@ -136,7 +136,7 @@ TEST_F(EnvoyRlsTest, OverridesOfTwoUnitsHaveTwoCounters) {
 
 TEST_F(EnvoyRlsTest, OverridesCannotFillTheProcess) {
   load({kBasic});
-  GivenLimits few(params, 2);
+  GivenLimits few(params, {.distinct_max = 2, .share = 1});
   options.given_limits = &few;
   EnvoyMessage message = about("basic", {{{"key1", "x"}}, {{"k", "x"}}});
   for (const std::uint32_t requests : {5u, 6u, 5u, 6u}) {
@@ -145,9 +145,22 @@ TEST_F(EnvoyRlsTest, OverridesCannotFillTheProcess) {
   }
   message.descriptors[1].limit = {7, 3};
   EXPECT_THAT(refused(message),
-              HasSubstr("descriptors[1].limit: requests have brought more than 2 different"));
+              HasSubstr("descriptors[1].limit: this caller has brought 2 different limits along"));
   EXPECT_THAT(statuses(about("basic", {{{"key1", "x"}}})), ElementsAre("OK 45 of 50/1 reset 1"))
       << "a refused request charges nothing";
+
+  peer.address = "192.0.2.1";
+  peer.is_trusted = false;
+  GivenLimits two_shares(params, {.distinct_max = 4, .share = 2});
+  options.given_limits = &two_shares;
+  for (const std::uint32_t requests : {7u, 8u}) {
+    message.descriptors[1].limit = {requests, 3};
+    ask(message);
+  }
+  message.descriptors[1].limit = {9, 3};
+  EXPECT_THAT(refused(message), HasSubstr("no room for more"));
+  peer.address = "192.0.2.2";
+  EXPECT_EQ(ask(message).overall, 1u) << "another caller has room";
 }
 
 TEST_F(EnvoyRlsTest, UnlimitedListedAndReplacedLimitsLetThrough) {

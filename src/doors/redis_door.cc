@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cctype>
 
+#include "doors/bringer.h"
 #include "doors/check_access.h"
 #include "doors/redis_reply.h"
 
@@ -112,6 +113,15 @@ bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer
   return true;
 }
 
+Result<GivenNumbers> RedisDoor::numbers_of(const Throttle& throttle) {
+  if (const GivenNumbers* const known = throttle_.find(throttle)) [[likely]]
+    return *known;
+  const auto taken = take_limit(context_, {Algorithm::kGcra, throttle.rate, throttle.limit},
+                                [this] { return bringer_name(context_.options, peer_, authorization_); });
+  if (taken && taken->params != 0) throttle_.keep(throttle, *taken);
+  return taken;
+}
+
 void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) {
   // First of all: strangers must use up neither room nor numbers.
   if (context_.options.checks_need_token) [[unlikely]] {
@@ -123,7 +133,7 @@ void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) 
   if (auto room = context_.gate.admit(1); !room) return refuse(out, room.error());
   const auto wanted = read_throttle(arguments);
   if (!wanted) return refuse(out, wanted.error());
-  const auto numbers = throttle_.find(*wanted);
+  const auto numbers = numbers_of(*wanted);
   if (!numbers) return refuse(out, numbers.error());
   const CheckRequest check{
       .key = wanted->key, .cost = wanted->quantity, .own_policy = &throttle_.policy(), .numbers = *numbers};

@@ -23,6 +23,7 @@ class RedisDoor final : public net::RedisHandler {
 
   // After MULTI.
   bool handle_in_transaction(Words words, std::string& out, const Defer& defer);
+  Result<GivenNumbers> numbers_of(const Throttle& throttle);
   void throttle(Words arguments, std::string& out, const Defer& defer);
   void hello(Words arguments, std::string& out);
   void auth(Words arguments, std::string& out);

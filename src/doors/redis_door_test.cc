@@ -24,7 +24,7 @@ class RedisDoorTest : public DoorsFixture {
   void connect() { door = std::make_unique<RedisDoor>(context, limits, peer); }
 
   DoorContext context{limiter, options, 1};
-  ThrottleLimits limits{board, params, given_limits};
+  ThrottleLimits limits{board, params};
   std::unique_ptr<RedisDoor> door = std::make_unique<RedisDoor>(context, limits, peer);
   bool stays = true;
 };
@@ -119,6 +119,20 @@ TEST_F(RedisDoorTest, HelloChoosesTheVersion) {
   EXPECT_EQ(say({"COMMAND", "DOCS"}), "%0");
   EXPECT_EQ(say({"RESET"}), "+RESET");
   EXPECT_EQ(say({"COMMAND", "DOCS"}), "*0");
+}
+
+TEST_F(RedisDoorTest, WhoeverBringsManyLimitsHurtsOnlyHimself) {
+  GivenLimits two_shares(params, {.distinct_max = 4, .share = 2});
+  options.given_limits = &two_shares;
+  peer.is_trusted = false;
+  peer.address = "192.0.2.1";
+  for (const char* count : {"1", "2", "1", "2"})
+    EXPECT_TRUE(throttle({"k", "0", count, "1", "0"}).starts_with("*5 ")) << count;
+  EXPECT_TRUE(throttle({"k", "0", "3", "1", "0"}).starts_with("-ERR this caller has brought 2 different"));
+  peer.address = "192.0.2.2";
+  EXPECT_EQ(throttle({"k", "0", "3", "1"}), "*5 :0 :1 :0 :-1 :1");
+  peer.address = "192.0.2.1";
+  EXPECT_EQ(throttle({"k", "0", "3", "1"}), "*5 :1 :1 :0 :1 :1") << "now it is known";
 }
 
 TEST_F(RedisDoorTest, WhereTokensAreNeededNothingGoesWithoutOne) {

@@ -34,8 +34,8 @@ std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecon
 
 }  // namespace
 
-ThrottleLimits::ThrottleLimits(const PolicyBoard& board, ParamsTable& params, GivenLimits& given)
-    : given_(given), policy_(compile_own_policy(throttle_policy(), board, params)) {}
+ThrottleLimits::ThrottleLimits(const PolicyBoard& board, ParamsTable& params)
+    : policy_(compile_own_policy(throttle_policy(), board, params)) {}
 
 std::size_t ThrottleLimits::Hash::operator()(const Numbers& n) const {
   std::size_t seed = 0;
@@ -43,13 +43,13 @@ std::size_t ThrottleLimits::Hash::operator()(const Numbers& n) const {
   return seed;
 }
 
-Result<GivenNumbers> ThrottleLimits::find(const Throttle& throttle) {
-  const Numbers wanted{throttle.rate.count, throttle.rate.period_us, throttle.limit};
-  if (const auto known = known_.find(wanted); known != known_.end()) [[likely]]
-    return known->second;
-  const auto numbers = given_.find(Algorithm::kGcra, throttle.rate, throttle.limit);
-  if (numbers) known_.emplace(wanted, *numbers);
-  return numbers;
+const GivenNumbers* ThrottleLimits::find(const Throttle& throttle) const {
+  const auto known = known_.find(Numbers(throttle));
+  return known == known_.end() ? nullptr : &known->second;
+}
+
+void ThrottleLimits::keep(const Throttle& throttle, const GivenNumbers& numbers) {
+  known_.emplace(Numbers(throttle), numbers);
 }
 
 Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "engine/check_request.h"
 #include "engine/decision.h"
-#include "engine/given_limits.h"
 #include "policy/repository.h"
 
 // CL.THROTTLE, as redis-cell has it: a limit that comes with every request.
@@ -38,15 +38,18 @@ struct Throttle {
 // thread-safe.
 class ThrottleLimits {
  public:
-  // All outlive it.
-  ThrottleLimits(const PolicyBoard& board, ParamsTable& params, GivenLimits& given);
+  // Both outlive it.
+  ThrottleLimits(const PolicyBoard& board, ParamsTable& params);
 
   const CompiledPolicy& policy() const { return *policy_; }
-  // Errors as GivenLimits::find().
-  Result<GivenNumbers> find(const Throttle& throttle);
+  // To find the numbers of a limit without a lock; null: they have not come to this thread yet.
+  const GivenNumbers* find(const Throttle& throttle) const;
+  void keep(const Throttle& throttle, const GivenNumbers& numbers);
 
  private:
   struct Numbers {
+    explicit Numbers(const Throttle& throttle)
+        : count(throttle.rate.count), period_us(throttle.rate.period_us), limit(throttle.limit) {}
     std::int64_t count, period_us, limit;
     friend bool operator==(const Numbers&, const Numbers&) = default;
   };
@@ -54,9 +57,8 @@ class ThrottleLimits {
     std::size_t operator()(const Numbers& numbers) const;
   };
 
-  GivenLimits& given_;
   std::shared_ptr<const CompiledPolicy> policy_;
-  boost::unordered_flat_map<Numbers, GivenNumbers, Hash> known_;  // to find them without a lock
+  boost::unordered_flat_map<Numbers, GivenNumbers, Hash> known_;
 };
 
 // The arguments behind the name. kInvalidArgument: a sentence in the words of Redis.

@@ -1,31 +1,43 @@
 #include "engine/given_limits.h"
 
 #include <boost/container_hash/hash.hpp>
-#include <string>
 
 namespace sluice {
 
-std::size_t GivenLimits::Hash::operator()(const Numbers& n) const {
-  std::size_t seed = static_cast<std::size_t>(n.algorithm);
-  for (const std::int64_t number : {n.count, n.period_us, n.burst}) boost::hash_combine(seed, number);
+std::size_t GivenLimits::Hash::operator()(const GivenLimit& limit) const {
+  std::size_t seed = static_cast<std::size_t>(limit.algorithm);
+  for (const std::int64_t number : {limit.rate.count, limit.rate.period_us, limit.burst.value_or(-1)})
+    boost::hash_combine(seed, number);
   return seed;
 }
 
-Result<GivenNumbers> GivenLimits::find(Algorithm algorithm, const Rate& rate,
-                                       std::optional<std::int64_t> burst) {
-  const Numbers wanted{algorithm, rate.count, rate.period_us, burst.value_or(-1)};
+std::optional<GivenNumbers> GivenLimits::find(const GivenLimit& limit) const {
   const std::lock_guard lock(mutex_);
-  auto known = known_.find(wanted);
-  if (known == known_.end()) {
-    const auto numbers = checked_limit_params(algorithm, rate, burst);
-    if (!numbers) return std::unexpected(numbers.error());
-    const ParamsId id = known_.size() < distinct_max_ ? params_.intern(*numbers) : 0;
-    if (id == 0)
-      return invalid("", "requests have brought more than " + std::to_string(known_.size()) +
-                             " different limits along; put limits into policies");
-    known = known_.emplace(wanted, id).first;
-  }
-  return GivenNumbers{known->second, &params_[known->second]};
+  const auto known = known_.find(limit);
+  if (known == known_.end()) return std::nullopt;
+  return numbers(known->second);
+}
+
+bool GivenLimits::has_room(std::size_t brought) const {
+  const std::size_t by_others = known_.size() - brought;
+  return brought < (bounds_.distinct_max - by_others) / bounds_.share;
+}
+
+Result<GivenNumbers> GivenLimits::add(const GivenLimit& limit, std::string_view bringer) {
+  const auto checked = checked_limit_params(limit.algorithm, limit.rate, limit.burst);
+  if (!checked) return std::unexpected(checked.error());
+  const std::lock_guard lock(mutex_);
+  if (const auto known = known_.find(limit); known != known_.end()) return numbers(known->second);
+  const auto before = brought_.find(bringer);
+  const std::size_t brought = before == brought_.end() ? 0 : before->second;
+  const ParamsId id = has_room(brought) ? params_.intern(*checked) : 0;
+  if (id == 0)
+    return invalid("",
+                   "this caller has brought " + std::to_string(brought) +
+                       " different limits along, and there is no room for more; put limits into policies");
+  known_.emplace(limit, id);
+  brought_.insert_or_assign(std::string(bringer), brought + 1);
+  return numbers(id);
 }
 
 }  // namespace sluice

@@ -18,19 +18,34 @@ class GivenLimitsTest : public testing::LimiterFixture {
     own = std::move(*compiled);
   }
   Decision ask(std::string_view key, std::int64_t cost, Rate rate, std::int64_t burst) {
-    const auto numbers = limits.find(Algorithm::kGcra, rate, burst);
+    const auto numbers = bring({Algorithm::kGcra, rate, burst});
     EXPECT_TRUE(numbers) << numbers.error().message;
     return check(
         {.key = key, .cost = cost, .own_policy = own.get(), .numbers = numbers.value_or(GivenNumbers{})});
   }
 
-  GivenLimits limits{params, 100};
+  Result<GivenNumbers> bring(const GivenLimit& limit, std::string_view bringer = "somebody") {
+    if (const auto known = limits.find(limit)) return *known;
+    return limits.add(limit, bringer);
+  }
+  // As many new ones as the caller may bring.
+  int bring_all(std::string_view bringer) {
+    int brought = 0;
+    while (limits.add({Algorithm::kGcra, {++last, kSecondUs}, 1}, bringer)) ++brought;
+    return brought;
+  }
+
+  GivenLimits limits{params, {.distinct_max = 80, .share = 4}};
+  std::int64_t last = 1'000;
   std::shared_ptr<const CompiledPolicy> own;
 };
 
 TEST_F(GivenLimitsTest, TheNumbersOfTheRequestCount) {
-  EXPECT_EQ(limits.find(Algorithm::kGcra, {2, kSecondUs}, 2)->params,
-            limits.find(Algorithm::kGcra, {2, kSecondUs}, 2)->params);
+  const GivenLimit two{Algorithm::kGcra, {2, kSecondUs}, 2};
+  EXPECT_FALSE(limits.find(two));
+  const ParamsId id = limits.add(two, "a")->params;
+  EXPECT_EQ(limits.add(two, "b")->params, id);
+  EXPECT_EQ(limits.find(two)->params, id);
   EXPECT_EQ(ask("a", 1, {2, kSecondUs}, 2).remaining(), 1);
   EXPECT_EQ(ask("a", 1, {2, kSecondUs}, 2).remaining(), 0);
   const Decision denied = ask("a", 1, {2, kSecondUs}, 2);
@@ -59,17 +74,38 @@ TEST_F(GivenLimitsTest, PoliciesPlayNoPart) {
 }
 
 TEST_F(GivenLimitsTest, ImpossibleNumbersAreErrors) {
-  EXPECT_EQ(limits.find(Algorithm::kGcra, {-1, kSecondUs}, 1).error().field, "rate");
-  EXPECT_EQ(limits.find(Algorithm::kGcra, {1, kSecondUs}, -1).error().field, "burst");
-  EXPECT_FALSE(limits.find(Algorithm::kFixedWindow, {1, INT64_MAX}, {}));
+  EXPECT_EQ(bring({Algorithm::kGcra, {-1, kSecondUs}, 1}).error().field, "rate");
+  EXPECT_EQ(bring({Algorithm::kGcra, {1, kSecondUs}, -1}).error().field, "burst");
+  EXPECT_FALSE(bring({Algorithm::kFixedWindow, {1, INT64_MAX}, {}}));
+  EXPECT_EQ(bring_all("somebody"), 20) << "they take no room";
 }
 
-TEST_F(GivenLimitsTest, ThereAreOnlySoMany) {
-  for (std::int64_t i = 1; i <= 100; ++i) ASSERT_TRUE(limits.find(Algorithm::kGcra, {i, kSecondUs}, 1)) << i;
-  EXPECT_FALSE(limits.find(Algorithm::kGcra, {1, 2 * kSecondUs}, 1));
-  EXPECT_FALSE(limits.find(Algorithm::kFixedWindow, {1, kSecondUs}, {}))
-      << "another algorithm, other numbers";
-  EXPECT_TRUE(limits.find(Algorithm::kGcra, {1, kSecondUs}, 1)) << "those that are known go on";
+TEST_F(GivenLimitsTest, WhoeverBringsManyHurtsOnlyHimself) {
+  EXPECT_EQ(bring_all("greedy"), 20) << "a quarter of 80";
+  EXPECT_EQ(
+      bring({Algorithm::kFixedWindow, {1, kSecondUs}, {}}, "greedy").error().message,
+      "this caller has brought 20 different limits along, and there is no room for more; put limits into "
+      "policies");
+  EXPECT_EQ(bring_all("other"), 15) << "a quarter of the 60 that are left";
+  EXPECT_EQ(bring_all("greedy"), 0);
+  EXPECT_EQ(bring_all("third"), 11);
+  EXPECT_EQ(bring_all("fourth"), 8) << "and so on: there is room for the next one";
+}
+
+TEST_F(GivenLimitsTest, KnownOnesCostNobodyAnything) {
+  const GivenLimit known{Algorithm::kGcra, {7, kSecondUs}, 1};
+  ASSERT_TRUE(bring(known, "first"));
+  EXPECT_TRUE(bring(known, "second"));
+  EXPECT_EQ(bring_all("second"), 19) << "a quarter of the 79 that are left";
+  EXPECT_TRUE(bring(known, "second")) << "when the share is used up, too";
+  EXPECT_EQ(bring_all("first"), 14) << "a quarter of 61 is 15, and it has one";
+}
+
+TEST_F(GivenLimitsTest, HoweverManyComeThereAreOnlySoMany) {
+  int all = 0;
+  for (int i = 0; i < 1'000; ++i) all += bring_all("caller " + std::to_string(i));
+  EXPECT_LE(all, 80);
+  EXPECT_GE(all, 80 - 4);
 }
 
 }  // namespace

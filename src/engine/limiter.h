@@ -114,6 +114,9 @@ class Limiter final : private PendingCheckEvents {
     });
   }
 
+  // While it is open check() allows whatever is well-formed.
+  bool is_switch_open() const { return switch_.is_open(); }
+
   // Errors that check() would report for this request, without charging: for batches, which are refused as a
   // whole.
   Result<void> validate(const CheckRequest& request);

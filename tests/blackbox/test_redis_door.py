@@ -5,6 +5,7 @@ import socket
 
 import pytest
 import redis
+from harness.admin import bearer, expect
 from harness.redis_server import Redis
 from harness.server import wait_until
 
@@ -136,6 +137,26 @@ def test_strangers_use_nothing_up(door, connect):
     token = running.wait_for_log(r"(sluice_\w+)")[1]
     assert raw(port, b"CL.THROTTLE k 4 1 3600\r\n" * 300 + b"QUIT\r\n").count(b"-NOAUTH") == 300
     assert throttle(connect(port, password=token)) == [0, 5, 4, -1, 3600]
+
+
+def test_whoever_brings_many_limits_hurts_only_himself(door, connect, http):
+    running, port = door(["--require-token"])
+    first = running.wait_for_log(r"(sluice_\w+)")[1]
+    admin = http(running)
+    made = expect(admin.post("/v1/tokens", {"name": "other", "roles": ["check"]}, bearer(first)), 201)
+    greedy, other = connect(port, password=first), connect(port, password=made["token"])
+
+    def brings(client, counts):
+        pipeline = client.pipeline(transaction=False)
+        for count in counts:
+            pipeline.execute_command("CL.THROTTLE", "k", 0, count, 3600, 0)
+        return [not isinstance(answer, Exception) for answer in pipeline.execute(raise_on_error=False)]
+
+    assert brings(greedy, range(1, 5001)) == [True] * 4096 + [False] * 904
+    assert brings(other, range(4097, 5001)) == [True] * 904, "others have room"
+    assert brings(greedy, range(1, 5002)) == [True] * 5000 + [False], "what is known goes on"
+    expect(admin.request("PUT", "/v1/switch", {"mode": "open", "reason": "test"}, bearer(first)), 200)
+    assert brings(greedy, [5002]) == [True], "the switch lets everything pass"
 
 
 def test_redis_cli_and_inline_commands(door, tool):
