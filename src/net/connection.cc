@@ -79,7 +79,7 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
       fd_(fd),
       peer_(std::move(peer)),
       tls_context_(tls),
-      tls_(tls ? tls->accept(peer_.address) : nullptr),
+      tls_(tls ? tls->accept(peer_.address, peer_.port) : nullptr),
       since_us_(set.context_.now_us) {
   set_.loop_.add(fd_, interest_, *this);
 }

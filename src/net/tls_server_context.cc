@@ -19,15 +19,21 @@ constexpr const char* kCiphers13 =
 
 constexpr std::int64_t kTellingPauseUs = 10'000'000;
 
-// In ALPN's form: a length before each.
-constexpr std::string_view kProtocols = "\x02h2\x08http/1.1";
+// What is spoken on a port, in ALPN's form: a length before each. Redis has no registered name; whoever
+// offers one would take this.
+constexpr std::string_view kHttpProtocols = "\x02h2\x08http/1.1", kRedisProtocols = "\x05redis";
 
-int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+const std::string_view& protocols_of(Port port) {
+  return port == Port::kRedis ? kRedisProtocols : kHttpProtocols;
+}
+
+int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* chosen_size,
                     const unsigned char* offered, unsigned int offered_size, void*) {
+  const auto& ours = *static_cast<const std::string_view*>(SSL_get_app_data(ssl));
   unsigned char* found = nullptr;
   const int verdict =
-      SSL_select_next_proto(&found, chosen_size, reinterpret_cast<const unsigned char*>(kProtocols.data()),
-                            kProtocols.size(), offered, offered_size);
+      SSL_select_next_proto(&found, chosen_size, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned int>(ours.size()), offered, offered_size);
   *chosen = found;
   return verdict == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -107,7 +113,7 @@ void TlsServerContext::tell_failed_handshake(const std::string& problem, std::in
   settings_.on_failed_handshake("a client could not connect: " + problem);
 }
 
-std::unique_ptr<TlsEngine> TlsServerContext::accept(std::string peer) const {
+std::unique_ptr<TlsEngine> TlsServerContext::accept(std::string peer, Port port) const {
   ContextPtr context;
   {
     const std::lock_guard lock(mutex_);
@@ -115,6 +121,7 @@ std::unique_ptr<TlsEngine> TlsServerContext::accept(std::string peer) const {
   }
   SslPtr ssl(SSL_new(context.get()));
   if (!ssl) throw std::bad_alloc();
+  SSL_set_app_data(ssl.get(), const_cast<std::string_view*>(&protocols_of(port)));  // only read
   SSL_set_accept_state(ssl.get());
   return std::make_unique<TlsEngine>(std::move(ssl), std::move(peer));
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "net/peer.h"
 #include "net/tls_engine.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
@@ -27,8 +28,9 @@ struct TlsServerSettings {
 // What all TLS connections to one server share: who we are and whose clients we trust. Thread-safe.
 //
 // TLS 1.2 and 1.3, with ciphers that are both authenticated and forward-secret; HTTP/2 before HTTP/1.1 if the
-// client lets us choose (ALPN). Nothing is compressed, renegotiated or resumed: a resumed session would go on
-// with the certificate that the client had when it began.
+// client lets us choose (ALPN). A client that wants only what is not spoken on the port, as a browser at that
+// of Redis, gets the alert no_application_protocol. Nothing is compressed, renegotiated or resumed: a resumed
+// session would go on with the certificate that the client had when it began.
 //
 //   auto tls = TlsServerContext::load(settings);
 //   if (!tls) return fail(tls.error().message);      // names the file
@@ -45,8 +47,9 @@ class TlsServerContext {
   // leaves in force what was, so a certificate may be replaced before its key.
   Result<bool> reload();
 
-  // The TLS of a new connection, which waits for the client's first words. `peer` is for messages.
-  std::unique_ptr<TlsEngine> accept(std::string peer) const;
+  // The TLS of a new connection to the port, which waits for the client's first words. `peer` is for
+  // messages.
+  std::unique_ptr<TlsEngine> accept(std::string peer, Port port = Port::kAll) const;
 
   const std::string& certificate_file() const { return settings_.certificate_file; }
   // When the certificate in force ends, in seconds since 1970.

@@ -180,6 +180,23 @@ TEST_F(TlsServerContextTest, OneProtocolOfThoseOffered) {
   EXPECT_THAT(unknown.client->problem(), HasSubstr("no application protocol"));
 }
 
+// A web page must not get a word in, and Redis clients offer nothing.
+TEST_F(TlsServerContextTest, OnThePortOfRedisNobodySpeaksHttp) {
+  for (const char* const known : {"", "redis"}) {
+    TestTlsPair both(client(nullptr, known), load()->accept("x", Port::kRedis));
+    both.run();
+    EXPECT_TRUE(both.client->open()) << known;
+  }
+  for (const char* const other : {"h2", "http/1.1"}) {
+    TestTlsPair both(client(nullptr, other), load()->accept("x", Port::kRedis));
+    both.run();
+    EXPECT_THAT(both.client->problem(), HasSubstr("no application protocol")) << other;
+  }
+  TestTlsPair web(client(nullptr, "redis"), load()->accept("x"));
+  web.run();
+  EXPECT_THAT(web.client->problem(), HasSubstr("no application protocol"));
+}
+
 TEST_F(TlsServerContextTest, ARequestWithoutTlsIsRecognised) {
   for (const char* const request : {"GET / HTTP/1.1\r\n", "POST /v1/ratelimit/check HTTP/1.1\r\n"}) {
     const auto server = load()->accept("10.0.0.7");

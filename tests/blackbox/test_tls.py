@@ -81,6 +81,24 @@ def test_versions_and_protocols(node, authority):
     one.wait_for_log("a client could not connect: ")
 
 
+def test_nobody_speaks_http_at_the_port_of_the_redis_protocol(node, authority):
+    one = node("--resp-listen", "127.0.0.1:0")
+    port = int(one.wait_for_log(r"Redis protocol on \S+:(\d+)")[1])
+
+    def ping(*protocols):
+        context = authority.trusting()
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        with socket.create_connection((one.host, port), timeout=30) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as sealed:
+                sealed.sendall(b"PING\r\n")
+                return sealed.recv(100)
+    assert ping() == b"+PONG\r\n"
+    for offered in (["h2"], ["h2", "http/1.1"]):
+        with pytest.raises(ssl.SSLError, match="ALERT_NO_APPLICATION_PROTOCOL|no application protocol"):
+            ping(*offered)
+
+
 def test_a_session_is_not_resumed(node, authority):
     one = node()
     context = authority.trusting()
