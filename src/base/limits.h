@@ -25,6 +25,7 @@ inline constexpr std::size_t kPoliciesMax = 200'000;
 inline constexpr std::size_t kLimitsPerPolicyMax = 16;
 inline constexpr std::size_t kDimensionsPerLimitMax = 8;
 inline constexpr std::size_t kDocumentDepthMax = 16;
+inline constexpr std::size_t kAliasedBytesMax = 32u << 20;  // that all aliases (*name) of one stand for
 inline constexpr std::int64_t kRateMax = 1'000'000'000;
 inline constexpr std::int64_t kPeriodUsMin = 1'000;                       // 1 ms
 inline constexpr std::int64_t kPeriodUsMax = 366LL * 86'400 * 1'000'000;  // a leap year

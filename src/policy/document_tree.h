@@ -15,6 +15,7 @@ struct DocumentNode {
   struct Key {
     std::string text;
     int line = 0;
+    bool quoted = false;
   };
 
   Kind kind = Kind::kNull;
@@ -29,9 +30,9 @@ struct DocumentNode {
 };
 
 // Reads one document, JSON or YAML. Refused, with the line: what is no
-// UTF-8 or has control characters, broken syntax, a second document, anchors, aliases and tags (a few bytes
-// of them can stand for gigabytes), duplicate keys, nesting beyond kDocumentDepthMax, more than
-// kPolicyFileBytesMax bytes. Never throws.
+// UTF-8 or has control characters, broken syntax, a second document, tags, duplicate keys, nesting beyond
+// kDocumentDepthMax, more than kPolicyFileBytesMax bytes. Anchors, aliases and merge keys of YAML are written
+// out, within the bounds of yaml_anchors.h; lines are those of what an alias stands for. Never throws.
 std::optional<DocumentNode> parse_document_tree(std::string_view text, const std::string& file,
                                                 Problems& problems);
 

@@ -230,9 +230,9 @@ TEST(JsonTree, BrokenTextIsReportedAsWhatItLooksLike) {
   EXPECT_EQ(problem_of("{\"a\":\n [1,\n 2}"), "f:3: not JSON: expected a comma or ]");
   EXPECT_EQ(problem_of("{\"a\": \"x"), "f:1: not JSON: unfinished string");
   EXPECT_EQ(problem_of("[{\"a\": 1}]\n}"), "f:2: not JSON: something follows the end of the JSON text");
-  EXPECT_EQ(problem_of("{\"a\": &x 1}"), "f:1: not JSON: expected a value");
+  EXPECT_EQ(problem_of("{\"a\": !x 1}"), "f:1: not JSON: expected a value");
   EXPECT_THAT(problem_of("{a:\n [1,\n 2}"), StartsWith("f:3: not YAML or JSON: "));
-  EXPECT_EQ(problem_of("{a: &x 1}"), "f:1: an anchor (&name); write the value out where it is used");
+  EXPECT_EQ(problem_of("{a: !x 1}"), "f:1: a tag (\"!x\"); policies need none");
   EXPECT_EQ(problem_of("{\"a\": 1,\n\"a\": 2}"), "f:2: the field \"a\" is there twice");
   EXPECT_EQ(problem_of(std::string(1u << 20, '[')), "f:1: nesting deeper than 16 levels");
   EXPECT_EQ(problem_of("{\"a\": \"\n\x01\"}"), "f:2: a control character; is this a text file?");

@@ -78,7 +78,7 @@ std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place
   std::vector<WrittenLimit> limits = plain;
   if (!is_map(node, place)) return limits;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
-    const auto& [name, line] = node.keys[i];
+    const auto& [name, line, quoted] = node.keys[i];
     const Place here = place.field(name);
     const auto limit =
         std::ranges::find(limits, name, [](const WrittenLimit& w) -> const auto& { return w.limit.name; });

@@ -76,7 +76,7 @@ void read_tiers(const DocumentNode& node, const Place& place, const std::vector<
   if (node.keys.size() > kTiersPerPolicyMax)
     return place.report(node.line, "a policy has at most " + std::to_string(kTiersPerPolicyMax) + " tiers");
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
-    const auto& [name, line] = node.keys[i];
+    const auto& [name, line, quoted] = node.keys[i];
     const Place here = place.field(name);
     if (const auto valid = parse_name(name); !valid) here.report(line, valid.error());
     auto limits = read_tier(node.items[i], here, plain);
@@ -96,7 +96,7 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
     return place.report(node.line, "a policy has at most " + std::to_string(kCostsPerPolicyMax) + " costs");
   std::unordered_map<std::string, std::string_view> written;  // by what they mean
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
-    const auto& [text, line] = node.keys[i];
+    const auto& [text, line, quoted] = node.keys[i];
     const Place here = place.field(text);
     const auto cost = to_integer(node.items[i], here, 0, kCostMax);
     const auto resource = parse_resource(text);

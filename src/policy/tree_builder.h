@@ -24,9 +24,12 @@ class TreeBuilder {
  public:
   // REQUIRES: kind is kList or kMap.
   void open(DocumentNode::Kind kind, int line);
-  void close() { open_.pop_back(); }
+  // What was opened last; good until the next call.
+  DocumentNode& close();
   // A value, or the name of a field.
   void put(DocumentNode scalar) { place(std::move(scalar)); }
+  // The same with all that is in it. `line` is where it is put.
+  void put_tree(DocumentNode node, int line);
 
   DocumentNode take() { return std::move(root_); }
 

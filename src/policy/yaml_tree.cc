@@ -1,5 +1,6 @@
 #include "policy/yaml_tree.h"
 
+#include <yaml-cpp/anchor.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -7,16 +8,20 @@
 
 #include <istream>
 #include <streambuf>
+#include <utility>
+#include <vector>
 
 #include "policy/literals.h"
 #include "policy/tree_builder.h"
+#include "policy/yaml_anchors.h"
 
 namespace sluice {
 namespace {
 
 using Kind = DocumentNode::Kind;
 
-// Hands the parser's events to a TreeBuilder, and refuses what only YAML has.
+// Hands the parser's events to a TreeBuilder. Of what only YAML has, aliases are written out, and tags
+// refused.
 class EventReader final : public YAML::EventHandler {
  public:
   DocumentNode take() { return builder_.take(); }
@@ -27,39 +32,40 @@ class EventReader final : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { builder_.put({.line = mark.line + 1}); }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw Refused{mark.line + 1, "an alias (*name); write the value out"};
-  }
-  void OnAnchor(const YAML::Mark& mark, const std::string&) override {
-    throw Refused{mark.line + 1, "an anchor (&name); write the value out where it is used"};
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    put({.line = mark.line + 1}, anchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  // An unknown one is an error of the parser.
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const int line = mark.line + 1;
+    builder_.put_tree(anchors_.copy(anchor, line), line);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     const bool in_quotes = tag == "!";
     if (!in_quotes) refuse_tag(mark, tag);
     const bool null = !in_quotes && (value.empty() || value == "~" || value == "null" || value == "Null" ||
                                      value == "NULL");
-    builder_.put({.kind = null ? Kind::kNull : Kind::kText,
-                  .quoted = in_quotes,
-                  .line = mark.line + 1,
-                  .text = value});
+    put({.kind = null ? Kind::kNull : Kind::kText, .quoted = in_quotes, .line = mark.line + 1, .text = value},
+        anchor);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    refuse_tag(mark, tag);
-    builder_.open(Kind::kList, mark.line + 1);
+    open(Kind::kList, mark, tag, anchor);
   }
-  void OnSequenceEnd() override { builder_.close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnSequenceEnd() override { keep_anchor(builder_.close()); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    refuse_tag(mark, tag);
-    builder_.open(Kind::kMap, mark.line + 1);
+    open(Kind::kMap, mark, tag, anchor);
   }
-  void OnMapEnd() override { builder_.close(); }
+  void OnMapEnd() override {
+    DocumentNode& map = builder_.close();
+    merge_fields(map);
+    keep_anchor(map);
+  }
 
  private:
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
@@ -67,7 +73,23 @@ class EventReader final : public YAML::EventHandler {
       throw Refused{mark.line + 1, "a tag (" + shown(tag) + "); policies need none"};
   }
 
+  void put(DocumentNode scalar, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) anchors_.keep(anchor, scalar);
+    builder_.put(std::move(scalar));
+  }
+  void open(Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    refuse_tag(mark, tag);
+    builder_.open(kind, mark.line + 1);
+    open_anchors_.push_back(anchor);
+  }
+  void keep_anchor(const DocumentNode& closed) {
+    if (open_anchors_.back() != YAML::NullAnchor) anchors_.keep(open_anchors_.back(), closed);
+    open_anchors_.pop_back();
+  }
+
   TreeBuilder builder_;
+  YamlAnchors anchors_;
+  std::vector<YAML::anchor_t> open_anchors_;  // of the lists and maps that are open
   int documents_ = 0;
 };
 

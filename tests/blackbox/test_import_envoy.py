@@ -29,6 +29,28 @@ def test_an_imported_file_limits_as_the_original(server, http, write, tmp_path):
     assert [allowed("/path/%2Fa", "other") for _ in range(3)] == [True] * 3
 
 
+def test_anchors_aliases_and_merge_keys(server, http, write):
+    short = write("""
+domain: shop
+descriptors:
+  - { key: a, rate_limit: &usual { unit: hour, requests_per_unit: 2 } }
+  - { key: b, rate_limit: *usual }
+  - { key: c, rate_limit: { <<: *usual, requests_per_unit: 1 } }
+""", "short.yaml")
+    long = write("""
+domain: shop
+descriptors:
+  - { key: a, rate_limit: { unit: hour, requests_per_unit: 2 } }
+  - { key: b, rate_limit: { unit: hour, requests_per_unit: 2 } }
+  - { key: c, rate_limit: { unit: hour, requests_per_unit: 1 } }
+""", "long.yaml")
+    assert works("policy", "import-envoy", short) == works("policy", "import-envoy", long)
+    client = http(server(short))
+    ask = lambda key: client.post("/json", {"domain": "shop", "descriptors": [{"entries": [{"key": key, "value": "x"}]}]}).status
+    assert [ask("b") for _ in range(3)] == [200, 200, 429]
+    assert [ask("c") for _ in range(2)] == [200, 429]
+
+
 def test_what_an_import_leaves_out_is_told(write):
     path = write("domain: d\ndescriptors:\n  - { key: k, value: '*x', rate_limit: { unit: day, requests_per_unit: 1 } }\n"
                  "  - { key: k, detailed_metric: true, rate_limit: { unit: day, requests_per_unit: 1 } }\n")
