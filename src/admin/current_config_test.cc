@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "doors/wire_fields.h"
-#include "policy/document.h"
+#include "policy/test_support.h"
 
 namespace sluice::admin {
 namespace {
@@ -11,14 +11,8 @@ namespace {
 using doors::testing::fields_of;
 
 std::shared_ptr<const Snapshot> snapshot_of(std::string_view document) {
-  std::vector<WrittenPolicy> written;
-  Problems problems;
-  parse_policies(document, "test", written, problems);
-  EXPECT_TRUE(problems.empty());
-  std::vector<Policy> policies;
-  for (WrittenPolicy& each : written) policies.push_back(std::move(each.policy));
   ParamsTable params;
-  return Snapshot::compile(std::move(policies), params).value();
+  return Snapshot::compile(sluice::testing::policies_of(document), params).value();
 }
 
 // One entry on each line: its fields, without line breaks.

@@ -8,9 +8,7 @@
 
 #include "control/control_plane.h"
 #include "control/first_token.h"
-#include "control/policy_keeper.h"
-#include "control/token_board.h"
-#include "ledger/memory_ledger.h"
+#include "control/test_control_node.h"
 
 namespace sluice::control {
 namespace {
@@ -23,40 +21,9 @@ std::string policy_body(const std::string& id, const std::string& rate, const st
          R"(","limits":[{"rate":")" + rate + R"("}]})";
 }
 
-// One node's part of the control plane.
-struct ControlNode {
-  explicit ControlNode(const std::shared_ptr<ledger::MemoryDatabase>& database) : ledger(database) {
-    registry.add(Kind::kPolicy, policies);
-    registry.add(Kind::kUser, users);
-    registry.add(Kind::kToken, tokens);
-  }
-  Result<std::vector<ledger::Record>> put(const std::string& id, const std::string& body,
-                                          std::optional<std::int64_t> expected = {}) {
-    return registry.write(
-        {.drafts = {{Kind::kPolicy, id, "put", body, expected}}, .actor = "test", .at_us = 1});
-  }
-  std::function<bool()> lacks_admin(const Clock& clock) const {
-    return [this, &clock] { return needs_first_token(tokens, IdentityBoard(), clock.now_us()); };
-  }
-  // "a#2 b#1": the policies in force.
-  std::string in_force() const {
-    std::map<std::string_view, std::string> by_id;
-    board.current()->policies().for_each(
-        [&](const auto& policy) { by_id[policy->name()] = policy->version_text(); });
-    std::string text;
-    for (const auto& [id, version] : by_id) text += (text.empty() ? "" : " ") + version;
-    return text;
-  }
-
-  ledger::MemoryLedger ledger;
-  ParamsTable params;
-  PolicyBoard board;
-  PolicyCatalog catalog{board, params};
-  PolicyKeeper policies{catalog};
-  UserKeeper users{catalog};
-  TokenBoard tokens;
-  Registry registry{ledger};
-};
+std::function<bool()> lacks_admin(const ControlNode& node, const Clock& clock) {
+  return [&node, &clock] { return needs_first_token(node.tokens, IdentityBoard(), clock.now_us()); };
+}
 
 class RegistryTest : public ::testing::Test {
  protected:
@@ -164,9 +131,9 @@ TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
   ManualClock clock{1};
   ASSERT_TRUE(here.registry.load());
   ASSERT_TRUE(there.registry.load());
-  const auto token = make_first_token(here.registry, here.lacks_admin(clock), clock);
+  const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
-  EXPECT_FALSE(make_first_token(there.registry, there.lacks_admin(clock), clock));
+  EXPECT_FALSE(make_first_token(there.registry, lacks_admin(there, clock), clock));
   const auto principal = there.tokens.find(*token, 2);
   ASSERT_TRUE(principal);
   EXPECT_TRUE(principal->may(Role::kAdmin, "anybody"));
@@ -183,13 +150,13 @@ TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
   make({"bootstrap", hash_token(make_token({1})), {Role::kAdmin}, {}, 100});
   make({"reader", hash_token(make_token({2})), {Role::kRead}, {}, 0});
   make({"some", hash_token(make_token({3})), {Role::kAdmin}, {"shop"}, 0});
-  EXPECT_FALSE(here.lacks_admin(clock)());
+  EXPECT_FALSE(lacks_admin(here, clock)());
   clock.set(100);
-  EXPECT_TRUE(here.lacks_admin(clock)());
-  const auto token = make_first_token(here.registry, here.lacks_admin(clock), clock);
+  EXPECT_TRUE(lacks_admin(here, clock)());
+  const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
   EXPECT_EQ(here.tokens.find(*token, 100)->name, "token bootstrap-2");
-  EXPECT_FALSE(make_first_token(here.registry, here.lacks_admin(clock), clock));
+  EXPECT_FALSE(make_first_token(here.registry, lacks_admin(here, clock), clock));
 }
 
 TEST_F(RegistryTest, WhereCertificatesAdministerOneTokenIsEnough) {

@@ -3,25 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "policy/catalog.h"
-#include "policy/document.h"
+#include "policy/test_support.h"
 
 namespace sluice {
 namespace {
 
 class MrEntryTest : public ::testing::Test {
  protected:
-  std::vector<Policy> policies_of(std::string_view document) {
-    std::vector<WrittenPolicy> written;
-    Problems problems;
-    parse_policies(document, "test", written, problems);
-    EXPECT_TRUE(problems.empty());
-    std::vector<Policy> policies;
-    for (WrittenPolicy& each : written) policies.push_back(std::move(each.policy));
-    return policies;
+  void load_file(std::string_view document) {
+    ASSERT_TRUE(catalog.replace_files(testing::policies_of(document)));
   }
-  void load_file(std::string_view document) { ASSERT_TRUE(catalog.replace_files(policies_of(document))); }
   void write_by_api(std::string_view document) {
-    ASSERT_TRUE(catalog.change({.put = policies_of(document)}));
+    ASSERT_TRUE(catalog.change({.put = testing::policies_of(document)}));
   }
   // The id of the policy, or "none".
   std::string entry(std::string_view domain, std::string_view limit_key) {
