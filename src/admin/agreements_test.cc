@@ -347,6 +347,19 @@ TEST_F(AgreementsTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {
       << "nobody has told this node of 5/s";
 }
 
+TEST_F(AgreementsTest, TheVersionOfAnUnchangedPolicyIsComparedAtTheWriteItself) {
+  ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
+  here.ledger.meanwhile = [&] {
+    EXPECT_EQ(there.send("PUT", "/v1/policies/p1", R"({"id":"p1","resource":"/y","limits":[{"rate":"9/s"}]})")
+                  .status,
+              200);
+  };
+  const auto late = here.send("POST", "/v1/policies", two_policies("2/s", R"(,"expected":{"p0":1,"p1":1})"));
+  EXPECT_EQ(late.status, 412);
+  EXPECT_THAT(late.body, HasSubstr("p1"));
+  EXPECT_EQ(here.catalog.current()->find("p0")->source.version, 1) << "nothing was written";
+}
+
 TEST_F(AgreementsTest, EveryVersionThatACallerNamesCounts) {
   ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
   const auto send = [&](const std::string& expected, const char* path = "/v1/policies") {

@@ -245,6 +245,13 @@ TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
                 R"(loopback at 127.0.0.1 reset 0 counters of tenant "t" and resource "/r" because "x")"}));
 }
 
+TEST_F(GrpcRateLimiterTest, WhatTheAuditLogCannotRecordIsNotReset) {
+  call("CheckAndIncrement", Request{.cost = 10}.encoded());
+  options.can_record_reset = [] { return false; };
+  EXPECT_EQ(call("ResetKey", Request{}.encoded(3)).status.code, GrpcCode::kUnavailable);
+  EXPECT_EQ(left("u1"), 0);
+}
+
 TEST_F(GrpcRateLimiterTest, ResetIsForOperators) {
   peer.is_trusted = false;
   call("CheckAndIncrement", Request{.cost = 10}.encoded());

@@ -104,6 +104,21 @@ TEST_F(HttpUsageTest, BadQueriesAreRefusedWithTheirField) {
   }
 }
 
+TEST_F(HttpUsageTest, WhatTheAuditLogCannotRecordIsNotReset) {
+  listen();
+  post("/v1/ratelimit/check", R"({"policy_id":"api","key":"u1","tokens":10})");
+  bool has_room = false;
+  options.can_record_reset = [&] { return has_room; };
+  const auto refused = post("/v1/reset", R"({"policy_id":"api","key":"u1"})");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(testing::header(refused, "retry-after"), "1");
+  EXPECT_EQ(left("u1"), 0);
+  EXPECT_TRUE(trace.empty());
+  has_room = true;
+  EXPECT_EQ(post("/v1/reset", R"({"policy_id":"api","key":"u1"})").status, 200);
+  EXPECT_EQ(left("u1"), 10);
+}
+
 TEST_F(HttpUsageTest, MethodsAndRoles) {
   EXPECT_EQ(post("/v1/usage", "{}").status, 405);
   EXPECT_EQ(get("/v1/reset", "policy_id=api").status, 405);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "doors/doors_fixture.h"
+#include "doors/envoy_fixture.h"
 
 namespace sluice::doors {
 namespace {
@@ -23,9 +24,17 @@ class OverloadTest : public testing::DoorsFixture {
     return bounded_options;
   }
 
+  net::GrpcCode code_of(std::string_view path, std::string_view message) {
+    std::string reply;
+    return narrow
+        .handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message, reply,
+                      [] { return net::Application::GrpcLater(); })
+        .code;
+  }
+
   BigSwitch big_switch;
   NodeCapacity capacity{3, clock, big_switch};
-  const DoorOptions bounded = with_capacity();
+  DoorOptions bounded = with_capacity();
   App narrow{limiter, bounded, 1};
 };
 
@@ -51,19 +60,48 @@ TEST_F(OverloadTest, ABatchCountsAsItsChecksAndIsTakenWholeOrNotAtAll) {
 }
 
 TEST_F(OverloadTest, OverGrpcItIsUnavailable) {
-  std::string message, reply;
+  std::string message;
   net::WireWriter(message).string(1, "api");
-  const net::HeaderList no_metadata;
-  const auto ask = [&] {
-    reply.clear();
-    return narrow
-        .handle_unary(
-            {.path = "/sluice.v1.RateLimiter/CheckAndIncrement", .metadata = &no_metadata, .peer = &peer},
-            message, reply, [] { return net::Application::GrpcLater(); })
-        .code;
-  };
+  const auto ask = [&] { return code_of("/sluice.v1.RateLimiter/CheckAndIncrement", message); };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), net::GrpcCode::kOk);
   EXPECT_EQ(ask(), net::GrpcCode::kUnavailable);
+}
+
+TEST_F(OverloadTest, StrangersUseUpNoRoomOfHttp) {
+  bounded.checks_need_token = true;
+  const std::string batch = R"({"checks":[)" + std::string(kCheck) + "," + std::string(kCheck) + "]}";
+  const std::pair<std::string_view, std::string_view> calls[] = {
+      {"/v1/ratelimit/check", kCheck},
+      {"/v1/ratelimit/check-batch", batch},
+      {"/v1/authorize", ""},
+      {"/json", R"({"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]})"}};
+  for (const auto& [path, body] : calls) {
+    clock.advance(testing::kSecondUs);
+    peer.is_trusted = false;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(status_of(path, body), 401) << path;
+    peer.is_trusted = true;
+    EXPECT_EQ(status_of(path, body), 200) << path;
+  }
+}
+
+TEST_F(OverloadTest, StrangersUseUpNoRoomOfGrpc) {
+  bounded.checks_need_token = true;
+  std::string check, batch;
+  net::WireWriter(check).string(1, "api");
+  net::WireWriter(batch).element(1, check);
+  const std::string envoy =
+      testing::EnvoyMessage{.domain = "d", .descriptors = {{.entries = {{"k", "v"}}}}}.encoded();
+  const std::pair<std::string_view, std::string_view> calls[] = {
+      {"/sluice.v1.RateLimiter/CheckAndIncrement", check},
+      {"/sluice.v1.RateLimiter/CheckBatch", batch},
+      {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", envoy}};
+  for (const auto& [path, message] : calls) {
+    clock.advance(testing::kSecondUs);
+    peer.is_trusted = false;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(code_of(path, message), net::GrpcCode::kUnauthenticated) << path;
+    peer.is_trusted = true;
+    EXPECT_EQ(code_of(path, message), net::GrpcCode::kOk) << path;
+  }
 }
 
 TEST_F(OverloadTest, LooksResetsAndHealthAreNoChecks) {

@@ -110,6 +110,25 @@ TEST_F(RedisDoorTest, SpeaksWithClientsBeforeTheyComeToThePoint) {
   EXPECT_FALSE(stays);
 }
 
+TEST_F(RedisDoorTest, ATransactionHasOnlySoManyCommands) {
+  const std::vector<std::string_view> one = {"CL.THROTTLE", "k", "4", "1", "3600"};
+  EXPECT_EQ(say({"MULTI"}), "+OK");
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(say(one), "+QUEUED");
+  EXPECT_TRUE(say(one).starts_with("-ERR there are too many commands after MULTI"));
+  EXPECT_TRUE(say({"EXEC"}).starts_with("-EXECABORT "));
+  EXPECT_EQ(say({"EXEC"}), "-ERR EXEC without MULTI");
+  EXPECT_EQ(say(one), "*5 :0 :5 :4 :-1 :3600") << "nothing was charged";
+
+  const std::string large(kRedisCommandBytesMax, 'x');
+  say({"MULTI"});
+  for (std::size_t bytes = 0; bytes < kBodyBytesMax; bytes += large.size()) say({"ECHO", large});
+  EXPECT_TRUE(say({"ECHO", large}).starts_with("-ERR there are too many commands after MULTI"));
+  EXPECT_EQ(say({"DISCARD"}), "+OK");
+  say({"MULTI"});
+  EXPECT_EQ(say(one), "+QUEUED") << "the next one has room";
+  EXPECT_EQ(say({"EXEC"}), "*1 *5 :0 :5 :3 :-1 :7200");
+}
+
 TEST_F(RedisDoorTest, HelloChoosesTheVersion) {
   EXPECT_EQ(say({"HELLO"}).substr(0, 19), "*14 $6 server $6 sl");
   EXPECT_EQ(say({"HELLO", "4"}), "-NOPROTO unsupported protocol version");

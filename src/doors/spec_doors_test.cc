@@ -115,6 +115,31 @@ TEST_F(SpecDoorsTest, ChecksNeedATokenWhereTheOperatorSaysSo) {
   EXPECT_EQ(charged(), before);
 }
 
+TEST_F(SpecDoorsTest, WhatTheAuditLogCannotRecordIsNotReset) {
+  options.can_record_reset = [] { return false; };
+  for (const Method& method : kMethods)
+    EXPECT_EQ(code_of(method), method.kind == Kind::kReset ? GrpcCode::kUnavailable : GrpcCode::kOk)
+        << method.name;
+  EXPECT_GT(charged(), 0);
+}
+
+TEST_F(SpecDoorsTest, StrangersUseUpNoRoomForChecks) {
+  BigSwitch never;
+  NodeCapacity one{1, clock, never};
+  DoorOptions bounded = options;
+  bounded.capacity = &one;
+  bounded.checks_need_token = true;
+  App narrow{limiter, bounded, 1};
+  for (const Method& method : kMethods) {
+    clock.advance(kSecondUs);
+    peer.is_trusted = false;
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(start(narrow, method)->status->code, GrpcCode::kUnauthenticated) << method.name;
+    peer.is_trusted = true;
+    EXPECT_EQ(start(narrow, method)->status->code, GrpcCode::kOk) << method.name;
+  }
+}
+
 TEST_F(SpecDoorsTest, OverloadIsUnavailableForChecks) {
   BigSwitch never;
   NodeCapacity one{1, clock, never};

@@ -131,6 +131,27 @@ TEST_F(RedisLedgerTest, TamperingIsFoundByTheVerifier) {
   EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr("calls it the newest version"));
 }
 
+// More documents than a page has, and somebody who writes the last ones again and again.
+TEST_F(RedisLedgerTest, AListOfDocumentsEndsWhereItBegan) {
+  constexpr int kDocuments = 1'010, kMoved = 10;
+  const auto ledger = open(), other = open();
+  const auto put = [](Ledger& into, int from, int to) {
+    Change change{.drafts = {}, .actor = "test", .at_us = 1};
+    for (int i = from; i < to; ++i)
+      change.drafts.push_back({Kind::kPolicy, "p" + std::to_string(i), "put", "{}"});
+    ASSERT_TRUE(into.append(change));
+  };
+  for (int i = 0; i < kDocuments; i += kMoved) put(*ledger, i, i + kMoved);
+  int listed = 0;
+  ASSERT_TRUE(ledger->for_each_listing([&](Listing&& listing) {
+    ++listed;
+    EXPECT_LE(listing.revision, kDocuments) << "what came later";
+    if (listed % 100 == 1) put(*other, kDocuments - kMoved, kDocuments);
+  }));
+  EXPECT_EQ(listed, kDocuments - kMoved) << "those that moved are left out";
+  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+}
+
 // Ten records of a mebibyte are more than a page.
 TEST_F(RedisLedgerTest, LargeRecordsComeInSeveralPages) {
   const auto ledger = open();

@@ -240,6 +240,18 @@ def test_a_server_that_lacks_a_record_follows_the_others_all_the_same(server, ht
     wait_until(lambda: second.get("/v1/switch").json["mode"] == "open", PUSH_SECONDS, "the switch on the other node")
 
 
+def test_tokens_can_be_taken_away_though_a_record_is_missing(server, http, tmp_path):
+    client = http(server(args=sqlite(tmp_path)))
+    expect(put(client, "5/h"), 201)
+    for name in ("stolen", "good"):
+        expect(client.post("/v1/tokens", {"name": name, "roles": ["admin"]}), 201)
+    with sqlite3.connect(tmp_path / "policies.db") as database:
+        database.execute("DELETE FROM records WHERE revision = 1")
+    database.close()
+    assert client.request("DELETE", "/v1/tokens/stolen").status == 204
+    assert [token["name"] for token in expect(client.get("/v1/tokens"), 200)["tokens"]] == ["good"]
+
+
 def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_redis):
     place = ["--store", durable_redis.url, "--policy-db", "redis", "--key-prefix", "mine:", *QUICK_END]
     running, other = server(args=place), http(server(args=place))
