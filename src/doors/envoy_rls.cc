@@ -7,6 +7,7 @@
 
 #include "doors/bringer.h"
 #include "doors/check_access.h"
+#include "doors/envoy_quota.h"
 #include "doors/problem.h"
 
 namespace sluice::doors {
@@ -164,47 +165,6 @@ void ask(const Call<Asker>& call, std::span<const CheckRequest> checks) {
   });
   if (joint) tell(context, *joint, envoy.slots, [&](const Written& answer) { call.asker.write(answer); });
 }
-
-// Of several limits with `quota_mode`, one with room is enough, and those without any are not charged. So
-// they are looked at first, and then all that is left is charged in one step. Should a quota fill up between
-// the two, the request is denied.
-class QuotaLook {
- public:
-  // REQUIRES: these are the checks of the slots.
-  QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota) continue;
-      CheckRequest look = checks[slots[i].check];
-      quotas_.push_back({i, look.cost.value_or(1)});
-      look.cost = 0;
-      looks_.push_back(look);
-    }
-  }
-  bool is_needed() const { return quotas_.size() > 1; }
-  // Good as long as the request is.
-  std::span<const CheckRequest> looks() const { return looks_; }
-
-  // The descriptors that have no room, if others have some. Without an answer the failure rule will decide.
-  std::vector<std::size_t> full(const Result<JointDecision>& looked) const {
-    std::vector<std::size_t> full;
-    if (!looked || looked->overall.degraded) return full;
-    for (std::size_t i = 0; i < quotas_.size(); ++i) {
-      const Decision& level = looked->parts[i];
-      const bool denies = level.tightest && !level.policy->shadow;
-      if (denies && level.remaining() < quotas_[i].cost) full.push_back(quotas_[i].descriptor);
-    }
-    if (full.size() == quotas_.size()) full.clear();
-    return full;
-  }
-
- private:
-  struct Quota {
-    std::size_t descriptor;
-    std::int64_t cost;
-  };
-  std::vector<Quota> quotas_;
-  std::vector<CheckRequest> looks_;
-};
 
 // Asks for what is left after a look at the quotas.
 template <class Asker>

@@ -179,27 +179,6 @@ descriptors:
               ElementsAre("OK 0", HasSubstr("OK 4 of 5/4 \"vips\"")));
 }
 
-TEST_F(EnvoyRlsTest, OfSeveralQuotasOneWithRoomIsEnough) {
-  load({R"(
-domain: d
-descriptors:
-  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
-  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
-  - { key: plain, rate_limit: { unit: day, requests_per_unit: 5 } }
-)"});
-  const EnvoyMessage message = about("d", {{{"a", "x"}}, {{"b", "x"}}, {{"plain", "x"}}});
-  EXPECT_THAT(statuses(message),
-              ElementsAre(HasSubstr("OK 0 of 1/4"), HasSubstr("OK 1 of 2/4"), HasSubstr("OK 4 of 5/4")));
-  const Told second = ask(message);
-  EXPECT_EQ(second.overall, 1u) << "b has room";
-  EXPECT_THAT(second.statuses, ElementsAre("OVER 0", HasSubstr("OK 0 of 2/4"), HasSubstr("OK 3 of 5/4")));
-  const Told third = ask(message);
-  EXPECT_EQ(third.overall, 2u) << "none has";
-  EXPECT_THAT(third.statuses,
-              ElementsAre(HasSubstr("OVER 0 of 1/4"), HasSubstr("OVER 0 of 2/4"), HasSubstr("OK 3 of 5/4")));
-  EXPECT_EQ(ask(about("d", {{{"a", "x"}}})).overall, 2u) << "a single one denies like any other";
-}
-
 TEST_F(EnvoyRlsTest, ShadowNeverDeniesAndMetadataIsTold) {
   load({R"(
 domain: d
