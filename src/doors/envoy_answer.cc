@@ -21,8 +21,7 @@ std::uint32_t clamp_uint32(std::int64_t value) {
 
 // Of a window: until it ends, as everybody who counts in windows tells it; else until the wait is over, or
 // until all is there again.
-std::int64_t reset_after_s(const Decision& decision) {
-  const LimitStatus& status = *decision.tightest;
+std::int64_t reset_after_s(const LimitStatus& status, const Decision& decision) {
   const Outcome& outcome = status.result->outcome;
   std::int64_t us =
       decision.allowed || outcome.retry_after_us == kNever ? outcome.reset_after_us : outcome.retry_after_us;
@@ -31,6 +30,15 @@ std::int64_t reset_after_s(const Decision& decision) {
     us = period_us - decision.now_us % period_us;
   }
   return std::max<std::int64_t>(ceil_div(us, kUsPerSecond), 1);
+}
+
+// All but the code and the name.
+inline void tell_numbers(const LimitStatus& limit, const Decision& decision, EnvoyStatus& out) {
+  out.has_limit = true;
+  out.requests_per_unit = clamp_uint32(limit.numbers->rate.count);
+  out.unit = unit_of_period(limit.numbers->rate.period_us);
+  out.remaining = clamp_uint32(limit.result->outcome.remaining);
+  out.reset_after_s = reset_after_s(limit, decision);
 }
 
 void add_missing(const DocumentNode& from, DocumentNode& to) {
@@ -75,15 +83,18 @@ EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision) {
   status.over_limit = !decision->allowed;
   if (!decision->tightest) return status;
   const LimitStatus& tightest = *decision->tightest;
-  status.has_limit = true;
-  status.requests_per_unit = clamp_uint32(tightest.numbers->rate.count);
-  status.unit = unit_of_period(tightest.numbers->rate.period_us);
+  tell_numbers(tightest, *decision, status);
   if (slot.kind == EnvoySlot::Kind::kRule && tightest.policy->source.id == slot.rule->policy_id)
     status.name = slot.rule->name;
   else if (slot.kind != EnvoySlot::Kind::kOverride)
     status.name = tightest.limit->name();
-  status.remaining = clamp_uint32(tightest.result->outcome.remaining);
-  status.reset_after_s = reset_after_s(*decision);
+  return status;
+}
+
+EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked) {
+  EnvoyStatus status;
+  status.over_limit = true;
+  tell_numbers(quota, looked, status);
   return status;
 }
 

@@ -31,7 +31,7 @@ struct EnvoySlot {
   const EnvoyRule* rule = nullptr;  // null: the domain's tree has none
   std::size_t resource_end = 0;     // of its text, in a text with those of all
   std::size_t check = kNotAsked;    // its position among the checks that are decided together
-  bool is_full = false;             // a quota without room, beside one that has some
+  bool is_full = false;             // a quota without room, beside one that has some: see envoy_quota.h
 };
 
 // A DescriptorStatus. Views are as good as the decision.
@@ -46,6 +46,8 @@ struct EnvoyStatus {
 };
 
 EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision);
+// Of a quota that a look found without room; its name is left out.
+EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked);
 
 // The whole answer, reused. Not thread-safe. It is good until the limiter's next decision and the next use of
 // the headers.

@@ -62,7 +62,7 @@ TEST_F(EnvoyLateTest, QuotasAreLookedAtFirst) {
   load({R"(
 domain: d
 descriptors:
-  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1, name: first } }
   - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
 )"});
   for (int i = 0; i < 3; ++i) {
@@ -71,9 +71,44 @@ descriptors:
   }
   ASSERT_EQ(told.size(), 3u);
   EXPECT_THAT(told[0].statuses, ElementsAre(HasSubstr("OK 0 of 1/4"), HasSubstr("OK 1 of 2/4")));
-  EXPECT_THAT(told[1].statuses, ElementsAre("OVER 0", HasSubstr("OK 0 of 2/4")));
+  EXPECT_THAT(told[1].statuses,
+              ElementsAre(HasSubstr("OVER 0 of 1/4 \"first\" reset "), HasSubstr("OK 0 of 2/4")));
   EXPECT_EQ(told[1].overall, 1u);
   EXPECT_EQ(told[2].overall, 2u);
+}
+
+TEST_F(EnvoyLateTest, PoliciesMayChangeAfterALook) {
+  constexpr const char* kQuotas =
+      "{ domain: d, descriptors: ["
+      "{ key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 0, name: first } }, "
+      "{ key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }] }";
+  load({kQuotas});
+  const EnvoyMessage message = about("d", {{{"a", "x"}}, {{"b", "x"}}});
+  for (const char* after :
+       {"{ domain: d, descriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 7 } }] }",
+        "policies: []"}) {
+    load({kQuotas});
+    ask_late(message);
+    load({after});
+    late.answer_all();
+  }
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_THAT(told[0].statuses, ElementsAre(HasSubstr("OK 6 of 7/4"), "OK 0")) << "no quota any more";
+  EXPECT_THAT(told[1].statuses, ElementsAre("OK 0", "OK 0"));
+}
+
+TEST_F(EnvoyLateTest, WithoutAnAnswerToTheLookTheFailureRuleDecides) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
+)"});
+  ask_late(about("d", {{{"a", "x"}}, {{"b", "x"}}}));
+  late.fail_all();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].overall, 1u);
+  EXPECT_THAT(told[0].statuses, ElementsAre("OK 0", "OK 0"));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "doors/envoy_quota.h"
 
-#include <algorithm>
-
 namespace sluice::doors {
 
 QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
@@ -14,23 +12,48 @@ QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckR
   }
 }
 
-bool QuotaLook::is_full(const Quota& quota, const Decision& level) {
-  bool own_is_full = false;
+const LimitStatus* QuotaLook::full_limit(const Quota& quota, const Decision& level) {
+  const LimitStatus* own = nullptr;
   for (const LimitStatus& limit : level.limits) {
     if (limit.policy->shadow || limit.result->outcome.remaining >= quota.cost) continue;
-    if (limit.policy->source.id != quota.rule->policy_id) return false;
-    own_is_full = true;
+    if (limit.policy->source.id != quota.rule->policy_id) return nullptr;
+    own = &limit;
   }
-  return own_is_full;
+  return own;
 }
 
-std::vector<std::size_t> QuotaLook::full(const Result<JointDecision>& looked) const {
-  std::vector<std::size_t> full;
-  if (!looked || looked->overall.degraded) return full;
-  for (std::size_t i = 0; i < quotas_.size(); ++i)
-    if (is_full(quotas_[i], looked->parts[i])) full.push_back(quotas_[i].descriptor);
-  if (full.size() == quotas_.size()) full.clear();
+std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, Limiter& limiter) const {
+  std::vector<FullQuota> full;
+  std::vector<const CompiledPolicy*> policies;
+  if (!looked) return full;
+  for (std::size_t i = 0; i < quotas_.size(); ++i) {
+    const Decision& level = looked->parts[i];
+    const LimitStatus* const limit = full_limit(quotas_[i], level);
+    if (!limit) continue;
+    full.push_back({quotas_[i].descriptor, status_of_full(*limit, level)});
+    policies.push_back(limit->policy);
+  }
+  if (full.size() == quotas_.size()) return {};
+  for (const CompiledPolicy* const policy : policies) limiter.count_denied(*policy);
   return full;
+}
+
+void mark_full(std::span<const FullQuota> full, std::vector<EnvoySlot>& slots) {
+  for (const FullQuota& each : full) {
+    EnvoySlot& slot = slots[each.descriptor];
+    if (slot.kind != EnvoySlot::Kind::kRule || !slot.rule->quota) continue;
+    slot.kind = EnvoySlot::Kind::kLetThrough;
+    slot.is_full = true;
+  }
+}
+
+void tell_full(std::span<const FullQuota> full, const std::vector<EnvoySlot>& slots,
+               std::vector<EnvoyStatus>& statuses) {
+  for (const FullQuota& each : full) {
+    if (!slots[each.descriptor].is_full) continue;
+    statuses[each.descriptor] = each.status;
+    statuses[each.descriptor].name = slots[each.descriptor].rule->name;
+  }
 }
 
 }  // namespace sluice::doors

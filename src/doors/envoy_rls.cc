@@ -37,17 +37,15 @@ class EnvoyPlanner {
         domain_(policies.find_envoy_domain(context.envoy.request.domain)) {}
 
   // Fills the slots, and returns the checks; none for the descriptors that are `full`.
-  Result<std::span<const CheckRequest>> plan(std::int64_t deadline_us, const std::vector<std::size_t>& full) {
+  Result<std::span<const CheckRequest>> plan(std::int64_t deadline_us, std::span<const FullQuota> full) {
     envoy_.slots.clear();
     envoy_.resources.clear();
     envoy_.checks.clear();
     const std::size_t count = envoy_.request.descriptors.size();
     for (std::size_t i = 0; i < count; ++i) find(i);
     if (has_replacements_) drop_replaced();
-    for (const std::size_t i : full) {
-      envoy_.slots[i].kind = Kind::kLetThrough;
-      envoy_.slots[i].is_full = true;
-    }
+    if (!full.empty()) [[unlikely]]
+      mark_full(full, envoy_.slots);
     std::size_t begin = 0;
     for (std::size_t i = 0; i < count; ++i) {
       EnvoySlot& slot = envoy_.slots[i];
@@ -142,36 +140,44 @@ struct Call {
   const Bringer& bringer;
 };
 
-template <class Writer>
-void tell(DoorContext& context, const Result<JointDecision>& joint, const std::vector<EnvoySlot>& slots,
-          const Writer& write) {
-  if (!joint) return write(std::unexpected(in_descriptor(joint.error(), slots)));
-  context.envoy.answer.fill(slots, &*joint, context.envoy_headers);
-  write(&context.envoy.answer);
+// `joint` null: nothing was asked.
+const EnvoyAnswer* answer_of(DoorContext& context, const JointDecision* joint,
+                             const std::vector<EnvoySlot>& slots, std::span<const FullQuota> full) {
+  EnvoyAnswer& answer = context.envoy.answer;
+  answer.fill(slots, joint, context.envoy_headers);
+  if (!full.empty()) [[unlikely]]
+    tell_full(full, slots, answer.statuses);
+  return &answer;
 }
 
-// Asks for the checks of the request that was read last.
+template <class Writer>
+void tell(DoorContext& context, const Result<JointDecision>& joint, const std::vector<EnvoySlot>& slots,
+          std::span<const FullQuota> full, const Writer& write) {
+  if (!joint) return write(std::unexpected(in_descriptor(joint.error(), slots)));
+  write(answer_of(context, &*joint, slots, full));
+}
+
+// Asks for the checks of the request that was read last, without the quotas that are full.
 template <class Asker>
-void ask(const Call<Asker>& call, std::span<const CheckRequest> checks) {
+void ask(const Call<Asker>& call, std::span<const CheckRequest> checks, std::span<const FullQuota> full) {
   DoorContext& context = call.context;
-  EnvoyScratch& envoy = context.envoy;
-  if (checks.empty()) {
-    envoy.answer.fill(envoy.slots, nullptr, context.envoy_headers);
-    return call.asker.write(&envoy.answer);
-  }
+  const std::vector<EnvoySlot>& slots = context.envoy.slots;
+  if (checks.empty()) return call.asker.write(answer_of(context, nullptr, slots, full));
   const auto joint = context.limiter.check_together(checks, [&] {
-    return [&context, write_late = call.asker.defer(), slots = envoy.slots](
-               const Result<JointDecision>& late) { tell(context, late, slots, write_late); };
+    return [&context, write_late = call.asker.defer(), slots_then = slots,
+            full_then = std::vector<FullQuota>(full.begin(), full.end())](const Result<JointDecision>& late) {
+      tell(context, late, slots_then, full_then, write_late);
+    };
   });
-  if (joint) tell(context, *joint, envoy.slots, [&](const Written& answer) { call.asker.write(answer); });
+  if (joint) tell(context, *joint, slots, full, [&](const Written& answer) { call.asker.write(answer); });
 }
 
 // Asks for what is left after a look at the quotas.
 template <class Asker>
-void ask_without(const Call<Asker>& call, const Limiter::Hold& hold, const std::vector<std::size_t>& full) {
+void ask_without(const Call<Asker>& call, const Limiter::Hold& hold, std::span<const FullQuota> full) {
   const auto checks = EnvoyPlanner(call.context, hold.policies(), call.bringer).plan(call.deadline_us, full);
   if (!checks) return call.asker.write(std::unexpected(checks.error()));
-  ask(call, *checks);
+  ask(call, *checks, full);
 }
 
 // Whoever has been waiting for a look.
@@ -185,10 +191,10 @@ struct LateAsker {
 template <class Asker>
 void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
                    Read read) {
-  const auto looked = call.context.limiter.check_together(look.looks(), [&] {
+  const auto looked = call.context.limiter.usage_together(look.looks(), [&] {
     return [&context = call.context, deadline_us = call.deadline_us, write = call.asker.defer(), look,
             kept = std::string(body), read](const Result<JointDecision>& late) {
-      const std::vector<std::size_t> full = look.full(late);
+      const std::vector<FullQuota> full = look.full(late, context.limiter);
       if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
       const Limiter::Hold late_hold(context.limiter);
       const LateAsker asker{write};
@@ -196,7 +202,7 @@ void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook
       ask_without(Call<const LateAsker>{context, deadline_us, asker, nobody}, late_hold, full);
     };
   });
-  if (looked) ask_without(call, hold, look.full(*looked));
+  if (looked) ask_without(call, hold, look.full(*looked, call.context.limiter));
 }
 
 template <class Asker, class Caller>
@@ -215,11 +221,11 @@ void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const 
   EnvoyPlanner planner(context, hold.policies(), bringer);
   const auto checks = planner.plan(call.deadline_us, {});
   if (!checks) return refuse(checks.error());
-  if (planner.has_quotas()) {
+  if (planner.has_quotas() && !context.limiter.is_switch_open()) [[unlikely]] {
     QuotaLook look(context.envoy.slots, *checks);
     if (look.is_needed()) return look_then_ask(call, hold, std::move(look), body, read);
   }
-  ask(call, *checks);
+  ask(call, *checks, {});
 }
 
 Result<void> read_wire(std::string_view body, DoorContext& context) {

@@ -69,6 +69,22 @@ TEST_F(JointCheckTest, EachHasItsCost) {
   EXPECT_THAT(ask({three, look}), ElementsAre("no 2", "no 2", "yes 2"));
 }
 
+TEST_F(JointCheckTest, ALookChargesAndCountsNothing) {
+  publish({route_policy("a", 5), route_policy("b", 2)});
+  ask({a, b});
+  CheckRequest look_a = a, look_b = b;
+  look_a.cost = look_b.cost = 0;
+  const auto looked = limiter.usage_together(std::vector{look_a, look_b}, []() -> Limiter::LaterTogether {
+    ADD_FAILURE() << "the store answers at once";
+    return {};
+  });
+  EXPECT_THAT(shown(*looked), ElementsAre("yes 1", "yes 4", "yes 1"));
+  EXPECT_EQ(totals.sum().by_policy.at("a").fields[DecisionCounters::kAllowed], 1u) << "the check";
+  limiter.count_denied(*(*looked)->parts[1].policy);
+  EXPECT_EQ(totals.sum().by_policy.at("b").fields[DecisionCounters::kDenied], 1u);
+  EXPECT_EQ(left(b), 1);
+}
+
 TEST_F(JointCheckTest, OneCounterGetsTheSum) {
   publish({route_policy("a", 5), route_policy("b", 9)});
   EXPECT_THAT(ask({a, b, a}), ElementsAre("yes 3", "yes 3", "yes 8", "yes 3"));
@@ -182,6 +198,23 @@ TEST_F(LateJointCheckTest, OneCallOfTheStoreDecidesAll) {
   EXPECT_THAT(answers, ElementsAre(ElementsAre("yes 1", "yes 3", "yes 1", "yes 3"),
                                    ElementsAre("yes 0", "yes 1", "yes 0", "yes 1"),
                                    ElementsAre("no 1", "no 1", "no 0", "no 1")));
+}
+
+TEST_F(LateJointCheckTest, ALookWithoutAnAnswerIsAnError) {
+  publish({route_policy("a", 5)});
+  CheckRequest look = a;
+  look.cost = 0;
+  const auto look_late = [&] {
+    EXPECT_FALSE(late_limiter.usage_together(std::vector{look}, [this] {
+      return [this](const auto& late_answer) { answers.push_back(shown(late_answer)); };
+    }));
+  };
+  look_late();
+  late.answer_all();
+  look_late();
+  late.fail_all();
+  EXPECT_THAT(answers, ElementsAre(ElementsAre("yes 5", "yes 5"),
+                                   ElementsAre(HasSubstr("the store does not answer"))));
 }
 
 TEST_F(LateJointCheckTest, WithoutAnAnswerEachPolicysRuleDecides) {

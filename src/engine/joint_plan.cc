@@ -61,7 +61,8 @@ const CompiledPolicy* JointPlan::first_policy() const {
   return nullptr;
 }
 
-Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, JointPlan& out) {
+Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, bool is_check,
+                           JointPlan& out) {
   out.parts.clear();
   out.enforced.clear();
   out.shadow.clear();
@@ -70,7 +71,7 @@ Result<void> plan_together(Planner& planner, std::span<const CheckRequest> reque
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t first_enforced = enforced.size, first_shadow = shadow.size,
                       first_compared = comparison.size;
-    if (auto planned = planner.add(requests[i], true); !planned)
+    if (auto planned = planner.add(requests[i], is_check); !planned)
       return std::unexpected(in_request(i, std::move(planned.error())));
     if (requests[i].numbers.params != 0) planner.take_given_numbers(requests[i], first_enforced);
     const bool fits =

@@ -57,9 +57,11 @@ struct JointPlan {
   const CompiledPolicy* first_policy() const;
 };
 
-// Plans them all. Errors as Limiter::check(), of which the field says which request it is: "[2].dimensions";
-// and kInvalidArgument if all together have more than kLimitsPerCheckMax limits.
-Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, JointPlan& out);
+// Plans them all; `is_check` as Planner::plan() has it. Errors as Limiter::check(), of which the field says
+// which request it is: "[2].dimensions"; and kInvalidArgument if all together have more than
+// kLimitsPerCheckMax limits.
+Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, bool is_check,
+                           JointPlan& out);
 
 // The error, with the request's position in front of its field.
 Error in_request(std::size_t i, Error error);

@@ -80,12 +80,7 @@ class Limiter final : private PendingCheckEvents {
   template <class Postpone>
   std::optional<Result<JointDecision>> check_together(std::span<const CheckRequest> requests,
                                                       const Postpone& postpone) {
-    std::optional<Result<JointDecision>> answer(std::in_place);
-    if (PendingCheck* const pending = begin_together(requests, *answer)) {
-      pending->later_together = postpone();
-      answer.reset();
-    }
-    return answer;
+    return ask_together(requests, false, postpone);
   }
 
   // Looks without charging. A request without any limit gets an answer without limits. Errors: kUnavailable,
@@ -93,6 +88,20 @@ class Limiter final : private PendingCheckEvents {
   template <class Postpone>
   std::optional<Result<Decision>> usage(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, true, postpone);
+  }
+
+  // usage() of several requests in one step of the store. Errors as usage(), with fields as check_together().
+  // REQUIRES: as check_together(), and that all have the cost 0.
+  template <class Postpone>
+  std::optional<Result<JointDecision>> usage_together(std::span<const CheckRequest> requests,
+                                                      const Postpone& postpone) {
+    return ask_together(requests, true, postpone);
+  }
+
+  // Counts a check as denied by this policy, for a caller who looked at it and then did not ask for it.
+  // REQUIRES: the policy is one of the latest answer.
+  void count_denied(const CompiledPolicy& policy) {
+    planner_.counters().add(policy, DecisionCounters::kDenied);
   }
 
   // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
@@ -170,6 +179,16 @@ class Limiter final : private PendingCheckEvents {
     }
     return answer;
   }
+  template <class Postpone>
+  std::optional<Result<JointDecision>> ask_together(std::span<const CheckRequest> requests, bool is_look,
+                                                    const Postpone& postpone) {
+    std::optional<Result<JointDecision>> answer(std::in_place);
+    if (PendingCheck* const pending = begin_together(requests, is_look, *answer)) {
+      pending->later_together = postpone();
+      answer.reset();
+    }
+    return answer;
+  }
   Answer ask_at_once(const CheckRequest& request, bool is_look) {
     Answer answer;
     [[maybe_unused]] const PendingCheck* const pending = begin(request, is_look, answer);
@@ -183,9 +202,10 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
   void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);
-  PendingCheck* begin_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  PendingCheck* begin_together(std::span<const CheckRequest> requests, bool is_look,
+                               Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
-  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests);
+  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, bool is_look);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.

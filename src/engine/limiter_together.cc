@@ -1,23 +1,26 @@
 // Several checks that are decided together; see joint_plan.h.
+#include <algorithm>
 #include <cassert>
 
 #include "engine/limiter.h"
 
 namespace sluice {
 
-PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer) {
+PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bool is_look,
+                                      Result<JointDecision>& answer) {
   assert(!requests.empty());
-  if (switch_.is_open()) [[unlikely]] {
+  assert(!is_look || std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
+  if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass_together(requests, answer);
     return nullptr;
   }
-  const auto planned = plan_all(requests);
+  const auto planned = plan_all(requests, is_look);
   if (!planned) {
     answer = std::unexpected(planned.error());
     return nullptr;
   }
   AsyncStore& store = **planned;
-  const Asked asked{joint_plan_.first_policy(), false};
+  const Asked asked{joint_plan_.first_policy(), is_look};
   Answer overall;
   if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
     ask_now(store, requests.front(), asked, overall);
@@ -38,8 +41,8 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Re
 
 // Plans all and finds their store. Nodes of a cluster may share a step's counters between them (ClusterStore
 // does), two stores cannot.
-Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests) {
-  if (auto planned = plan_together(planner_, requests, joint_plan_); !planned)
+Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, bool is_look) {
+  if (auto planned = plan_together(planner_, requests, !is_look, joint_plan_); !planned)
     return std::unexpected(std::move(planned.error()));
   if (!parts_.placement) [[likely]]
     return &parts_.store;
