@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/envoy_limits.h"
 #include "base/limits.h"
 #include "doors/envoy_rls_fixture.h"
 
@@ -235,6 +236,22 @@ TEST_F(EnvoyRlsTest, BadMessagesChargeNothing) {
   EXPECT_EQ(send_bytes(good.substr(0, good.size() - 1)).status.code, GrpcCode::kInvalidArgument);
   EXPECT_EQ(send_bytes("").status.code, GrpcCode::kInvalidArgument);
   EXPECT_THAT(statuses(about("basic", {{{"key1", "x"}}})), ElementsAre("OK 49 of 50/1 reset 1"));
+}
+
+TEST_F(EnvoyRlsTest, ATreeMayBeAsDeepAsARequest) {
+  std::string tree = "domain: deep", end;
+  Entries entries;
+  for (std::size_t i = 0; i < kEnvoyEntriesMax; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    tree += (i == 0 ? "\ndescriptors: [{ key: " : ", descriptors: [{ key: ") + key;
+    end += " }]";
+    entries.emplace_back(key, "v");
+  }
+  load({tree + ", rate_limit: { unit: day, requests_per_unit: 1 }" + end});
+  EXPECT_EQ(ask(about("deep", {entries})).overall, 1u);
+  EXPECT_EQ(ask(about("deep", {entries})).overall, 2u);
+  entries[0].second = "w";
+  EXPECT_EQ(ask(about("deep", {entries})).overall, 1u) << "every value counts";
 }
 
 TEST_F(EnvoyRlsTest, MoreLimitsThanACheckMayHaveAreRefused) {

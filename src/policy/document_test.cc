@@ -33,7 +33,7 @@ policies:
     deadline: 25ms
     idempotency_ttl: 1h
     shadow: true
-    always: true
+    always: True
     rollout: { percent: 10, valid_from: 2026-12-01T00:00:00Z }
     owner: search-team
 )";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "policy/json_tree.h"
 #include "policy/tree_builder.h"
@@ -44,12 +43,12 @@ bool is_meant_as_json(std::string_view text) {
 }
 
 // Brackets are JSON, or YAML's `{id: a}`. What is neither is reported as the one that it looks like.
-DocumentNode read_tree(std::string_view text) {
-  if (!starts_with_bracket(text)) return read_yaml_tree(text);
-  auto json = read_json_tree(text);
+DocumentNode read_tree(std::string_view text, std::size_t depth_max) {
+  if (!starts_with_bracket(text)) return read_yaml_tree(text, depth_max);
+  auto json = read_json_tree(text, depth_max);
   if (json) return std::move(*json);
   try {
-    return read_yaml_tree(text);
+    return read_yaml_tree(text, depth_max);
   } catch (const Refused&) {
     if (is_meant_as_json(text)) throw json.error();
     throw;
@@ -63,14 +62,26 @@ const DocumentNode* DocumentNode::find(std::string_view key) const {
   return found == keys.end() ? nullptr : &items[static_cast<std::size_t>(found - keys.begin())];
 }
 
+std::optional<int> line_too_deep(const DocumentNode& node, std::size_t depth_max) {
+  if (node.kind != DocumentNode::Kind::kMap && node.kind != DocumentNode::Kind::kList) return std::nullopt;
+  if (depth_max == 0) return node.line;
+  for (const DocumentNode& item : node.items)
+    if (const auto line = line_too_deep(item, depth_max - 1)) return line;
+  return std::nullopt;
+}
+
+std::string too_deep(std::size_t depth_max) {
+  return "nesting deeper than " + std::to_string(depth_max) + " levels";
+}
+
 std::optional<DocumentNode> parse_document_tree(std::string_view text, const std::string& file,
-                                                Problems& problems) {
+                                                Problems& problems, std::size_t depth_max) {
   try {
     if (text.size() > kPolicyFileBytesMax)
       throw Refused{0, "the file has more than " + std::to_string(kPolicyFileBytesMax >> 20) + " MiB"};
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     refuse_binary(text);
-    return read_tree(text);
+    return read_tree(text, depth_max);
   } catch (const Refused& refused) {
     problems.add({file, refused.line, "", refused.message});
   } catch (const std::exception& broken) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "policy/problems.h"
 
 namespace sluice {
@@ -29,11 +30,17 @@ struct DocumentNode {
   const DocumentNode* find(std::string_view key) const;
 };
 
+// The line of the first list or map that has `depth_max` others around it, the node itself included; nothing:
+// there is none.
+std::optional<int> line_too_deep(const DocumentNode& node, std::size_t depth_max);
+std::string too_deep(std::size_t depth_max);  // what is said of it
+
 // Reads one document, JSON or YAML. Refused, with the line: what is no
 // UTF-8 or has control characters, broken syntax, a second document, tags, duplicate keys, nesting beyond
-// kDocumentDepthMax, more than kPolicyFileBytesMax bytes. Anchors, aliases and merge keys of YAML are written
+// `depth_max`, more than kPolicyFileBytesMax bytes. Anchors, aliases and merge keys of YAML are written
 // out, within the bounds of yaml_anchors.h; lines are those of what an alias stands for. Never throws.
 std::optional<DocumentNode> parse_document_tree(std::string_view text, const std::string& file,
-                                                Problems& problems);
+                                                Problems& problems,
+                                                std::size_t depth_max = kDocumentDepthMax);
 
 }  // namespace sluice

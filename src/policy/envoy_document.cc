@@ -4,9 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "base/envoy_limits.h"
 #include "base/json_reader.h"
 #include "base/limits.h"
 #include "policy/fields.h"
+#include "policy/yaml_words.h"
 
 namespace sluice {
 namespace {
@@ -51,7 +53,12 @@ DocumentNode with_quoted_words(DocumentNode node) {
     std::string unused_scratch;
     JsonReader number(node.text, unused_scratch);
     const bool is_number = number.kind() == JsonReader::Kind::kNumber && (number.skip(), number.finish());
-    node.quoted = !is_number && node.text != "true" && node.text != "false";
+    if (const auto truth = yaml_truth(node.text))
+      node.text = *truth ? "true" : "false";
+    else if (const auto integer = yaml_integer(node.text))
+      node.text = std::to_string(*integer);
+    else
+      node.quoted = !is_number;
   }
   for (DocumentNode& item : node.items) item = with_quoted_words(std::move(item));
   return node;
@@ -76,26 +83,49 @@ class EnvoyReader {
       fields.report("domain", fits.error());
     if (fields.has("compatibility"))
       domain.counts_denied = fields.text("compatibility", parse_compatibility).value_or(false);
-    if (tree.find("descriptors"))
-      if (const DocumentNode* list = fields.node("descriptors"))
-        domain.descriptors = read_list(*list, top.field("descriptors"));
+    if (const DocumentNode* list = given(tree, "descriptors"))
+      domain.descriptors = read_list(*list, top.field("descriptors"));
     if (problems_.count() > problems_before) return std::nullopt;
     return domain;
   }
 
  private:
+  // Null if it is absent or blank, which is the same for the original.
+  static const DocumentNode* given(const DocumentNode& map, std::string_view name) {
+    const DocumentNode* node = map.find(name);
+    return node && node->kind != DocumentNode::Kind::kNull ? node : nullptr;
+  }
+
   // Plain numbers and truth values count as texts, as they do for the original; absent and blank are empty.
   static std::string word(const DocumentNode& map, std::string_view name, const Place& place) {
-    const DocumentNode* node = map.find(name);
-    if (!node || node->kind == DocumentNode::Kind::kNull) return {};
+    const DocumentNode* node = given(map, name);
+    if (!node) return {};
     if (node->kind == DocumentNode::Kind::kText) return node->text;
     place.field(name).report(node->line, "must be a text");
     return {};
   }
 
-  void warn(const Fields& fields, const DocumentNode& map, const Place& place, std::string_view name,
-            std::string message) {
-    if (!fields.has(name)) return;
+  // Absent and blank are false.
+  static bool flag(const DocumentNode& map, std::string_view name, const Place& place) {
+    const DocumentNode* node = given(map, name);
+    if (!node) return false;
+    if (node->kind == DocumentNode::Kind::kText && !node->quoted)
+      if (const auto truth = yaml_truth(node->text)) return *truth;
+    place.field(name).report(node->line, "must be true or false");
+    return false;
+  }
+
+  static std::optional<std::int64_t> requests(const Fields& fields, const Place& place) {
+    const DocumentNode* node = fields.node("requests_per_unit");
+    if (!node) return std::nullopt;
+    DocumentNode number = *node;
+    if (const auto value = number.quoted ? std::nullopt : yaml_integer(number.text))
+      number.text = std::to_string(*value);
+    return to_integer(number, place.field("requests_per_unit"), 0, kRequestsMax);
+  }
+
+  void warn(const DocumentNode& map, const Place& place, std::string_view name, std::string message) {
+    if (!given(map, name)) return;
     warnings_.push_back({file_, map.find(name)->line, place.field(name).path(), std::move(message)});
   }
 
@@ -130,29 +160,25 @@ class EnvoyReader {
     if (descriptor.key.empty())
       place.field("key").report(node.line, "is missing; every descriptor has a key");
     descriptor.value = word(node, "value", place);
-    descriptor.shadow = fields.truth("shadow_mode").value_or(false);
-    descriptor.shared = fields.truth("share_threshold").value_or(false);
+    descriptor.shadow = flag(node, "shadow_mode", place);
+    descriptor.shared = flag(node, "share_threshold", place);
     if (descriptor.shared && !descriptor.value.contains('*'))
       fields.report("share_threshold", "needs a value with a wildcard (*), whose counters it puts together");
-    if (fields.has("rate_limit"))
-      if (const DocumentNode* limit = fields.node("rate_limit"))
-        descriptor.limit = read_limit(*limit, place.field("rate_limit"));
-    if (fields.has("descriptors"))
-      if (const DocumentNode* list = fields.node("descriptors"))
-        descriptor.children = read_list(*list, place.field("descriptors"));
-    descriptor.quota = fields.truth("quota_mode").value_or(false);
+    if (const DocumentNode* limit = given(node, "rate_limit"))
+      descriptor.limit = read_limit(*limit, place.field("rate_limit"));
+    if (const DocumentNode* list = given(node, "descriptors"))
+      descriptor.children = read_list(*list, place.field("descriptors"));
+    descriptor.quota = flag(node, "quota_mode", place);
     if (descriptor.quota)
-      warn(fields, node, place, "quota_mode",
+      warn(node, place, "quota_mode",
            "is not known here: this limit denies by itself, whatever other limits of the request say");
     for (const std::string_view name : {"detailed_metric", "value_to_metric"})
-      if (fields.truth(name).value_or(false))
-        warn(fields, node, place, name,
-             "is left out: metrics have the policy's id, not the values of requests");
-    if (fields.has("metadata"))
-      if (const DocumentNode* metadata = fields.node("metadata");
-          metadata && is_map(*metadata, place.field("metadata")))
-        descriptor.metadata = with_quoted_words(*metadata);
-    warn(fields, node, place, "metadata", "is left out: answers have no place for it");
+      if (flag(node, name, place))
+        warn(node, place, name, "is left out: metrics have the policy's id, not the values of requests");
+    if (const DocumentNode* metadata = given(node, "metadata");
+        metadata && is_map(*metadata, place.field("metadata")))
+      descriptor.metadata = with_quoted_words(*metadata);
+    warn(node, place, "metadata", "is left out: answers have no place for it");
     return descriptor;
   }
 
@@ -162,26 +188,25 @@ class EnvoyReader {
     const Fields fields(node, place, kNames);
     if (!fields.is_map()) return std::nullopt;
     EnvoyRate limit{.name = word(node, "name", place), .line = node.line};
-    limit.unlimited = fields.truth("unlimited").value_or(false);
-    if (fields.has("replaces"))
-      if (const DocumentNode* list = fields.node("replaces"))
-        limit.replaces = read_replaces(*list, place.field("replaces"), limit.name);
-    warn(fields, node, place, "replaces",
+    limit.unlimited = flag(node, "unlimited", place);
+    if (const DocumentNode* list = given(node, "replaces"))
+      limit.replaces = read_replaces(*list, place.field("replaces"), limit.name);
+    warn(node, place, "replaces",
          "is left out: the limits that it names hold beside this one, when a request has both");
     if (limit.unlimited) {
-      if (fields.has("unit"))
+      if (given(node, "unit"))
         fields.report("unit", "can not go together with unlimited; leave one of them out");
       return limit;
     }
     fields.missing("unit");
     fields.missing("requests_per_unit");
     const auto unit = fields.text("unit", parse_unit);
-    const auto requests = fields.integer("requests_per_unit", 0, kRequestsMax);
-    if (!unit || !requests) return std::nullopt;
+    const auto count = requests(fields, place);
+    if (!unit || !count) return std::nullopt;
     limit.unit = unit->name;
-    limit.rate = {std::min(*requests, kRateMax), unit->us};
-    if (*requests > kRateMax)
-      warn(fields, node, place, "requests_per_unit",
+    limit.rate = {std::min(*count, kRateMax), unit->us};
+    if (*count > kRateMax)
+      warn(node, place, "requests_per_unit",
            "is more than a limit can have; it becomes " + std::to_string(kRateMax));
     return limit;
   }
@@ -215,7 +240,7 @@ class EnvoyReader {
 
 std::optional<EnvoyDomain> parse_envoy_document(std::string_view text, const std::string& file,
                                                 Problems& problems, std::vector<Problem>& warnings) {
-  const auto tree = parse_document_tree(text, file, problems);
+  const auto tree = parse_document_tree(text, file, problems, kEnvoyDocumentDepthMax);
   if (!tree) return std::nullopt;
   return read_envoy_document(*tree, file, problems, warnings);
 }

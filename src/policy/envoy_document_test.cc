@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/envoy_limits.h"
+#include "policy/document_text.h"
 #include "policy/envoy_policies.h"
 #include "policy/test_support.h"
 
@@ -57,6 +59,81 @@ TEST(EnvoyDocument, PlainWordsAreTexts) {
   EXPECT_EQ(domain->descriptors[0].value, "true");
   EXPECT_EQ(domain->descriptors[1].value, "");
   EXPECT_EQ(domain->descriptors[1].line, 4);
+}
+
+// As Go's reader of YAML has it, which the original uses.
+TEST(EnvoyDocument, BlankFieldsAreLeftOut) {
+  Problems problems;
+  std::vector<Problem> warnings;
+  const auto domain = parse_envoy_document(R"(
+domain: d
+descriptors:
+  - key: a
+    value:
+    rate_limit:
+    descriptors:
+    shadow_mode:
+    quota_mode: ~
+    metadata: null
+  - key: b
+    rate_limit: { unit: , unlimited: true, replaces: , name: }
+)",
+                                           "f", problems, warnings);
+  ASSERT_TRUE(domain) << problems.texts()[0];
+  EXPECT_FALSE(domain->descriptors[0].limit);
+  EXPECT_TRUE(domain->descriptors[1].limit->unlimited);
+  EXPECT_TRUE(warnings.empty());
+  const auto empty = parse_envoy_document("domain: d\ndescriptors:\n", "f", problems, warnings);
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->descriptors.empty());
+}
+
+TEST(EnvoyDocument, TruthAndNumbersAreWrittenInManyWays) {
+  Problems problems;
+  std::vector<Problem> warnings;
+  const auto domain = parse_envoy_document(R"(
+domain: d
+descriptors:
+  - { key: a, shadow_mode: True, quota_mode: off, rate_limit: { unit: day, requests_per_unit: 1_000 } }
+  - { key: b, shadow_mode: NO, quota_mode: yes, rate_limit: { unit: day, requests_per_unit: 0x10 } }
+  - { key: c, metadata: { on: Yes, size: 0x10, word: yes sir, text: "yes" } }
+)",
+                                           "f", problems, warnings);
+  ASSERT_TRUE(domain) << problems.texts()[0];
+  const auto& descriptors = domain->descriptors;
+  EXPECT_TRUE(descriptors[0].shadow && !descriptors[0].quota);
+  EXPECT_TRUE(!descriptors[1].shadow && descriptors[1].quota);
+  EXPECT_EQ(descriptors[0].limit->rate.count, 1000);
+  EXPECT_EQ(descriptors[1].limit->rate.count, 16);
+  std::string metadata;
+  append_json(descriptors[2].metadata, metadata);
+  EXPECT_EQ(metadata, R"({"on":true,"size":16,"word":"yes sir","text":"yes"})");
+}
+
+// A request may have 16 entries, so a tree may have 16 levels, in whichever way it is written.
+TEST(EnvoyDocument, TreesMayBeAsDeepAsRequests) {
+  std::string block = "domain: d\n", flow = "domain: d\n", json = R"({"domain":"d")", indent, flow_end,
+              json_end;
+  for (std::size_t i = 0; i < kEnvoyEntriesMax; ++i) {
+    block += indent + "descriptors:\n" + indent + "  - key: a\n";
+    indent += "    ";
+    flow += i == 0 ? "descriptors: [{ key: a" : ", descriptors: [{ key: a";
+    flow_end += " }]";
+    json += R"(,"descriptors":[{"key":"a")";
+    json_end += "}]";
+  }
+  block += indent + "rate_limit: { unit: day, requests_per_unit: 5, name: n, replaces: [{ name: m }] }\n";
+  flow += ", rate_limit: { unit: day, requests_per_unit: 5 }" + flow_end;
+  json += R"(,"rate_limit":{"unit":"day","requests_per_unit":5})" + json_end + "}";
+  for (const std::string& text : {block, flow, json}) {
+    Problems problems;
+    std::vector<Problem> warnings;
+    const auto domain = parse_envoy_document(text, "f", problems, warnings);
+    ASSERT_TRUE(domain) << problems.texts()[0] << " in\n" << text;
+    const EnvoyPolicies policies = convert_envoy_domains({*domain}, problems, warnings);
+    EXPECT_EQ(policies.policies.size(), 1u);
+    EXPECT_TRUE(problems.empty());
+  }
 }
 
 TEST(EnvoyDocument, OneDomainIsOneFile) {

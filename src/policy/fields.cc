@@ -153,7 +153,12 @@ std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t 
 std::optional<bool> Fields::truth(std::string_view name) const {
   const DocumentNode* value = node(name);
   if (!value) return std::nullopt;
-  if (value->kind == Kind::kText && !value->quoted && is_truth(value->text)) return value->text == "true";
+  if (value->kind == Kind::kText && !value->quoted) {
+    for (const std::string_view word : {"true", "True", "TRUE"})
+      if (value->text == word) return true;
+    for (const std::string_view word : {"false", "False", "FALSE"})
+      if (value->text == word) return false;
+  }
   report(name, "must be true or false");
   return std::nullopt;
 }

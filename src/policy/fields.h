@@ -69,6 +69,7 @@ class Fields {
 
   // A whole number from `least` to `most`.
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most) const;
+  // true or false, also with a capital or in capitals.
   std::optional<bool> truth(std::string_view name) const;
 
   // Reports that the field is missing. Call it when a required field is not there.

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string policy(const std::string& id, const std::string& rate) {
   return "policies: [{id: " + id + ", tenant: " + id + ", limits: [{rate: " + rate + "}]}]\n";
@@ -49,7 +50,7 @@ class FileRepositoryTest : public ::testing::Test {
              std::chrono::milliseconds look_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
     repository_ = std::make_unique<FileRepository>(
         std::vector<std::string>{directory_ / name}, catalog_,
-        FileRepository::Options{.log = [](bool, const std::string&) {},
+        FileRepository::Options{.log = [this](bool, const std::string& sentence) { log_ += sentence + '\n'; },
                                 .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every},
                                 .withdrawn_max = withdrawn_max});
   }
@@ -80,6 +81,7 @@ class FileRepositoryTest : public ::testing::Test {
   ParamsTable params_;
   PolicyBoard board_;
   PolicyCatalog catalog_{board_, params_};
+  std::string log_;  // to be read before anything changes: then another thread writes it
   std::unique_ptr<FileRepository> repository_;
 };
 
@@ -100,6 +102,32 @@ TEST_F(FileRepositoryTest, ABadFileAtTheStartIsAProblemAndGetsBetter) {
   write("policies.yaml", policy("a", "1/s"));
   expect_soon("a#1");
   EXPECT_TRUE(repository_->status().loaded);
+}
+
+TEST_F(FileRepositoryTest, TellsWhatItPassesOver) {
+  write("a.yaml", policy("a", "1/s"));
+  start(".");
+  EXPECT_THAT(log_, Not(HasSubstr("not read")));
+  repository_.reset();
+  fs::create_symlink("a.yaml", directory_ / "..data");
+  for (const char* name : {"shop.conf", "b", "c.yaml.old", "d.txt", "e", "f", ".hidden"})
+    write(name, "domain: d\n");
+  start(".");
+  EXPECT_THAT(log_, HasSubstr("not read, since only *.yaml, *.yml and *.json are: \"b\", \"c.yaml.old\", "
+                              "\"d.txt\", \"e\", \"f\" and 1 more\n"));
+  EXPECT_EQ(in_force(), "a#1");
+}
+
+TEST_F(FileRepositoryTest, OnlyTreesOfDescriptorsMayBeDeep) {
+  const std::string deep = std::string(20, '[') + std::string(20, ']');
+  write("policies.yaml", "domain: d\ndescriptors: [{ key: a, metadata: { deep: " + deep + " } }]\n");
+  start();
+  EXPECT_TRUE(repository_->status().loaded);
+  repository_.reset();
+  write("policies.yaml", "policies:\n  - " + deep + "\n");
+  start();
+  EXPECT_THAT(repository_->status().problems,
+              Contains(HasSubstr("policies.yaml:2: nesting deeper than 16 levels")));
 }
 
 TEST_F(FileRepositoryTest, NoticesWritesInPlace) {

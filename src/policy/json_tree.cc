@@ -14,7 +14,8 @@ using Kind = DocumentNode::Kind;
 // One pass over one text. Not thread-safe.
 class TreeReader {
  public:
-  explicit TreeReader(std::string_view text) : text_(text), reader_(text, scratch_) {}
+  TreeReader(std::string_view text, std::size_t depth_max)
+      : text_(text), reader_(text, scratch_), builder_(depth_max) {}
 
   std::expected<DocumentNode, Refused> read() {
     read_value();
@@ -24,7 +25,7 @@ class TreeReader {
   }
 
  private:
-  // Recurses; the builder's bound on depth, which the reader's own must not forestall, is the bound.
+  // Recurses; the builder's bound on depth or the reader's own is the bound, whichever is less.
   static_assert(kDocumentDepthMax <= kJsonDepthMax);
   void read_value() {
     const JsonReader::Kind kind = reader_.kind();
@@ -89,6 +90,8 @@ class TreeReader {
 
 }  // namespace
 
-std::expected<DocumentNode, Refused> read_json_tree(std::string_view text) { return TreeReader(text).read(); }
+std::expected<DocumentNode, Refused> read_json_tree(std::string_view text, std::size_t depth_max) {
+  return TreeReader(text, depth_max).read();
+}
 
 }  // namespace sluice

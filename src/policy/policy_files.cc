@@ -12,6 +12,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/envoy_limits.h"
 #include "base/limits.h"
 #include "policy/denies_everyone.h"
 #include "policy/literals.h"
@@ -21,10 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Such as the links that Kubernetes keeps its ConfigMaps behind.
+bool is_hidden(const fs::path& name) { return name.string().starts_with('.'); }
+
 bool is_policy_file_name(const fs::path& name) {
   constexpr std::array<std::string_view, 3> kEndings = {".yaml", ".yml", ".json"};
-  return !name.string().starts_with('.') &&
-         std::ranges::find(kEndings, name.extension().string()) != kEndings.end();
+  return !is_hidden(name) && std::ranges::find(kEndings, name.extension().string()) != kEndings.end();
 }
 
 std::string why(int error) { return "can't be read: " + std::generic_category().message(error); }
@@ -88,6 +91,23 @@ std::vector<std::string> list_policy_files(const std::string& path, Problems& pr
   return files;
 }
 
+std::string passed_over_files(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {};
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    const fs::path name = at->path().filename();
+    if (!is_hidden(name) && !is_policy_file_name(name)) names.push_back(name.string());
+  }
+  constexpr std::size_t kShown = 5;
+  std::ranges::sort(names);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    text += (text.empty() ? "" : ", ") + shown(names[i]);
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
 std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths, Problems& problems) {
   std::vector<PolicyFile> files;
   for (const std::string& path : paths) {
@@ -105,10 +125,13 @@ PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems&
   PolicySources sources;
   std::map<std::string, std::string> file_of;  // by domain
   for (const PolicyFile& file : files) {
-    const auto tree = parse_document_tree(file.text, file.path, problems);
+    const auto tree = parse_document_tree(file.text, file.path, problems, kEnvoyDocumentDepthMax);
     if (!tree) continue;
     if (!is_envoy_document(*tree)) {
-      read_policies(*tree, file.path, sources.policies, problems);
+      if (const auto line = line_too_deep(*tree, kDocumentDepthMax))
+        problems.add({file.path, *line, "", too_deep(kDocumentDepthMax)});
+      else
+        read_policies(*tree, file.path, sources.policies, problems);
       continue;
     }
     std::vector<Problem> unused_warnings;  // they are about what import-envoy leaves out

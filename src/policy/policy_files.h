@@ -21,6 +21,10 @@ struct PolicyFile {
 // a mistake than a wish.
 std::vector<std::string> list_policy_files(const std::string& path, Problems& problems);
 
+// What else is in a directory, for its owner to see: "notes.txt", "shop.yaml.old" and 3 more. Empty: nothing
+// is, hidden files apart.
+std::string passed_over_files(const std::string& path);
+
 // Reads them all. What can't be read, is not a regular file or is too large is a problem.
 std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths, Problems& problems);
 

@@ -3,32 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/limits.h"
 #include "policy/literals.h"
 
 namespace sluice {
 
 using Kind = DocumentNode::Kind;
 
-namespace {
-
-// How many lists and maps are within each other.
-std::size_t depth_of(const DocumentNode& node) {
-  if (node.kind != Kind::kMap && node.kind != Kind::kList) return 0;
-  std::size_t deepest = 0;
-  for (const DocumentNode& item : node.items) deepest = std::max(deepest, depth_of(item));
-  return deepest + 1;
-}
-
-void refuse_depth(std::size_t depth, int line) {
-  if (depth > kDocumentDepthMax)
-    throw Refused{line, "nesting deeper than " + std::to_string(kDocumentDepthMax) + " levels"};
-}
-
-}  // namespace
-
 void TreeBuilder::open(Kind kind, int line) {
-  refuse_depth(open_.size() + 1, line);
+  if (open_.size() == depth_max_) throw Refused{line, too_deep(depth_max_)};
   open_.push_back({place({.kind = kind, .line = line}), {}});
 }
 
@@ -39,7 +21,7 @@ DocumentNode& TreeBuilder::close() {
 }
 
 void TreeBuilder::put_tree(DocumentNode node, int line) {
-  refuse_depth(open_.size() + depth_of(node), line);
+  if (line_too_deep(node, depth_max_ - open_.size())) throw Refused{line, too_deep(depth_max_)};
   place(std::move(node));
 }
 

@@ -16,12 +16,14 @@ struct Refused {
 };
 
 // Builds a document's tree from what a reader of YAML or JSON meets, in order, and throws Refused at what
-// both refuse: nesting beyond kDocumentDepthMax, a field that is there twice, a collection as a field's name.
+// both refuse: nesting beyond `depth_max`, a field that is there twice, a collection as a field's name.
 // In a map each name is put before its value. Not thread-safe.
 //
 // A reader that recurses tells us before it does, so the bound on depth also protects its stack.
 class TreeBuilder {
  public:
+  explicit TreeBuilder(std::size_t depth_max) : depth_max_(depth_max) {}
+
   // REQUIRES: kind is kList or kMap.
   void open(DocumentNode::Kind kind, int line);
   // What was opened last; good until the next call.
@@ -43,6 +45,7 @@ class TreeBuilder {
   DocumentNode* place(DocumentNode node);
   void add_name(Open& map, DocumentNode name);
 
+  const std::size_t depth_max_;
   DocumentNode root_;
   std::vector<Open> open_;  // outermost first; an element of `items` stays put while it is open
 };

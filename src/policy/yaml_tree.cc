@@ -24,6 +24,8 @@ using Kind = DocumentNode::Kind;
 // refused.
 class EventReader final : public YAML::EventHandler {
  public:
+  explicit EventReader(std::size_t depth_max) : builder_(depth_max) {}
+
   DocumentNode take() { return builder_.take(); }
   bool has_document() const { return documents_ > 0; }
 
@@ -104,12 +106,12 @@ class ViewBuffer final : public std::streambuf {
 
 }  // namespace
 
-DocumentNode read_yaml_tree(std::string_view text) {
+DocumentNode read_yaml_tree(std::string_view text, std::size_t depth_max) {
   try {
     ViewBuffer buffer(text);
     std::istream stream(&buffer);
     YAML::Parser parser(stream);
-    EventReader reader;
+    EventReader reader(depth_max);
     while (parser.HandleNextDocument(reader)) {
     }
     if (!reader.has_document())
