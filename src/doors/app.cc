@@ -29,19 +29,21 @@ enum class Route : std::uint8_t {
   kReset,
   kHealthz,
   kReadyz,
+  kHealthcheck,
   kMetrics,
   kOpenapi,
   kEnvoyJson
 };
 
-using RouteTable = PathTable<Route, 10>;
-constexpr std::array<RouteTable::Entry, 10> kRouteList = {{{"/v1/ratelimit/check", Route::kCheck},
+using RouteTable = PathTable<Route, 11>;
+constexpr std::array<RouteTable::Entry, 11> kRouteList = {{{"/v1/ratelimit/check", Route::kCheck},
                                                            {"/v1/ratelimit/check-batch", Route::kCheckBatch},
                                                            {"/v1/authorize", Route::kAuthorize},
                                                            {"/v1/usage", Route::kUsage},
                                                            {"/v1/reset", Route::kReset},
                                                            {"/healthz", Route::kHealthz},
                                                            {"/readyz", Route::kReadyz},
+                                                           {"/healthcheck", Route::kHealthcheck},
                                                            {"/metrics", Route::kMetrics},
                                                            {"/openapi.yaml", Route::kOpenapi},
                                                            {"/json", Route::kEnvoyJson}}};
@@ -116,6 +118,7 @@ Side side_of(Route route) {
     case Route::kUsage:  // callers look at their own, operators before they reset
     case Route::kHealthz:
     case Route::kReadyz:
+    case Route::kHealthcheck:
     case Route::kMetrics:
     case Route::kOpenapi:
       break;
@@ -170,6 +173,7 @@ std::string_view allowed_methods(Route route) {
     case Route::kUsage:
     case Route::kHealthz:
     case Route::kReadyz:
+    case Route::kHealthcheck:
     case Route::kMetrics:
     case Route::kOpenapi:
       break;
@@ -242,6 +246,8 @@ void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
       return http_healthz(response);
     case Route::kReadyz:
       return http_readyz(context_.options, response);
+    case Route::kHealthcheck:
+      return http_healthcheck(context_.options, response);
     case Route::kMetrics:
       return http_metrics(context_.options, response);
     case Route::kOpenapi:

@@ -61,6 +61,14 @@ TEST_F(AppTest, HealthzStandsWhileReadyzFalls) {
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
+TEST_F(AppTest, HealthcheckIsReadinessInOneWord) {
+  EXPECT_EQ(get("/healthcheck").status, 200);
+  EXPECT_EQ(get("/healthcheck").body, "OK");
+  EXPECT_EQ(get("/healthcheck").content_type, "text/plain; charset=utf-8");
+  readiness = {.ready = false, .draining = true, .problems = {}};
+  EXPECT_EQ(get("/healthcheck").status, 503);
+}
+
 TEST_F(AppTest, MetricsAreText) {
   const auto response = get("/metrics");
   EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
@@ -118,6 +126,7 @@ TEST_F(PortsTest, APathIsServedWhereItBelongs) {
                          {"/v1/usage", "checks admin"},
                          {"/healthz", "checks admin"},
                          {"/readyz", "checks admin"},
+                         {"/healthcheck", "checks admin"},
                          {"/metrics", "checks admin"},
                          {"/openapi.yaml", "checks admin"}})
     EXPECT_EQ(ports_of([&] {

@@ -20,6 +20,13 @@ void http_readyz(const DoorOptions& options, net::HttpResponse& response) {
   body.append("]}");
 }
 
+void http_healthcheck(const DoorOptions& options, net::HttpResponse& response) {
+  const bool ready = options.readiness().ready;
+  response.status = ready ? 200 : 503;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = ready ? "OK" : "not ready; /readyz says why\n";
+}
+
 void http_metrics(const DoorOptions& options, net::HttpResponse& response) {
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   response.body = options.metrics();
