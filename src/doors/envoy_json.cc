@@ -87,7 +87,7 @@ class EnvoyJson {
   void descriptors() {
     array("descriptors", [&] {
       if (out_.descriptors.size() == kEnvoyDescriptorsMax)
-        return void(problem_ = too_many_envoy_parts("descriptors", kEnvoyDescriptorsMax).error());
+        return void(problem_ = too_many_envoy_descriptors().error());
       out_.descriptors.emplace_back();
       object("descriptors", [&](std::string_view name) { descriptor_field(name); });
       out_.descriptors.back().entries_end = out_.entries.size();
@@ -113,7 +113,7 @@ class EnvoyJson {
     const std::size_t first = out_.entries.size();
     array("entries", [&] {
       if (out_.entries.size() - first == kEnvoyEntriesMax)
-        return void(problem_ = too_many_envoy_parts("entries", kEnvoyEntriesMax).error());
+        return void(problem_ = too_many_envoy_entries(out_).error());
       EnvoyEntry& entry = out_.entries.emplace_back();
       object("entries", [&](std::string_view name) {
         if (name == "key") return text("key", entry.name);

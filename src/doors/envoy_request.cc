@@ -38,6 +38,11 @@ std::string in_descriptor(std::size_t i, std::string_view field) {
   return "descriptors[" + std::to_string(i) + "]." + std::string(field);
 }
 
+std::unexpected<Error> too_many(std::string field, std::string_view what, std::size_t most) {
+  return invalid(std::move(field),
+                 "there are more than " + std::to_string(most) + ' ' + std::string(what) + "; send fewer");
+}
+
 [[gnu::cold, gnu::noinline]] std::string_view repaired(std::string_view bytes,
                                                        std::deque<std::string>& made) {
   return made.emplace_back(as_utf8(bytes));
@@ -92,8 +97,7 @@ Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
     bool good = true;
     switch (reader.field()) {
       case 1:
-        if (out.entries.size() - first == kEnvoyEntriesMax)
-          return too_many_envoy_parts("entries", kEnvoyEntriesMax);
+        if (out.entries.size() - first == kEnvoyEntriesMax) return too_many_envoy_entries(out);
         if (EnvoyEntry& entry = out.entries.emplace_back(); !read_usual_entry(reader.bytes(), entry))
           good = read_entry(reader.message(), entry, out.made);
         break;
@@ -158,14 +162,19 @@ Rate rate_of(const EnvoyOverride& limit) {
           period_us(static_cast<EnvoyUnit>(limit.unit))};
 }
 
-[[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_envoy_parts(std::string_view what,
-                                                                         std::size_t most) {
-  return invalid(std::string(what),
-                 "there are more than " + std::to_string(most) + ' ' + std::string(what) + "; send fewer");
+[[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_envoy_descriptors() {
+  return too_many("descriptors", "descriptors", kEnvoyDescriptorsMax);
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_envoy_entries(const EnvoyRequest& request) {
+  return too_many(in_descriptor(request.descriptors.size() - 1, "entries"), "entries", kEnvoyEntriesMax);
 }
 
 [[gnu::noinline]] Result<void> check_envoy_request(const EnvoyRequest& request) {
   if (request.domain.empty()) return invalid("domain", "domain is empty; name the domain of the limits");
+  if (request.domain.size() > kKeyBytesMax)
+    return invalid("domain", "domain is " + std::to_string(request.domain.size()) + " bytes long; at most " +
+                                 std::to_string(kKeyBytesMax) + " are allowed");
   if (request.descriptors.empty())
     return invalid("descriptors", "descriptors is empty; at least one is needed");
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
@@ -178,7 +187,7 @@ Rate rate_of(const EnvoyOverride& limit) {
       return invalid(in_descriptor(i, "limit.unit"),
                      "unit " + std::to_string(limit->unit) + " is not known; use SECOND to YEAR (1 to 6)");
     if (const auto hits = request.hits_of(i); hits && *hits > static_cast<std::uint64_t>(kCostMax))
-      return invalid(in_descriptor(i, "hits_addend"),
+      return invalid(request.descriptors[i].hits_addend ? in_descriptor(i, "hits_addend") : "hits_addend",
                      "hits_addend is above " + std::to_string(kCostMax) + "; send less at a time");
   }
   return {};
@@ -194,8 +203,7 @@ Rate rate_of(const EnvoyOverride& limit) {
         out.domain = reader.string();
         break;
       case 2:
-        if (out.descriptors.size() == kEnvoyDescriptorsMax)
-          return too_many_envoy_parts("descriptors", kEnvoyDescriptorsMax);
+        if (out.descriptors.size() == kEnvoyDescriptorsMax) return too_many_envoy_descriptors();
         if (auto read = read_descriptor(reader.message(), out); !read) return read;
         break;
       case 3:

@@ -81,6 +81,8 @@ Rate rate_of(const EnvoyOverride& limit);
 
 // For both readers. REQUIRES: something was read.
 Result<void> check_envoy_request(const EnvoyRequest& request);
-std::unexpected<Error> too_many_envoy_parts(std::string_view what, std::size_t most);
+std::unexpected<Error> too_many_envoy_descriptors();
+// REQUIRES: it is the latest descriptor that has too many.
+std::unexpected<Error> too_many_envoy_entries(const EnvoyRequest& request);
 
 }  // namespace sluice::doors

@@ -109,6 +109,24 @@ TEST_F(EnvoyRlsTest, ADenialSaysWhy) {
     EXPECT_THAT(told.metadata, HasSubstr(word));
 }
 
+TEST_F(EnvoyRlsTest, HeadersNameEachLimitOnce) {
+  load({kBasic});
+  const auto policies_of = [&](const EnvoyMessage& message) {
+    std::string found;
+    for (const std::string& each : ask(message).headers)
+      if (each.starts_with("ratelimit-policy: ")) found += each;
+    return found;
+  };
+  EnvoyMessage message =
+      about("basic", {{{"key1", "x"}}, {{"one_per_minute", "x"}}, {{"key1", "y"}}, {{"key1", "z"}}});
+  EXPECT_EQ(policies_of(message), R"(ratelimit-policy: "second";q=50;w=1,"minute";q=1;w=60)");
+  message.descriptors[1].limit = {7, 3};
+  message.descriptors[2].limit = {7, 3};
+  message.descriptors[3].limit = {8, 3};
+  const std::string given = policies_of(message);
+  EXPECT_EQ(std::ranges::count(given, ','), 2) << given << ": those with other numbers are others";
+}
+
 TEST_F(EnvoyRlsTest, OverridesAreTakenIfTheDomainIsKnown) {
   load({kBasic});
   EnvoyMessage message = about("basic", {{{"not listed", "x"}}});

@@ -35,6 +35,14 @@ std::int64_t more_quota_after_s(const Decision& decision) {
   return std::max<std::int64_t>(seconds_up(wait_us), 1);
 }
 
+// Whether the same limit stands before this one, with another counter: checks that are decided together may
+// come under one limit. REQUIRES: the status is one of the decision's limits.
+bool is_repeated(const Decision& decision, const LimitStatus& status) {
+  for (const LimitStatus* before = decision.limits.data(); before != &status; ++before)
+    if (before->limit == status.limit && before->numbers == status.numbers) return true;
+  return false;
+}
+
 // The room that suffices for all values.
 std::size_t room_for(const Decision& decision) {
   constexpr std::size_t kNumbers = 8;
@@ -120,6 +128,7 @@ void RateLimitHeaders::write_ietf(const Decision& decision, TextCursor& text) {
   const char* begin = text.at();
   const std::string_view tightest = qualifier(decision, *decision.tightest);
   for (const LimitStatus& status : decision.limits) {
+    if (is_repeated(decision, status)) continue;
     if (&status != decision.limits.data()) text.character(',');
     quotas_.write(status, &status == decision.tightest ? tightest : qualifier(decision, status), text);
   }

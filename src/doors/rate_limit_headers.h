@@ -15,7 +15,7 @@ namespace sluice::doors {
 
 // Which families of rate limit headers an answer carries. There is no standard yet, so clients differ:
 //
-//   ietf     RateLimit-Policy: "burst";q=100;w=60,"day";q=5000;w=86400      every limit that applied
+//   ietf     RateLimit-Policy: "burst";q=100;w=60,"day";q=5000;w=86400      every limit that applied, once
 //            RateLimit: "burst";r=50;t=30                                   the tightest one
 //   triple   RateLimit-Limit: 100   RateLimit-Remaining: 50   RateLimit-Reset: 30      (an older draft;
 //   seconds to go) x-epoch  X-RateLimit-Limit, -Remaining, -Policy, -Scope, and -Reset as Unix time in
