@@ -14,6 +14,11 @@ Error in_their_words(Error error, std::span<const FieldName> names) {
   return error;
 }
 
+Error about_key_header(Error error) {
+  constexpr FieldName kKeyHeader{"request_id", "x-idempotency-key"};
+  return in_their_words(std::move(error), {&kKeyHeader, 1});
+}
+
 std::unexpected<Error> is_empty(std::string_view field) {
   return invalid(std::string(field), std::string(field) + " must not be empty");
 }

@@ -16,6 +16,9 @@ struct FieldName {
 // The same error about their field.
 Error in_their_words(Error error, std::span<const FieldName> names);
 
+// The same error for who gave the request_id as the header or metadata x-idempotency-key.
+Error about_key_header(Error error);
+
 // A field that must say something, and does not.
 std::unexpected<Error> is_empty(std::string_view field);
 

@@ -5,6 +5,7 @@
 
 #include "doors/check_access.h"
 #include "doors/door_context.h"
+#include "doors/field_names.h"
 #include "doors/late_answer.h"
 #include "doors/problem.h"
 
@@ -13,15 +14,30 @@
 // `write` is as answer_grpc() has it.
 namespace sluice::doors {
 
-// write(const Result<Decision>&, std::string&)
 template <class Write>
-net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
-                             Write write) {
+net::GrpcStatus answer_exact_check(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
+                                   Write write) {
   if (auto may = may_ask(context.options, call.context, control::Role::kCheck, {&request, 1}); !may)
     return grpc_status(may.error());
   if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
                      call.reply, call.defer, write);
+}
+
+// A request_id that the message does not give may come as metadata. write(const Result<Decision>&,
+// std::string&)
+template <class Write>
+net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
+                             Write write) {
+  if (call.context.idempotency_key.empty() || !request.request_id.empty()) [[likely]]
+    return answer_exact_check(context, call, request, write);
+  CheckRequest with_key = request;
+  with_key.request_id = call.context.idempotency_key;
+  return answer_exact_check(context, call, with_key,
+                            [write](const Result<Decision>& decision, std::string& reply) {
+                              if (decision) return write(decision, reply);
+                              return write(std::unexpected(about_key_header(decision.error())), reply);
+                            });
 }
 
 // The same without charging.

@@ -178,13 +178,27 @@ TEST_F(GrpcRateLimiterTest, AnIdOfAnEarlierRequestSpoilsOnlyItsOwnAnswer) {
   EXPECT_EQ(answer.status.code, GrpcCode::kOk);
   net::WireReader results(answer.message);
   ASSERT_TRUE(results.next());
-  EXPECT_EQ(
-      fields_of(results.bytes(), {14}),
-      "14: {\n  1: 9\n  2: \"checks[0].request_id: this request_id was used for another request; use a new "
-      "one for each request\"\n}\n");
+  EXPECT_EQ(fields_of(results.bytes(), {14}),
+            "14: {\n  1: 9\n  2: \"checks[0].request_id: request_id was used for another request; use a new "
+            "one for each request\"\n}\n");
   ASSERT_TRUE(results.next());
   EXPECT_TRUE(fields_of(results.bytes(), {6}).starts_with("1: 1\n2: 6\n")) << "allowed, and 6 of 10 left";
   EXPECT_FALSE(results.next());
+}
+
+TEST_F(GrpcRateLimiterTest, TheMetadatasIdempotencyKeyIsTheRequestIdUnlessThatIsGiven) {
+  idempotency_key = "m";
+  for (int i = 0; i < 2; ++i) call("CheckAndIncrement", Request{.cost = 1}.encoded());
+  EXPECT_EQ(left("u1"), 9);
+  const auto other = call("CheckAndIncrement", Request{.cost = 2}.encoded()).status;
+  EXPECT_EQ(other.code, GrpcCode::kFailedPrecondition);
+  EXPECT_TRUE(other.message.starts_with("x-idempotency-key: ")) << other.message;
+  for (int i = 0; i < 2; ++i) call("CheckAndIncrement", Request{.cost = 2, .request_id = "f"}.encoded());
+  EXPECT_EQ(left("u1"), 7);
+  std::string batch;
+  for (int i = 0; i < 2; ++i) WireWriter(batch).element(1, Request{.cost = 1}.encoded());
+  EXPECT_EQ(call("CheckBatch", batch).status.code, GrpcCode::kOk);
+  EXPECT_EQ(left("u1"), 5) << "one key cannot stand for several checks";
 }
 
 TEST_F(GrpcRateLimiterTest, ABatchHasABound) {

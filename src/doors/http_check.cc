@@ -3,6 +3,7 @@
 #include "doors/batch_answers.h"
 #include "doors/check_access.h"
 #include "doors/check_json.h"
+#include "doors/field_names.h"
 #include "doors/problem.h"
 
 namespace sluice::doors {
@@ -29,13 +30,16 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
   if (auto read = read_check(request.body, context.scratch, checks); !read)
     return write_problem(read.error(), response);
   CheckRequest check = checks.finish().front();
-  if (check.request_id.empty()) check.request_id = request.header("x-idempotency-key");
+  const bool by_header = check.request_id.empty();
+  if (by_header) check.request_id = request.header("x-idempotency-key");
   if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
-              [&context](const Result<Decision>& decision, net::HttpResponse& out) {
-                if (!decision) return write_problem(decision.error(), out);
+              [&context, by_header](const Result<Decision>& decision, net::HttpResponse& out) {
+                if (!decision)
+                  return write_problem(by_header ? about_key_header(decision.error()) : decision.error(),
+                                       out);
                 append_answer(*decision, out.body);
                 context.headers.add(*decision, out);
               });

@@ -83,7 +83,9 @@ TEST_F(HttpCheckTest, TheIdempotencyHeaderStandsForTheRequestId) {
                               .body = R"({"policy_id":"api","key":"u1"})",
                               .peer = &peer});
   EXPECT_EQ(response.status, 400);
-  EXPECT_NE(response.body.find(R"("field":"request_id")"), std::string::npos) << response.body;
+  EXPECT_NE(response.body.find(R"("detail":"x-idempotency-key is 129 bytes long)"), std::string::npos)
+      << response.body;
+  EXPECT_NE(response.body.find(R"("field":"x-idempotency-key")"), std::string::npos) << response.body;
 }
 
 TEST_F(HttpCheckTest, ABatchIsDecidedInOrderEachOnItsOwn) {
@@ -131,7 +133,7 @@ TEST_F(HttpCheckTest, AnIdOfAnEarlierRequestSpoilsOnlyItsOwnAnswer) {
       R"({"allowed":true,"remaining":9,"retry_after_ms":0,"limit":10,"reset_unix_ms":1800000000100,"policy_id":"api",)"
       R"("policy_version":1,"limiting":"burst","state":"normal","reason":"ok","degraded":false,"replayed":false},)"
       R"({"allowed":false,"error":{"type":"about:blank","title":"Unprocessable Content","status":422,)"
-      R"("detail":"this request_id was used for another request; use a new one for each request",)"
+      R"("detail":"request_id was used for another request; use a new one for each request",)"
       R"("code":"failed_precondition","field":"checks[1].request_id"}},)"
       R"({"allowed":true,"remaining":9,"retry_after_ms":0,"limit":10,"reset_unix_ms":1800000000100,"policy_id":"api",)"
       R"("policy_version":1,"limiting":"burst","state":"normal","reason":"ok","degraded":false,"replayed":false}]})");

@@ -84,7 +84,10 @@ TEST_F(QuotaServiceTest, AnIdempotencyKeyIsChargedOnce) {
   EXPECT_EQ(ask("GetRemainingQuota", about("x", kUser)), first);
   const GrpcAnswer other = send("CheckRateLimit", about("x", kUser).number(4, 4).text(6, "id-1"));
   EXPECT_EQ(other.status.code, GrpcCode::kFailedPrecondition);
-  EXPECT_TRUE(other.status.message.starts_with("idempotency_key: ")) << other.status.message;
+  EXPECT_TRUE(other.status.message.starts_with("idempotency_key: idempotency_key was used"))
+      << other.status.message;
+  idempotency_key = "id-2";
+  EXPECT_EQ(ask("CheckRateLimit", once), first) << "the message's own comes before the metadata's";
 }
 
 TEST_F(QuotaServiceTest, ALookTellsWhetherOneMoreWouldPass) {

@@ -104,6 +104,35 @@ TEST_F(SpecDoorsTest, FieldsThatNobodyKnowsAreIgnored) {
         << method.name;
 }
 
+TEST_F(SpecDoorsTest, TheMetadatasIdempotencyKeyIsChargedOnce) {
+  for (const Method& method : kMethods) {
+    if (method.kind != Kind::kCheck) continue;
+    forget();
+    idempotency_key = "key of " + std::string(method.name);
+    const auto first = call_service(method.service, method.name, method.message);
+    EXPECT_EQ(first.status.code, GrpcCode::kOk) << method.name;
+    EXPECT_EQ(call_service(method.service, method.name, method.message).message, first.message);
+    EXPECT_EQ(charged(), 1) << method.name;
+    Message other{method.message};
+    if (method.name == "Allow")
+      other.text(1, "u2");
+    else if (method.name == "AllowN")
+      other.number(2, 2);
+    else
+      other.number(method.service == "sluice.compat.v1.Quota" ? 4 : 3, 2);
+    const auto conflict = call_service(method.service, method.name, other.bytes).status;
+    EXPECT_EQ(conflict.code, GrpcCode::kFailedPrecondition) << method.name;
+    EXPECT_TRUE(conflict.message.starts_with("x-idempotency-key: x-idempotency-key was used for another"))
+        << conflict.message;
+    idempotency_key.assign(129, 'x');
+    const auto too_long = call_service(method.service, method.name, method.message).status;
+    EXPECT_EQ(too_long.code, GrpcCode::kInvalidArgument) << method.name;
+    EXPECT_TRUE(too_long.message.starts_with("x-idempotency-key: x-idempotency-key is 129 bytes long"))
+        << too_long.message;
+    EXPECT_EQ(charged(), 1) << method.name;
+  }
+}
+
 TEST_F(SpecDoorsTest, ChecksNeedATokenWhereTheOperatorSaysSo) {
   peer.is_trusted = false;
   for (const Method& method : kMethods)

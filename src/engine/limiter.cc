@@ -197,7 +197,7 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
 
 Error Limiter::request_id_conflict() {
   return {ErrorCode::kFailedPrecondition,
-          "this request_id was used for another request; use a new one for each request", "request_id"};
+          "request_id was used for another request; use a new one for each request", "request_id"};
 }
 
 std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {

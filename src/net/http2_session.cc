@@ -1,5 +1,6 @@
 #include "net/http2_session.h"
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <cstring>
@@ -145,6 +146,7 @@ void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::s
   if (is(name, "grpc-timeout")) stream.grpc_timeout = number;
   if (is(name, "grpc-encoding")) stream.grpc_encoding = number;
   if (is(name, "grpc-accept-encoding")) stream.grpc_accept_encoding = number;
+  if (is(name, "x-idempotency-key")) stream.idempotency_key = std::min(stream.idempotency_key, number);
   if (name.ends_with("-bin")) stream.has_binary_metadata = true;
 }
 

@@ -165,6 +165,15 @@ TEST_F(Http2SessionTest, metadata_arrives_and_bin_values_are_decoded) {
   EXPECT_EQ(application_.last_deadline_us, clock_.now_us() + 5'000'000);
 }
 
+TEST_F(Http2SessionTest, the_first_idempotency_key_counts) {
+  call("/test.Echo/Unary", "x", {{"x-idempotency-key", "one"}, {"x-idempotency-key", "two"}});
+  EXPECT_EQ(application_.last_idempotency_key, "one");
+  call("/test.Echo/Unary", "x", {{"x-bin", "AP8"}, {"x-idempotency-key", "decoded"}});
+  EXPECT_EQ(application_.last_idempotency_key, "decoded");
+  call("/test.Echo/Unary", "x", {{"idempotency-key", "of the admin API"}});
+  EXPECT_EQ(application_.last_idempotency_key, "");
+}
+
 TEST_F(Http2SessionTest, a_deferred_call_is_answered_later) {
   const auto& answer = call("/test.Echo/Later", "x");
   EXPECT_FALSE(answer.closed);

@@ -27,7 +27,8 @@ void Http2Stream::reset() {
   method.clear();
   path.clear();
   authority.clear();
-  content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = kNone;
+  content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = idempotency_key =
+      kNone;
   has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);
   discarded_bytes = 0;

@@ -38,6 +38,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   std::uint32_t grpc_timeout = kNone;
   std::uint32_t grpc_encoding = kNone;
   std::uint32_t grpc_accept_encoding = kNone;
+  std::uint32_t idempotency_key = kNone;
   bool has_binary_metadata = false;
   bool headers_done = false;
   bool request_done = false;

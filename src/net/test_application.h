@@ -52,6 +52,7 @@ class TestApplication final : public Application {
     last_headers.clear();
     for (const auto& [name, value] : *context.metadata) last_headers.emplace_back(name, value);
     last_deadline_us = context.deadline_us;
+    last_idempotency_key = context.idempotency_key;
     if (context.path == "/test.Echo/Later") {
       grpc_later.push_back(defer());
       return {};
@@ -80,6 +81,7 @@ class TestApplication final : public Application {
   std::vector<std::string> requests;  // "POST /v1/x?a=b", or a gRPC path
   std::vector<std::pair<std::string, std::string>> last_headers;
   std::int64_t last_deadline_us = 0;
+  std::string last_idempotency_key;
   std::vector<HttpLater> http_later;
   std::vector<GrpcLater> grpc_later;
   int open_streams = 0;

@@ -219,7 +219,20 @@ def test_quota(quota, api):
     free = quota.CheckRateLimit(identifier="x", endpoint="/unlimited")
     assert (free.allowed, free.limit, free.remaining) == (True, -1, -1)
     code, text = refused(quota.CheckRateLimit, identifier="x", endpoint="/orders", cost=4, idempotency_key="once")
-    assert code == grpc.StatusCode.FAILED_PRECONDITION and text.startswith("idempotency_key: ")
+    assert code == grpc.StatusCode.FAILED_PRECONDITION and text.startswith("idempotency_key: idempotency_key was used")
+
+
+def test_an_idempotency_key_in_the_metadata_is_charged_once(quota, allow, mr):
+    once = [("x-idempotency-key", "once")]
+    for call, fields, others in (
+            (quota.CheckRateLimit, {"identifier": "m", "endpoint": "/orders"}, {"cost": 2}),
+            (allow.AllowN, {"key": "m", "n": 1}, {"n": 2}),
+            (mr.ConsumeAndCheckLimit, {"domain": "nobody", "limit_key": "m"}, {"cost": 2})):
+        assert call(**fields, metadata=once) == call(**fields, metadata=once)
+        code, text = refused(call, **{**fields, **others}, metadata=once)
+        assert code == grpc.StatusCode.FAILED_PRECONDITION and text.startswith("x-idempotency-key: ")
+        assert refused(call, **fields, metadata=[("x-idempotency-key", "k" * 129)])[0] == grpc.StatusCode.INVALID_ARGUMENT
+    assert quota.GetRemainingQuota(identifier="m", endpoint="/orders").current_count == 1
 
 
 @pytest.mark.parametrize("service, method, fields, field", [
