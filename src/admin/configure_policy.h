@@ -19,8 +19,8 @@ struct PolicyChangeCall {
   std::string owner;         // empty: the document's
   AdminCall call;            // who and why
 
-  // Metadata may hold an `idempotency-key`, and `confirm: deny-everyone`. kInvalidArgument: the message is
-  // malformed, or a field out of bounds.
+  // Metadata may hold an `idempotency-key`, and `confirm: deny-everyone`. kInvalidArgument: a field is
+  // out of bounds.
   static Result<PolicyChangeCall> read(std::string_view message, const net::GrpcContext& context,
                                        control::Principal principal);
 };

@@ -229,9 +229,7 @@ TEST_F(PolicyServiceTest, BadInputNamesTheField) {
     std::string_view starts;
   };
   for (const Row& row :
-       {Row{"\xff", "the message is not the protobuf"},
-        {std::string("\x12\x01\xff", 3), "the message is not the protobuf"},
-        {Message{.document = ""}.encoded(), "document: "},
+       {Row{Message{.document = ""}.encoded(), "document: "},
         {Message{.document = "{"}.encoded(), "document: "},
         {Message{.document = R"({"id":"a","limits":[{"rate":"-1/s"}]})"}.encoded(), "limits[0].rate: "},
         {Message{.document = "policies: [{id: a, limits: [{rate: x}]}]"}.encoded(), "limits[0].rate: "},
@@ -246,6 +244,14 @@ TEST_F(PolicyServiceTest, BadInputNamesTheField) {
     EXPECT_TRUE(answer.status.message.starts_with(row.starts)) << answer.status.message;
   }
   EXPECT_TRUE(catalog.current()->policies().empty());
+}
+
+TEST_F(PolicyServiceTest, WhatIsNoMessageIsInternal) {
+  for (const std::string_view bytes : {std::string_view("\xff"), std::string_view("\x12\x01\xff", 3)}) {
+    const auto answer = configure(std::string(bytes));
+    EXPECT_EQ(answer.status.code, GrpcCode::kInternal);
+    EXPECT_EQ(answer.status.message, "the message is not the protobuf that this method expects");
+  }
 }
 
 TEST_F(PolicyServiceTest, DenyingEveryoneIsConfirmed) {
@@ -285,7 +291,7 @@ TEST_F(PolicyServiceTest, TheCurrentConfigIsThatOfTheMultiRateApi) {
   const Reply reply = call(&PolicyService::current_config, "");
   EXPECT_EQ(reply.status.code, GrpcCode::kOk) << reply.status.message;
   EXPECT_THAT(reply.message, HasSubstr("shop"));
-  EXPECT_EQ(call(&PolicyService::current_config, "\xff").status.code, GrpcCode::kInvalidArgument);
+  EXPECT_EQ(call(&PolicyService::current_config, "\xff").status.code, GrpcCode::kInternal);
 }
 
 TEST_F(PolicyServiceTest, StrangersAreRefused) {
@@ -350,11 +356,11 @@ TEST_F(PolicyServiceTest, AListForSomebodyWhoHasGoneIsDropped) {
 TEST_F(PolicyServiceTest, AListWithoutAQuestionOrWithABadOneIsRefused) {
   Reader silent, odd;
   open_list(silent)->on_half_close();
-  EXPECT_EQ(silent.status->code, GrpcCode::kInvalidArgument);
+  EXPECT_EQ(silent.status->code, GrpcCode::kInternal);
   const auto handler = open_list(odd);
   handler->on_message("\xff");
   handler->on_half_close();
-  EXPECT_EQ(odd.status->code, GrpcCode::kInvalidArgument);
+  EXPECT_EQ(odd.status->code, GrpcCode::kInternal);
 }
 
 TEST_F(PolicyServiceTest, TooManyListsAtATimeAreRefused) {

@@ -8,6 +8,7 @@
 #include "base/envoy_limits.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "doors/grpc_call.h"
 #include "net/protobuf_wire.h"
 
 namespace sluice::doors {
@@ -31,7 +32,7 @@ constexpr std::array<UnitFacts, 8> kUnits = {{{"UNKNOWN", 0},
 constexpr auto kLastOverrideUnit = static_cast<std::uint32_t>(EnvoyUnit::kYear);  // answers know weeks, too
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Error> malformed() {
-  return invalid("", "the message is not the protobuf that this method expects");
+  return std::unexpected(malformed_message());
 }
 
 std::string in_descriptor(std::size_t i, std::string_view field) {

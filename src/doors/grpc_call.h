@@ -19,8 +19,10 @@ struct GrpcCall {
   const GrpcDefer& defer;
 };
 
+// What cannot be deserialized is INTERNAL, as every gRPC runtime says it: INVALID_ARGUMENT is for a message
+// that can be read and says something impossible.
 inline Error malformed_message() {
-  return {ErrorCode::kInvalidArgument, "the message is not the protobuf that this method expects", ""};
+  return {ErrorCode::kInternal, "the message is not the protobuf that this method expects", ""};
 }
 
 }  // namespace sluice::doors

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <optional>
 
+#include "doors/grpc_call.h"
+#include "doors/problem.h"
 #include "net/protobuf_wire.h"
 
 namespace sluice::doors {
@@ -32,10 +34,6 @@ bool is_known(std::string_view service) {
   return std::ranges::find(kServices, service) != kServices.end();
 }
 
-net::GrpcStatus malformed() {
-  return {net::GrpcCode::kInvalidArgument, "the message is not a HealthCheckRequest", {}};
-}
-
 }  // namespace
 
 // One Watch call. After the first answer it speaks only when the status changes.
@@ -51,7 +49,7 @@ class Health::Watcher final : public net::GrpcStreamHandler {
     const auto service = read_service(message);
     if (!service) {
       state_ = State::kFinished;
-      return stream_.finish(malformed());
+      return stream_.finish(grpc_status(malformed_message()));
     }
     state_ = is_known(*service) ? State::kWatching : State::kUnknownService;
     send(state_ == State::kWatching ? health_.status() : Status::kServiceUnknown);
@@ -59,7 +57,7 @@ class Health::Watcher final : public net::GrpcStreamHandler {
   void on_half_close() override {
     if (state_ != State::kAwaitsRequest) return;
     state_ = State::kFinished;
-    stream_.finish(malformed());
+    stream_.finish(grpc_status(malformed_message()));
   }
 
   void update(Status status) {
@@ -94,7 +92,7 @@ void Health::write(Status status, std::string& out) {
 
 net::GrpcStatus Health::check(std::string_view message, std::string& reply) const {
   const auto service = read_service(message);
-  if (!service) return malformed();
+  if (!service) return grpc_status(malformed_message());
   if (!is_known(*service))
     return {net::GrpcCode::kNotFound, "there is no service \"" + std::string(*service) + "\"", {}};
   write(status(), reply);

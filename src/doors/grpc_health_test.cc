@@ -65,10 +65,10 @@ TEST_F(GrpcHealthTest, WatchOfAnUnknownServiceStaysOpen) {
 TEST_F(GrpcHealthTest, WatchWithoutARequestEnds) {
   RecordedStream silent;
   watch(silent)->on_half_close();
-  EXPECT_EQ(silent.code, net::GrpcCode::kInvalidArgument);
+  EXPECT_EQ(silent.code, net::GrpcCode::kInternal);
   RecordedStream garbled;
   watch(garbled)->on_message("\xff");
-  EXPECT_EQ(garbled.code, net::GrpcCode::kInvalidArgument);
+  EXPECT_EQ(garbled.code, net::GrpcCode::kInternal);
 }
 
 TEST_F(GrpcHealthTest, AWatcherThatLeftHearsNothing) {

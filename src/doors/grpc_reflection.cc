@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "doors/descriptor_index.h"
+#include "doors/grpc_call.h"
+#include "doors/problem.h"
 #include "net/protobuf_wire.h"
 
 namespace sluice::doors {
@@ -101,7 +103,7 @@ class ReflectionHandler final : public net::GrpcStreamHandler {
     Question question;
     if (!read_question(message, question)) {
       finished_ = true;
-      return stream_.finish({GrpcCode::kInvalidArgument, "the message is not a ServerReflectionRequest", {}});
+      return stream_.finish(grpc_status(malformed_message()));
     }
     std::string reply;
     WireWriter writer(reply);

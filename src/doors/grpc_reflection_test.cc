@@ -134,7 +134,7 @@ TEST_F(GrpcReflectionTest, GarbageEndsTheCall) {
   const auto handler = open_reflection(stream);
   handler->on_message("\xff");
   EXPECT_TRUE(stream.finished);
-  EXPECT_EQ(stream.code, net::GrpcCode::kInvalidArgument);
+  EXPECT_EQ(stream.code, net::GrpcCode::kInternal);
   handler->on_half_close();
 }
 

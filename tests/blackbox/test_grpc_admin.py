@@ -111,7 +111,7 @@ def test_a_message_too_large_or_malformed(running, stub):
         unary = channel.unary_unary("/sluice.v1.RateLimiter/ConfigurePolicy", **bytes_in)
         stream = channel.unary_stream("/sluice.v1.RateLimiter/ListPolicies", **bytes_in)
         for call in (unary, stream):
-            refused(grpc.StatusCode.INVALID_ARGUMENT, call, b"\x0a\x05ab", timeout=30)
+            refused(grpc.StatusCode.INTERNAL, call, b"\x0a\x05ab", timeout=30)
 
 
 def test_a_change_that_may_be_sent_twice(stub):
