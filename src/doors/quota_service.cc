@@ -26,7 +26,7 @@ constexpr std::array kNames = {FieldName{"dimensions.user", "identifier"},
 // The fields of all three requests, and those of CheckRequest.
 struct Question {
   Dimension who;
-  CheckRequest check;  // all but `who`
+  CheckRequest check{.wants_a_limit = true};  // all but `who`
 
   // Good as long as the question is.
   CheckRequest request(std::int64_t deadline_us) const {

@@ -70,6 +70,24 @@ TEST_F(QuotaServiceTest, WhereNoPolicyAppliesAllIsAllowed) {
   }
 }
 
+// As LLD has it: the most specific rule of each dimension.
+TEST_F(QuotaServiceTest, APolicyOfOtherDimensionsLeavesItsPlaceToALessSpecificOne) {
+  Policy users = make_policy("users", {make_limit({.per = {"user"}})});
+  users.resource = "/api/v1/orders";
+  Policy keys = make_policy("keys", {make_limit({.per = {"api_key"}, .rate = {7, kSecondUs}})});
+  keys.resource = "/*";
+  publish({users, keys});
+  const Message key = about("k", kApiKey, "/api/v1/orders");
+  EXPECT_EQ(ask("CheckRateLimit", key), "1: 1\n2: 1\n3: 7\n4: 6\n5: 1800000001\n");
+  EXPECT_EQ(ask("GetRemainingQuota", about("k", kApiKey, "/other")),
+            "1: 1\n2: 1\n3: 7\n4: 6\n5: 1800000001\n")
+      << "it is the same counter";
+  EXPECT_EQ(ask("ResetLimit", key), "1: 1\n");
+  EXPECT_EQ(ask("CheckRateLimit", about("k", kUser, "/api/v1/orders")),
+            "1: 1\n2: 1\n3: 10\n4: 9\n5: 1800000001\n");
+  EXPECT_EQ(ask("CheckRateLimit", about("k", kIp, "/api/v1/orders")), "1: 1\n3: -1\n4: -1\n");
+}
+
 TEST_F(QuotaServiceTest, ACallersTimeIsNotTrusted) {
   for (const std::int64_t timestamp : {std::int64_t{0}, kNowUs / 1000, INT64_MAX, INT64_MIN})
     ask("CheckRateLimit", about("x", kUser).number(4, 2).number(5, timestamp));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/limits.h"
@@ -50,6 +51,11 @@ Result<void> explain_bounds(const CheckRequest& request) {
 std::string_view Dimensions::resource_in_map() const {
   const std::string_view resource = in_map("resource");
   return resource.empty() ? in_map("route") : resource;
+}
+
+bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions) {
+  return std::ranges::none_of(
+      *limit.key, [&](const CompiledDimension& dimension) { return dimensions.value_of(dimension).empty(); });
 }
 
 std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,

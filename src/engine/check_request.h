@@ -25,6 +25,9 @@ struct CheckRequest {
   // The text of policy_id belongs to the policies in force and always comes with the same tenant: then what
   // was found is remembered by its address.
   bool policy_id_lasts = false;
+  // Without policy_id: a policy that has no limit for these dimensions leaves its place to a less specific
+  // one. For callers who tell one dimension of a request, and mean the limit for that.
+  bool wants_a_limit = false;
   std::string_view tenant;  // also the dimension `tenant`; empty: the dimension of that name, if given
   std::string_view
       resource;  // also the dimensions `resource` and `route`; empty: the dimension of one of these names
@@ -110,6 +113,9 @@ inline std::string_view Dimensions::value_of(const CompiledDimension& dimension)
   }
   return in_map(dimension.name);
 }
+
+// Whether the request has all dimensions that `limit` counts by.
+bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions);
 
 // The name of the counter that `limit` keeps for a request, or nothing if the request lacks a dimension.
 // Values are length-prefixed before hashing, so ("ab", "c") and ("a", "bc") are different keys.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/rollout.h"
 
 namespace sluice {
@@ -51,6 +53,29 @@ void Planner::match_route(const Dimensions& dimensions) {
     place.forget();  // the next key of this route may match others
   else
     place.keep(tenant, resource);
+}
+
+// Whether the policy says nothing about this request, not even that a dimension is missing.
+bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const {
+  const bool is_new = policy.candidate && candidate_decides(policy, dimensions);
+  const CompiledPolicy& decides = is_new ? policy.candidate->policy() : policy;
+  return std::ranges::none_of(limits_of(decides), [&](const CompiledLimit& limit) {
+    return limit.required || has_dimensions_of(limit, dimensions);
+  });
+}
+
+// In place of a specific policy that is silent goes the next one that is not. If all are, it stays.
+[[gnu::noinline]] void Planner::pass_over_silent(const Dimensions& dimensions) {
+  const CompiledPolicy* const first = first_policy();
+  if (!first || first->source.always || !is_silent(*first, dimensions)) return;
+  own_.policies = matches_->policies;
+  matches_ = &own_;
+  const KeyRollout rollout(dimensions, clock_);
+  snapshot_->visit_specific(dimensions.tenant(), dimensions.resource(), [&](const CompiledPolicy& policy) {
+    if ((policy.has_rollout && !rollout.applies(policy)) || is_silent(policy, dimensions)) return false;
+    own_.policies.front() = &policy;
+    return true;
+  });
 }
 
 // Of what was found nothing is kept if there are `always` policies: the next resource may match others.
@@ -124,9 +149,7 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                                   const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
-  const std::span<const CompiledLimit> limits =
-      policy.tiers.empty() ? policy.limits : policy.limits_for_tier(tier_);
-  for (const CompiledLimit& limit : limits) {
+  for (const CompiledLimit& limit : limits_of(policy)) {
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
       if (limit.required) return dimension_required(policy, limit);
@@ -193,9 +216,11 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   tier_ = tier_of(user_, dimensions);
   if (request.own_policy) [[unlikely]]
     match_own(request, dimensions);
-  else if (request.policy_id.empty())
+  else if (request.policy_id.empty()) {
     match_route(dimensions);
-  else if (auto matched = match_named(request, dimensions); !matched)
+    if (request.wants_a_limit) [[unlikely]]
+      pass_over_silent(dimensions);
+  } else if (auto matched = match_named(request, dimensions); !matched)
     return matched;
   for (const CompiledPolicy* policy : matches_->policies) {
     if (policy->candidate) [[unlikely]]

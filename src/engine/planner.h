@@ -85,6 +85,11 @@ class Planner {
 
  private:
   void match_route(const Dimensions& dimensions);
+  void pass_over_silent(const Dimensions& dimensions);
+  bool is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const;
+  std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy) const {
+    return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(tier_);
+  }
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
@@ -116,7 +121,7 @@ class Planner {
   RouteMemo memo_;
   RouteMemo named_memo_;            // of requests that name their policy: by that instead of the resource
   LastingIdMemo lasting_memo_;      // of those that name it by a lasting text
-  Matches own_;                     // of a request that brings its policy
+  Matches own_;                     // of a request that brings its policy, or passes over some
   const Matches* matches_ = &own_;  // of the latest plan: own_, or a place of a memo
   Plan plans_[3];                   // enforced, shadow, comparison
 };

@@ -1,7 +1,5 @@
 #include "engine/rollout.h"
 
-#include <algorithm>
-
 namespace sluice {
 namespace {
 
@@ -23,9 +21,7 @@ bool KeyRollout::applies(const CompiledPolicy& policy) const {
 }
 
 bool can_be_shared_out(const CompiledPolicy& policy, const Dimensions& dimensions) {
-  return std::ranges::none_of(*policy.limits.front().key, [&](const CompiledDimension& dimension) {
-    return dimensions.value_of(dimension).empty();
-  });
+  return has_dimensions_of(policy.limits.front(), dimensions);
 }
 
 bool candidate_decides(const CompiledPolicy& policy, const Dimensions& dimensions) {

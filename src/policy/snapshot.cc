@@ -31,6 +31,18 @@ const TenantPolicies* Snapshot::of_tenant(std::string_view tenant) const {
   return tenant.empty() ? nullptr : tenants_.find(tenant);
 }
 
+template <class Take>
+void Snapshot::visit_specific_of(const TenantPolicies* own, std::string_view resource,
+                                 const Take& take) const {
+  const bool found = own && own->specific().visit(resource, take);
+  if (!found && any_tenant_) any_tenant_->specific().visit(resource, take);
+}
+
+void Snapshot::visit_specific(std::string_view tenant, std::string_view resource,
+                              const std::function<bool(const CompiledPolicy&)>& take) const {
+  visit_specific_of(of_tenant(tenant), resource, take);
+}
+
 void Snapshot::match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
                      Matches& out) const {
   out.policies.clear();
@@ -40,8 +52,7 @@ void Snapshot::match(std::string_view tenant, std::string_view resource, const R
     return true;
   };
   const TenantPolicies* const own = of_tenant(tenant);
-  const bool found = own && own->specific().visit(resource, take);
-  if (!found && any_tenant_) any_tenant_->specific().visit(resource, take);
+  visit_specific_of(own, resource, take);
   if (!always_.empty()) add_always(own, resource, filter, out);
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,6 +88,11 @@ class Snapshot {
   void match(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
              Matches& out) const;
 
+  // Calls `take` for every policy that could be the specific one of a match, in that order, until it returns
+  // true. Whether one that is under rollout applies is left to it.
+  void visit_specific(std::string_view tenant, std::string_view resource,
+                      const std::function<bool(const CompiledPolicy&)>& take) const;
+
   // Only the `always` policies; for requests that name their policy themselves.
   void match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
                     Matches& out) const;
@@ -115,6 +121,8 @@ class Snapshot {
 
   Snapshot() = default;
   const TenantPolicies* of_tenant(std::string_view tenant) const;
+  template <class Take>
+  void visit_specific_of(const TenantPolicies* own, std::string_view resource, const Take& take) const;
   void add_always(const TenantPolicies* own, std::string_view resource, const RolloutFilter& filter,
                   Matches& out) const;
 
