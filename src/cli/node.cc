@@ -221,6 +221,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.given_limits = &given_limits_;
   doors.mr_default = doors::make_mr_default(board_, params_);
   doors.checks_need_token = options.require_token;
+  doors.admins_have_a_port = !options.admin_listen.empty();
   doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };

@@ -37,7 +37,8 @@ struct DoorOptions {
   AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
   const control::Access* access = nullptr;              // who callers are; never null in a server
   bool checks_need_token = false;                       // with the role "check"
-  std::shared_ptr<const Deprecations> deprecations;     // null: none
+  bool admins_have_a_port = false;                   // so that the Redis protocol, on another, resets nothing
+  std::shared_ptr<const Deprecations> deprecations;  // null: none
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
   // Hears of counters that were reset, for the record. May be empty.

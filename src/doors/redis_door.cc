@@ -1,13 +1,14 @@
 #include "doors/redis_door.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cctype>
+#include <cassert>
 
 #include "doors/bringer.h"
 #include "doors/check_access.h"
+#include "doors/redis_commands.h"
 #include "doors/redis_reply.h"
+#include "doors/redis_reset.h"
 
 namespace sluice::doors {
 namespace {
@@ -15,37 +16,13 @@ namespace {
 namespace reply = redis_reply;
 
 constexpr std::size_t kClientNameBytesMax = 128;
-constexpr std::string_view kSendAuth = "Authentication required: send AUTH with a token, as `AUTH sluice_…`";
 
 std::int64_t next_client_id() {
   static std::atomic<std::int64_t> last = 0;
   return ++last;
 }
 
-// Commands are the same in any case.
-bool is(std::string_view word, std::string_view upper) {
-  return std::ranges::equal(word, upper, [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
-  });
-}
-
-void wrong_arguments(std::string& out, std::string_view command) {
-  reply::error(out, "ERR", "wrong number of arguments for '" + std::string(command) + "' command");
-}
-
-// Our errors in the words of Redis.
-void refuse(std::string& out, const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kUnauthenticated:
-      return reply::error(out, "NOAUTH", kSendAuth);
-    case ErrorCode::kPermissionDenied:
-      return reply::error(out, "NOPERM", error.message);
-    case ErrorCode::kUnavailable:
-      return reply::error(out, "TRYAGAIN", error.message);
-    default:
-      return reply::error(out, "ERR", error.message);
-  }
-}
+bool is(std::string_view word, std::string_view upper) { return is_redis_word(word, upper); }
 
 bool is_client_name(std::string_view name) {
   return name.size() <= kClientNameBytesMax &&
@@ -83,12 +60,17 @@ bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
     reply::error(out, "ERR", "this is the Redis protocol, not HTTP");
     return false;
   }
-  if (is(name, "HELLO"))
+  const bool says_who_it_is = is(name, "HELLO") || is(name, "AUTH");
+  if (!is_known_ && !says_who_it_is)
+    reply::error(out, "NOAUTH", reply::kSendAuth);
+  else if (!is_redis_command(words, out))
+    return true;
+  else if (is(name, "HELLO"))
     hello(arguments, out);
   else if (is(name, "AUTH"))
     auth(arguments, out);
-  else if (!is_known_)
-    reply::error(out, "NOAUTH", kSendAuth);
+  else if (is(name, "DEL"))
+    reset_keys(context_, {&peer_, authorization_}, throttle_.policy(), arguments, out, defer);
   else
     other(name, arguments, out);
   return true;
@@ -96,7 +78,13 @@ bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
 
 bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer& defer) {
   const std::string_view name = words[0];
-  if (is(name, "EXEC")) {
+  if (is(name, "QUIT")) {
+    transaction_.discard();
+    return handle(words, out, defer);
+  }
+  if (!is_redis_command(words, out)) {
+    transaction_.spoil();
+  } else if (is(name, "EXEC")) {
     transaction_.execute([this](Words each, std::string& to, const Defer& later) { handle(each, to, later); },
                          out, defer);
   } else if (is(name, "DISCARD")) {
@@ -104,7 +92,7 @@ bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer
     reply::status(out, "OK");
   } else if (is(name, "MULTI")) {
     reply::error(out, "ERR", "MULTI calls can not be nested");
-  } else if (is(name, "QUIT") || is(name, "RESET")) {
+  } else if (is(name, "RESET")) {
     transaction_.discard();
     return handle(words, out, defer);
   } else {
@@ -128,17 +116,17 @@ void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) 
     const CheckRequest about_all;
     const auto who =
         recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&about_all, 1});
-    if (!who) return refuse(out, who.error());
+    if (!who) return reply::refuse(out, who.error());
   }
-  if (auto room = context_.gate.admit(1); !room) return refuse(out, room.error());
+  if (auto room = context_.gate.admit(1); !room) return reply::refuse(out, room.error());
   const auto wanted = read_throttle(arguments);
-  if (!wanted) return refuse(out, wanted.error());
+  if (!wanted) return reply::refuse(out, wanted.error());
   const auto numbers = numbers_of(*wanted);
-  if (!numbers) return refuse(out, numbers.error());
+  if (!numbers) return reply::refuse(out, numbers.error());
   const CheckRequest check{
       .key = wanted->key, .cost = wanted->quantity, .own_policy = &throttle_.policy(), .numbers = *numbers};
   const auto write = [](const Throttle& asked, const Result<Decision>& decision, std::string& to) {
-    if (!decision) return refuse(to, decision.error());
+    if (!decision) return reply::refuse(to, decision.error());
     write_throttle(asked, *decision, to);
   };
   const auto decision = context_.limiter.check(check, [&] {
@@ -160,7 +148,6 @@ bool RedisDoor::log_in(std::string_view token) {
 
 // AUTH token, or AUTH name token: the name is of no interest, the token knows whose it is.
 void RedisDoor::auth(Words arguments, std::string& out) {
-  if (arguments.empty() || arguments.size() > 2) return wrong_arguments(out, "auth");
   if (!log_in(arguments.back()))
     return reply::error(out, "WRONGPASS", "this token is not known, or has expired");
   reply::status(out, "OK");
@@ -213,7 +200,6 @@ void RedisDoor::hello(Words arguments, std::string& out) {
 }
 
 void RedisDoor::client(Words arguments, std::string& out) {
-  if (arguments.empty()) return wrong_arguments(out, "client");
   const std::string_view what = arguments[0];
   if (is(what, "SETNAME") && arguments.size() == 2) {
     if (!is_client_name(arguments[1]))
@@ -250,13 +236,12 @@ void RedisDoor::config(Words arguments, std::string& out) const {
 void RedisDoor::other(std::string_view name, Words arguments, std::string& out) {
   if (is(name, "PING"))
     return arguments.empty() ? reply::status(out, "PONG") : reply::text(out, arguments[0]);
-  if (is(name, "ECHO"))
-    return arguments.size() == 1 ? reply::text(out, arguments[0]) : wrong_arguments(out, "echo");
+  if (is(name, "ECHO")) return reply::text(out, arguments[0]);
   if (is(name, "CLIENT")) return client(arguments, out);
   if (is(name, "COMMAND")) return command(arguments, out);
   if (is(name, "CONFIG")) return config(arguments, out);
   if (is(name, "SELECT")) {
-    if (arguments.size() == 1 && arguments[0] == "0") return reply::status(out, "OK");
+    if (arguments[0] == "0") return reply::status(out, "OK");
     return reply::error(out, "ERR", "DB index is out of range; there is only 0");
   }
   if (is(name, "RESET")) {
@@ -272,13 +257,8 @@ void RedisDoor::other(std::string_view name, Words arguments, std::string& out) 
   }
   if (is(name, "EXEC") || is(name, "DISCARD"))
     return reply::error(out, "ERR", std::string(name) + " without MULTI");
-  if (is(name, "INFO"))
-    return reply::text(out, "# Server\r\nredis_mode:standalone\r\nserver_name:sluice\r\n");
-  std::string shown(name.substr(0, 64));
-  std::ranges::replace_if(shown, [](char c) { return c < ' ' || c == 0x7f; }, '?');
-  reply::error(
-      out, "ERR",
-      "unknown command '" + shown + "'; here are CL.THROTTLE, PING and what clients need to connect");
+  assert(is(name, "INFO"));
+  reply::text(out, "# Server\r\nredis_mode:standalone\r\nserver_name:sluice\r\n");
 }
 
 }  // namespace sluice::doors

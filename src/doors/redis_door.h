@@ -30,6 +30,7 @@ class RedisDoor final : public net::RedisHandler {
   void client(Words arguments, std::string& out);
   void command(Words arguments, std::string& out) const;
   void config(Words arguments, std::string& out) const;
+  // All commands that answer at once. REQUIRES: is_redis_command().
   void other(std::string_view name, Words arguments, std::string& out);
 
   bool needs_no_token() const;

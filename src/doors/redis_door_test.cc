@@ -129,6 +129,30 @@ TEST_F(RedisDoorTest, ATransactionHasOnlySoManyCommands) {
   EXPECT_EQ(say({"EXEC"}), "*1 *5 :0 :5 :3 :-1 :7200");
 }
 
+TEST_F(RedisDoorTest, WhatIsNoCommandIsRefusedAtOnceAndSpoilsTheTransaction) {
+  const std::vector<std::string_view> one = {"CL.THROTTLE", "k", "4", "1", "3600"};
+  const std::string arguments = "-ERR wrong number of arguments for ";
+  for (const auto& [bad, reply] : std::vector<std::pair<std::vector<std::string_view>, std::string>>{
+           {{"NOPE"}, "-ERR unknown command 'NOPE'"},
+           {{"cl.Throttle", "k"}, arguments + "'cl.throttle' command"},
+           {{"CL.THROTTLE", "k", "1", "1", "1", "1", "1"}, arguments + "'cl.throttle' command"},
+           {{"ECHO"}, arguments + "'echo' command"},
+           {{"PING", "a", "b"}, arguments + "'ping' command"},
+           {{"DEL"}, arguments + "'del' command"},
+           {{"EXEC", "now"}, arguments + "'exec' command"}}) {
+    say({"MULTI"});
+    EXPECT_EQ(say(one), "+QUEUED");
+    EXPECT_TRUE(say(bad).starts_with(reply)) << bad[0];
+    EXPECT_EQ(say(one), "+QUEUED");
+    EXPECT_EQ(say({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.");
+  }
+  say({"MULTI"});
+  EXPECT_EQ(say({"CL.THROTTLE", "k", "x", "1", "3600"}), "+QUEUED") << "found out when it is carried out";
+  say(one);
+  EXPECT_EQ(say({"EXEC"}), "*2 -ERR value is not an integer or out of range *5 :0 :5 :4 :-1 :3600")
+      << "nothing was charged before, and the other command is carried out";
+}
+
 TEST_F(RedisDoorTest, HelloChoosesTheVersion) {
   EXPECT_EQ(say({"HELLO"}).substr(0, 19), "*14 $6 server $6 sl");
   EXPECT_EQ(say({"HELLO", "4"}), "-NOPROTO unsupported protocol version");

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 // Replies in the Redis protocol, as a server writes them; appended to a string.
 namespace sluice::doors::redis_reply {
 
@@ -33,5 +35,11 @@ inline void nothing(std::string& out, bool is_resp3) { out.append(is_resp3 ? "_\
 
 // "ERR" or another word in capitals, then a sentence. What would end the line is shown as a space.
 void error(std::string& out, std::string_view kind, std::string_view sentence);
+
+inline constexpr std::string_view kSendAuth =
+    "Authentication required: send AUTH with a token, as `AUTH sluice_…`";
+
+// Our errors in the words of Redis.
+void refuse(std::string& out, const Error& why);
 
 }  // namespace sluice::doors::redis_reply

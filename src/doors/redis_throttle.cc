@@ -52,6 +52,13 @@ void ThrottleLimits::keep(const Throttle& throttle, const GivenNumbers& numbers)
   known_.emplace(Numbers(throttle), numbers);
 }
 
+Result<void> check_throttle_key(std::string_view key) {
+  if (key.empty()) return wrong("the key is empty");
+  if (key.size() > kKeyBytesMax)
+    return wrong("the key is longer than " + std::to_string(kKeyBytesMax) + " bytes");
+  return {};
+}
+
 Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {
   if (arguments.size() != 4 && arguments.size() != 5)
     return wrong("wrong number of arguments for 'cl.throttle' command");
@@ -62,9 +69,7 @@ Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {
       !read_integer(arguments[3], period_s) ||
       (arguments.size() == 5 && !read_integer(arguments[4], throttle.quantity)))
     return wrong("value is not an integer or out of range");
-  if (throttle.key.empty()) return wrong("the key is empty");
-  if (throttle.key.size() > kKeyBytesMax)
-    return wrong("the key is longer than " + std::to_string(kKeyBytesMax) + " bytes");
+  if (auto good = check_throttle_key(throttle.key); !good) return std::unexpected(std::move(good.error()));
   if (max_burst < 0 || max_burst >= kRateMax) return wrong("max_burst is out of range");
   if (throttle.rate.count <= 0 || throttle.rate.count > kRateMax) return wrong("count is out of range");
   if (period_s <= 0 || period_s > kPeriodUsMax / kSecondUs) return wrong("period is out of range");

@@ -61,6 +61,9 @@ class ThrottleLimits {
   boost::unordered_flat_map<Numbers, GivenNumbers, Hash> known_;
 };
 
+// Whether it can be a key. kInvalidArgument: a sentence in the words of Redis.
+Result<void> check_throttle_key(std::string_view key);
+
 // The arguments behind the name. kInvalidArgument: a sentence in the words of Redis.
 Result<Throttle> read_throttle(std::span<const std::string_view> arguments);
 

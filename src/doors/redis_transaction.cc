@@ -43,7 +43,7 @@ void RedisTransaction::discard() {
 void RedisTransaction::add(Words words, std::string& out) {
   for (const std::string_view word : words) bytes_ += word.size();
   if (commands_.size() == kCommandsMax || bytes_ > kBodyBytesMax) {
-    is_spoiled_ = true;
+    spoil();
     return reply::error(out, "ERR", "there are too many commands after MULTI; send fewer at a time");
   }
   commands_.emplace_back(words.begin(), words.end());

@@ -23,7 +23,9 @@ class RedisTransaction {
   bool is_open() const { return is_open_; }
   void open();
   void discard();  // closes it
-  // Answers QUEUED; or an error if there are too many, after which EXEC carries out nothing.
+  // A command was refused at once: EXEC will carry out nothing.
+  void spoil() { is_spoiled_ = true; }
+  // Answers QUEUED; or an error if there are too many, which spoils it.
   void add(Words words, std::string& out);
   // Carries them out and closes it. Their replies are one array, which comes when all of them are there.
   void execute(const Handle& handle, std::string& out, const net::RedisHandler::Defer& defer);

@@ -125,6 +125,43 @@ def test_commands_of_a_transaction_wait_for_its_end(door, connect):
     assert throttle(connect(port), "k")[2] == 4, "what was discarded is not charged"
 
 
+def test_a_command_that_is_refused_spoils_its_transaction(door, connect):
+    running, port = door()
+    answer = raw(port, b"MULTI\r\nCL.THROTTLE k 1 1 60\r\nNOPE\r\nCL.THROTTLE k\r\nEXEC\r\nCL.THROTTLE k 1 1 60 0\r\nQUIT\r\n")
+    ok, queued, unknown, wrong, aborted, *look = answer.split(b"\r\n")
+    assert (ok, queued) == (b"+OK", b"+QUEUED")
+    assert unknown.startswith(b"-ERR unknown command 'NOPE'") and wrong == b"-ERR wrong number of arguments for 'cl.throttle' command"
+    assert aborted.startswith(b"-EXECABORT ") and look[3] == b":2", "nothing was charged"
+
+
+def test_del_resets_keys_and_is_audited(door, connect, http):
+    running, port = door()
+    client = connect(port)
+    for key in ("a", "b", "c"):
+        throttle(client, key, burst=0)
+    assert client.delete("a", "b", "nobody") == 2
+    assert [throttle(client, key, burst=0, quantity=0)[2] for key in ("a", "b", "c")] == [1, 1, 0]
+    log = http(running)
+    wait_until(lambda: "cl.throttle" in log.get("/v1/audit").body.decode(), WAIT_SECONDS, "the entry in the audit log")
+    assert '"b"' not in log.get("/v1/audit").body.decode(), "keys are not told"
+
+
+def test_del_needs_an_operator_and_the_right_port(door, connect, http):
+    running, port = door(["--require-token"])
+    admin = running.wait_for_log(r"(sluice_\w+)")[1]
+    made = http(running).post("/v1/tokens", {"name": "checker", "roles": ["check"]}, bearer(admin))
+    checker = connect(port, password=expect(made, 201)["token"])
+    throttle(checker)
+    with pytest.raises(redis.ResponseError, match="NOPERM|operator"):
+        checker.delete("k")
+    assert throttle(checker)[2] == 3
+    assert connect(port, password=admin).delete("k") == 1
+    apart = connect(door(["--admin-listen", "127.0.0.1:0"])[1])
+    throttle(apart)
+    with pytest.raises(redis.ResponseError, match="admin-listen"):
+        apart.delete("k")
+
+
 def test_a_web_page_that_posts_here_gets_no_word_in(door, connect):
     running, port = door()
     answer = raw(port, b"POST / HTTP/1.1\r\nHost: x\r\n\r\nCL.THROTTLE k 4 1 3600\r\n", until=b"\r\n")

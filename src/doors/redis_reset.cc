@@ -1,0 +1,80 @@
+#include "doors/redis_reset.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "doors/check_access.h"
+#include "doors/redis_reply.h"
+#include "doors/redis_throttle.h"
+
+namespace sluice::doors {
+namespace {
+
+namespace reply = redis_reply;
+
+// The keys of one command, some of which the store answers about later.
+class Resets {
+ public:
+  Resets(const DoorOptions& options, ResetReport report, std::size_t keys)
+      : options_(options), report_(std::move(report)), missing_(keys) {}
+
+  void put(const Result<int>& existed) {
+    --missing_;
+    if (existed) {
+      known_ += *existed;
+      any_done_ = true;
+    } else if (!problem_) {
+      problem_ = existed.error();
+    }
+    if (missing_ == 0 && any_done_) tell_reset(options_, report_, known_);
+    if (missing_ == 0 && later) later(answer());
+  }
+  bool complete() const { return missing_ == 0; }
+  // REQUIRES: complete.
+  std::string answer() const {
+    std::string out;
+    if (problem_)
+      reply::refuse(out, *problem_);
+    else
+      reply::integer(out, known_);
+    return out;
+  }
+
+  net::RedisHandler::Later later;  // once the first has to be waited for
+
+ private:
+  const DoorOptions& options_;
+  const ResetReport report_;
+  std::size_t missing_;
+  int known_ = 0;
+  bool any_done_ = false;
+  std::optional<Error> problem_;
+};
+
+}  // namespace
+
+void reset_keys(DoorContext& context, const RedisCaller& caller, const CompiledPolicy& policy,
+                std::span<const std::string_view> keys, std::string& out,
+                const net::RedisHandler::Defer& defer) {
+  if (context.options.admins_have_a_port)
+    return reply::error(out, "NOPERM", "counters are reset on the port of --admin-listen");
+  auto allowed = may_reset(context.options, caller, CheckRequest{.own_policy = &policy}, "");
+  if (!allowed) return reply::refuse(out, allowed.error());
+  for (const std::string_view key : keys)
+    if (auto good = check_throttle_key(key); !good) return reply::refuse(out, good.error());
+  allowed->report.policy_id = policy.source.id;
+  const auto resets = std::make_shared<Resets>(context.options, std::move(allowed->report), keys.size());
+  for (const std::string_view key : keys) {
+    const auto existed = context.limiter.reset({.key = key, .own_policy = &policy}, allowed->reach, [&] {
+      return [resets](const Result<int>& late) { resets->put(late); };
+    });
+    if (existed) resets->put(*existed);
+  }
+  if (resets->complete())
+    out += resets->answer();
+  else
+    resets->later = defer();
+}
+
+}  // namespace sluice::doors
