@@ -29,12 +29,29 @@ def descriptors():
     return pool
 
 
+def find_method(pool, path):
+    service, _, method = path.partition("/")
+    try:
+        return pool.FindServiceByName(service).FindMethodByName(method)
+    except KeyError:
+        raise SystemExit(f"there is no method {path} in the files of {API.name}/; write it as sluice.compat.v1.Allow/Allow")
+
+
+def read_fields(message, fields):
+    try:
+        return json_format.ParseDict(json.loads(fields), message)
+    except (ValueError, json_format.ParseError) as error:
+        raise SystemExit(f"the fields are not a {message.DESCRIPTOR.full_name} in JSON: {' '.join(str(error).split())}")
+
+
 def main(address, path, fields="{}"):
-    service, method = path.split("/")
-    pool = descriptors()
-    called = pool.FindServiceByName(service).FindMethodByName(method)
+    try:
+        pool = descriptors()
+    except FileNotFoundError:
+        raise SystemExit("protoc is missing; on Debian it is in the package protobuf-compiler")
+    called = find_method(pool, path)
     messages = message_factory.MessageFactory(pool)
-    request = json_format.ParseDict(json.loads(fields), messages.GetPrototype(called.input_type)())
+    request = read_fields(messages.GetPrototype(called.input_type)(), fields)
     answer = messages.GetPrototype(called.output_type)
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(f"/{path}", request_serializer=bytes, response_deserializer=answer.FromString)
@@ -47,4 +64,6 @@ def main(address, path, fields="{}"):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit(f"usage: {sys.argv[0]} ADDRESS SERVICE/METHOD [FIELDS AS JSON]")
     sys.exit(main(*sys.argv[1:]))

@@ -48,8 +48,11 @@ TEST(CurrentConfig, OthersDomainsAreLeftOut) {
             "1: \"bank\" 3: {   1: 1   2: 5   3: \"rate\" } \n");
 }
 
-TEST(CurrentConfig, WithoutEntriesItIsEmpty) {
-  EXPECT_EQ(write_current_config(*Snapshot::empty(), control::Principal::loopback()).value(), "");
+TEST(CurrentConfig, WithoutEntriesItTellsTheBuiltInOne) {
+  const auto message = write_current_config(*Snapshot::empty(), control::Principal::loopback());
+  EXPECT_EQ(entries_of(message.value()), "1: \"default\" 3: {   1: 10   2: 100   3: \"rate\" } \n");
+  const control::Principal of_bank{"token bank", {control::Role::kRead}, {"bank"}};
+  EXPECT_EQ(write_current_config(*Snapshot::empty(), of_bank).value(), "");
 }
 
 TEST(CurrentConfig, ItIsBounded) {

@@ -20,8 +20,6 @@ using net::GrpcStatus;
 using net::WireCursor;
 using net::WireReader;
 
-constexpr std::string_view kDefaultDomain = "default";
-constexpr std::string_view kBuiltInPolicy = "default (built in)";
 constexpr std::array kNames = {FieldName{"key", "limit_key"}};
 
 struct Question {
@@ -50,10 +48,10 @@ Result<Question> read_question(std::string_view message, bool has_cost) {
 // The check that the question comes to. REQUIRES: the policies outlive it.
 CheckRequest check_of(const Question& question, const Snapshot& policies, const DoorOptions& options,
                       std::string& scratch) {
-  std::string_view domain = question.domain.value_or(kDefaultDomain);
+  std::string_view domain = question.domain.value_or(kMrDefaultDomain);
   const CompiledPolicy* entry = find_mr_entry(policies, domain, question.limit_key, scratch);
-  if (!entry && domain != kDefaultDomain) {
-    domain = kDefaultDomain;
+  if (!entry && domain != kMrDefaultDomain) {
+    domain = kMrDefaultDomain;
     entry = find_mr_entry(policies, domain, question.limit_key, scratch);
   }
   CheckRequest check{.tenant = domain, .key = question.limit_key, .cost = question.cost};
@@ -144,13 +142,7 @@ GrpcStatus write_status(const Result<Decision>& usage, std::string& reply) {
 }  // namespace
 
 std::shared_ptr<const CompiledPolicy> make_mr_default(const PolicyBoard& board, ParamsTable& params) {
-  Policy policy;
-  policy.id = kBuiltInPolicy;
-  policy.limits.push_back(
-      {.name = "rate",
-       .per = {"key"},
-       .params = make_limit_params(Algorithm::kLeakyBucket, {10, 1'000'000}, 100).value()});
-  return compile_own_policy(std::move(policy), board, params);
+  return compile_own_policy(mr_built_in(), board, params);
 }
 
 GrpcStatus mr_consume_and_check_limit(DoorContext& context, const GrpcCall& call) {

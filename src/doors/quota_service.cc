@@ -67,30 +67,56 @@ std::int64_t queue_position(const Decision& decision) {
   return position;
 }
 
+// Until a limit that is used up has one unit again. When a sliding window has, only its store could tell; it
+// has all of them after that time.
+std::int64_t one_unit_after_us(const LimitStatus& status) {
+  const LimitParams& numbers = *status.numbers;
+  const Outcome& outcome = status.result->outcome;
+  if (outcome.remaining > 0) return 0;
+  if (numbers.capacity == 0) return kNever;
+  if (!numbers.is_bucket()) return outcome.reset_after_us;
+  // A bucket is as full as the time says that it takes to be empty.
+  const std::int64_t rest_us =
+      mul_add_floor_div(numbers.capacity - 1, numbers.rate.period_us, 0, numbers.rate.count);
+  return std::max<std::int64_t>(outcome.reset_after_us - rest_us, 1);
+}
+
+// Until one more would pass all limits.
+std::int64_t one_unit_after_ms(const Decision& usage) {
+  std::int64_t longest_us = 0;
+  for (const LimitStatus& status : usage.limits) {
+    const std::int64_t us = one_unit_after_us(status);
+    if (us == kNever) return kNever;
+    longest_us = std::max(longest_us, us);
+  }
+  return ceil_div(longest_us, 1000);
+}
+
 std::int64_t in_seconds(std::int64_t ms) { return ms < 0 ? ms : ceil_div(ms, 1000); }
 
 // CheckResponse, and QuotaResponse.
-void write_answer(const Decision& decision, bool allowed, std::string& reply) {
+void write_answer(const Decision& decision, bool allowed, std::int64_t retry_after_ms, std::string& reply) {
   append_wire(reply, 7 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
     cursor.boolean(1, allowed);
     cursor.int64(2, decision.current());
     cursor.int64(3, decision.limit());
     cursor.int64(4, decision.remaining());
     cursor.int64(5, in_seconds(decision.reset_unix_ms()));
-    cursor.int64(6, in_seconds(decision.retry_after_ms()));
+    cursor.int64(6, in_seconds(retry_after_ms));
     if (decision.allowed) cursor.int64(7, queue_position(decision));
   });
 }
 
 GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
   if (!decision) return grpc_status(in_their_words(decision.error(), kNames));
-  write_answer(*decision, decision->allowed, reply);
+  write_answer(*decision, decision->allowed, decision->retry_after_ms(), reply);
   return {};
 }
 
 GrpcStatus write_remaining(const Result<Decision>& usage, std::string& reply) {
   if (!usage) return grpc_status(in_their_words(usage.error(), kNames));
-  write_answer(*usage, !usage->tightest || usage->tightest->policy->shadow || usage->remaining() > 0, reply);
+  const bool allowed = !usage->tightest || usage->tightest->policy->shadow || usage->remaining() > 0;
+  write_answer(*usage, allowed, allowed ? 0 : one_unit_after_ms(*usage), reply);
   return {};
 }
 

@@ -111,8 +111,44 @@ TEST_F(QuotaServiceTest, AnIdempotencyKeyIsChargedOnce) {
 TEST_F(QuotaServiceTest, ALookTellsWhetherOneMoreWouldPass) {
   ask("CheckRateLimit", about("x", kApiKey).number(4, 4));
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(ask("GetRemainingQuota", about("x", kApiKey)), "2: 4\n3: 4\n5: 1800000010\n7: 4\n");
+    EXPECT_EQ(ask("GetRemainingQuota", about("x", kApiKey)), "2: 4\n3: 4\n5: 1800000010\n6: 3\n7: 4\n")
+        << "one unit leaks in 2.5 s";
   EXPECT_EQ(ask("GetRemainingQuota", about("y", kApiKey)), "1: 1\n3: 4\n4: 4\n5: 1800000000\n");
+}
+
+// What GetRemainingQuota says of a limit that is used up: one who waits so long gets one unit.
+TEST_F(QuotaServiceTest, ALookTellsTheWaitForOneUnit) {
+  struct Row {
+    Algorithm algorithm;
+    std::int64_t retry_after_s;
+    bool is_exact;
+  };
+  for (const Row& row : {Row{Algorithm::kGcra, 13, true},
+                         {Algorithm::kTokenBucket, 13, true},
+                         {Algorithm::kLeakyBucket, 13, true},
+                         {Algorithm::kFixedWindow, 50, true},
+                         {Algorithm::kSlidingWindow, 100, false},
+                         {Algorithm::kSlidingLog, 50, false}}) {
+    publish({make_policy(
+        "p", {make_limit({.per = {"user"}, .rate = {4, 50 * kSecondUs}, .algorithm = row.algorithm})})});
+    const std::string who = "user of " + std::string(to_string(row.algorithm));
+    const Message one = about(who, kUser).number(4, 1);
+    for (int i = 0; i < 4; ++i) ask("CheckRateLimit", one);
+    const std::string look = ask("GetRemainingQuota", about(who, kUser));
+    EXPECT_NE(look.find("6: " + std::to_string(row.retry_after_s) + "\n"), look.npos) << who << "\n" << look;
+    if (row.is_exact) {
+      clock.advance((row.retry_after_s - 1) * kSecondUs);
+      EXPECT_FALSE(ask("CheckRateLimit", one).starts_with("1: 1\n")) << who;
+      clock.advance(kSecondUs);
+    } else {
+      clock.advance(row.retry_after_s * kSecondUs);
+    }
+    EXPECT_TRUE(ask("CheckRateLimit", one).starts_with("1: 1\n")) << who;
+    clock.advance(1000 * kSecondUs - row.retry_after_s * kSecondUs);  // the next begins with a window, too
+  }
+  publish({make_policy("p", {make_limit({.per = {"user"}, .rate = {0, kSecondUs}})})});
+  const std::string never = ask("GetRemainingQuota", about("x", kUser));
+  EXPECT_NE(never.find("6: -1\n"), never.npos) << never;
 }
 
 TEST_F(QuotaServiceTest, ResetForgetsAndIsTold) {

@@ -25,6 +25,10 @@ std::vector<MrDomain> mr_config(const Snapshot& snapshot) {
   snapshot.policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
     if (is_mr_entry(policy->source)) entries.push_back(entry_of(policy->source));
   });
+  if (entries.empty()) {
+    entries.push_back(entry_of(mr_built_in()));
+    entries.back().domain = kMrDefaultDomain;
+  }
   std::ranges::sort(entries, {},
                     [](const MrDomain& entry) { return std::tie(entry.domain, entry.prefix_key); });
   return entries;

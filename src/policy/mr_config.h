@@ -23,7 +23,8 @@ struct MrDomain {
 };
 
 // Every policy in force that an entry of `domains` could have made (mr_entry.h), by domain and
-// prefix. Policies that such a document cannot say are left out.
+// prefix. Policies that such a document cannot say are left out. If there is no entry at all: the built-in
+// one, which counts everything then, as one of the default domain.
 std::vector<MrDomain> mr_config(const Snapshot& snapshot);
 
 }  // namespace sluice

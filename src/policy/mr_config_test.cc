@@ -9,7 +9,6 @@ namespace sluice {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<MrDomain> config_of(std::initializer_list<std::string_view> documents) {
   std::vector<WrittenPolicy> written;
@@ -36,8 +35,11 @@ TEST(MrConfig, TellsTheEntriesAsTheyWereWritten) {
                           MrDomain{"b.example", "", {{0.5, 5, "rate"}}}));
 }
 
+const MrDomain kBuiltIn{"default", "", {{10, 100, "rate"}}};
+
+TEST(MrConfig, WithoutEntriesItIsTheBuiltInOne) { EXPECT_THAT(config_of({}), ElementsAre(kBuiltIn)); }
+
 TEST(MrConfig, LeavesOutWhatSuchADocumentCannotSay) {
-  EXPECT_THAT(config_of({}), IsEmpty());
   EXPECT_THAT(config_of({R"(
 policies:
   - {id: other, tenant: a, limits: [{per: [key], rate: 1/s, algorithm: leaky_bucket}]}
@@ -45,7 +47,7 @@ policies:
   - {id: c, tenant: c, limits: [{per: [user], rate: 1/s, algorithm: leaky_bucket}]}
   - {id: d, limits: [{per: [key], rate: 1/s, algorithm: leaky_bucket}]}
 )"}),
-              IsEmpty());
+              ElementsAre(kBuiltIn));
   EXPECT_THAT(
       config_of({"policies: [{id: 'e:x', tenant: e, resource: x, limits: [{name: n, per: [key], rate: 2/s, "
                  "burst: 7, algorithm: leaky_bucket}]}]"}),

@@ -22,6 +22,16 @@ bool has_mr_id(const Policy& policy) {
 
 }  // namespace
 
+Policy mr_built_in() {
+  Policy policy;
+  policy.id = "default (built in)";
+  policy.limits.push_back(
+      {.name = "rate",
+       .per = {"key"},
+       .params = make_limit_params(Algorithm::kLeakyBucket, {10, 1'000'000}, 100).value()});
+  return policy;
+}
+
 bool is_mr_entry(const Policy& policy) {
   return !policy.tenant.empty() && has_mr_id(policy) && std::ranges::all_of(policy.limits, is_mr_rate);
 }

@@ -9,6 +9,12 @@
 // domain and a prefix (mr_document.h).
 namespace sluice {
 
+// Of a key whose domain has no entry.
+inline constexpr std::string_view kMrDefaultDomain = "default";
+
+// What counts a key if that domain has no entry either: 100 at once, 10 a second.
+Policy mr_built_in();
+
 // Whether an entry could have made this policy, wherever it was written: its id is that of the entry for its
 // tenant and resource, and it has leaky buckets per [key] only.
 bool is_mr_entry(const Policy& policy);

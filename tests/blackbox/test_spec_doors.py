@@ -1,13 +1,15 @@
 """The gRPC APIs of other limiters with grpcio: ratelimiter.v1.RateLimiterService, sluice.compat.v1.Allow and .Quota."""
 
 import json
+import subprocess
+import sys
 import time
 
 import grpc
 import pytest
 from harness.admin import bearer, expect, sqlite
 from harness.redis_server import Redis
-from harness.server import wait_until
+from harness.server import ROOT, wait_until
 
 MR, ALLOW, QUOTA = "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow", "sluice.compat.v1.Quota"
 WAIT_SECONDS = 60
@@ -174,6 +176,11 @@ def test_mr_config(mr, node, folder):
     assert len(mr.GetCurrentConfig().configs) == 3
 
 
+def test_mr_config_without_entries_is_the_built_in_one(server, grpc_stub):
+    mr = grpc_stub(server("policies: []"), MR)
+    assert shown(mr.GetCurrentConfig()) == [("default", "", [(10, 100, "rate")])]
+
+
 def test_mr_config_by_its_environment_variable(server, grpc_stub, write):
     path = write(json.dumps(DOMAINS), "domains.json")
     mr = grpc_stub(server(None, env={"RATE_LIMIT_CONFIG": str(path)}), MR)
@@ -213,7 +220,8 @@ def test_quota(quota, api):
     assert abs(denied.reset_at - time.time() - 3600) < WAIT_SECONDS
     look = quota.GetRemainingQuota(identifier="x", dimension=2, endpoint="/orders")
     assert (look.allowed, look.current_count, look.limit, look.remaining, look.queue_position) == (True, 3, 4, 1, 3)
-    assert not quota.GetRemainingQuota(identifier="x", dimension=1, endpoint="/orders").allowed
+    used_up = quota.GetRemainingQuota(identifier="x", dimension=1, endpoint="/orders")
+    assert not used_up.allowed and 0 < used_up.retry_after <= 720
     assert quota.ResetLimit(identifier="x", dimension=1, endpoint="/orders").reset == 1
     assert quota.GetRemainingQuota(identifier="x", dimension=1, endpoint="/orders").remaining == 5
     free = quota.CheckRateLimit(identifier="x", endpoint="/unlimited")
@@ -263,6 +271,18 @@ def test_an_idempotency_key_in_the_metadata_is_charged_once(quota, allow, mr):
 def test_bad_requests_name_the_field(server, grpc_stub, folder, service, method, fields, field):
     code, text = refused(getattr(grpc_stub(server(folder), service), method), **fields)
     assert code == grpc.StatusCode.INVALID_ARGUMENT and text.startswith(f"{field}: "), text
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["127.0.0.1:1"], "usage: "),
+    (["127.0.0.1:1", f"{ALLOW}/Allo"], "there is no method"),
+    (["127.0.0.1:1", "nothing"], "there is no method"),
+    (["127.0.0.1:1", f"{ALLOW}/Allow", '{"kex": "k"}'], 'no field named "kex"'),
+    (["127.0.0.1:1", f"{ALLOW}/Allow", "{"], "the fields are not"),
+])
+def test_the_example_says_in_one_sentence_what_is_wrong(arguments, says):
+    done = subprocess.run([sys.executable, ROOT / "examples/grpc/call.py", *arguments], capture_output=True, text=True, timeout=WAIT_SECONDS)
+    assert done.returncode == 1 and says in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_unknown_policies_and_methods(server, grpc_stub, folder):
