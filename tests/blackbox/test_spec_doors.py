@@ -1,15 +1,13 @@
 """The gRPC APIs of other limiters with grpcio: ratelimiter.v1.RateLimiterService, sluice.compat.v1.Allow and .Quota."""
 
 import json
-import subprocess
-import sys
 import time
 
 import grpc
 import pytest
 from harness.admin import bearer, expect, sqlite
 from harness.redis_server import Redis
-from harness.server import ROOT, wait_until
+from harness.server import wait_until
 
 MR, ALLOW, QUOTA = "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow", "sluice.compat.v1.Quota"
 WAIT_SECONDS = 60
@@ -230,19 +228,6 @@ def test_quota(quota, api):
     assert code == grpc.StatusCode.FAILED_PRECONDITION and text.startswith("idempotency_key: idempotency_key was used")
 
 
-def test_an_idempotency_key_in_the_metadata_is_charged_once(quota, allow, mr):
-    once = [("x-idempotency-key", "once")]
-    for call, fields, others in (
-            (quota.CheckRateLimit, {"identifier": "m", "endpoint": "/orders"}, {"cost": 2}),
-            (allow.AllowN, {"key": "m", "n": 1}, {"n": 2}),
-            (mr.ConsumeAndCheckLimit, {"domain": "nobody", "limit_key": "m"}, {"cost": 2})):
-        assert call(**fields, metadata=once) == call(**fields, metadata=once)
-        code, text = refused(call, **{**fields, **others}, metadata=once)
-        assert code == grpc.StatusCode.FAILED_PRECONDITION and text.startswith("x-idempotency-key: ")
-        assert refused(call, **fields, metadata=[("x-idempotency-key", "k" * 129)])[0] == grpc.StatusCode.INVALID_ARGUMENT
-    assert quota.GetRemainingQuota(identifier="m", endpoint="/orders").current_count == 1
-
-
 @pytest.mark.parametrize("service, method, fields, field", [
     (MR, "ConsumeAndCheckLimit", {}, "limit_key"),
     (MR, "ConsumeAndCheckLimit", {"limit_key": "k" * 257}, "limit_key"),
@@ -271,18 +256,6 @@ def test_an_idempotency_key_in_the_metadata_is_charged_once(quota, allow, mr):
 def test_bad_requests_name_the_field(server, grpc_stub, folder, service, method, fields, field):
     code, text = refused(getattr(grpc_stub(server(folder), service), method), **fields)
     assert code == grpc.StatusCode.INVALID_ARGUMENT and text.startswith(f"{field}: "), text
-
-
-@pytest.mark.parametrize("arguments, says", [
-    (["127.0.0.1:1"], "usage: "),
-    (["127.0.0.1:1", f"{ALLOW}/Allo"], "there is no method"),
-    (["127.0.0.1:1", "nothing"], "there is no method"),
-    (["127.0.0.1:1", f"{ALLOW}/Allow", '{"kex": "k"}'], 'no field named "kex"'),
-    (["127.0.0.1:1", f"{ALLOW}/Allow", "{"], "the fields are not"),
-])
-def test_the_example_says_in_one_sentence_what_is_wrong(arguments, says):
-    done = subprocess.run([sys.executable, ROOT / "examples/grpc/call.py", *arguments], capture_output=True, text=True, timeout=WAIT_SECONDS)
-    assert done.returncode == 1 and says in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_unknown_policies_and_methods(server, grpc_stub, folder):
