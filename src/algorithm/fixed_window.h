@@ -35,7 +35,7 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
                     OnDenial on_denial) {
   if (p.capacity == 0) return {state, {.retry_after_us = kNever}};
   auto [index, count] = current(p, state, now_us);
-  const bool allowed = cost == 0 || count + cost <= p.capacity;
+  const bool allowed = is_free_look(cost, on_denial) || count + cost <= p.capacity;
   if (allowed || on_denial == OnDenial::kCharge) count = std::min(count + cost, kWindowUnitsMax);
 
   const std::int64_t end_in_us = (index + 1) * p.rate.period_us - now_us;

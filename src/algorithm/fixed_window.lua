@@ -21,7 +21,7 @@ local function fixed_window_steps()
   local function charge(limit, at, first, second, now_us, cost, count_denied)
     if limit.capacity == 0 then return false, at, first, second end
     local index, count = current(limit, at, first, now_us)
-    local allowed = cost == 0 or count + cost <= limit.capacity
+    local allowed = (cost == 0 and not count_denied) or count + cost <= limit.capacity
     if allowed or count_denied then
       count = count + cost
       if count > WINDOW_UNITS_MAX then count = WINDOW_UNITS_MAX end

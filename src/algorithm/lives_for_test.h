@@ -27,7 +27,9 @@ struct Counter {
     return stepped.outcome;
   }
   // What decide() would say, without doing it.
-  Outcome would(std::int64_t now_us, std::int64_t cost) const { return Counter(*this).decide(now_us, cost); }
+  Outcome would(std::int64_t now_us, std::int64_t cost, OnDenial on_denial = OnDenial::kFree) const {
+    return Counter(*this).decide(now_us, cost, on_denial);
+  }
   Counter moved_to(const LimitParams& to, std::int64_t now_us) const {
     const bool from_log = limit.algorithm == Algorithm::kSlidingLog;
     Counter moved{to};

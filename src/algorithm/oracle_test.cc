@@ -52,8 +52,8 @@ TEST_P(Oracle, RetryAfterIsEnoughAndNotAMicrosecondTooLong) {
       ASSERT_EQ(outcome.retry_after_us == kNever, cost > counter.limit.capacity);
       if (outcome.retry_after_us <= 0) return;
       ++denials;
-      ASSERT_TRUE(counter.would(now_us + outcome.retry_after_us, cost).allowed);
-      ASSERT_FALSE(counter.would(now_us + outcome.retry_after_us - 1, cost).allowed);
+      ASSERT_TRUE(counter.would(now_us + outcome.retry_after_us, cost, on_denial).allowed);
+      ASSERT_FALSE(counter.would(now_us + outcome.retry_after_us - 1, cost, on_denial).allowed);
     });
     EXPECT_GT(denials, 100);
   }
@@ -81,13 +81,33 @@ TEST_P(Oracle, ResetAfterIsWhenTheCounterIsFreshAgain) {
 }
 
 TEST_P(Oracle, ALookChangesNothing) {
-  live(OnDenial::kFree, [&](Counter counter, std::int64_t now_us, std::int64_t cost) {
-    Counter looked = counter;
-    ASSERT_TRUE(looked.decide(now_us, 0).allowed);
-    ASSERT_EQ(looked.decide(now_us, cost), counter.decide(now_us, cost));
-    ASSERT_EQ(looked.state, counter.state);
-    ASSERT_EQ(looked.log, counter.log);
-  });
+  for (const OnDenial on_denial : kBoth)
+    live(on_denial, [&](Counter counter, std::int64_t now_us, std::int64_t cost) {
+      Counter looked = counter;
+      ASSERT_TRUE(looked.decide(now_us, 0).allowed);
+      looked.decide(now_us, 0, on_denial);
+      ASSERT_EQ(looked.decide(now_us, cost, on_denial), counter.decide(now_us, cost, on_denial));
+      ASSERT_EQ(looked.state, counter.state);
+      ASSERT_EQ(looked.log, counter.log);
+    });
+}
+
+// What is used in all, denied costs included, is known only here; so in a life without pauses.
+TEST_P(Oracle, ALookIsDeniedOnlyByAWindowThatCountsDenialsAndIsExceeded) {
+  const bool is_window = algorithm() == kFixedWindow || algorithm() == kSlidingWindow;
+  for (int life = 0; life < 100; ++life) {
+    Counter counter{dice_.limit(algorithm())};
+    const std::int64_t now_us = dice_.between(0, 1LL << 51);
+    std::int64_t used = 0;
+    for (int i = 0; i < 10; ++i) {
+      const bool exceeded = used > counter.limit.capacity;
+      ASSERT_TRUE(counter.would(now_us, 0).allowed);
+      ASSERT_EQ(counter.would(now_us, 0, OnDenial::kCharge).allowed, !is_window || !exceeded);
+      const std::int64_t cost = dice_.cost(counter.limit);
+      counter.decide(now_us, cost, OnDenial::kCharge);
+      used += cost;
+    }
+  }
 }
 
 TEST_P(Oracle, AFreshCounterDecidesAsOneThatWasForgotten) {

@@ -79,7 +79,7 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
   if (p.capacity == 0) return {state, {.retry_after_us = kNever}};
   Windows w = roll(p, state, now_us);
   const std::int64_t before = faded(p, w, now_us);
-  const bool allowed = cost == 0 || before + w.current + cost <= p.capacity;
+  const bool allowed = is_free_look(cost, on_denial) || before + w.current + cost <= p.capacity;
   if (allowed || on_denial == OnDenial::kCharge) w.current = std::min(w.current + cost, kWindowUnitsMax);
 
   Outcome outcome{.allowed = allowed,

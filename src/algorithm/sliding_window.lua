@@ -50,7 +50,7 @@ local function sliding_window_steps()
   local function charge(limit, at, first, second, now_us, cost, count_denied)
     if limit.capacity == 0 then return false, at, first, second end
     local index, current, previous = roll(limit, at, first, second, now_us)
-    local allowed = cost == 0 or
+    local allowed = (cost == 0 and not count_denied) or
       faded(limit, index, previous, now_us) + current + cost <= limit.capacity
     if allowed or count_denied then
       current = current + cost

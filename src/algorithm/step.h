@@ -56,6 +56,15 @@ enum class OnDenial : std::uint8_t {
   kCharge  // `count_denied`: it charges all the same; a bucket gets no fuller than full
 };
 
+// A look that a window always allows. Where denials count, a window may be used beyond its capacity, and then
+// a look is denied: so what a request costs may be charged when it is known, after the request, and who has
+// used too much by then is stopped at his next one. Exactly used up is not too much. Buckets and the
+// sliding log allow every look: a bucket gets no fuller than full, and the log does not keep by how much it
+// was exceeded.
+constexpr bool is_free_look(std::int64_t cost, OnDenial on_denial) {
+  return cost == 0 && on_denial == OnDenial::kFree;
+}
+
 struct Stepped {
   State state;
   Outcome outcome;
@@ -65,7 +74,8 @@ struct Stepped {
 // may hold a charge (kCharge), the denied cost of a leaky_bucket, or a correction for a clock that stepped
 // back.
 //
-// Cost 0 is a look: allowed (unless the capacity is 0) and free. A cost above the capacity is denied with
+// Cost 0 is a look: it changes nothing, and is allowed, unless the capacity is 0 or a window with kCharge is
+// used beyond it (is_free_look). A cost above the capacity is denied with
 // kNever. A clock that steps back mints nothing, and what it can add to a wait is bounded: a bucket is never
 // more than full, a window never more than one window ahead of the clock. REQUIRES: params.algorithm !=
 // kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^52 (the year 2112).

@@ -40,11 +40,12 @@ void run(const std::vector<VectorRow>& rows) {
       refund(limit, log, row.now_us, *row.refund_of);
     else if (row.refund_of)
       state = refund(limit, state, row.now_us, *row.refund_of);
+    const OnDenial on_denial = row.refund_of ? OnDenial::kFree : row.on_denial;  // the look after a refund
     if (is_log) {
-      ASSERT_EQ(step(limit, log, row.now_us, row.cost, row.on_denial), row.outcome);
+      ASSERT_EQ(step(limit, log, row.now_us, row.cost, on_denial), row.outcome);
       ASSERT_EQ(log, row.log);
     } else {
-      const Stepped stepped = step(limit, state, row.now_us, row.cost, row.on_denial);
+      const Stepped stepped = step(limit, state, row.now_us, row.cost, on_denial);
       ASSERT_EQ(stepped.outcome, row.outcome);
       ASSERT_EQ(stepped.state, row.state);
       if (row.refund_of) {

@@ -15,7 +15,8 @@ QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckR
 const LimitStatus* QuotaLook::full_limit(const Quota& quota, const Decision& level) {
   const LimitStatus* own = nullptr;
   for (const LimitStatus& limit : level.limits) {
-    if (limit.policy->shadow || limit.result->outcome.remaining >= quota.cost) continue;
+    const Outcome& look = limit.result->outcome;
+    if (limit.policy->shadow || (look.allowed && look.remaining >= quota.cost)) continue;
     if (limit.policy->source.id != quota.rule->policy_id) return nullptr;
     own = &limit;
   }

@@ -35,7 +35,7 @@ class NaiveStore final : public Store {
       if (!results[i].outcome.allowed) continue;
       if (charges[i].on_denial == OnDenial::kFree) {
         counters_[charges[i].key] = before[i];
-        results[i] = take(charges[i], 0);
+        results[i] = look(charges[i]);
       }
       if (params_[charges[i].params].algorithm == Algorithm::kLeakyBucket)
         count_denial(charges[i], before[i], results[i]);
@@ -56,7 +56,7 @@ class NaiveStore final : public Store {
         sluice::refund(params, counter.log, clock_.now_us(), grant);
       else if (!stays)
         counter.state = sluice::refund(params, counter.state, clock_.now_us(), grant);
-      results[i] = take(charge, 0);
+      results[i] = look(charge);
       if (!stays) counter.warned = warns(params, results[i].outcome.remaining, counter.warned);
     }
   }
@@ -116,6 +116,12 @@ class NaiveStore final : public Store {
   }
 
   // A leaky bucket that had room counts what another denied.
+  // Its level.
+  ChargeResult look(Charge charge) {
+    charge.on_denial = OnDenial::kFree;
+    return take(charge, 0);
+  }
+
   void count_denial(const Charge& charge, const Counter& before, ChargeResult& result) {
     State& state = counters_[charge.key].state;
     state = with_denial(params_[charge.params], before.state, state, clock_.now_us(), charge.cost);

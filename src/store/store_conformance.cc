@@ -93,6 +93,34 @@ TEST_P(StoreConformance, ADenialThatCountsKeepsTheCounterFull) {
   EXPECT_FALSE(charge({key("user"), two, 1}).outcome.allowed);
 }
 
+// Costs that are known only after the request: looked at before, charged after.
+TEST_P(StoreConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyondItsLimit) {
+  for (const Algorithm algorithm : kAll) {
+    SCOPED_TRACE(to_string(algorithm));
+    const bool is_window = algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
+    const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
+    const KeyHash user = key(to_string(algorithm));
+    const Charge look{user, ten, 0, OnDenial::kCharge};
+    charge({user, ten, 10, OnDenial::kCharge});
+    EXPECT_TRUE(charge(look).outcome.allowed) << "exactly used up";
+    charge({user, ten, 1, OnDenial::kCharge});
+    const ChargeResult seen = charge(look);
+    EXPECT_EQ(seen.outcome.allowed, !is_window);
+    EXPECT_EQ(seen.outcome.remaining, 0);
+    EXPECT_EQ(seen.outcome.retry_after_us > 0, is_window);
+    EXPECT_EQ(seen.pressure, Pressure::kThrottled);
+    EXPECT_EQ(charge(look).outcome.allowed, !is_window) << "and it has changed nothing";
+    EXPECT_TRUE(charge({user, ten, 0}).outcome.allowed) << "where denials are free";
+    // Beside another limit: what that one would be charged is denied with it.
+    const Charge other{key(std::string("other ") + std::string(to_string(algorithm))), ten, 3};
+    const std::array both{look, other};
+    std::array<ChargeResult, 2> results;
+    std::int64_t now_us = 0;
+    EXPECT_EQ(store().apply(both, results, now_us), is_window ? Verdict::kDenied : Verdict::kAllowed);
+    EXPECT_EQ(left(other.key, ten), is_window ? 10 : 7);
+  }
+}
+
 TEST_P(StoreConformance, ALookTellsTheLevelAndChangesNothing) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));

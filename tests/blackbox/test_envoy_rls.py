@@ -115,6 +115,30 @@ def test_compatibility_counts_what_is_denied(server, grpc_stub, tmp_path):
     assert [one.statuses[0].limit_remaining for one in answers] == [*range(19, 4, -1)]
 
 
+def test_costs_that_are_known_afterwards(server, grpc_stub, tmp_path):
+    """A look at the beginning of a request, its cost at the end, as Envoy asks with apply_on_stream_done."""
+    path = tmp_path / "one.yaml"
+    path.write_text("compatibility: envoy" + ANOTHER)
+    stub = grpc_stub(server(path), SERVICE)
+    look, report = ({"entries": {"key2": "llm"}, "hits": hits} for hits in (0, 10))
+    looks = []
+    for _ in range(4):
+        looks.append(stub.ShouldRateLimit(request("another", look)))
+        if looks[-1].overall_code == OK:
+            stub.ShouldRateLimit(request("another", report))
+    assert [one.overall_code for one in looks] == [OK, OK, OK, OVER_LIMIT], "exactly used up is not over the limit"
+    assert [one.statuses[0].limit_remaining for one in looks] == [20, 10, 0, 0]
+    assert looks[3].dynamic_metadata["denied_by"]["reason"] == "limited"
+    assert 0 < looks[3].dynamic_metadata["denied_by"]["retry_after_ms"] <= 86_400_000
+    assert stub.ShouldRateLimit(request("another", {"entries": {"key2": "other"}, "hits": 0})).overall_code == OK
+
+
+def test_without_compatibility_a_look_is_never_denied(ask):
+    for _ in range(3):
+        ask("another", {"entries": {"key2": "llm"}, "hits": 15})
+    assert shown(ask("another", {"entries": {"key2": "llm"}, "hits": 0}).statuses[0]) == (OK, 5, 20, 4)
+
+
 def test_hits_and_looks(ask):
     assert ask("another", {"key2": "h"}, hits_addend=5).statuses[0].limit_remaining == 15
     assert ask("another", {"entries": {"key2": "h"}, "hits": 0}, hits_addend=5).statuses[0].limit_remaining == 15

@@ -40,6 +40,19 @@ def test_usage_tells_every_limit_and_charges_nothing(admin):
     assert expect(client.get("/v1/usage?tenant_id=t&resource=/r&key=k&user=u"), 200)["usages"]
 
 
+def test_a_window_that_is_used_beyond_its_limit_denies_looks(admin):
+    """What requests cost may be charged afterwards, if denials count."""
+    client = admin(POLICIES + "      - { name: tokens, per: [key], rate: 20/d, algorithm: fixed_window, count_denied: true }\n")
+    who = {**WHO, "tokens": 6}
+    assert [client.check(**who)["allowed"] for _ in range(4)] == [True, False, False, False], "by the limit per hour"
+    assert usages(client)["tokens"]["remaining"] == 0
+    assert usages(client)["tokens"]["state"] == "throttled"
+    look = client.check(**{**WHO, "tokens": 0})
+    assert (look["allowed"], look["limiting"], look["remaining"]) == (False, "tokens", 0)
+    assert 0 < look["retry_after_ms"] <= 86_400_000
+    assert client.check(**{**WHO, "key": "bob", "tokens": 0})["allowed"]
+
+
 def test_usage_is_what_grpc_says(server, http, grpc_stub, tmp_path):
     node = server(POLICIES, args=sqlite(tmp_path))
     client, stub = http(node), grpc_stub(node)

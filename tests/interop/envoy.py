@@ -21,6 +21,13 @@ MORE_LIMITS = """
   - { key: hits, rate_limit: { unit: day, requests_per_unit: 10 } }
   - { key: given, rate_limit: { unit: day, requests_per_unit: 10 } }
 """
+# Costs that are known afterwards: the example of docs/envoy.md.
+MODELS = """
+compatibility: envoy
+domain: models
+descriptors:
+  - { key: user, rate_limit: { unit: day, requests_per_unit: 100 } }
+"""
 DAY, HOUR = 4, 3
 SECONDS = 60
 
@@ -31,10 +38,14 @@ def generic(key, **more):
 
 # The limit that a filter before has put into the request's metadata.
 OVERRIDE = {"dynamic_metadata": {"metadata_key": {"key": "shop", "path": [{"key": "limit"}]}}}
+USER = {"actions": [{"request_headers": {"header_name": "x-user", "descriptor_key": "user"}}]}
 MORE_ROUTES = {
-    "/order": [generic("second"), generic("first"), generic("unheard-of")],
-    "/hits": [generic("hits", hits_addend={"number": 4})],
-    "/given": [generic("given", limit=OVERRIDE)],
+    "/order": {"rate_limits": [generic("second"), generic("first"), generic("unheard-of")]},
+    "/hits": {"rate_limits": [generic("hits", hits_addend={"number": 4})]},
+    "/given": {"rate_limits": [generic("given", limit=OVERRIDE)]},
+    "/model": {"domain": "models", "rate_limits": [
+        {**USER, "hits_addend": {"number": 0}},
+        {**USER, "hits_addend": {"format": "%RESP(x-tokens)%"}, "apply_on_stream_done": True}]},
 }
 # Only here does Envoy know hits_addend; the routes of the example have their limits beside the cluster.
 PER_ROUTE = "type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute"
@@ -90,7 +101,7 @@ class Envoy:
         routes = manager["route_config"]["virtual_hosts"][0]["routes"]
         for route, limits in MORE_ROUTES.items():
             routes.insert(0, {"match": {"path": route}, "route": {"cluster": "shop"}, "typed_per_filter_config": {
-                "envoy.filters.http.ratelimit": {"@type": PER_ROUTE, "rate_limits": limits}}})
+                "envoy.filters.http.ratelimit": {"@type": PER_ROUTE, **limits}}})
         manager["http_filters"].insert(0, SET_METADATA)
         return document
 
@@ -116,8 +127,10 @@ class Site:
     """Sluice, an ear on its wire, two Envoys (requests pass while Sluice is silent; they do not) and an application."""
 
     def __init__(self, binary, directory):
-        limits = directory / "limits.yaml"
-        limits.write_text((ROOT / "examples/envoy/shop.yaml").read_text() + MORE_LIMITS)
+        limits = directory / "limits"
+        limits.mkdir()
+        (limits / "shop.yaml").write_text((ROOT / "examples/envoy/shop.yaml").read_text() + MORE_LIMITS)
+        (limits / "models.yaml").write_text(MODELS)
         self.api = Api(ROOT / "api", directory)
         self.started = []
         try:
@@ -202,6 +215,19 @@ def takes_override(site):
             (used.requests_per_unit, used.unit) == (2, HOUR))
 
 
+def counts_afterwards(site):
+    """Each answer costs 60 of 100: after two of them that is exceeded."""
+    def status():
+        told = lambda: sum(1 for frame in site.wire.seen(DATA, False) if frame.payload)
+        before = told()
+        answer = site.get("/model", headers={"x-user": "ann", "x-tokens": "60"})
+        if answer.status == 200:
+            wait_until(lambda: told() >= before + 2, SECONDS, "the report at the end of a request")
+        return answer.status
+
+    return [status() for _ in range(4)] == [200, 200, 429, 429] and site.get("/model", headers={"x-user": "bob"}).status == 200
+
+
 def fails_open(site):
     site.sluice.kill()
     return [site.get("/login").status for _ in range(3)] == [200] * 3
@@ -220,6 +246,7 @@ CASES = [
     ("three descriptors get three statuses in their order, unknown ones too", keeps_order),
     ("`hits_addend` of a descriptor is charged, all or nothing", charges_hits),
     ("`limit` of a route overrides the file's", takes_override),
+    ("costs that are known afterwards (`apply_on_stream_done`): who is beyond the limit is denied", counts_afterwards),
     ("Sluice is killed: requests pass with `failure_mode_deny: false`", fails_open),
     ("Sluice is killed: 500 with `failure_mode_deny: true`", fails_closed),
 ]

@@ -279,7 +279,8 @@ def step(counter, now, cost, count_denied):
         counter.note(now, False, cost)
         return ["no", 0, NEVER, 0]
     counter.settle(now)
-    allowed = cost == 0 or counter.fits(now, cost)
+    may_be_exceeded = count_denied and isinstance(counter, Windows)
+    allowed = (cost == 0 and not may_be_exceeded) or counter.fits(now, cost)
     if cost and (allowed or count_denied):
         counter.charge(now, cost)
     counter.note(now, allowed, cost)

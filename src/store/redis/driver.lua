@@ -72,7 +72,7 @@ while header do
       -- The same cost `repeats` times. It is admitted the first so many times: as many as possible are tried at once.
       local admitted = 0
       if cost == 0 then
-        if limit.capacity > 0 then admitted = repeats end
+        if charge(limit, at, first, second, now_us, 0, count_denied == 1) then admitted = repeats end
         repeats = 0
       end
       local step = may_calm and 1 or repeats

@@ -22,7 +22,8 @@ def free_port():
 
 
 class Application:
-    """Answers every request with what it got, as JSON. The path /status/404 asks for that status."""
+    """Answers every request with what it got, as JSON. The path /status/404 asks for that status, the header x-tokens for the
+    same header in the answer."""
 
     def __init__(self):
         self.requests = 0
@@ -39,6 +40,8 @@ class Application:
                 self.send_response(int(self.path[8:]) if self.path.startswith("/status/") else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
+                if "x-tokens" in headers:
+                    self.send_header("x-tokens", headers["x-tokens"])
                 self.end_headers()
                 self.wfile.write(body)
 
