@@ -14,7 +14,8 @@ namespace {
 using gcra::Span;
 
 [[maybe_unused]] bool in_range(std::int64_t now_us, const Grant& grant) {
-  return now_us >= 0 && now_us < kExactMax / 2 && grant.at_us >= 0 && grant.at_us < kExactMax / 2 &&
+  const bool has_time = grant.at_us >= 0 && grant.at_us < kExactMax / 2;
+  return now_us >= 0 && now_us < kExactMax / 2 && (has_time || grant.at_us == Grant::kAnyTime) &&
          grant.cost >= 0 && grant.cost <= kCostMax;
 }
 
@@ -64,7 +65,31 @@ State sliding_window_without(const LimitParams& p, State state, const Grant& gra
   return state;
 }
 
+State without_latest(const LimitParams& p, const State& state, std::int64_t now_us, std::int64_t cost) {
+  State settled = step(p, state, now_us, 0).state;
+  if (p.is_bucket()) {
+    Grant last;  // as if it had been charged right now
+    last.at_us = now_us;
+    last.cost = std::min(cost, p.capacity);
+    return bucket_without(p, settled, now_us, last);
+  }
+  const std::int64_t current = settled.first;
+  take_from(settled.first, cost);
+  take_from(settled.second, cost - (current - settled.first));  // a fixed window has none
+  return settled;
+}
+
+void take_latest(Log& log, std::int64_t cost) {
+  while (cost > 0 && !log.empty() && log.back().cost < kWindowUnitsMax) {
+    const std::int64_t taken = std::min(log.back().cost, cost);
+    cost -= taken;
+    log.back().cost -= taken;
+    if (log.back().cost == 0) log.pop_back();
+  }
+}
+
 State without(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
+  if (grant.at_us == Grant::kAnyTime) return without_latest(p, state, now_us, grant.cost);
   if (p.is_bucket()) return bucket_without(p, state, now_us, grant);
   if (p.algorithm == Algorithm::kFixedWindow) return fixed_window_without(p, state, grant);
   return sliding_window_without(p, state, grant);
@@ -81,6 +106,10 @@ State refund(const LimitParams& p, const State& state, std::int64_t now_us, cons
 void refund(const LimitParams& p, Log& log, std::int64_t now_us, const Grant& grant) {
   assert(p.algorithm == Algorithm::kSlidingLog && in_range(now_us, grant));
   if (p.capacity == 0) return;
+  if (grant.at_us == Grant::kAnyTime) {
+    step(p, log, now_us, 0);
+    return take_latest(log, grant.cost);
+  }
   const std::int64_t written_us =
       std::max(grant.at_us + grant.reset_after_us - p.rate.period_us, grant.at_us);
   const auto entry = std::ranges::find(log, written_us, &LogEntry::at_us);

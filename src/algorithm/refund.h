@@ -4,6 +4,7 @@
 
 #include "algorithm/limit_params.h"
 #include "algorithm/step.h"
+#include "base/limits.h"
 
 // Giving back a charge that was admitted and, as it turned out, is not wanted: another limit of the same
 // check, charged elsewhere at the same time, had no room.
@@ -37,11 +38,17 @@
 // counter was reset since, that the clock stepped back, or that a denial with OnDenial::kCharge has emptied a
 // bucket. The denied cost of a leaky_bucket decides nothing: set to 0 by the charge, it does not come back,
 // and the check that is given back does not count in it.
+//
+// Units may also be given back by somebody who does not know when they were charged, nor whether all were
+// (Grant::kAnyTime): then so many leave what is in use now, those that came last first, and never more than
+// there are. In a fixed_window they leave the current window; in a sliding_window the current one and, if
+// that has not so many, the one before; in a log the newest entries; in a bucket the end of the queue.
 namespace sluice {
 
 // What its caller knows of a charge that was allowed.
 struct Grant {
-  std::int64_t at_us = 0;
+  static constexpr std::int64_t kAnyTime = kExactMax;  // later than any time there is
+  std::int64_t at_us = 0;  // kAnyTime: it is not known when, and the answer below means nothing
   std::int64_t cost = 0;
   // From its Outcome: they tell where in the queue of a bucket the charge is, and which window it was counted
   // in when the clock had stepped back. Both 0: not known; then it counts as the first charge of its bucket,

@@ -3,10 +3,12 @@
 --   refund(limit, at, first, second, now_us, grant)  →  at, first, second
 --   refund_log(limit, log, now_us, grant)            →  changed; in place
 --
--- `grant` is what is known of the charge: at_us, cost, remaining, reset_after_us.
+-- `grant` is what is known of the charge: at_us (or ANY_TIME_US), cost, remaining, reset_after_us.
+
+local ANY_TIME_US = 9007199254740992  -- 2^53: it is not known when
 
 local function refund_steps()
-  local floor, max = math.floor, math.max
+  local floor, max, min = math.floor, math.max, math.min
 
   -- A count that is saturated may stand for more than it says.
   local function without(count, cost)
@@ -55,9 +57,34 @@ local function refund_steps()
     return at, first, second
   end
 
+  local function without_latest(limit, at, first, second, now_us, cost)
+    local _, settled_at, current, previous = limit.steps.charge(limit, at, first, second, now_us, 0, false)
+    if limit.algorithm < FIXED_WINDOW then
+      local last = {at_us = now_us, cost = min(cost, limit.capacity), remaining = 0, reset_after_us = 0}
+      return bucket_without(limit, settled_at, current, previous, now_us, last)
+    end
+    local rest = without(current, cost)
+    return settled_at, rest, without(previous, cost - (current - rest))
+  end
+
+  -- → whether there was something to take
+  local function take_latest(log, cost)
+    local taken = false
+    while cost > 0 and #log > 0 and log[#log] < WINDOW_UNITS_MAX do
+      local entry, units = #log - 1, log[#log]
+      local rest = without(units, cost)
+      cost, taken = cost - (units - rest), true
+      log[entry + 1] = rest
+      if rest == 0 then log[entry + 1], log[entry] = nil, nil end
+    end
+    return taken
+  end
+
   local function refund(limit, at, first, second, now_us, grant)
     if limit.capacity == 0 then return at, first, second end
-    if limit.algorithm < FIXED_WINDOW then
+    if grant.at_us == ANY_TIME_US then
+      at, first, second = without_latest(limit, at, first, second, now_us, grant.cost)
+    elseif limit.algorithm < FIXED_WINDOW then
       at, first, second = bucket_without(limit, at, first, second, now_us, grant)
     else
       local windows = limit.algorithm == FIXED_WINDOW and 1 or 2
@@ -70,6 +97,10 @@ local function refund_steps()
 
   local function refund_log(limit, log, now_us, grant)
     if limit.capacity == 0 then return false end
+    if grant.at_us == ANY_TIME_US then
+      local _, changed = limit.steps.fits(limit, log, now_us, 0)
+      return take_latest(log, grant.cost) or changed
+    end
     local written_us, taken = max(grant.at_us + grant.reset_after_us - limit.period_us, grant.at_us), false
     for i = 1, #log, 2 do
       if log[i] == written_us then

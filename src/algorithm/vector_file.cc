@@ -33,6 +33,8 @@ class Reader {
       next_.refund_of.reset();
       if (word == "refund")
         read_refund();
+      else if (word == "return")
+        read_return();
       else
         read_charge(word);
       rows_.push_back(next_);
@@ -116,6 +118,15 @@ class Reader {
     const std::int64_t row = number();
     if (row < 1 || row > std::ssize(grants_)) fail("no such row to give back");
     next_.refund_of = grants_[static_cast<std::size_t>(row - 1)];
+    read_expected();
+    grants_.emplace_back();
+  }
+
+  // return now_us units | …
+  void read_return() {
+    next_.now_us = number();
+    next_.cost = 0;
+    next_.refund_of = Grant(Grant::kAnyTime, number(), {});
     read_expected();
     grants_.emplace_back();
   }

@@ -57,6 +57,7 @@ struct EnvoyScratch {
   std::vector<EnvoySlot> slots;  // one for each descriptor
   std::string resources;         // of all descriptors
   std::vector<CheckRequest> checks;
+  std::vector<CheckRequest> refunds;  // what is given back instead
   EnvoyAnswer answer;
 };
 

@@ -104,7 +104,8 @@ void EnvoyAnswer::fill(const std::vector<EnvoySlot>& slots, const JointDecision*
   metadata.reset();
   bool tells = false;
   for (const EnvoySlot& slot : slots) {
-    const Decision* const decision = slot.check == EnvoySlot::kNotAsked ? nullptr : &joint->parts[slot.check];
+    const std::size_t part = slot.decided();
+    const Decision* const decision = part == EnvoySlot::kNotAsked ? nullptr : &joint->parts[part];
     tells |= is_told(slot, statuses.emplace_back(status_of(slot, decision)));
   }
   if (tells) metadata = metadata_of(slots, statuses);

@@ -30,8 +30,12 @@ struct EnvoySlot {
   Kind kind = Kind::kOther;
   const EnvoyRule* rule = nullptr;  // null: the domain's tree has none
   std::size_t resource_end = 0;     // of its text, in a text with those of all
-  std::size_t check = kNotAsked;    // its position among the checks that are decided together
+  std::size_t check = kNotAsked;    // its position among the checks that are decided together,
+  bool gives_back = false;          // or among those that give back instead
   bool is_full = false;             // a quota without room, beside one that has some: see envoy_quota.h
+
+  // Its position among those that are decided.
+  std::size_t decided() const { return gives_back ? kNotAsked : check; }
 };
 
 // A DescriptorStatus. Views are as good as the decision.
@@ -59,7 +63,8 @@ struct EnvoyAnswer {
   net::HttpResponse denial;              // more of them and the body, if it was denied
   std::optional<DocumentNode> metadata;  // a map
 
-  // `joint` null: nothing was asked, all pass.
+  // `joint` null: nothing was asked, all pass. What is given back is as if it were not asked for;
+  // envoy_refund.h tells the rest.
   void fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint, RateLimitHeaders& header_writer);
 
   void append_wire(std::string& out) const;

@@ -20,6 +20,7 @@ struct EnvoyMessage {
     std::vector<std::pair<std::string, std::string>> entries = {};
     std::optional<Override> limit = {};
     std::optional<std::uint64_t> hits = {};
+    bool is_negative_hits = false;
   };
   std::string domain = {};
   std::vector<Descriptor> descriptors = {};
@@ -48,6 +49,7 @@ struct EnvoyMessage {
         writer.uint64(1, *descriptor.hits);
         writer.end_message(hits);
       }
+      writer.boolean(4, descriptor.is_negative_hits);
       writer.end_message(message);
     }
     writer.uint64(3, hits_addend);

@@ -106,6 +106,11 @@ class EnvoyJson {
       if (reader_.kind() == Kind::kNull) return reader_.skip();
       return number("hits_addend", descriptor.hits_addend.emplace());
     }
+    if (name == "is_negative_hits" || name == "isNegativeHits") {
+      if (is(Kind::kBoolean, "is_negative_hits", "true or false"))
+        descriptor.gives_back = reader_.plain() == "true";
+      return;
+    }
     unknown(name);
   }
 

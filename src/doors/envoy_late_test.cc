@@ -111,5 +111,41 @@ descriptors:
   EXPECT_THAT(told[0].statuses, ElementsAre("OK 0", "OK 0"));
 }
 
+TEST_F(EnvoyLateTest, WhatIsGivenBackIsTold) {
+  load(
+      {"{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9, name: nine } }] "
+       "}"});
+  EnvoyMessage both = about("d", {{{"k", "one"}}, {{"k", "two"}}});
+  both.descriptors[0].hits = 10;
+  both.descriptors[1].is_negative_hits = true;
+  ask_late(about("d", {{{"k", "two"}}}));
+  ask_late(both);
+  ask_late(about("d", {{{"k", "three"}}}));
+  EXPECT_TRUE(told.empty());
+  load({"policies: []"});
+  late.answer_all();
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[1].overall, 2u);
+  EXPECT_THAT(told[1].statuses,
+              ElementsAre(HasSubstr("OVER 9 of 9/4 \"nine\""), HasSubstr("OK 9 of 9/4 \"nine\"")));
+  EXPECT_FALSE(told[1].headers.empty());
+  EXPECT_THAT(told[1].body, HasSubstr("429"));
+}
+
+TEST_F(EnvoyLateTest, AStoreThatIsSilentDeniesNoRefund) {
+  load({"{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }] }"});
+  EnvoyMessage gives = about("d", {{{"k", "one"}}});
+  gives.descriptors[0].is_negative_hits = true;
+  ask_late(gives);
+  late.fail_all();
+  late.broken = true;
+  ask_late(gives);
+  ASSERT_EQ(told.size(), 2u);
+  for (const Told& each : told) {
+    EXPECT_EQ(each.overall, 1u);
+    EXPECT_THAT(each.statuses, ElementsAre("OK 0"));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::doors::testing

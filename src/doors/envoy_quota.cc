@@ -4,7 +4,7 @@ namespace sluice::doors {
 
 QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota) continue;
+    if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota || slots[i].gives_back) continue;
     CheckRequest look = checks[slots[i].check];
     quotas_.push_back({i, slots[i].rule, look.cost.value_or(1)});
     look.cost = 0;

@@ -110,6 +110,9 @@ Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
         if (!descriptor.hits_addend) descriptor.hits_addend = 0;
         good = read_wrapped(reader.message(), *descriptor.hits_addend);
         break;
+      case 4:
+        descriptor.gives_back = reader.uint64() != 0;
+        break;
       default:
         break;
     }

@@ -35,6 +35,7 @@ struct EnvoyRequest {
     std::size_t entries_end = 0;  // those of the next one begin there
     std::optional<EnvoyOverride> limit;
     std::optional<std::uint64_t> hits_addend;  // 0: look without charging
+    bool gives_back = false;                   // the hits, instead of being charged them
   };
   std::string_view domain;
   std::uint32_t hits_addend = 0;  // 0 means 1

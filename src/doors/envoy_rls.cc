@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "doors/bringer.h"
 #include "doors/check_access.h"
 #include "doors/envoy_quota.h"
+#include "doors/envoy_refund.h"
 #include "doors/problem.h"
 
 namespace sluice::doors {
@@ -15,13 +17,15 @@ namespace {
 
 using net::GrpcStatus;
 
-// The words of an error of the engine, about the descriptor instead of the check.
-Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots) {
+// The words of an error of the engine, about the descriptor instead of the check or, `gives_back`, the
+// refund.
+Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots, bool gives_back = false) {
   if (!error.field.starts_with('[')) return error;
   std::size_t check = 0;
   const char* const field_end = error.field.data() + error.field.size();
   const char* const end = std::from_chars(error.field.data() + 1, field_end, check).ptr;
-  const auto slot = std::ranges::find(slots, check, &EnvoySlot::check);
+  const auto slot = std::ranges::find_if(
+      slots, [&](const EnvoySlot& each) { return each.check == check && each.gives_back == gives_back; });
   error.field = "descriptors[" + std::to_string(slot - slots.begin()) + std::string(end, field_end);
   return error;
 }
@@ -36,11 +40,12 @@ class EnvoyPlanner {
         envoy_(context.envoy),
         domain_(policies.find_envoy_domain(context.envoy.request.domain)) {}
 
-  // Fills the slots, and returns the checks; none for the descriptors that are `full`.
+  // Fills the slots and the refunds, and returns the checks; none for the descriptors that are `full`.
   Result<std::span<const CheckRequest>> plan(std::int64_t deadline_us, std::span<const FullQuota> full) {
     envoy_.slots.clear();
     envoy_.resources.clear();
     envoy_.checks.clear();
+    envoy_.refunds.clear();
     const std::size_t count = envoy_.request.descriptors.size();
     for (std::size_t i = 0; i < count; ++i) find(i);
     if (has_replacements_) drop_replaced();
@@ -52,8 +57,9 @@ class EnvoyPlanner {
       const std::string_view resource(envoy_.resources.data() + begin, slot.resource_end - begin);
       begin = slot.resource_end;
       if (slot.kind == Kind::kLetThrough) continue;
-      slot.check = envoy_.checks.size();
-      CheckRequest& check = envoy_.checks.emplace_back();
+      std::vector<CheckRequest>& those = slot.gives_back ? envoy_.refunds : envoy_.checks;
+      slot.check = those.size();
+      CheckRequest& check = those.emplace_back();
       check.deadline_us = deadline_us;
       if (auto filled = fill(i, resource, check); !filled) return std::unexpected(std::move(filled.error()));
     }
@@ -68,6 +74,7 @@ class EnvoyPlanner {
 
   void find(std::size_t i) {
     EnvoySlot& slot = envoy_.slots.emplace_back();
+    slot.gives_back = envoy_.request.descriptors[i].gives_back;
     const auto entries = envoy_.request.entries_of(i);
     const bool brings_limit = domain_ && envoy_.request.descriptors[i].limit;
     if (domain_ && !brings_limit) slot.rule = domain_->find(entries, envoy_.resources);
@@ -78,7 +85,7 @@ class EnvoyPlanner {
     } else if (slot.rule) {
       slot.kind = slot.rule->policy_id.empty() ? Kind::kLetThrough : Kind::kRule;
       has_replacements_ |= !slot.rule->replaces.empty();
-      has_quotas_ |= slot.rule->quota;
+      has_quotas_ |= slot.rule->quota && !slot.gives_back;
     } else {
       append_envoy_resource(entries, envoy_.resources);
     }
@@ -125,8 +132,8 @@ class EnvoyPlanner {
   bool has_quotas_ = false;
 };
 
-using Written = Result<const EnvoyAnswer*>;
-using Write = std::function<void(const Written&)>;
+using Written = EnvoyRefund::Written;
+using Write = EnvoyRefund::Write;
 using Read = Result<void> (*)(std::string_view body, DoorContext& context);
 
 // One call on its way. Asker has `void write(const Written&)`, which answers now, and `Write defer()`, which
@@ -157,11 +164,47 @@ void tell(DoorContext& context, const Result<JointDecision>& joint, const std::v
   write(answer_of(context, &*joint, slots, full));
 }
 
+// The same for a request that also gives hits back. That is done whatever the checks come to, right after
+// them; only what is malformed stops both.
+template <class Asker>
+[[gnu::noinline]] void ask_and_give_back(const Call<Asker>& call, std::span<const CheckRequest> checks,
+                                         std::span<const FullQuota> full) {
+  DoorContext& context = call.context;
+  const std::vector<EnvoySlot>& slots = context.envoy.slots;
+  const std::vector<CheckRequest>& refunds = context.envoy.refunds;
+  const auto refuse = [&](const Error& error, bool gives_back) {
+    call.asker.write(std::unexpected(in_descriptor(error, slots, gives_back)));
+  };
+  if (const auto valid = context.limiter.validate_give_back(refunds); !valid)
+    return refuse(valid.error(), true);
+  const auto both = std::make_shared<EnvoyRefund>(slots);
+  const auto take = [both](const Written& others) { both->take_others(others); };
+  if (checks.empty()) {
+    take(answer_of(context, nullptr, slots, full));
+  } else {
+    const auto joint = context.limiter.check_together(checks, [&] {
+      return [&context, both, take, full_then = std::vector<FullQuota>(full.begin(), full.end())](
+                 const Result<JointDecision>& late) { tell(context, late, both->slots(), full_then, take); };
+    });
+    if (joint && !*joint) return refuse(joint->error(), false);
+    if (joint) tell(context, *joint, slots, full, take);
+  }
+  const auto given = context.limiter.give_back(
+      refunds, [&] { return [both](const Result<JointDecision>& late) { both->take_levels(late); }; });
+  if (given) both->take_levels(*given);
+  if (both->is_complete())
+    call.asker.write(both->answer());
+  else
+    both->answer_later(call.asker.defer());
+}
+
 // Asks for the checks of the request that was read last, without the quotas that are full.
 template <class Asker>
 void ask(const Call<Asker>& call, std::span<const CheckRequest> checks, std::span<const FullQuota> full) {
   DoorContext& context = call.context;
   const std::vector<EnvoySlot>& slots = context.envoy.slots;
+  if (!context.envoy.refunds.empty()) [[unlikely]]
+    return ask_and_give_back(call, checks, full);
   if (checks.empty()) return call.asker.write(answer_of(context, nullptr, slots, full));
   const auto joint = context.limiter.check_together(checks, [&] {
     return [&context, write_late = call.asker.defer(), slots_then = slots,

@@ -70,13 +70,13 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Aske
   Answered enforced, shadow;
   std::int64_t now_us = 0;
   if (planner_.enforced().size > 0) [[likely]] {
-    ask_half(kEnforced, store, planner_.enforced(), request, asked.is_look, enforced);
+    ask_half(kEnforced, store, planner_.enforced(), request, asked, enforced);
     now_us = call.now_us;
   } else {
     call.replayed = call.conflict = false;
   }
   if (planner_.shadow().size > 0) [[unlikely]] {
-    ask_half(kShadow, store, planner_.shadow(), request, asked.is_look, shadow);
+    ask_half(kShadow, store, planner_.shadow(), request, asked, shadow);
     if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
   }
   conclude(asked, enforced, shadow, call, now_us, answer);
@@ -88,19 +88,20 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Aske
                                             const Answered& enforced, const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
-  ask_half(kComparison, store, planner_.comparison(), request, false, candidates);
+  ask_half(kComparison, store, planner_.comparison(), request, {planner_.first_policy(), false}, candidates);
   count_differences(calls_[kComparison], candidates, enforced, shadow, planner_.counters());
 }
 
 void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
-                       bool is_look, Answered& answered) {
+                       const Asked& asked, Answered& answered) {
   assert(plan.size > 0);
   InstantCall& call = calls_[half];
   call.charges = {plan.charges.data(), plan.size};
   call.results = {plan.results.data(), plan.size};
+  call.refund_of_us = asked.refund_of_us;
   call.dedupe.reset();
   if (!request.request_id.empty()) [[unlikely]]
-    call.dedupe = identity(request, is_look, half);
+    call.dedupe = identity(request, asked.is_look, half);
   store.start(call);
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
@@ -121,9 +122,12 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
   place(planner_.comparison(), tenant);
   PendingCheck& pending = take_pending();
   const std::int64_t deadline = deadline_us(request);
-  pending.enforced.fill(planner_.enforced(), identity(request, asked.is_look, kEnforced), deadline);
-  pending.shadow.fill(planner_.shadow(), identity(request, asked.is_look, kShadow), deadline);
-  pending.comparison.fill(planner_.comparison(), identity(request, asked.is_look, kComparison), deadline);
+  const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
+    half.fill(plan, identity(request, asked.is_look, number), deadline, asked.refund_of_us);
+  };
+  fill(pending.enforced, planner_.enforced(), kEnforced);
+  fill(pending.shadow, planner_.shadow(), kShadow);
+  fill(pending.comparison, planner_.comparison(), kComparison);
   pending.snapshot = planner_.snapshot();
   pending.first_policy = asked.first_policy;
   pending.is_look = asked.is_look;

@@ -83,6 +83,25 @@ class Limiter final : private PendingCheckEvents {
     return ask_together(requests, false, postpone);
   }
 
+  // Gives back what checks of these requests have charged, nobody remembers when: the costs leave the
+  // counters, what came last first, and never more than there is (algorithm/refund.h). Limits that count what
+  // they deny give back as well. All parts are allowed and tell the levels afterwards; no metric counts them
+  // as checks. While the switch is open nothing happens. Errors as check_together(); and kUnavailable: maybe
+  // something was given back. REQUIRES: as check_together().
+  template <class Postpone>
+  std::optional<Result<JointDecision>> give_back(std::span<const CheckRequest> requests,
+                                                 const Postpone& postpone) {
+    std::optional<Result<JointDecision>> answer(std::in_place);
+    if (PendingCheck* const pending = begin_give_back(requests, *answer)) {
+      pending->later_together = postpone();
+      answer.reset();
+    }
+    return answer;
+  }
+
+  // Errors that give_back() would report for these requests whatever the store says.
+  Result<void> validate_give_back(std::span<const CheckRequest> requests);
+
   // Looks without charging. A request without any limit gets an answer without limits. Errors: kUnavailable,
   // too.
   template <class Postpone>
@@ -167,7 +186,8 @@ class Limiter final : private PendingCheckEvents {
   // What the answers belong to.
   struct Asked {
     const CompiledPolicy* first_policy;
-    bool is_look;
+    bool is_look;                   // or a refund: not counted
+    std::int64_t refund_of_us = 0;  // as StoreCall's
   };
 
   template <class Postpone>
@@ -204,13 +224,16 @@ class Limiter final : private PendingCheckEvents {
   void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);
   PendingCheck* begin_together(std::span<const CheckRequest> requests, bool is_look,
                                Result<JointDecision>& answer);
+  PendingCheck* begin_give_back(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  PendingCheck* ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
+                            Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, bool is_look);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
-  void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request, bool is_look,
-                Answered& answered);
+  void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+                const Asked& asked, Answered& answered);
   AsyncStore& store_for(const CheckRequest& request) const {
     if (!parts_.placement) [[likely]]
       return parts_.store;

@@ -303,6 +303,9 @@ class SilentStore final : public Store {
   Verdict apply(std::span<const Charge>, std::span<ChargeResult>, std::int64_t&) override {
     return Verdict::kNoAnswer;
   }
+  Verdict refund(std::span<const Charge>, std::span<ChargeResult>, std::int64_t, std::int64_t&) override {
+    return Verdict::kNoAnswer;
+  }
   int reset(std::span<const KeyHash>) override { return -1; }
   Stats stats() const override { return {}; }
 };

@@ -1,4 +1,4 @@
-// Several checks that are decided together; see joint_plan.h.
+// Several checks that are decided together, and several costs that are given back; see joint_plan.h.
 #include <algorithm>
 #include <cassert>
 
@@ -19,11 +19,38 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
     answer = std::unexpected(planned.error());
     return nullptr;
   }
-  AsyncStore& store = **planned;
-  const Asked asked{joint_plan_.first_policy(), is_look};
+  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), is_look}, answer);
+}
+
+PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests,
+                                       Result<JointDecision>& answer) {
+  assert(!requests.empty());
+  const auto planned = plan_all(requests, true);
+  if (!planned) {
+    answer = std::unexpected(planned.error());
+    return nullptr;
+  }
+  if (switch_.is_open()) [[unlikely]] {
+    answer->overall.reason = Reason::kSwitch;
+    answer->overall.degraded = true;
+    answer->parts = joint_explainer_.repeat(answer->overall, requests.size());
+    return nullptr;
+  }
+  const Asked asked{joint_plan_.first_policy(), true, Grant::kAnyTime};
+  return ask_planned(**planned, requests.front(), asked, answer);
+}
+
+Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests) {
+  if (auto planned = plan_all(requests, true); !planned) return std::unexpected(std::move(planned.error()));
+  return {};
+}
+
+// Asks for what is planned. Null: `answer` is there.
+PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
+                                   Result<JointDecision>& answer) {
   Answer overall;
   if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
-    ask_now(store, requests.front(), asked, overall);
+    ask_now(store, first, asked, overall);
     const auto answered = [&](const StoreCall& call, Plan& plan) {
       return plan.size == 0 ? Answered{} : answered_by(call, {plan.limits.data(), plan.size});
     };
@@ -31,7 +58,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
                    answered(calls_[kShadow], planner_.shadow()), overall, answer);
     return nullptr;
   }
-  PendingCheck& pending = make_pending(requests.front(), asked);
+  PendingCheck& pending = make_pending(first, asked);
   std::swap(pending.joint, joint_plan_);
   if (pending.start(store)) return &pending;
   finish(pending, overall);

@@ -2,7 +2,8 @@
 
 namespace sluice {
 
-void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline) {
+void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline,
+                              std::int64_t refund_of) {
   const auto size = static_cast<std::ptrdiff_t>(plan.size);
   charges_.assign(plan.charges.begin(), plan.charges.begin() + size);
   limits_.assign(plan.limits.begin(), plan.limits.begin() + size);
@@ -12,6 +13,7 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   results = results_;
   dedupe = identity;
   deadline_us = deadline;
+  refund_of_us = refund_of;
 }
 
 Answered PendingCheck::Half::answered() {

@@ -35,7 +35,9 @@ class PendingCheck {
   class Half final : public StoreCall {
    public:
     explicit Half(PendingCheck& owner) : owner_(owner) {}
-    void fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline);
+    // `refund_of`: as StoreCall::refund_of_us.
+    void fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline,
+              std::int64_t refund_of);
     void on_done() override { owner_.on_half_done(); }
     // What the store said. REQUIRES: it has answered, or nothing was asked.
     Answered answered();

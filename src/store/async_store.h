@@ -39,7 +39,8 @@ class StoreCall {
   std::optional<Dedupe> dedupe;
   // Not 0: gives back what an allowed call with the same charges, answered with this `now_us`, has charged;
   // `results` still holds what it answered (algorithm/refund.h says why; all zero if it is not known: then
-  // less comes back). Charges with OnDenial::kCharge stay, as in any check that is denied in the end. Always
+  // less comes back). Charges with OnDenial::kCharge stay, as in any check that is denied in the end.
+  // Grant::kAnyTime: gives back units of which nobody knows when they were charged, all of them. Always
   // allowed; the results then tell the levels. A dedupe id makes it count once; it is not that of the charge.
   std::int64_t refund_of_us = 0;
 

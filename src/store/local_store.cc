@@ -9,13 +9,15 @@
 namespace sluice {
 
 bool LocalStore::start(StoreCall& call) {
-  assert(call.refund_of_us == 0);
+  assert(call.refund_of_us == 0 || !call.dedupe);
   if (call.dedupe) {
     requests_.apply_once(call);
     return true;
   }
   call.replayed = call.conflict = false;
-  call.verdict = store_.apply(call.charges, call.results, call.now_us);
+  call.verdict = call.refund_of_us == 0
+                     ? store_.apply(call.charges, call.results, call.now_us)
+                     : store_.refund(call.charges, call.results, call.refund_of_us, call.now_us);
   call.results_known = call.verdict == Verdict::kNoAnswer ? 0 : call.results.size();
   return true;
 }

@@ -25,7 +25,7 @@ class LocalStore final : public AsyncStore {
   LocalStore(Store& store, const Clock& clock, const RequestLog::Options& request_log = {})
       : store_(store), requests_(store, clock, request_log) {}
 
-  // REQUIRES: call.refund_of_us == 0. All limits are decided in one step here, so nobody has to give back.
+  // REQUIRES: a refund has no request id.
   bool start(StoreCall& call) override;
   void prefetch(const KeyHash& key) const override { store_.prefetch(key); }
   bool answers_at_once() const override { return true; }

@@ -39,6 +39,10 @@ class MoodyStore final : public Store {
     ++asked;
     return answers ? store_.apply(charges, results, now_us) : Verdict::kNoAnswer;
   }
+  Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us,
+                 std::int64_t& now_us) override {
+    return answers ? store_.refund(charges, results, granted_at_us, now_us) : Verdict::kNoAnswer;
+  }
   int reset(std::span<const KeyHash> keys) override { return answers ? store_.reset(keys) : -1; }
   void tend() override { ++tended; }
   Stats stats() const override { return store_.stats(); }

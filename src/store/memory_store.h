@@ -41,6 +41,8 @@ class MemoryStore final : public Store {
 
   Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                 std::int64_t& now_us) override;
+  Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us,
+                 std::int64_t& now_us) override;
   void prefetch(const KeyHash& key) const override { shard_of(key).prefetch(key); }
   int reset(std::span<const KeyHash> keys) override;
   void tend() override;
@@ -50,6 +52,7 @@ class MemoryStore final : public Store {
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
   Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us);
+  ChargeResult refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us);
   void relieve(Shard& grown, std::int64_t now_us);
   Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
 

@@ -43,14 +43,14 @@ class NaiveStore final : public Store {
     return all_fit ? Verdict::kAllowed : Verdict::kDenied;
   }
 
-  // Gives back what an allowed check has charged, except where denials are charged. `results`: what it was
-  // told; then the levels.
-  void refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us) {
+  Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us,
+                 std::int64_t& now_us) override {
+    now_us = clock_.now_us();
     for (std::size_t i = 0; i < charges.size(); ++i) {
       const Charge& charge = charges[i];
       const LimitParams& params = params_[charge.params];
       Counter& counter = move(charge);
-      const bool stays = charge.cost == 0 || charge.on_denial == OnDenial::kCharge;
+      const bool stays = !is_given_back(charge, granted_at_us);
       const Grant grant(granted_at_us, charge.cost, results[i].outcome);
       if (!stays && is_log(params))
         sluice::refund(params, counter.log, clock_.now_us(), grant);
@@ -59,6 +59,7 @@ class NaiveStore final : public Store {
       results[i] = look(charge);
       if (!stays) counter.warned = warns(params, results[i].outcome.remaining, counter.warned);
     }
+    return Verdict::kAllowed;
   }
 
   int reset(std::span<const KeyHash> keys) override {
@@ -115,13 +116,13 @@ class NaiveStore final : public Store {
     return result;
   }
 
-  // A leaky bucket that had room counts what another denied.
   // Its level.
   ChargeResult look(Charge charge) {
     charge.on_denial = OnDenial::kFree;
     return take(charge, 0);
   }
 
+  // A leaky bucket that had room counts what another denied.
   void count_denial(const Charge& charge, const Counter& before, ChargeResult& result) {
     State& state = counters_[charge.key].state;
     state = with_denial(params_[charge.params], before.state, state, clock_.now_us(), charge.cost);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "algorithm/refund.h"
 #include "algorithm/step.h"
 #include "base/hash.h"
 #include "store/params_table.h"
@@ -37,6 +38,12 @@ struct ChargeResult {
 // `on_failure` to say, not the store's.
 enum class Verdict : std::uint8_t { kAllowed, kDenied, kNoAnswer };
 
+// Whether a refund gives this charge back. A limit that charges denials keeps what a check took that was
+// denied in the end; of units whose charge nobody remembers, no check was denied.
+inline bool is_given_back(const Charge& charge, std::int64_t granted_at_us) {
+  return charge.cost > 0 && (charge.on_denial == OnDenial::kFree || granted_at_us == Grant::kAnyTime);
+}
+
 // A Store owns counters and the clock that decides on them. Thread-safe.
 class Store {
  public:
@@ -49,6 +56,12 @@ class Store {
   // are distinct.
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;
+
+  // Gives back what an allowed check has charged at `granted_at_us` (algorithm/refund.h); `results` still
+  // holds what it was told, and then tells the levels. Grant::kAnyTime: units that nobody remembers when they
+  // were charged. Counter by counter, for nothing is decided. Never kDenied. REQUIRES: as apply().
+  virtual Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results,
+                         std::int64_t granted_at_us, std::int64_t& now_us) = 0;
 
   // A hint that apply() will soon be asked for this key. Whoever has several checks at hand calls it for all
   // of them first: a counter's way into the cache takes longer than the decision on it.

@@ -29,6 +29,9 @@ class VectorLife {
     return row(limit, "refund " + std::to_string(now_us) + ' ' + std::to_string(row_of_charge));
   }
 
+  // Something that has no row of its own.
+  void remark(const std::string& what) { text_ += "# " + what + '\n'; }
+
   const std::string& text() const { return text_; }
 
  private:

@@ -6,6 +6,7 @@ import grpc
 import pytest
 
 from harness.admin import bearer, expect, sqlite
+from harness.redis_server import Redis
 from harness.server import wait_until
 
 SERVICE = "envoy.service.ratelimit.v3.RateLimitService"
@@ -67,6 +68,7 @@ def request(domain, *descriptors, **more):
             one.entries.add(key=key, value=value)
         if "hits" in fields:
             one.hits_addend.value = fields.pop("hits")
+        one.is_negative_hits = fields.pop("gives_back", False)
         if "limit" in fields:
             one.limit.requests_per_unit, one.limit.unit = fields.pop("limit")
         assert not fields
@@ -131,6 +133,33 @@ def test_costs_that_are_known_afterwards(server, grpc_stub, tmp_path):
     assert looks[3].dynamic_metadata["denied_by"]["reason"] == "limited"
     assert 0 < looks[3].dynamic_metadata["denied_by"]["retry_after_ms"] <= 86_400_000
     assert stub.ShouldRateLimit(request("another", {"entries": {"key2": "other"}, "hits": 0})).overall_code == OK
+
+
+def test_negative_hits_are_given_back(ask):
+    def of(value, hits, **more):
+        return {"entries": {"key2": value}, "hits": hits, **more}
+
+    assert shown(ask("another", of("r", 18)).statuses[0]) == (OK, 2, 20, 4)
+    assert shown(ask("another", of("r", 5, gives_back=True)).statuses[0]) == (OK, 7, 20, 4)
+    mixed = ask("another", of("r", 8), of("r", 4, gives_back=True), of("s", 1))
+    assert mixed.overall_code == OVER_LIMIT, "the room comes after the others were decided"
+    assert [shown(one)[:2] for one in mixed.statuses] == [(OVER_LIMIT, 7), (OK, 11), (OK, 20)]
+    assert shown(ask("another", of("r", 0, gives_back=True)).statuses[0]) == (OK, 11, 20, 4)
+    assert shown(ask("another", of("r", 10**9, gives_back=True)).statuses[0]) == (OK, 20, 20, 4)
+
+
+def test_negative_hits_are_given_back_in_redis(server, http, grpc_stub, folder, tmp_path):
+    redis = Redis(tmp_path / "redis")
+    try:
+        node = server(folder, args=["--store", redis.url])
+        wait_until(lambda: http(node).get("/readyz").status == 200, 60, "the store")
+        stub = grpc_stub(node, SERVICE)
+        one, six_back = {"entries": {"key2": "r"}, "hits": 1}, {"entries": {"key2": "r"}, "hits": 6, "gives_back": True}
+        assert shown(stub.ShouldRateLimit(request("another", {"entries": {"key2": "r"}, "hits": 15})).statuses[0]) == (OK, 5, 20, 4)
+        both = stub.ShouldRateLimit(request("another", one, six_back))
+        assert [shown(each) for each in both.statuses] == [(OK, 4, 20, 4), (OK, 10, 20, 4)]
+    finally:
+        redis.stop()
 
 
 def test_without_compatibility_a_look_is_never_denied(ask):

@@ -42,6 +42,7 @@ USER = {"actions": [{"request_headers": {"header_name": "x-user", "descriptor_ke
 MORE_ROUTES = {
     "/order": {"rate_limits": [generic("second"), generic("first"), generic("unheard-of")]},
     "/hits": {"rate_limits": [generic("hits", hits_addend={"number": 4})]},
+    "/back": {"rate_limits": [generic("hits", hits_addend={"number": 3, "is_negative_hits": True})]},
     "/given": {"rate_limits": [generic("given", limit=OVERRIDE)]},
     "/model": {"domain": "models", "rate_limits": [
         {**USER, "hits_addend": {"number": 0}},
@@ -215,6 +216,16 @@ def takes_override(site):
             (used.requests_per_unit, used.unit) == (2, HOUR))
 
 
+def gives_back(site):
+    """After charges_hits: 8 of 10 are used."""
+    seen = []
+    for path in ("/back", "/hits", "/hits", "/back", "/back", "/back", "/back"):
+        status = site.get(path).status
+        request, said = site.spoken()
+        seen.append((status, request.descriptors[0].is_negative_hits, said.statuses[0].limit_remaining))
+    return seen == [(200, True, 5), (200, False, 1), (429, False, 1), (200, True, 4), (200, True, 7), (200, True, 10), (200, True, 10)]
+
+
 def counts_afterwards(site):
     """Each answer costs 60 of 100: after two of them that is exceeded."""
     def status():
@@ -245,6 +256,7 @@ CASES = [
     ("a route without `rate_limits` is not asked for", is_unlimited),
     ("three descriptors get three statuses in their order, unknown ones too", keeps_order),
     ("`hits_addend` of a descriptor is charged, all or nothing", charges_hits),
+    ("`is_negative_hits` of a route gives hits back, and never more than there were", gives_back),
     ("`limit` of a route overrides the file's", takes_override),
     ("costs that are known afterwards (`apply_on_stream_done`): who is beyond the limit is denied", counts_afterwards),
     ("Sluice is killed: requests pass with `failure_mode_deny: false`", fails_open),

@@ -61,6 +61,9 @@ class Grant:
     reset_after_us: int
 
 
+ANY_TIME_US = 2**53  # of units that nobody remembers when they were charged
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     where: str
@@ -90,10 +93,12 @@ def read(lines, name):
             count_denied = words[1] == "on"
         else:
             asked, answer, state = line.split("|")
-            is_refund = words[0] == "refund"
-            now_us, number = map(int, asked.split()[is_refund:])
+            kind = words[0] if words[0] in ("refund", "return") else ""
+            now_us, number = map(int, asked.split()[1 if kind else 0:])
             allowed, *numbers = answer.split()
-            cost, refund_of = (0, grants[number - 1]) if is_refund else (number, None)
+            cost, refund_of = (0 if kind else number), None
+            if kind:
+                refund_of = grants[number - 1] if kind == "refund" else Grant(ANY_TIME_US, number, 0, 0)
             numbers = tuple(map(int, numbers))
             grants.append(Grant(now_us, cost, numbers[0], numbers[2]))
             state = tuple(int(n) for word in state.split() for n in word.split(":"))

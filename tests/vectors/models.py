@@ -83,6 +83,10 @@ class Bucket:
             until = self.full_at
         self.full_at -= max(min(until - now, charged, self.full_at - now), 0)
 
+    def take_latest(self, now, cost):
+        self.settle(now)
+        self.full_at -= max(min(cost * self.limit.interval, self.full_at - now), 0)
+
     def columns(self):
         whole = floor(self.full_at)
         denominator = self.limit.interval.denominator if self.limit.interval else 1
@@ -139,6 +143,13 @@ class Windows:
             self.current = max(self.current - grant.cost, 0)
         elif self.index == grant.place + 1 and self.previous < UNITS_MAX:
             self.previous = max(self.previous - grant.cost, 0)
+
+    def take_latest(self, now, cost):
+        self.settle(now)
+        taken = min(self.current, cost) if self.current < UNITS_MAX else 0
+        self.current -= taken
+        if self.previous < UNITS_MAX:
+            self.previous -= min(self.previous, cost - taken)
 
     def columns(self):
         return [self.index if self.current or self.previous else 0, self.current, self.previous]
@@ -197,6 +208,14 @@ class Log:
             if entry[0] == grant.place and entry[1] < UNITS_MAX:
                 entry[1] = max(entry[1] - grant.cost, 0)
         self.entries = [entry for entry in self.entries if entry[1]]
+
+    def take_latest(self, now, cost):
+        self.settle(now)
+        while cost and self.entries and self.entries[-1][1] < UNITS_MAX:
+            at, units = self.entries.pop()
+            if units > cost:
+                self.entries.append([at, units - cost])
+            cost -= min(units, cost)
 
     def columns(self):
         return [f"{at}:{cost}" for at, cost in self.entries]
@@ -312,4 +331,11 @@ class Grant:
 def refund(counter, now, grant):
     """Takes the charge out; returns what a look says afterwards."""
     counter.give_back(now, grant)
+    return step(counter, now, 0, False)
+
+
+def give_back(counter, now, cost):
+    """The same for units that nobody remembers when they were charged."""
+    if counter.limit.capacity:
+        counter.take_latest(now, cost)
     return step(counter, now, 0, False)

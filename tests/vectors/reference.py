@@ -10,7 +10,7 @@ import random
 import re
 import sys
 
-from models import ALGORITHMS, BUCKETS, WINDOWS, Grant, Limit, changed, new_counter, refund, step
+from models import ALGORITHMS, BUCKETS, WINDOWS, Grant, Limit, changed, give_back, new_counter, refund, step
 
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
@@ -38,21 +38,24 @@ def answer(lines):
         elif words[0] == "count_denied":
             count_denied = words[1] == "on"
         else:
-            is_refund = words[0] == "refund"
-            now, number = (int(word) for word in words[is_refund:is_refund + 2])
+            kind = words[0] if words[0] in ("refund", "return") else ""
+            begin = 1 if kind else 0
+            now, number = (int(word) for word in words[begin:begin + 2])
             if counter is None:
                 counter = new_counter(limit)
             elif pending:
                 counter = changed(counter, limit, now)
             pending, grant = False, None
-            if is_refund:
+            if kind == "refund":
                 expected = refund(counter, now, grants[number - 1])
+            elif kind == "return":
+                expected = give_back(counter, now, number)
             else:
                 expected = step(counter, now, number, count_denied)
                 if number and expected[0] == "yes":
                     grant = Grant(counter, now, number, expected)
             grants.append(grant)
-            asked = f"refund {now:>9} {number:>10}" if is_refund else f"{now:>16} {number:>10}"
+            asked = f"{kind} {now:>9} {number:>10}" if kind else f"{now:>16} {number:>10}"
             outcome = " ".join(f"{n:>{w}}" for n, w in zip(expected, (3, 10, 14, 14)))
             answered = f"{asked} | {outcome} | {' '.join(str(c) for c in counter.columns())}".rstrip()
         yield line, answered
@@ -92,11 +95,14 @@ def random_life(rng, written):
             line = random_limit(rng, rng.choice([algorithm, rng.choice(others)]))
             limit, first = parse_limit(line.split()), len(rows)
             yield line
-        admitted = [i for i, row in enumerate(rows, 1) if i > first and row[0] != "refund" and row[1] != "0" and row[3] == "yes"]
+        admitted = [i for i, row in enumerate(rows, 1) if i > first and row[0].isdigit() and row[1] != "0" and row[3] == "yes"]
         if admitted and rng.random() < 0.2:
             yield f"refund {now} {rng.choice(admitted[-4:])}"
             continue
         share = max(limit.capacity // 4, 1)
+        if limit.capacity and len(rows) > first and rng.random() < 0.1:
+            yield f"return {now} {rng.choice([1, share, limit.capacity + 1])}"
+            continue
         cost = rng.choice([0, 1, 1, 1, rng.randint(1, share), rng.randint(1, share), limit.capacity, limit.capacity + 1])
         yield f"{now} {cost}"
 

@@ -107,15 +107,16 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   checks_.push_back(check);
 }
 
-// What is to be given back. A limit that charges denials keeps its charge: the whole was denied, after all.
+// What is to be given back. What is not becomes a look.
 void Batch::add_grants(const StoreCall& call, Check& check) {
   check.explain = true;
   check.first_grant = static_cast<std::uint32_t>(grants_.size());
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     Charge& charge = entries_[check.first_entry + i].charge;
-    if (charge.on_denial == OnDenial::kCharge) charge.cost = 0;
+    if (!is_given_back(charge, call.refund_of_us)) charge.cost = 0;
     const Outcome& told = call.results[i].outcome;
-    grants_.emplace_back(call.refund_of_us, charge.cost, told.allowed ? told : Outcome{});
+    const bool is_told = told.allowed && call.refund_of_us != Grant::kAnyTime;
+    grants_.emplace_back(call.refund_of_us, charge.cost, is_told ? told : Outcome{});
   }
 }
 

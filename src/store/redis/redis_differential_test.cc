@@ -99,7 +99,9 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
                          .on_denial = below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree,
                          .previous = limits_[k].second});
     }
-    return std::make_unique<TestCall>(std::move(charges));
+    auto call = std::make_unique<TestCall>(std::move(charges));
+    if (GetParam() == Trace::kWithRefunds && below(10) == 0) call->refund_of_us = Grant::kAnyTime;
+    return call;
   }
 
   std::unique_ptr<TestCall> random_refund() {
@@ -130,7 +132,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     if (refund != refunds_.end()) {
       const Granted& of = refund->second;
       expected = of.results;
-      naive_.refund(call.charges, expected, of.now_us);
+      std::int64_t ignored_us = 0;
+      naive_.refund(call.charges, expected, of.now_us, ignored_us);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const Charge& charge = call.charges[i];
         VectorLife& life = lives_[charge.key];
@@ -143,6 +146,11 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
       return Verdict::kAllowed;
     }
     std::int64_t now_us = 0;
+    if (call.refund_of_us == Grant::kAnyTime) {
+      for (const Charge& charge : call.charges)
+        lives_[charge.key].remark(std::to_string(charge.cost) + " units are given back, by no row");
+      return naive_.refund(call.charges, expected, Grant::kAnyTime, now_us);
+    }
     Store& other = GetParam() == Trace::kWithRefunds ? static_cast<Store&>(naive_) : memory_;
     const Verdict verdict = other.apply(call.charges, expected, now_us);
     std::vector<int> rows;

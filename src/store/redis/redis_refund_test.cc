@@ -86,6 +86,32 @@ TEST_F(RedisRefundTest, WhatCountsDenialsStaysCharged) {
   EXPECT_EQ(granted.remaining(1), 6);
 }
 
+TEST_F(RedisRefundTest, OfUnitsThatNobodyRemembersTakesTheLatestAlsoWhereDenialsCount) {
+  std::vector<Charge> charges;
+  for (const Algorithm algorithm : kAll)
+    charges.push_back({.key = key(to_string(algorithm)),
+                       .params = limit(algorithm, 10, 366 * kDay),
+                       .cost = 7,
+                       .on_denial = OnDenial::kCharge});
+  TestCall taken(charges);
+  finish(taken);
+  for (Charge& charge : charges) charge.cost = 3;
+  TestCall returned(charges);
+  returned.refund_of_us = Grant::kAnyTime;
+  EXPECT_TRUE(finish(returned).allowed());
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    EXPECT_EQ(returned.remaining(i), 6) << to_string(kAll[i]);
+    EXPECT_EQ(remaining(charges[i]), 6) << to_string(kAll[i]);
+    charges[i].cost = 50;
+  }
+  TestCall too_many(charges);
+  too_many.refund_of_us = Grant::kAnyTime;
+  EXPECT_TRUE(finish(too_many).allowed());
+  for (std::size_t i = 0; i < charges.size(); ++i) EXPECT_EQ(too_many.remaining(i), 10) << to_string(kAll[i]);
+  EXPECT_THAT(server_.ask({"DBSIZE"}), testing::HasSubstr("0")) << "nothing is left to remember";
+  EXPECT_EQ(store_->counters().contradictions, 0u);
+}
+
 TEST_F(RedisRefundTest, WithARequestIdItCountsOnce) {
   const Charge charge{.key = key("a"), .params = limit(Algorithm::kFixedWindow, 10, 366 * kDay), .cost = 3};
   TestCall granted({charge}), other({charge});

@@ -1,0 +1,114 @@
+// Costs that are given back, nobody remembers when they were charged.
+#include <gmock/gmock.h>
+
+#include "engine/late_store.h"
+#include "engine/limiter_fixture.h"
+
+namespace sluice::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class GiveBackTest : public LimiterFixture {
+ protected:
+  void SetUp() override {
+    Policy strict = make_policy("strict", {make_limit({.name = "minute",
+                                                       .per = {"key"},
+                                                       .rate = {10, 60 * kSecondUs},
+                                                       .algorithm = Algorithm::kFixedWindow})});
+    strict.resource = "/strict";
+    strict.limits[0].count_denied = true;
+    Policy bucket =
+        make_policy("bucket", {make_limit({.name = "b", .per = {"key"}, .rate = {5, kSecondUs}})});
+    bucket.resource = "/bucket";
+    publish({strict, bucket});
+  }
+
+  static std::vector<std::string> shown(const Result<JointDecision>& joint) {
+    if (!joint) return {joint.error().field + ": " + joint.error().message};
+    std::vector<std::string> texts;
+    for (const Decision& part : joint->parts)
+      texts.push_back((part.allowed ? "yes " : "no ") + std::to_string(part.remaining()) +
+                      (part.degraded ? " degraded" : ""));
+    return texts;
+  }
+  std::vector<std::string> give_back(Limiter& from, const std::vector<CheckRequest>& requests) {
+    const auto answer = from.give_back(requests, []() -> Limiter::LaterTogether {
+      ADD_FAILURE() << "the store answers at once";
+      return {};
+    });
+    return shown(*answer);
+  }
+  static CheckRequest of(std::string_view resource, std::int64_t cost) {
+    return {.resource = resource, .key = "u", .cost = cost};
+  }
+  std::int64_t left(std::string_view resource) { return limiter.usage(of(resource, 0))->remaining(); }
+};
+
+TEST_F(GiveBackTest, WhatWasChargedIsThereAgainAlsoWhereDenialsCount) {
+  limiter.check(of("/strict", 8));
+  EXPECT_FALSE(limiter.check(of("/strict", 6))->allowed) << "14 of 10";
+  limiter.check(of("/bucket", 3));
+  EXPECT_THAT(give_back(limiter, {of("/strict", 5), of("/bucket", 2)}), ElementsAre("yes 1", "yes 4"));
+  EXPECT_EQ(left("/strict"), 1);
+  EXPECT_EQ(left("/bucket"), 4);
+}
+
+TEST_F(GiveBackTest, NeverMoreThanThereIs) {
+  limiter.check(of("/strict", 3));
+  EXPECT_THAT(give_back(limiter, {of("/strict", 1000), of("/bucket", 1000)}), ElementsAre("yes 10", "yes 5"));
+  EXPECT_THAT(give_back(limiter, {of("/strict", 1)}), ElementsAre("yes 10"));
+  EXPECT_TRUE(limiter.check(of("/strict", 10))->allowed);
+  EXPECT_FALSE(limiter.check(of("/strict", 1))->allowed);
+}
+
+TEST_F(GiveBackTest, IsAllowedWhereNothingFitsAndCountsAsNoCheck) {
+  for (int i = 0; i < 3; ++i) limiter.check(of("/strict", 10));
+  const auto before = totals.sum().by_policy.at("strict");
+  EXPECT_THAT(give_back(limiter, {of("/strict", 0)}), ElementsAre("yes 0"));
+  EXPECT_THAT(give_back(limiter, {of("/strict", 1), of("/strict", 1)}), ElementsAre("yes 0", "yes 0"));
+  EXPECT_THAT(totals.sum().by_policy.at("strict").fields, ElementsAreArray(before.fields));
+}
+
+TEST_F(GiveBackTest, WhatIsMalformedGivesNothingBack) {
+  limiter.check(of("/strict", 4));
+  const CheckRequest malformed{.resource = "/strict", .key = "u", .cost = -1};
+  const std::vector<CheckRequest> both = {of("/strict", 4), malformed};
+  EXPECT_THAT(give_back(limiter, both), ElementsAre(HasSubstr("[1].cost")));
+  EXPECT_FALSE(limiter.validate_give_back(both));
+  EXPECT_TRUE(limiter.validate_give_back({both.data(), 1}));
+  EXPECT_EQ(left("/strict"), 6);
+}
+
+TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
+  LateStore late{local_store};
+  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  std::vector<std::vector<std::string>> answers;
+  const std::vector<CheckRequest> requests = {of("/strict", 3)};
+  const auto ask = [&] {
+    EXPECT_FALSE(late_limiter.give_back(requests, [&] {
+      return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
+    }));
+  };
+  limiter.check(of("/strict", 8));
+  ask();
+  EXPECT_THAT(answers, IsEmpty());
+  late.answer_all();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_THAT(answers[0], ElementsAre("yes 5"));
+  ask();
+  late.fail_all();
+  EXPECT_THAT(answers[1], ElementsAre(HasSubstr("the store does not answer")));
+  // The same call is a check again when it is used again.
+  EXPECT_FALSE(late_limiter.check_together(requests, [&] {
+    return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
+  }));
+  late.answer_all();
+  EXPECT_THAT(answers[2], ElementsAre("yes 2"));
+}
+
+}  // namespace
+}  // namespace sluice::testing
