@@ -29,8 +29,10 @@ class VectorLife {
     return row(limit, "refund " + std::to_string(now_us) + ' ' + std::to_string(row_of_charge));
   }
 
-  // Something that has no row of its own.
-  void remark(const std::string& what) { text_ += "# " + what + '\n'; }
+  // Units are given back that nobody remembers when they were charged.
+  int give_back(const LimitParams& limit, std::int64_t units, std::int64_t now_us) {
+    return row(limit, "return " + std::to_string(now_us) + ' ' + std::to_string(units));
+  }
 
   const std::string& text() const { return text_; }
 

@@ -148,7 +148,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     std::int64_t now_us = 0;
     if (call.refund_of_us == Grant::kAnyTime) {
       for (const Charge& charge : call.charges)
-        lives_[charge.key].remark(std::to_string(charge.cost) + " units are given back, by no row");
+        lives_[charge.key].give_back(params_[charge.params], charge.cost, time_.now_us());
       return naive_.refund(call.charges, expected, Grant::kAnyTime, now_us);
     }
     Store& other = GetParam() == Trace::kWithRefunds ? static_cast<Store&>(naive_) : memory_;
