@@ -54,7 +54,9 @@ void FileRepository::load(bool although_unchanged) {
   read_last_ = read_now;
   for (const std::string& path : paths_)
     if (const std::string names = passed_over_files(path); !names.empty())
-      options_.log(false, path + ": not read, since only *.yaml, *.yml and *.json are: " + names);
+      options_.log(
+          false,
+          std::string(path).append(": not read, since only *.yaml, *.yml and *.json are: ").append(names));
   auto sources = parse_policy_files(files, problems);
   if (!options_.may_deny_everyone)
     refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
