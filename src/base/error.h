@@ -16,7 +16,7 @@ enum class ErrorCode {
   kPermissionDenied,    // known, but not allowed (HTTP 403, PERMISSION_DENIED)
   kFailedPrecondition,  // e.g. same request_id, other payload (HTTP 422, FAILED_PRECONDITION)
   kUnavailable,         // the store gave no answer and no failure rule applies (HTTP 503, UNAVAILABLE)
-  kInternal,            // our fault (HTTP 500, INTERNAL)
+  kInternal,            // our fault, or bytes that are no gRPC message (HTTP 500, INTERNAL)
 };
 
 struct Error {
