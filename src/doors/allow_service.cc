@@ -73,7 +73,7 @@ GrpcStatus allow(DoorContext& context, const GrpcCall& call) { return decide(con
 GrpcStatus allow_n(DoorContext& context, const GrpcCall& call) { return decide(context, call, read_allow_n); }
 
 GrpcStatus allow_reset(DoorContext& context, const GrpcCall& call) {
-  const auto check = read_allow(call.message);
+  auto check = read_allow(call.message);
   if (!check) return grpc_status(check.error());
   return answer_reset(context, call, *check, "", [](const Result<int>& existed, std::string&) {
     return existed ? GrpcStatus{} : grpc_status(in_their_words(existed.error(), kNames));

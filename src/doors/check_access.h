@@ -12,9 +12,13 @@ namespace sluice::doors {
 
 // Who this peer with this `Authorization` header is, if they may do that with each of these checks: each is
 // about a tenant, and a token may be limited to some. kUnauthenticated, kPermissionDenied.
-Result<control::Principal> recognise(const DoorOptions& options, const net::Peer& peer,
+//
+// A check may tell its tenant only by the policy that it names. Of callers who are limited, such a check gets
+// that tenant as its own: what is decided is what was allowed, even if the policy has gone to another tenant
+// in between. And a policy that they may not see is refused in the words for one that is not there.
+Result<control::Principal> recognise(DoorContext& context, const net::Peer& peer,
                                      std::string_view authorization, control::Role role,
-                                     std::span<const CheckRequest> checks);
+                                     std::span<CheckRequest> checks);
 
 // No browser speaks gRPC.
 inline const net::Peer& peer_of(const net::GrpcContext& context) { return *context.peer; }
@@ -22,11 +26,11 @@ inline const net::Peer& peer_of(const net::GrpcContext& context) { return *conte
 // Whether the caller may, but nobody is asked for a token where the operator wants none. For checks and
 // looks. `caller` is a net::HttpRequest or a net::GrpcContext.
 template <class Caller>
-Result<void> may_ask(const DoorOptions& options, const Caller& caller, control::Role role,
-                     std::span<const CheckRequest> checks) {
-  if (!options.checks_need_token) [[likely]]
+Result<void> may_ask(DoorContext& context, const Caller& caller, control::Role role,
+                     std::span<CheckRequest> checks) {
+  if (!context.options.checks_need_token) [[likely]]
     return {};
-  if (auto who = recognise(options, peer_of(caller), caller.header("authorization"), role, checks); !who)
+  if (auto who = recognise(context, peer_of(caller), caller.header("authorization"), role, checks); !who)
     return std::unexpected(std::move(who.error()));
   return {};
 }
@@ -39,10 +43,11 @@ struct AllowedReset {
 
 // Resets always need a token, but on loopback.
 template <class Caller>
-Result<AllowedReset> may_reset(const DoorOptions& options, const Caller& caller, const CheckRequest& request,
+Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, CheckRequest& request,
                                std::string_view reason) {
+  const DoorOptions& options = context.options;
   if (auto good = check_reset_reason(reason); !good) return std::unexpected(std::move(good.error()));
-  auto who = recognise(options, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
+  auto who = recognise(context, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
                        {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
   if (options.can_record_reset && !options.can_record_reset())

@@ -42,7 +42,7 @@ class CheckList {
   std::size_t dimension_count() const { return dimensions_.size() - begins_.back(); }
 
   // All checks, with their dimensions and the caller's deadline (0: none). Nothing may be added afterwards.
-  std::span<const CheckRequest> finish(std::int64_t deadline_us = 0) {
+  std::span<CheckRequest> finish(std::int64_t deadline_us = 0) {
     begins_.push_back(dimensions_.size());
     for (std::size_t i = 0; i < checks_.size(); ++i) {
       checks_[i].dimensions = {dimensions_.data() + begins_[i], begins_[i + 1] - begins_[i]};

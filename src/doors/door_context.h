@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -75,7 +76,8 @@ struct DoorContext {
   LoadGate gate;
   RateLimitHeaders headers, envoy_headers;
   CheckList checks;
-  std::string scratch;  // unescaped or decoded text that the checks point into
+  std::string scratch;                      // unescaped or decoded text that the checks point into
+  std::deque<std::string> implied_tenants;  // that the checks point to
   EnvoyScratch envoy;
 };
 

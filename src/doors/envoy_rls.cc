@@ -255,8 +255,8 @@ void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const 
   const Call<Asker> call{context, deadline_us, asker, bringer};
   const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
   if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
-  const CheckRequest about_domain{.tenant = context.envoy.request.domain};
-  if (auto may = may_ask(context.options, caller, control::Role::kCheck, {&about_domain, 1}); !may)
+  CheckRequest about_domain{.tenant = context.envoy.request.domain};
+  if (auto may = may_ask(context, caller, control::Role::kCheck, {&about_domain, 1}); !may)
     return refuse(std::move(may.error()));
   if (auto room = context.gate.admit(context.envoy.request.descriptors.size()); !room)
     return refuse(std::move(room.error()));

@@ -15,9 +15,9 @@
 namespace sluice::doors {
 
 template <class Write>
-net::GrpcStatus answer_exact_check(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
+net::GrpcStatus answer_exact_check(DoorContext& context, const GrpcCall& call, CheckRequest& request,
                                    Write write) {
-  if (auto may = may_ask(context.options, call.context, control::Role::kCheck, {&request, 1}); !may)
+  if (auto may = may_ask(context, call.context, control::Role::kCheck, {&request, 1}); !may)
     return grpc_status(may.error());
   if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
@@ -27,8 +27,7 @@ net::GrpcStatus answer_exact_check(DoorContext& context, const GrpcCall& call, c
 // A request_id that the message does not give may come as metadata. write(const Result<Decision>&,
 // std::string&)
 template <class Write>
-net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
-                             Write write) {
+net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, CheckRequest& request, Write write) {
   if (call.context.idempotency_key.empty() || !request.request_id.empty()) [[likely]]
     return answer_exact_check(context, call, request, write);
   CheckRequest with_key = request;
@@ -42,9 +41,8 @@ net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, const C
 
 // The same without charging.
 template <class Write>
-net::GrpcStatus answer_look(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
-                            Write write) {
-  if (auto may = may_ask(context.options, call.context, control::Role::kRead, {&request, 1}); !may)
+net::GrpcStatus answer_look(DoorContext& context, const GrpcCall& call, CheckRequest& request, Write write) {
+  if (auto may = may_ask(context, call.context, control::Role::kRead, {&request, 1}); !may)
     return grpc_status(may.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.usage(request, postpone); },
                      call.reply, call.defer, write);
@@ -53,9 +51,9 @@ net::GrpcStatus answer_look(DoorContext& context, const GrpcCall& call, const Ch
 // Tells the audit who reset what and why. write(const Result<int>&, std::string&) gets the number of counters
 // there were.
 template <class Write>
-net::GrpcStatus answer_reset(DoorContext& context, const GrpcCall& call, const CheckRequest& request,
+net::GrpcStatus answer_reset(DoorContext& context, const GrpcCall& call, CheckRequest& request,
                              std::string_view reason, Write write) {
-  auto allowed = may_reset(context.options, call.context, request, reason);
+  auto allowed = may_reset(context, call.context, request, reason);
   if (!allowed) return grpc_status(allowed.error());
   return answer_grpc(
       [&](const auto& postpone) { return context.limiter.reset(request, allowed->reach, postpone); },

@@ -225,7 +225,7 @@ GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
   context.checks.clear();
   if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
-  const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
   return answer_check(context, call, request, write_check);
 }
 
@@ -233,8 +233,8 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
   context.checks.clear();
   if (auto read = read_batch(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
-  const std::span<const CheckRequest> checks = context.checks.finish(call.context.deadline_us);
-  if (auto may = may_ask(context.options, call.context, control::Role::kCheck, checks); !may)
+  const std::span<CheckRequest> checks = context.checks.finish(call.context.deadline_us);
+  if (auto may = may_ask(context, call.context, control::Role::kCheck, checks); !may)
     return grpc_status(may.error());
   if (auto room = context.gate.admit(checks.size()); !room) return grpc_status(room.error());
   const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
@@ -251,7 +251,7 @@ GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
   std::string_view unused_reason;
   if (auto read = read_key_request(WireReader(call.message), context.checks, unused_reason); !read)
     return grpc_status(read.error());
-  const CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
   return answer_look(context, call, request, write_usages);
 }
 
@@ -260,7 +260,7 @@ GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
   std::string_view reason;
   if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
     return grpc_status(read.error());
-  const CheckRequest& request = context.checks.finish().front();
+  CheckRequest& request = context.checks.finish().front();
   return answer_reset(context, call, request, reason, write_reset);
 }
 

@@ -134,8 +134,8 @@ void write_answer(DoorContext& context, const Result<Decision>& decision, bool n
 void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                     const HttpDefer& defer) {
   if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
-  const CheckRequest& check = context.checks.finish().front();
-  if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
+  CheckRequest& check = context.checks.finish().front();
+  if (auto may = may_ask(context, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http(

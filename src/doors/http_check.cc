@@ -32,7 +32,7 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
   CheckRequest check = checks.finish().front();
   const bool by_header = check.request_id.empty();
   if (by_header) check.request_id = request.header("x-idempotency-key");
-  if (auto may = may_ask(context.options, request, control::Role::kCheck, {&check, 1}); !may)
+  if (auto may = may_ask(context, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
@@ -50,8 +50,8 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
   context.checks.clear();
   if (auto read = read_check_batch(request.body, context.scratch, context.checks); !read)
     return write_problem(read.error(), response);
-  const std::span<const CheckRequest> checks = context.checks.finish();
-  if (auto may = may_ask(context.options, request, control::Role::kCheck, checks); !may)
+  const std::span<CheckRequest> checks = context.checks.finish();
+  if (auto may = may_ask(context, request, control::Role::kCheck, checks); !may)
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(checks.size()); !room) return write_problem(room.error(), response);
   const auto answers = check_all(context.limiter, checks, write_one, [&] {

@@ -66,9 +66,9 @@ void write_usages(const Result<Decision>& usage, net::HttpResponse& response) {
 void http_usage(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                 const HttpDefer& defer) {
   if (auto read = read_question(context, request); !read) return write_problem(read.error(), response);
-  const CheckRequest& check = context.checks.finish().front();
+  CheckRequest& check = context.checks.finish().front();
   if (auto all = require_fields(check); !all) return write_problem(all.error(), response);
-  if (auto may = may_ask(context.options, request, control::Role::kRead, {&check, 1}); !may)
+  if (auto may = may_ask(context, request, control::Role::kRead, {&check, 1}); !may)
     return write_problem(may.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.usage(check, postpone); }, response, defer,
               write_usages);
@@ -80,8 +80,8 @@ void http_reset(DoorContext& context, const net::HttpRequest& request, net::Http
   std::string_view reason;
   if (auto read = read_reset(request.body, context.scratch, context.checks, reason); !read)
     return write_problem(read.error(), response);
-  const CheckRequest& check = context.checks.finish().front();
-  auto allowed = may_reset(context.options, request, check, reason);
+  CheckRequest& check = context.checks.finish().front();
+  auto allowed = may_reset(context, request, check, reason);
   if (!allowed) return write_problem(allowed.error(), response);
   const auto reset = [&context, &check, reach = allowed->reach](const auto& postpone) {
     return context.limiter.reset(check, reach, postpone);

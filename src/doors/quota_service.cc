@@ -131,19 +131,22 @@ GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
 GrpcStatus quota_check_rate_limit(DoorContext& context, const GrpcCall& call) {
   const auto question = read_question(call.message, true);
   if (!question) return grpc_status(question.error());
-  return answer_check(context, call, question->request(call.context.deadline_us), write_check);
+  CheckRequest request = question->request(call.context.deadline_us);
+  return answer_check(context, call, request, write_check);
 }
 
 GrpcStatus quota_get_remaining(DoorContext& context, const GrpcCall& call) {
   const auto question = read_question(call.message, false);
   if (!question) return grpc_status(question.error());
-  return answer_look(context, call, question->request(call.context.deadline_us), write_remaining);
+  CheckRequest request = question->request(call.context.deadline_us);
+  return answer_look(context, call, request, write_remaining);
 }
 
 GrpcStatus quota_reset_limit(DoorContext& context, const GrpcCall& call) {
   const auto question = read_question(call.message, false);
   if (!question) return grpc_status(question.error());
-  return answer_reset(context, call, question->request(0), "", write_reset);
+  CheckRequest request = question->request(0);
+  return answer_reset(context, call, request, "", write_reset);
 }
 
 }  // namespace sluice::doors

@@ -113,9 +113,8 @@ Result<GivenNumbers> RedisDoor::numbers_of(const Throttle& throttle) {
 void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) {
   // First of all: strangers must use up neither room nor numbers.
   if (context_.options.checks_need_token) [[unlikely]] {
-    const CheckRequest about_all;
-    const auto who =
-        recognise(context_.options, peer_, authorization_, control::Role::kCheck, {&about_all, 1});
+    CheckRequest about_all{.own_policy = &throttle_.policy()};
+    const auto who = recognise(context_, peer_, authorization_, control::Role::kCheck, {&about_all, 1});
     if (!who) return reply::refuse(out, who.error());
   }
   if (auto room = context_.gate.admit(1); !room) return reply::refuse(out, room.error());

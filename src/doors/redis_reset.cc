@@ -59,7 +59,8 @@ void reset_keys(DoorContext& context, const RedisCaller& caller, const CompiledP
                 const net::RedisHandler::Defer& defer) {
   if (context.options.admins_have_a_port)
     return reply::error(out, "NOPERM", "counters are reset on the port of --admin-listen");
-  auto allowed = may_reset(context.options, caller, CheckRequest{.own_policy = &policy}, "");
+  CheckRequest about_all{.own_policy = &policy};
+  auto allowed = may_reset(context, caller, about_all, "");
   if (!allowed) return reply::refuse(out, allowed.error());
   for (const std::string_view key : keys)
     if (auto good = check_throttle_key(key); !good) return reply::refuse(out, good.error());

@@ -28,7 +28,9 @@ struct CheckRequest {
   // Without policy_id: a policy that has no limit for these dimensions leaves its place to a less specific
   // one. For callers who tell one dimension of a request, and mean the limit for that.
   bool wants_a_limit = false;
-  std::string_view tenant;  // also the dimension `tenant`; empty: the dimension of that name, if given
+  // Also the dimension `tenant`; empty: the dimension of that name, if given, else the tenant of the policy
+  // that policy_id names, else the one that tenantless checks have.
+  std::string_view tenant;
   std::string_view
       resource;  // also the dimensions `resource` and `route`; empty: the dimension of one of these names
   std::string_view key;  // the dimension `key`, and `user` if no other is given
@@ -75,6 +77,8 @@ class Dimensions {
         resource_(request.resource.empty() ? resource_in_map() : request.resource) {}
 
   std::string_view tenant() const { return tenant_; }
+  // The request tells none, but what it names does.
+  void imply_tenant(std::string_view tenant) { tenant_ = tenant; }
   std::string_view resource() const { return resource_; }
   std::string_view tier() const { return in_map("tier"); }
   // Who asks: the dimension `user` or, without it, the key.

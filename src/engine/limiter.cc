@@ -21,7 +21,7 @@ Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer;
 Limiter::Limiter(const Parts& parts)
     : parts_(parts),
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
-      planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store}),
+      planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant}),
       failure_rule_(parts.local) {}
 
 // Flattened: every check comes through here, and with a store that answers at once nothing else of this file
@@ -116,7 +116,7 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
 
 // The plan on its way: all that is needed when the answer comes.
 PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
-  const std::string_view tenant = Dimensions(request).tenant();
+  const std::string_view tenant = planner_.tenant_of(request, asked.first_policy);
   place(planner_.enforced(), tenant);
   place(planner_.shadow(), tenant);
   place(planner_.comparison(), tenant);
@@ -211,7 +211,9 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
 std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, std::size_t half) {
   if (request.request_id.empty() || is_look) [[likely]]
     return std::nullopt;
-  return identity_of(request, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
+  CheckRequest whole = request;
+  if (Dimensions(request).tenant().empty()) whole.tenant = planned_tenant(request);
+  return identity_of(whole, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
 }
 
 // Counters of one tenant live together, so that a check on several of them is one step of one node of a
@@ -242,7 +244,7 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
     pending->answer = std::unexpected(std::move(planned.error()));
     return pending;
   }
-  const std::string_view tenant = Dimensions(request).tenant();
+  const std::string_view tenant = planned_tenant(request);
   std::vector<CounterName> counters;
   bool has_shared = false;
   for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {

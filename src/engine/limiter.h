@@ -59,6 +59,7 @@ class Limiter final : private PendingCheckEvents {
     Store* local = nullptr;               // where `on_failure: local` counts; null: such policies are closed
     StorePlacement* placement = nullptr;  // null: all counters are in `store`
     const BigSwitch* big_switch = nullptr;  // while it is open all is allowed; null: there is none
+    std::string_view default_tenant = {};   // of requests that neither have nor imply one; empty: none
   };
   explicit Limiter(const Parts& parts);
 
@@ -141,6 +142,10 @@ class Limiter final : private PendingCheckEvents {
       return {};
     });
   }
+
+  // Whom a check of this request would be about: its own tenant, or the one that it implies by naming a
+  // policy. Good until the next call.
+  std::string_view tenant_of(const CheckRequest& request) { return planner_.tenant_of(request); }
 
   // While it is open check() allows whatever is well-formed.
   bool is_switch_open() const { return switch_.is_open(); }
@@ -234,10 +239,13 @@ class Limiter final : private PendingCheckEvents {
   // REQUIRES: the plan has charges.
   void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
                 const Asked& asked, Answered& answered);
+  std::string_view planned_tenant(const CheckRequest& request) const {
+    return planner_.tenant_of(request, planner_.first_policy());
+  }
   AsyncStore& store_for(const CheckRequest& request) const {
     if (!parts_.placement) [[likely]]
       return parts_.store;
-    return parts_.placement->store_for(Dimensions(request).tenant(), planner_.tier());
+    return parts_.placement->store_for(planned_tenant(request), planner_.tier());
   }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
                 std::int64_t now_us, Answer& answer);

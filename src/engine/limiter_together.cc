@@ -74,9 +74,9 @@ Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, bo
   if (!parts_.placement) [[likely]]
     return &parts_.store;
   AsyncStore* store = nullptr;
-  for (const CheckRequest& request : requests) {
-    const Dimensions dimensions(request);
-    AsyncStore& own = parts_.placement->store_for(dimensions.tenant(), planner_.tier_of(dimensions));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string_view tenant = planner_.tenant_of(requests[i], joint_plan_.parts[i].first_policy);
+    AsyncStore& own = parts_.placement->store_for(tenant, planner_.tier_of(Dimensions(requests[i])));
     if (store && store != &own)
       return invalid("",
                      "the counters of these checks live in different stores, so they cannot be decided "

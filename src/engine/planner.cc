@@ -22,6 +22,12 @@ namespace {
                              kLimitsPerCheckMax));
 }
 
+Error policy_not_found(std::string_view id, std::string_view tenant) {
+  std::string message = fmt::format("there is no policy \"{}\"", id);
+  if (!tenant.empty()) message += fmt::format(" for the tenant \"{}\"", tenant);
+  return {ErrorCode::kPolicyNotFound, std::move(message), "policy_id"};
+}
+
 }  // namespace
 
 Planner::Planner(const Parts& parts)
@@ -29,6 +35,7 @@ Planner::Planner(const Parts& parts)
       hasher_(parts.hasher),
       clock_(parts.clock),
       store_(parts.store),
+      default_tenant_(parts.default_tenant),
       counters_(parts.totals) {
   load_snapshot();
 }
@@ -78,8 +85,10 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
   });
 }
 
-// Of what was found nothing is kept if there are `always` policies: the next resource may match others.
-Result<void> Planner::match_named(const CheckRequest& request, const Dimensions& dimensions) {
+// Of what was found nothing is kept if there are `always` policies: the next resource may match others. A
+// policy of one tenant says whom the request is about if that does not: a limit that counts by tenant would
+// be skipped otherwise, and whoever leaves the tenant out would be unlimited.
+Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimensions) {
   const std::string_view tenant = dimensions.tenant(), id = request.policy_id;
   if (request.policy_id_lasts) {
     LastingIdMemo::Place& place = lasting_memo_.place_of(id.data());
@@ -89,6 +98,7 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
       if (!snapshot_->has_always()) place.id = id.data();
     }
     matches_ = &place.matches;
+    if (tenant.empty()) dimensions.imply_tenant(implied_tenant(first_policy()));
     return {};
   }
   RouteMemo::Place& place = named_memo_.place_of(tenant, id);
@@ -98,22 +108,18 @@ Result<void> Planner::match_named(const CheckRequest& request, const Dimensions&
     if (!snapshot_->has_always()) place.keep(tenant, id);
   }
   matches_ = &place.matches;
+  if (tenant.empty()) dimensions.imply_tenant(implied_tenant(first_policy()));
   return {};
 }
 
-[[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, const Dimensions& dimensions,
+[[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, Dimensions dimensions,
                                                    Matches& out) const {
-  const CompiledPolicy* named = snapshot_->find(request.policy_id);
-  if (!named)
-    return std::unexpected(Error{ErrorCode::kPolicyNotFound,
-                                 fmt::format("there is no policy \"{}\"", request.policy_id), "policy_id"});
-  // What belongs to one tenant is nothing to another, whoever names it.
-  const std::string& owner = named->source.tenant;
-  if (!owner.empty() && !dimensions.tenant().empty() && dimensions.tenant() != owner)
-    return std::unexpected(Error{ErrorCode::kPolicyNotFound,
-                                 fmt::format("there is no policy \"{}\" for the tenant \"{}\"",
-                                             request.policy_id, dimensions.tenant()),
-                                 "policy_id"});
+  const CompiledPolicy* const named = snapshot_->find(request.policy_id);
+  // What belongs to one tenant is nothing to another, whoever names it: in the same words as what nobody has.
+  const std::string_view tenant = dimensions.tenant();
+  if (!named || (!tenant.empty() && !named->source.tenant.empty() && named->source.tenant != tenant))
+    return std::unexpected(policy_not_found(request.policy_id, tenant));
+  if (tenant.empty()) dimensions.imply_tenant(implied_tenant(named));
   snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), out);
   std::erase(out.policies, named);
   out.policies.insert(out.policies.begin(), named);
@@ -211,12 +217,13 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 
 [[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, bool is_check) {
   if (auto valid = validate(request); !valid) return valid;
-  const Dimensions dimensions(request);
+  Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
   tier_ = tier_of(user_, dimensions);
   if (request.own_policy) [[unlikely]]
     match_own(request, dimensions);
   else if (request.policy_id.empty()) {
+    if (dimensions.tenant().empty()) dimensions.imply_tenant(default_tenant_);
     match_route(dimensions);
     if (request.wants_a_limit) [[unlikely]]
       pass_over_silent(dimensions);

@@ -37,7 +37,8 @@ class Planner {
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` only
     DecisionTotals& totals;
-    const AsyncStore& store;  // is told of keys as soon as they are known
+    const AsyncStore& store;               // is told of keys as soon as they are known
+    std::string_view default_tenant = {};  // of requests that neither have nor imply one; empty: none
   };
   explicit Planner(const Parts& parts);  // which outlive it
 
@@ -63,6 +64,20 @@ class Planner {
   const CompiledPolicy* first_policy() const {
     return matches_->policies.empty() ? nullptr : matches_->policies.front();
   }
+  // Whom a request of the latest plan is about: its own tenant or the implied one. `first_policy` is its most
+  // specific policy, or null. Good as long as both the request and the policies are.
+  std::string_view tenant_of(const CheckRequest& request, const CompiledPolicy* first_policy) const {
+    const std::string_view said = Dimensions(request).tenant();
+    if (!said.empty() || request.own_policy) [[likely]]
+      return said;
+    return implied_tenant(request.policy_id.empty() ? nullptr : first_policy);
+  }
+  // The same before anything is planned, by the policies in force. Good until the next plan.
+  std::string_view tenant_of(const CheckRequest& request) {
+    refresh_snapshot();
+    return tenant_of(request, snapshot_->find(request.policy_id));
+  }
+
   // The tier that the user of the latest plan was given or, without that, which the request names.
   std::string_view tier() const { return tier_; }
   // The tier of whoever these dimensions tell of. REQUIRES: something was planned.
@@ -92,8 +107,12 @@ class Planner {
   }
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
-  Result<void> match_named(const CheckRequest& request, const Dimensions& dimensions);
-  Result<void> find_named(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
+  Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
+  Result<void> find_named(const CheckRequest& request, Dimensions dimensions, Matches& out) const;
+  // Of a request that tells none. `named`: the policy it names, or null.
+  std::string_view implied_tenant(const CompiledPolicy* named) const {
+    return named && !named->source.tenant.empty() ? std::string_view(named->source.tenant) : default_tenant_;
+  }
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
@@ -111,6 +130,7 @@ class Planner {
   const KeyHasher& hasher_;
   const Clock& clock_;
   const AsyncStore& store_;
+  const std::string_view default_tenant_;
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_ = 0;

@@ -1,0 +1,95 @@
+// Checks that name a tenant's policy and leave the tenant out: nobody gets past a limit by saying less.
+#include <gtest/gtest.h>
+
+#include "engine/late_store.h"
+#include "engine/limiter_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::make_limit;
+using testing::make_policy;
+
+class ImpliedTenantTest : public testing::LimiterFixture {
+ protected:
+  void SetUp() override {
+    Policy of_shop = make_policy("shop.rule", {make_limit({.per = {"key", "tenant"}})});
+    of_shop.tenant = "shop";
+    of_shop.resource = "/orders";
+    Policy of_all = make_policy("any", {make_limit({.per = {"key", "tenant"}})});
+    of_all.resource = "/any";
+    publish({of_shop, of_all});
+  }
+  std::int64_t left(const CheckRequest& request) { return limiter.usage(request)->remaining(); }
+};
+
+TEST_F(ImpliedTenantTest, ThePolicySaysWhomTheCheckIsAbout) {
+  const CheckRequest named{.policy_id = "shop.rule", .key = "u1"};
+  const CheckRequest whole{.tenant = "shop", .resource = "/orders", .key = "u1"};
+  for (int used = 1; used <= 10; ++used) {
+    ASSERT_TRUE(check(used % 2 ? named : whole).allowed);
+    EXPECT_EQ(left(whole), 10 - used);
+    EXPECT_EQ(left(named), 10 - used);
+  }
+  EXPECT_FALSE(check(named).allowed);
+  EXPECT_FALSE(check(whole).allowed);
+  EXPECT_EQ(limiter.tenant_of(named), "shop");
+  EXPECT_EQ(*limiter.reset(named), 1);
+  EXPECT_EQ(left(whole), 10);
+}
+
+TEST_F(ImpliedTenantTest, CapsThatAlwaysApplyToTheTenantApply) {
+  Policy cap =
+      make_policy("shop.cap", {make_limit({.name = "cap", .per = {"tenant"}, .rate = {3, 3600'000'000}})});
+  cap.tenant = "shop";
+  cap.always = true;
+  auto changed = board.current()->with({.put = {cap}}, params);
+  ASSERT_TRUE(changed);
+  board.publish(*changed);
+  int passed = 0;
+  for (const char* key : {"a", "b", "c", "d"})
+    passed += check({.policy_id = "shop.rule", .key = key}).allowed;
+  EXPECT_EQ(passed, 3);
+}
+
+TEST_F(ImpliedTenantTest, OneIdIsOneRequestWhetherTheTenantIsSaidOrNot) {
+  EXPECT_FALSE(check({.policy_id = "shop.rule", .key = "u1", .request_id = "r"}).replayed);
+  EXPECT_TRUE(check({.policy_id = "shop.rule", .tenant = "shop", .key = "u1", .request_id = "r"}).replayed);
+}
+
+TEST_F(ImpliedTenantTest, AStoreThatAnswersLaterGetsTheSameNames) {
+  testing::LateStore late{local_store};
+  Limiter elsewhere{{late, board, hasher, clock, totals}};
+  std::vector<std::uint32_t> tags;
+  for (const std::string_view tenant : {"shop", ""}) {
+    ASSERT_FALSE(elsewhere.check({.policy_id = "shop.rule", .tenant = tenant, .key = "u1"},
+                                 [] { return [](const Result<Decision>&) {}; }));
+    tags.push_back(late.waiting.back()->charges.front().slot_tag);
+    late.answer_all();
+  }
+  EXPECT_EQ(tags[0], tags[1]);
+}
+
+TEST_F(ImpliedTenantTest, ATenantThatContradictsIsToldWhatStrangersAreTold) {
+  const auto error_of = [&](std::string_view id) {
+    return limiter.check({.policy_id = id, .tenant = "other", .key = "u1"}).error();
+  };
+  EXPECT_EQ(error_of("shop.rule").code, ErrorCode::kPolicyNotFound);
+  EXPECT_EQ(error_of("shop.rule").message, "there is no policy \"shop.rule\" for the tenant \"other\"");
+  EXPECT_EQ(error_of("nothing").message, "there is no policy \"nothing\" for the tenant \"other\"");
+}
+
+TEST_F(ImpliedTenantTest, TheDefaultTenantIsThatOfChecksWithoutAny) {
+  Limiter limited{{local_store, board, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
+  EXPECT_EQ(limited.check({.resource = "/orders", .key = "u1"})->remaining(), 9);
+  EXPECT_EQ(limited.check({.policy_id = "any", .key = "u1"})->remaining(), 9);
+  EXPECT_EQ(left({.tenant = "shop", .resource = "/any", .key = "u1"}), 9);
+  EXPECT_EQ(left({.tenant = "shop", .resource = "/orders", .key = "u1"}), 9);
+  Limiter elsewhere{{local_store, board, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
+  EXPECT_EQ(elsewhere.check({.policy_id = "shop.rule", .key = "u1"})->remaining(), 8)
+      << "what the policy says comes first";
+  EXPECT_EQ(elsewhere.tenant_of({.resource = "/any", .key = "u1"}), "else");
+}
+
+}  // namespace
+}  // namespace sluice
