@@ -7,6 +7,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::int64_t kReportEveryUs = 100'000;
+constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
 
 void log_about_store(bool is_problem, const std::string& sentence) {
   log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
@@ -74,6 +75,7 @@ void NodeThread::follow_cells(std::int64_t now_us) {
 
 void NodeThread::publish_report(std::int64_t now_us) {
   next_report_us_ = now_us + kReportEveryUs;
+  if (is_first_) log_full_memory(now_us);
   StoreReport report = stores_->report();
   if (mover_ && shared_.has_cells) {
     report.moves = mover_->counters();
@@ -82,6 +84,14 @@ void NodeThread::publish_report(std::int64_t now_us) {
   }
   const std::lock_guard lock(report_mutex_);
   report_ = std::move(report);
+}
+
+void NodeThread::log_full_memory(std::int64_t now_us) {
+  if (now_us < next_full_memory_log_us_) return;
+  for (const std::string& problem : shared_.in_memory.health().problems) {
+    log_about_store(true, problem);
+    next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
+  }
 }
 
 StoreReport NodeThread::report() const {

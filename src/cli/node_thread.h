@@ -80,6 +80,7 @@ class NodeThread final : public net::Application {
   RedisStore::Random random();
   void follow_cells(std::int64_t now_us);
   void publish_report(std::int64_t now_us);
+  void log_full_memory(std::int64_t now_us);
 
   const Shared shared_;
   const bool is_first_;
@@ -93,6 +94,7 @@ class NodeThread final : public net::Application {
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;
+  std::int64_t next_full_memory_log_us_ = 0;
   mutable std::mutex report_mutex_;
   StoreReport report_;  // guarded by report_mutex_
 };

@@ -7,7 +7,7 @@ namespace {
 
 // Whether the limits of that policy have room; none: they were not asked, or gave no answer.
 std::optional<bool> allows(const Answered& answered, const std::string& policy_id) {
-  if (answered.verdict == Verdict::kNoAnswer) return std::nullopt;
+  if (!is_answer(answered.verdict)) return std::nullopt;
   std::optional<bool> allowed;
   for (const LimitStatus& status : answered.limits)
     if (status.policy->source.id == policy_id)

@@ -17,6 +17,7 @@ enum class Reason : std::uint8_t {
   kNoLimit,           // allowed: every limit was skipped for lack of a dimension
   kShadow,            // allowed: a shadow policy would have denied
   kStoreUnavailable,  // the policy's failure rule decided
+  kStoreFull,         // the same: the store has no memory left to count this check
   kSwitch,            // the big red switch is open
 };
 

@@ -26,7 +26,7 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
 }
 
 void add_shadow(const Answered& shadow, Decision& decision) {
-  if (shadow.limits.empty() || shadow.verdict == Verdict::kNoAnswer) return;
+  if (shadow.limits.empty() || !is_answer(shadow.verdict)) return;
   const bool denied = shadow.verdict == Verdict::kDenied;
   if (!decision.tightest && !decision.degraded) {  // only shadow policies apply: show what they see
     decision.reason = denied ? Reason::kShadow : Reason::kOk;
@@ -40,8 +40,8 @@ void add_shadow(const Answered& shadow, Decision& decision) {
 }
 
 std::string_view to_string(Reason reason) {
-  constexpr std::string_view kNames[] = {"ok",     "limited",           "never", "no_policy", "no_limit",
-                                         "shadow", "store_unavailable", "switch"};
+  constexpr std::string_view kNames[] = {"ok",     "limited",           "never",      "no_policy", "no_limit",
+                                         "shadow", "store_unavailable", "store_full", "switch"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -8,14 +8,16 @@ void FailureRule::decide(const Answered& enforced, Decision& decision) {
   decision.policy = enforced.limits.front().policy;
   decision.cost = enforced.charges.front().cost;
   decision.degraded = true;
-  decision.reason = Reason::kStoreUnavailable;
+  const bool is_full = enforced.verdict == Verdict::kNoRoom;
+  decision.reason = is_full ? Reason::kStoreFull : Reason::kStoreUnavailable;
+  local_counts_ = local_ && !is_full;
   const auto any = [&](OnFailure rule) {
     return std::ranges::any_of(enforced.limits, [rule](const LimitStatus& status) {
       return status.policy->source.on_failure == rule;
     });
   };
   const bool has_local = any(OnFailure::kLocal);
-  decision.allowed = !any(OnFailure::kClosed) && !(has_local && !local_);
+  decision.allowed = !any(OnFailure::kClosed) && (!has_local || local_counts_);
   if (decision.allowed && has_local) decision.allowed = ask_local(enforced, decision) == Verdict::kAllowed;
 }
 
@@ -23,7 +25,8 @@ bool FailureRule::allows(std::span<const LimitStatus> limits, const Decision& to
   return together.allowed || std::ranges::all_of(limits, [&](const LimitStatus& status) {
            const OnFailure rule = status.policy->source.on_failure;
            // No local limit was asked if something closed denied already.
-           return rule == OnFailure::kOpen || (rule == OnFailure::kLocal && local_ && !together.tightest);
+           return rule == OnFailure::kOpen ||
+                  (rule == OnFailure::kLocal && local_counts_ && !together.tightest);
          });
 }
 
@@ -41,6 +44,8 @@ Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
   }
   if (size == 0) return Verdict::kAllowed;
   const Verdict verdict = local_->apply({charges_.data(), size}, {results_.data(), size}, decision.now_us);
+  local_counts_ = is_answer(verdict);
+  if (!local_counts_) return verdict;
   decision.limits = {limits_.data(), size};
   decision.tightest = tightest_of(decision.limits, verdict == Verdict::kDenied);
   decision.policy = decision.tightest->policy;

@@ -9,17 +9,19 @@
 
 namespace sluice {
 
-// Decides when the store does not answer: the one place that knows what "no answer" becomes. Not thread-safe:
-// one per thread.
+// Decides when the store does not: the one place that knows what "no answer" and "no room" become. Not
+// thread-safe: one per thread.
 //
 // Each policy says it with `on_failure`: open allows, closed denies, local asks counters in this process,
-// with smaller numbers. Where several policies apply, all must allow.
+// with smaller numbers. Where several policies apply, all must allow. Where no local counter can be kept
+// either, local denies: without a count nothing is limited. So it does when the store itself has no room,
+// which is this process's memory then.
 class FailureRule {
  public:
   // `local` keeps the counters of `on_failure: local`. Null: such policies are closed.
   explicit FailureRule(Store* local) : local_(local) {}
 
-  // REQUIRES: enforced.verdict is kNoAnswer, and it has limits; `decision` is new. It will point into this
+  // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. It will point into this
   // object, until the next call.
   void decide(const Answered& enforced, Decision& decision);
 
@@ -31,6 +33,7 @@ class FailureRule {
   Verdict ask_local(const Answered& enforced, Decision& decision);
 
   Store* const local_;
+  bool local_counts_ = false;  // of the latest decision: local counters decided, or would have
   std::array<Charge, kLimitsPerCheckMax> charges_;
   std::array<ChargeResult, kLimitsPerCheckMax> results_;
   std::array<LimitStatus, kLimitsPerCheckMax> limits_;

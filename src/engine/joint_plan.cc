@@ -116,11 +116,11 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
     Decision& decision = parts_.emplace_back();
     const Answered mine = part_of(enforced, plan.enforced, enforced_begin, part.enforced_end);
     enforced_begin = part.enforced_end;
-    if (mine.verdict == Verdict::kNoAnswer) [[unlikely]] {
+    if (!is_answer(mine.verdict)) [[unlikely]] {
       decision.policy = part.first_policy;
       decision.cost = mine.charges.front().cost;
       decision.degraded = true;
-      decision.reason = Reason::kStoreUnavailable;
+      decision.reason = overall.reason;
       decision.allowed = failure_rule.allows(mine.limits, overall);
     } else {
       explain(part.first_policy, mine, overall.now_us, decision);

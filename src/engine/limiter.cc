@@ -162,8 +162,8 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
                        const StoreCall& call, std::int64_t now_us, Answer& answer) {
   if (call.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
-  const bool failed = enforced.verdict == Verdict::kNoAnswer;
-  if (asked.is_look && (failed || shadow.verdict == Verdict::kNoAnswer))
+  const bool failed = !is_answer(enforced.verdict);
+  if (asked.is_look && (failed || !is_answer(shadow.verdict)))
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]

@@ -22,7 +22,8 @@ class ByteBudget {
   void take(std::uint64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  bool exceeded() const { return used() > bytes_max_; }
+  // Whether try_take() would have said yes a moment ago.
+  bool has_room(std::uint64_t bytes) const { return bytes <= bytes_max_ && used() <= bytes_max_ - bytes; }
   std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   std::uint64_t max() const { return bytes_max_; }
 

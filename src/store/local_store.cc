@@ -7,6 +7,11 @@
 #include "base/limits.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::int64_t kFullIsNewsUs = 60'000'000;
+
+}  // namespace
 
 bool LocalStore::start(StoreCall& call) {
   assert(call.refund_of_us == 0 || !call.dedupe);
@@ -18,7 +23,7 @@ bool LocalStore::start(StoreCall& call) {
   call.verdict = call.refund_of_us == 0
                      ? store_.apply(call.charges, call.results, call.now_us)
                      : store_.refund(call.charges, call.results, call.refund_of_us, call.now_us);
-  call.results_known = call.verdict == Verdict::kNoAnswer ? 0 : call.results.size();
+  call.results_known = is_answer(call.verdict) ? call.results.size() : 0;
   return true;
 }
 
@@ -34,6 +39,16 @@ void LocalStore::reset(std::span<const CounterName> counters, std::function<void
     counters = counters.subspan(some.size());
   }
   done(existed);
+}
+
+AsyncStore::Health LocalStore::health() const {
+  Health health{.connected = true, .problems = {}};
+  const std::int64_t full_at_us = store_.no_room_at_us();
+  if (full_at_us != 0 && clock_.now_us() - full_at_us < kFullIsNewsUs)
+    health.problems.emplace_back(
+        "the memory store is full of counters in use, and checks that need new ones are decided by "
+        "on_failure; raise --memory-mib, or keep counters in Redis with --store");
+  return health;
 }
 
 void LocalStore::tick(std::int64_t /*now_us*/) {

@@ -23,7 +23,7 @@ class LocalStore final : public AsyncStore {
  public:
   // REQUIRES: the clock is the store's own; both outlive this.
   LocalStore(Store& store, const Clock& clock, const RequestLog::Options& request_log = {})
-      : store_(store), requests_(store, clock, request_log) {}
+      : store_(store), clock_(clock), requests_(store, clock, request_log) {}
 
   // REQUIRES: a refund has no request id.
   bool start(StoreCall& call) override;
@@ -32,12 +32,14 @@ class LocalStore final : public AsyncStore {
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return INT64_MAX; }
-  Health health() const override { return {.connected = true, .problems = {}}; }
+  // A problem: the store had no room for a check in the last minute.
+  Health health() const override;
 
   RequestLog::Stats request_log_stats() const { return requests_.stats(); }
 
  private:
   Store& store_;
+  const Clock& clock_;
   RequestLog requests_;
 };
 

@@ -26,6 +26,7 @@ ChargeResult MemoryStore::refund_one(const Charge& charge, const Grant& grant, s
   Slot* const slot = shard.find(charge.key, charge.params, now_us);
   const bool gives = slot != nullptr && is_given_back(charge, grant.at_us);
   const bool is_log = params.algorithm == Algorithm::kSlidingLog;
+  if (gives) shard.note_sooner_idle();
   ChargeResult result;
   Stepped level;
   if (is_log) {

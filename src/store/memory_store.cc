@@ -18,8 +18,10 @@ constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
 // tend() looks at this many slots, and lets go of the lock between steps.
 constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
 
-// When this many shards had nothing to give, the memory is taken to be full of counters over their limits.
-constexpr int kReliefFailuresMax = 2;
+// How many shards a check without room may ask for memory, and how many of them in vain; and how much it may
+// need at most, which is what the largest log grows by.
+constexpr int kReliefShardsMax = 8, kReliefInVainMax = 2;
+constexpr std::uint64_t kReliefBytes = kSlidingLogMax / 2 * sizeof(LogEntry) + PagePool::kPageBytes;
 
 std::uint64_t bytes_max_of(const MemoryStoreOptions& options) {
   return std::max(options.bytes_max, MemoryStoreOptions::kBytesMin);
@@ -51,6 +53,30 @@ class ShardLocks {
  private:
   std::span<Shard*> held_;
 };
+
+// Whether charges that are decided can be kept.
+enum class Reserved : std::uint8_t {
+  kYes,
+  kNo,
+  kMoved  // room was made; that moves slots, and may have forgotten an idle one of them: decide again
+};
+
+// REQUIRES: their shards' locks are held.
+Reserved reserve_all(std::span<PendingCharge> pending, bool all_fit, std::int64_t now_us) {
+  for (PendingCharge& each : pending)
+    if (!each.reserve(all_fit)) return Reserved::kNo;
+  if (!all_fit) return Reserved::kYes;
+  for (const PendingCharge& each : pending) {
+    if (!each.is_new()) continue;
+    const auto is_beside = [&](const PendingCharge& other) {
+      return other.is_new() && &other.shard() == &each.shard();
+    };
+    const auto counters = static_cast<std::uint32_t>(std::ranges::count_if(pending, is_beside));
+    if (each.shard().has_room(counters)) continue;
+    return each.shard().make_room(counters, now_us) ? Reserved::kMoved : Reserved::kNo;
+  }
+  return Reserved::kYes;
+}
 
 }  // namespace
 
@@ -87,57 +113,78 @@ Verdict MemoryStore::apply(std::span<const Charge> charges, std::span<ChargeResu
   Shard& shard = shard_of(charge.key);
   shard.prefetch(charge.key);
   now_us = clock_.now_us();  // the slot arrives meanwhile
-  bool fits = false, log_grew = false;
+  bool fits = false, kept = false;
   {
     const std::lock_guard lock(shard.lock);
     PendingCharge pending;
     fits = pending.decide(shard, params_, charge, now_us, result);
-    if (pending.settle(fits, result)) pending.insert();
-    log_grew = pending.log_grew();
+    kept = pending.reserve(fits) && (!pending.settle(fits, result) || pending.insert() || !fits);
   }
-  if (log_grew) [[unlikely]]
-    relieve(shard, now_us);
+  if (!kept) [[unlikely]]
+    return on_no_room({&charge, 1}, {&result, 1}, now_us);
   return fits ? Verdict::kAllowed : Verdict::kDenied;
 }
 
-Verdict MemoryStore::apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
-                                   std::int64_t& now_us) {
+// Not inlined: apply() would then prepare for it also where it goes to apply_one().
+[[gnu::noinline]] Verdict MemoryStore::apply_several(std::span<const Charge> charges,
+                                                     std::span<ChargeResult> results, std::int64_t& now_us) {
+  const Verdict verdict = try_several(charges, results, now_us);
+  return verdict == Verdict::kNoRoom ? on_no_room(charges, results, now_us) : verdict;
+}
+
+Verdict MemoryStore::try_several(std::span<const Charge> charges, std::span<ChargeResult> results,
+                                 std::int64_t& now_us) {
   std::array<Shard*, kLimitsPerCheckMax> shards;
   std::array<PendingCharge, kLimitsPerCheckMax> pending;
-  std::array<bool, kLimitsPerCheckMax> is_new, log_grew;
+  std::array<bool, kLimitsPerCheckMax> is_new;
   const std::size_t n = charges.size();
   for (std::size_t i = 0; i < n; ++i) {
     shards[i] = &shard_of(charges[i].key);
     shards[i]->prefetch(charges[i].key);
   }
   now_us = clock_.now_us();
-  bool all_fit = true;
-  {
-    const ShardLocks locks({shards.data(), n});
-    for (std::size_t i = 0; i < n; ++i)
+  const ShardLocks locks({shards.data(), n});
+  bool all_fit;
+  Reserved reserved;
+  do {
+    bool takes_memory = false;
+    all_fit = true;
+    for (std::size_t i = 0; i < n; ++i) {
       all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
-    for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
-    for (std::size_t i = 0; i < n; ++i)
-      if (is_new[i]) pending[i].insert();
-    for (std::size_t i = 0; i < n; ++i) log_grew[i] = pending[i].log_grew();
-  }
+      takes_memory |= pending[i].is_new() || pending[i].is_log();
+    }
+    reserved = takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us) : Reserved::kYes;
+    if (reserved == Reserved::kNo) return Verdict::kNoRoom;
+  } while (reserved == Reserved::kMoved);
+  for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
   for (std::size_t i = 0; i < n; ++i)
-    if (log_grew[i]) relieve(shard_of(charges[i].key), now_us);
+    if (is_new[i]) pending[i].insert();  // what a denial leaves of a new counter is not worth a failure
   return all_fit ? Verdict::kAllowed : Verdict::kDenied;
 }
 
-// Brings the memory back into the budget after a log of a shard grew. Shards give in turn, each a page's
-// worth, so that most growth finds memory free and a large log does not empty its own shard. REQUIRES: no
-// shard's lock is held.
-void MemoryStore::relieve(Shard& grown, std::int64_t now_us) {
-  for (int failed = 0; failed < kReliefFailuresMax && budget_.exceeded();) {
+// The check fits, but its shards have nothing left to count it in. If others have, it tries once more.
+// REQUIRES: no shard's lock is held.
+[[gnu::noinline, gnu::cold]] Verdict MemoryStore::on_no_room(std::span<const Charge> charges,
+                                                             std::span<ChargeResult> results,
+                                                             std::int64_t& now_us) {
+  const Verdict verdict = relieve(now_us) ? try_several(charges, results, now_us) : Verdict::kNoRoom;
+  if (verdict != Verdict::kNoRoom) return verdict;
+  no_room_.fetch_add(1, std::memory_order_relaxed);
+  no_room_at_us_.store(now_us, std::memory_order_relaxed);
+  return Verdict::kNoRoom;
+}
+
+// Shards give what they do not need, in turn. False: those that were asked had nothing. REQUIRES: no shard's
+// lock is held.
+bool MemoryStore::relieve(std::int64_t now_us) {
+  int asked = 0, in_vain = 0;
+  for (; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
+    if (budget_.has_room(kReliefBytes)) break;
     Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
     const std::lock_guard lock(shard.lock);
-    failed += !shard.release_memory(now_us);
+    in_vain += !shard.release_memory(now_us);
   }
-  if (!budget_.exceeded()) return;
-  const std::lock_guard lock(grown.lock);
-  grown.shed_log(now_us);
+  return in_vain < asked;
 }
 
 int MemoryStore::reset(std::span<const KeyHash> keys) {
@@ -168,6 +215,7 @@ Store::Stats MemoryStore::stats() const {
     const std::lock_guard lock(shards_[i].lock);
     shards_[i].add_to(stats);
   }
+  stats.no_room = no_room_.load(std::memory_order_relaxed);
   stats.bytes = budget_.used();
   stats.bytes_max = budget_.max();
   return stats;

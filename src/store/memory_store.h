@@ -30,10 +30,12 @@ struct MemoryStoreOptions {
 // nanoseconds. A check on several counters holds the locks of all their shards, always taken in the same
 // order, and so is one step.
 //
-// Memory grows with use up to `bytes_max` and never by much at a time. When it is used up, counters are
-// evicted (see eviction.cc); a counter over its limit is the last to go. Sliding logs are paid for in the
-// same way, right after the check that made one grow, with memory of all shards in turn. Beyond the budget
-// there is never more than one log per shard, and that only while all else is over its limit.
+// Memory grows with use up to `bytes_max`, and never by much at a time. Only a counter that decides as a
+// fresh one would is ever forgotten (eviction.cc). When memory is used up by others, there is no room for a
+// new counter, nor for a sliding log to grow: a check that would be allowed is then answered kNoRoom and
+// charges nothing at all. What is denied stays denied, and looks are answered. The budget is exceeded by no
+// more than 40 bytes for each sliding log that the checks of this moment begin, and by what counters take
+// that become sliding logs because their limit did.
 class MemoryStore final : public Store {
  public:
   // REQUIRES: clock and params outlive the store. Throws std::bad_alloc.
@@ -45,6 +47,7 @@ class MemoryStore final : public Store {
                  std::int64_t& now_us) override;
   void prefetch(const KeyHash& key) const override { shard_of(key).prefetch(key); }
   int reset(std::span<const KeyHash> keys) override;
+  std::int64_t no_room_at_us() const override { return no_room_at_us_.load(std::memory_order_relaxed); }
   void tend() override;
   Stats stats() const override;
 
@@ -52,8 +55,10 @@ class MemoryStore final : public Store {
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
   Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us);
+  Verdict try_several(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
+  Verdict on_no_room(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
   ChargeResult refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us);
-  void relieve(Shard& grown, std::int64_t now_us);
+  bool relieve(std::int64_t now_us);
   Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
 
   const Clock& clock_;
@@ -65,6 +70,8 @@ class MemoryStore final : public Store {
   std::unique_ptr<Shard[]> shards_;
   std::atomic<std::uint32_t> tended_ = 0;
   std::atomic<std::uint32_t> relieved_ = 0;
+  std::atomic<std::uint64_t> no_room_ = 0;
+  std::atomic<std::int64_t> no_room_at_us_ = 0;
 };
 
 }  // namespace sluice

@@ -53,12 +53,14 @@ TEST(ByteBudget, RefusesWhatDoesNotFitAndCountsWhatIsForced) {
   ByteBudget budget(100);
   EXPECT_TRUE(budget.try_take(100));
   EXPECT_FALSE(budget.try_take(1));
-  EXPECT_FALSE(budget.exceeded());
+  EXPECT_TRUE(budget.has_room(0));
   budget.take(5);
-  EXPECT_TRUE(budget.exceeded());
+  EXPECT_FALSE(budget.has_room(0));
   EXPECT_FALSE(budget.try_take(~std::uint64_t{0}));
   budget.give_back(105);
   EXPECT_EQ(budget.used(), 0u);
+  EXPECT_TRUE(budget.has_room(100));
+  EXPECT_FALSE(budget.has_room(101));
 }
 
 }  // namespace

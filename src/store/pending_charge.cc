@@ -18,8 +18,15 @@ bool PendingCharge::decide_log(ChargeResult& result) {
   return fits;
 }
 
+bool PendingCharge::reserve_log(bool all_fit) {
+  const bool charged = charge_->cost > 0 && (all_fit || charge_->on_denial == OnDenial::kCharge);
+  log_full_ =
+      charged && !(slot_ != nullptr ? shard_->reserve_log(*slot_, now_us_) : shard_->has_memory_for_log());
+  return !log_full_ || !all_fit;
+}
+
 bool PendingCharge::settle_log(bool charged, ChargeResult& result) {
-  charged = charged && charge_->cost > 0;
+  charged = charged && charge_->cost > 0 && !log_full_;
   if (charged && slot_ != nullptr) {
     result.outcome = shard_->step_log(*slot_, now_us_, charge_->cost, charge_->on_denial);
   } else if (charged) {
@@ -32,14 +39,11 @@ bool PendingCharge::settle_log(bool charged, ChargeResult& result) {
   return charged && slot_ == nullptr;
 }
 
-void PendingCharge::insert() {
-  if (!log_) {
-    shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
-    return;
-  }
+bool PendingCharge::insert() {
+  if (!log_) return shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
   Log log;
   step(*params_, log, now_us_, charge_->cost, charge_->on_denial);
-  shard_->insert(charge_->key, charge_->params, std::move(log), warns_, now_us_);
+  return shard_->insert(charge_->key, charge_->params, std::move(log), warns_, now_us_);
 }
 
 }  // namespace sluice

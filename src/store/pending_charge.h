@@ -10,29 +10,36 @@
 
 namespace sluice {
 
-// One charge on its way through MemoryStore::apply(): first decided, then settled once it is known whether
-// all the others had room too, then, if it is new, inserted. Not thread-safe; the shard's lock is held all
-// the time.
+// One charge on its way through MemoryStore::apply(): first decided; then the memory is reserved that it may
+// take, so that nothing can fail later; then settled, once it is known whether all the others had room too;
+// then, if it is new, inserted. Not thread-safe; the shard's lock is held all the time.
 //
-// Three steps rather than one, because charges of one check may share a shard: an insertion moves the slots
-// the others have found, so all insertions come last.
+// Steps rather than one, because charges of one check may share a shard: an insertion moves the slots the
+// others have found, so all insertions come last.
 class PendingCharge {
  public:
   // Decides without writing. Returns whether the charge fits.
   bool decide(Shard& shard, const ParamsTable& params, const Charge& charge, std::int64_t now_us,
               ChargeResult& result);
 
+  // False when all charges fit but this one's log cannot grow: then nothing must be settled. A denial that a
+  // log cannot take down is not counted. For a new counter's slot see Shard::make_room().
+  bool reserve(bool all_fit) { return !log_ || reserve_log(all_fit); }
+  // Whether insert() would follow if all charges fit.
+  bool is_new() const { return slot_ == nullptr && charge_->cost > 0; }
+  bool is_log() const { return log_; }
+  Shard& shard() const { return *shard_; }
+
   // Writes what is to be kept of an existing counter and completes the result. Returns whether insert() must
   // follow.
   bool settle(bool all_fit, ChargeResult& result);
 
-  void insert();
-
-  // Afterwards, once: whether a log took memory, maybe more than the budget has.
-  bool log_grew() { return log_ && shard_->take_log_grew(); }
+  // False when the shard has no room.
+  bool insert();
 
  private:
   bool decide_log(ChargeResult& result);
+  bool reserve_log(bool all_fit);
   bool settle_log(bool charged, ChargeResult& result);
   bool note_pressure(ChargeResult& result) const;
   bool warned() const { return slot_ != nullptr && slot_->warned(); }
@@ -45,6 +52,7 @@ class PendingCharge {
   std::int64_t now_us_;
   State after_;  // not for logs, which change in place
   bool log_;
+  bool log_full_;  // of a log only: it cannot grow
   bool warns_;
 };
 

@@ -1,6 +1,7 @@
 #include "store/shard.h"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -29,34 +30,31 @@ void Shard::open(PagePool& pool, ByteBudget& budget, const ParamsTable& params,
   budget_ = &budget;
 }
 
-void Shard::insert(const KeyHash& key, ParamsId params, const State& state, bool warned,
+bool Shard::insert(const KeyHash& key, ParamsId params, const State& state, bool warned,
                    std::int64_t now_us) {
-  insert_slot(key, now_us).set_state(params, (*params_)[params].algorithm, state, warned);
+  if (!table_.has_room(1) && !make_room(1, now_us)) [[unlikely]]
+    return false;
+  insert_slot(key).set_state(params, (*params_)[params].algorithm, state, warned);
   if (table_.count() % kInsertionsPerExpiry == 0) expire(kExpiryBatch, now_us);
+  return true;
 }
 
-void Shard::insert(const KeyHash& key, ParamsId params, Log log, bool warned, std::int64_t now_us) {
-  own_log(insert_slot(key, now_us), params, std::move(log), warned);
+bool Shard::insert(const KeyHash& key, ParamsId params, Log log, bool warned, std::int64_t now_us) {
+  if (!table_.has_room(1) && !make_room(1, now_us)) [[unlikely]]
+    return false;
+  own_log(insert_slot(key), params, std::move(log), warned);
   if (table_.count() % kInsertionsPerExpiry == 0) expire(kExpiryBatch, now_us);
+  return true;
 }
 
-Slot& Shard::insert_slot(const KeyHash& key, std::int64_t now_us) {
-  if (!table_.has_room()) [[unlikely]]
-    make_room(now_us);
-  newest_ = key;
+Slot& Shard::insert_slot(const KeyHash& key) {
+  note_sooner_idle();
   return *table_.insert(key);
-}
-
-void Shard::make_room(std::int64_t now_us) {
-  if (table_.grow()) return;
-  while (!table_.has_room()) evict(now_us);
 }
 
 void Shard::own_log(Slot& slot, ParamsId params, Log log, bool warned) {
   auto owned = std::make_unique<Log>(std::move(log));
   budget_->take(bytes_of(*owned));
-  log_bytes_ += bytes_of(*owned);
-  note_log_growth(slot.key());
   ++logs_;
   slot.set_log(params, owned.release(), warned);
 }
@@ -64,34 +62,36 @@ void Shard::own_log(Slot& slot, ParamsId params, Log log, bool warned) {
 void Shard::drop_log(Slot& slot) {
   const std::unique_ptr<Log> owned(slot.log());
   budget_->give_back(bytes_of(*owned));
-  log_bytes_ -= bytes_of(*owned);
   --logs_;
 }
 
 Outcome Shard::step_log(Slot& slot, std::int64_t now_us, std::int64_t cost, OnDenial on_denial) {
   Log& log = *slot.log();
-  const std::uint64_t bytes_before = bytes_of(log);
+  [[maybe_unused]] const std::size_t capacity = log.capacity();
   const Outcome outcome = step((*params_)[slot.params_id()], log, now_us, cost, on_denial);
-  const std::uint64_t bytes_after = bytes_of(log);
-  if (bytes_after != bytes_before) {
-    budget_->take(bytes_after);
-    budget_->give_back(bytes_before);
-    log_bytes_ += bytes_after - bytes_before;
-    note_log_growth(slot.key());
-  }
+  assert(log.capacity() == capacity);
   return outcome;
 }
 
-void Shard::note_log_growth(const KeyHash& key) {
-  log_grew_ = true;
-  if (key == grown_last_) return;
-  grown_before_ = std::exchange(grown_last_, key);
+bool Shard::reserve_log(Slot& slot, std::int64_t now_us) {
+  Log& log = *slot.log();
+  const bool joins_the_last = !log.empty() && log.back().at_us >= now_us;
+  if (log.size() < log.capacity() || joins_the_last) return true;
+  // A charged denial has an entry more than the limit has units, until it has pushed out the oldest.
+  const auto most = static_cast<std::size_t>((*params_)[slot.params_id()].capacity) + 1;
+  const std::size_t wanted = std::max(std::min(2 * log.capacity(), most), log.capacity() + 1);
+  if (!budget_->try_take((wanted - log.capacity()) * sizeof(LogEntry))) return false;
+  log.reserve(wanted);
+  return true;
 }
+
+bool Shard::has_memory_for_log() const { return budget_->has_room(sizeof(Log) + sizeof(LogEntry)); }
 
 void Shard::migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us) {
   const LimitParams& from = (*params_)[slot.params_id()];
   const LimitParams& to = (*params_)[params];
   const bool warned = slot.warned() && to.on_change != OnChange::kReset;
+  note_sooner_idle();
   const bool from_log = is_log(slot), to_log = to.algorithm == Algorithm::kSlidingLog;
   if (from_log && to_log) {
     migrate_log(from, to, *slot.log(), now_us);
@@ -107,10 +107,12 @@ void Shard::migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us) {
   }
 }
 
-bool Shard::is_fresh_slot(const Slot& slot, std::int64_t now_us) const {
+bool Shard::is_unused(const Slot& slot, std::int64_t now_us, Unused unused) const {
   const LimitParams& params = (*params_)[slot.params_id()];
-  return params.algorithm == Algorithm::kSlidingLog ? is_fresh(params, *slot.log(), now_us)
-                                                    : is_fresh(params, slot.state(params.algorithm), now_us);
+  if (params.algorithm == Algorithm::kSlidingLog) return is_fresh(params, *slot.log(), now_us);
+  State state = slot.state(params.algorithm);
+  if (unused == Unused::kIdle && params.algorithm == Algorithm::kLeakyBucket) state.second = 0;
+  return is_fresh(params, state, now_us);
 }
 
 bool Shard::erase(const KeyHash& key) {
@@ -126,26 +128,31 @@ void Shard::erase_at(std::uint32_t index) {
 }
 
 bool Shard::expire(std::uint32_t slots, std::int64_t now_us) {
+  expired_ += sweep(slots, now_us, Unused::kFresh);
+  return cursor_ == table_.slots();
+}
+
+// Forgets what is unused among the next `slots` slots, up to the end of the table, and says how many.
+std::uint32_t Shard::sweep(std::uint32_t slots, std::int64_t now_us, Unused unused) {
   if (cursor_ >= table_.slots()) cursor_ = 0;
-  const std::uint32_t end = std::min(cursor_ + slots, table_.slots());
+  const std::uint32_t end = cursor_ + std::min(slots, table_.slots() - cursor_);
+  std::uint32_t forgotten = 0;
   while (cursor_ < end) {
     const Slot& slot = table_.at(cursor_);
-    if (slot.empty() || !is_fresh_slot(slot, now_us)) {
+    if (slot.empty() || !is_unused(slot, now_us, unused)) {
       ++cursor_;
       continue;
     }
     erase_at(cursor_);  // and look at the same index again: another may have moved there
-    ++expired_;
+    ++forgotten;
   }
-  return cursor_ == table_.slots();
+  return forgotten;
 }
 
 void Shard::add_to(Store::Stats& stats) const {
   stats.keys += table_.count();
   stats.expired += expired_;
   stats.evicted_idle += evicted_idle_;
-  stats.evicted_in_use += evicted_in_use_;
-  stats.evicted_over_limit += evicted_over_limit_;
 }
 
 }  // namespace sluice

@@ -34,9 +34,17 @@ struct ChargeResult {
   std::int64_t denied_cost = 0;
 };
 
-// A denial is an answer; only the lack of one is a failure. What "no answer" becomes is the policy's
-// `on_failure` to say, not the store's.
-enum class Verdict : std::uint8_t { kAllowed, kDenied, kNoAnswer };
+// A denial is an answer; only the lack of one is a failure. What that becomes is the policy's `on_failure` to
+// say, not the store's.
+enum class Verdict : std::uint8_t {
+  kAllowed,
+  kDenied,
+  kNoAnswer,
+  kNoRoom,  // it would fit, but there is no memory to count it in: nothing was charged
+};
+
+// Whether the store has decided.
+constexpr bool is_answer(Verdict verdict) { return verdict < Verdict::kNoAnswer; }
 
 // Whether a refund gives this charge back. A limit that charges denials keeps what a check took that was
 // denied in the end; of units whose charge nobody remembers, no check was denied.
@@ -70,6 +78,9 @@ class Store {
   // Forgets these counters; returns how many existed, or a negative number for no answer.
   virtual int reset(std::span<const KeyHash> keys) = 0;
 
+  // When a check was last answered kNoRoom; 0: never.
+  virtual std::int64_t no_room_at_us() const { return 0; }
+
   // A small piece of upkeep (expiry); called often by whoever runs the event loops. Never blocks for long.
   virtual void tend() {}
 
@@ -78,9 +89,8 @@ class Store {
     std::uint64_t bytes = 0;
     std::uint64_t bytes_max = 0;
     std::uint64_t expired = 0;
-    std::uint64_t evicted_idle = 0;
-    std::uint64_t evicted_in_use = 0;
-    std::uint64_t evicted_over_limit = 0;
+    std::uint64_t evicted_idle = 0;  // forgotten to make room, rather than in passing
+    std::uint64_t no_room = 0;       // checks that were answered so
   };
   virtual Stats stats() const = 0;
 };

@@ -19,7 +19,7 @@ void Table::open(PagePool& pool, std::atomic<std::uint32_t>* directory, std::uin
 }
 
 Slot* Table::insert(const KeyHash& key) {
-  assert(has_room());
+  assert(has_room(1));
   for (;;) {
     const Position position = lower_bound(key);
     Position hole = position;

@@ -44,11 +44,11 @@ class Table {
     return position.slot->key() == key && !position.slot->empty() ? position.slot : nullptr;
   }
 
-  // False when another key would make searches long: grow() first, or erase.
-  bool has_room() const { return count_ < room_of(pages_); }
+  // False when so many more keys would make searches long: grow() first, or erase.
+  bool has_room(std::uint32_t keys) const { return count_ + keys <= room_of(pages_); }
 
   // Makes a slot for the key; the caller fills it in before anything else is called.
-  // REQUIRES: has_room(), the key is not there.
+  // REQUIRES: has_room(1), the key is not there.
   Slot* insert(const KeyHash& key);
 
   // REQUIRES: the slot at `index` is not empty. What follows moves up; the same index may hold another key

@@ -19,7 +19,7 @@ class TableTest : public testing::Test {
   TableTest() { table_.open(pool_, directory_.data(), kPagesMax); }
 
   void insert(const KeyHash& key, std::int64_t value) {
-    if (!table_.has_room()) {
+    if (!table_.has_room(1)) {
       ASSERT_TRUE(table_.grow());
     }
     table_.insert(key)->set_state(1, Algorithm::kGcra, {value, 0, 0}, false);
@@ -101,7 +101,7 @@ TEST_F(TableTest, ShrinksWhenSparseAndGivesPagesBack) {
   EXPECT_FALSE(table_.shrink()) << "once is enough";
   EXPECT_EQ(table_.slots(), 3 * PagePool::kSlotsPerPage);
   EXPECT_EQ(budget_.used(), 3 * PagePool::kPageBytes);
-  EXPECT_TRUE(table_.has_room());
+  EXPECT_TRUE(table_.has_room(1));
   expect_agreement();
 }
 
@@ -114,7 +114,7 @@ TEST_F(TableTest, ReleasesAPageAsSoonAsTheOthersHaveRoom) {
     EXPECT_EQ(table_.slots(), slots - PagePool::kSlotsPerPage);
     EXPECT_EQ(budget_.used(), table_.slots() * sizeof(Slot));
     EXPECT_GT(table_.count() * 10, table_.slots() * 7) << "no more had to go than a page's worth";
-    EXPECT_TRUE(table_.has_room());
+    EXPECT_TRUE(table_.has_room(1));
     expect_agreement();
   }
   while (!model_.empty()) erase(model_.begin()->first);
@@ -125,7 +125,7 @@ TEST_F(TableTest, GrowsAsFarAsThereArePagesAndThenSaysNo) {
   std::mt19937_64 random(3);
   budget_.take((kPagesMax - 3) * PagePool::kPageBytes);
   for (;;) {
-    if (!table_.has_room() && !table_.grow()) break;
+    if (!table_.has_room(1) && !table_.grow()) break;
     insert({random(), random()}, 1);
   }
   EXPECT_EQ(table_.slots(), 3 * PagePool::kSlotsPerPage);

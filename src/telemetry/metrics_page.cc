@@ -92,10 +92,11 @@ void write_memory(PrometheusText& text, const Store::Stats& store) {
   write_value(text, "rate_limiter_store_expired_total", "counter",
               "Counters forgotten because they were full again.", store.expired);
   text.family("rate_limiter_store_evicted_total", "counter",
-              "Counters forgotten for lack of memory, by what they were.");
+              "Counters forgotten to make room, by what they were.");
   text.sample({{"kind", "idle"}}, store.evicted_idle);
-  text.sample({{"kind", "in_use"}}, store.evicted_in_use);
-  text.sample({{"kind", "over_limit"}}, store.evicted_over_limit);
+  write_value(text, "rate_limiter_store_full_total", "counter",
+              "Checks that found no memory to be counted in, and were decided by the failure rule.",
+              store.no_room);
 }
 
 void write_requests(PrometheusText& text, const RequestLog::Stats& requests) {

@@ -16,8 +16,8 @@ TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
   decisions.no_policy = 4;
   decisions.by_policy["api.read"].fields[DecisionCounters::kDenied] = 3;
   decisions.by_policy["api.read"].dimension_missing["hour"] = 2;
-  const std::string page =
-      metrics_page(decisions, {.keys = 9, .evicted_idle = 1}, {}, {}, {.reloads = 5, .failures = 1});
+  const std::string page = metrics_page(decisions, {.keys = 9, .evicted_idle = 1, .no_room = 6}, {}, {},
+                                        {.reloads = 5, .failures = 1});
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_denied_total{policy=\"api.read\"} 3\n"));
   EXPECT_THAT(page,
               HasSubstr("rate_limiter_dimension_missing_total{policy=\"api.read\",limit=\"hour\"} 2\n"));
@@ -25,6 +25,7 @@ TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
   EXPECT_THAT(page, HasSubstr("rate_limiter_no_policy_total 4\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_store_keys 9\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_store_evicted_total{kind=\"idle\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_store_full_total 6\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_config_reload_failures_total 1\n"));
 }
 

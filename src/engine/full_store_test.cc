@@ -1,0 +1,105 @@
+// Checks that a full memory store has no room for: the failure rule decides, and says so.
+#include <map>
+
+#include "engine/late_store.h"
+#include "engine/limiter_fixture.h"
+
+namespace sluice::testing {
+namespace {
+
+class FullStoreTest : public LimiterFixture {
+ protected:
+  static Policy with(OnFailure rule, std::string id, std::string resource) {
+    Policy policy = make_policy(std::move(id), {make_limit({.rate = {10, 3'600 * kSecondUs}})});
+    policy.resource = std::move(resource);
+    policy.on_failure = rule;
+    return policy;
+  }
+  void SetUp() override {
+    publish({with(OnFailure::kOpen, "open", "/open"), with(OnFailure::kClosed, "closed", "/closed"),
+             with(OnFailure::kLocal, "local", "/local")});
+    ASSERT_EQ(full_limiter.check({.resource = "/open", .key = "early", .cost = 4})->remaining(), 6);
+    for (int i = 0; full.stats().no_room < 5'000; ++i)  // until all of its parts are full
+      full_limiter.check({.resource = "/open", .key = "new" + std::to_string(i)}).value();
+  }
+  std::uint64_t failed(const std::string& policy) {
+    return totals.sum().by_policy[policy].fields[DecisionCounters::kFailed];
+  }
+
+  MemoryStore full{clock, params, {.bytes_max = 1 << 20}};
+  LocalStore full_store{full, clock};
+  // `on_failure: local` counts in the same memory, as in a server without Redis.
+  Limiter full_limiter{{full_store, board, hasher, clock, totals, &full}};
+};
+
+TEST_F(FullStoreTest, ANewKeyGetsTheFailureRuleVisibly) {
+  const std::map<std::string, bool> allows = {{"open", true}, {"closed", false}, {"local", false}};
+  for (const auto& [policy, allowed] : allows) {
+    SCOPED_TRACE(policy);
+    const std::uint64_t failed_before = failed(policy);
+    const Decision decision = *full_limiter.check({.resource = "/" + policy, .key = "late", .cost = 1});
+    EXPECT_EQ(decision.allowed, allowed);
+    EXPECT_TRUE(decision.degraded);
+    EXPECT_EQ(to_string(decision.reason), "store_full");
+    EXPECT_EQ(decision.policy->source.id, policy);
+    EXPECT_EQ(failed(policy), failed_before + 1);
+  }
+  const Decision early = *full_limiter.check({.resource = "/open", .key = "early"});
+  EXPECT_EQ(early.remaining(), 5) << "whoever was there is counted as ever";
+  EXPECT_FALSE(early.degraded);
+  EXPECT_EQ(full_limiter.usage({.resource = "/open", .key = "late"})->remaining(), 10)
+      << "a look needs no room";
+}
+
+TEST_F(FullStoreTest, ChecksThatAreDecidedTogetherHaveRoomTogetherOrAreNotCharged) {
+  const auto never = []() -> Limiter::LaterTogether { return {}; };
+  const CheckRequest requests[] = {{.resource = "/open", .key = "early"},
+                                   {.resource = "/closed", .key = "late"},
+                                   {.resource = "/local", .key = "late"}};
+  const auto joint = full_limiter.check_together(requests, never);
+  EXPECT_FALSE((*joint)->overall.allowed);
+  const bool allowed[] = {true, false, false};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*joint)->parts[i].allowed, allowed[i]) << i;
+    EXPECT_EQ((*joint)->parts[i].reason, Reason::kStoreFull) << i;
+    EXPECT_TRUE((*joint)->parts[i].degraded) << i;
+  }
+  EXPECT_EQ(full_limiter.usage({.resource = "/open", .key = "early"})->remaining(), 6);
+}
+
+TEST_F(FullStoreTest, ARequestIdRemembersNoSuchAnswer) {
+  const CheckRequest late{.resource = "/open", .key = "late", .request_id = "once"};
+  EXPECT_TRUE(full_limiter.check(late)->degraded);
+  clock.advance(2 * 3'600 * kSecondUs);  // all are idle
+  const Decision again = *full_limiter.check(late);
+  EXPECT_FALSE(again.replayed || again.degraded);
+  EXPECT_EQ(again.remaining(), 9);
+}
+
+// Counters are elsewhere, that is silent, and the local ones have no room: nobody counts.
+TEST_F(FullStoreTest, AFullLocalLimiterDenies) {
+  LateStore late(local_store);
+  late.broken = true;
+  Limiter remote{{late, board, hasher, clock, totals, &full}};
+  const auto never = []() -> Limiter::Later { return {}; };
+  const auto decision = remote.check({.resource = "/local", .key = "late"}, never);
+  EXPECT_FALSE((*decision)->allowed);
+  EXPECT_EQ((*decision)->reason, Reason::kStoreUnavailable);
+  EXPECT_EQ((*decision)->tightest, nullptr);
+  const CheckRequest requests[] = {{.resource = "/local", .key = "late"},
+                                   {.resource = "/open", .key = "late"}};
+  const auto joint = remote.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
+  EXPECT_FALSE((*joint)->overall.allowed || (*joint)->parts[0].allowed);
+}
+
+TEST_F(FullStoreTest, TheStoreReportsItForAMinute) {
+  ASSERT_EQ(full_store.health().problems.size(), 1u);
+  EXPECT_NE(full_store.health().problems[0].find("raise --memory-mib"), std::string::npos);
+  EXPECT_TRUE(full_store.health().connected);
+  clock.advance(60 * kSecondUs);
+  EXPECT_TRUE(full_store.health().problems.empty());
+  EXPECT_TRUE(local_store.health().problems.empty());
+}
+
+}  // namespace
+}  // namespace sluice::testing
