@@ -21,6 +21,8 @@ struct Dedupe {
   // Where the record lives: the same for every request with this id, whatever it asks. Nodes of a cluster
   // cannot keep to it: what is written in one step lies on one slot, that of the charges.
   std::uint32_t slot_tag = 0;
+  // Whose it is, a hash of the tenant: memory for records is shared out between owners.
+  std::uint64_t owner = 0;
 };
 
 // A counter and the place it lives at.

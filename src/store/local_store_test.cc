@@ -59,11 +59,12 @@ class LocalStoreTest : public testing::Test {
   static constexpr std::uint64_t kSmall = RequestLog::Options::kBytesMin;  // one shard: all ids in one order
 
   // Whether the id had been there before.
-  bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecond, std::size_t limits = 1) {
+  bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecond, std::size_t limits = 1,
+                   std::uint64_t owner = 0) {
     std::vector<Charge> charges;
     for (std::size_t i = 0; i < limits; ++i) charges.push_back({{1, i}, many_, 1});
     TestCall call(charges);
-    call.dedupe = Dedupe{{7, id}, 1, ttl_us};
+    call.dedupe = Dedupe{.id = {7, id}, .fingerprint = 1, .ttl_us = ttl_us, .owner = owner};
     EXPECT_TRUE(store_.start(call));
     EXPECT_EQ(call.verdict, Verdict::kAllowed);
     return call.replayed;
@@ -146,6 +147,54 @@ TEST_F(LocalStoreTest, TheOldestIdGoesFirstWhenMemoryIsFull) {
   EXPECT_EQ(stats().evicted, 2u);
   EXPECT_FALSE(comes_again(2)) << "the oldest then";
   EXPECT_TRUE(comes_again(4));
+}
+
+TEST_F(LocalStoreTest, ATenantThatFloodsForgetsItsOwnIdsOnly) {
+  for (std::uint64_t id = 0; id < 40; ++id) comes_again(id, 600 * kSecond, 1, 1);
+  for (std::uint64_t id = 0; id < 5; ++id) comes_again(1'000 + id, 600 * kSecond, 1, 2);
+  for (std::uint64_t id = 0; id < 5'000; ++id) {
+    comes_again(10'000 + id, 600 * kSecond, 1 + id % 3, 3);
+    ASSERT_LE(stats().bytes, stats().bytes_max);
+  }
+  EXPECT_GT(stats().evicted, 4'000u);
+  for (std::uint64_t id = 0; id < 40; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, 1)) << id;
+  for (std::uint64_t id = 0; id < 5; ++id) EXPECT_TRUE(comes_again(1'000 + id, 600 * kSecond, 1, 2)) << id;
+  EXPECT_TRUE(comes_again(14'999, 600 * kSecond, 1 + 4'999 % 3, 3)) << "its own last one is there";
+  EXPECT_FALSE(comes_again(10'000, 600 * kSecond, 1, 3)) << "its first one is not";
+}
+
+TEST_F(LocalStoreTest, TenantsThatFloodAtTheSameTimeHaveEqualShares) {
+  constexpr std::uint64_t kTenants = 4, kIds = 1'000;
+  for (std::uint64_t id = 0; id < kIds; ++id)
+    for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant)
+      for (std::uint64_t times = 0; times < tenant + 1; ++times)  // some come more often than others
+        comes_again(tenant * 100'000 + id * 10 + times, 600 * kSecond, 1, 1 + tenant);
+  const std::uint64_t share = stats().entries / kTenants;
+  for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant) {
+    const std::uint64_t last = tenant * 100'000 + (kIds - 1) * 10;
+    for (std::uint64_t n = 0; n < share / (tenant + 1) * 9 / 10; ++n)
+      ASSERT_TRUE(comes_again(last - n * 10, 600 * kSecond, 1, 1 + tenant)) << tenant << " " << n;
+  }
+}
+
+TEST_F(LocalStoreTest, ManyTenantsStayWithinTheMemoryAndLeaveNothing) {
+  comes_again(0, kSecond);
+  const std::uint64_t bytes_of_one = stats().bytes;
+  for (std::uint64_t id = 1; id < 10'000; ++id) {
+    comes_again(id, kSecond, 1, id);
+    ASSERT_LE(stats().bytes, stats().bytes_max);
+  }
+  EXPECT_GT(stats().evicted, 1'000u);
+  moody_.answers = false;
+  TestCall call({{{1, 1}, many_, 3}});
+  call.dedupe = Dedupe{.id = {8, 8}, .ttl_us = kSecond, .owner = 123'456};
+  store_.start(call);
+  moody_.answers = true;
+  clock_.advance(kSecond);
+  for (int i = 0; i < 10; ++i) store_.tick(clock_.now_us());
+  EXPECT_EQ(stats().entries, 0u);
+  comes_again(0);
+  EXPECT_EQ(stats().bytes, bytes_of_one);
 }
 
 TEST_F(LocalStoreTest, LongAnswersTakeTheRoomOfSeveralShortOnes) {

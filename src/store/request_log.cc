@@ -20,6 +20,9 @@ constexpr std::uint64_t kBytesPerChain = 128;
 constexpr int kCheckedPerInsertion = 4;
 constexpr int kCheckedPerTend = 256;
 
+// What a tenant costs beside its records: an entry in a map and one in a set.
+constexpr std::uint64_t kTenantBytes = 192;
+
 constexpr std::int64_t kTtlUsMin = 1'000;  // as in Redis, which counts milliseconds
 
 // A ChargeResult in 24 bytes.
@@ -68,7 +71,6 @@ struct RequestLog::Record {
 
   // REQUIRES: the call has been answered, and has as many results as there is room for.
   void keep(const StoreCall& call) {
-    id = call.dedupe->id;
     fingerprint = call.dedupe->fingerprint;
     now_us = call.now_us;
     expires_us = call.now_us + std::max(call.dedupe->ttl_us, kTtlUsMin);
@@ -95,6 +97,9 @@ struct RequestLog::Record {
   Record* next_in_chain = nullptr;
   Record* older = nullptr;
   Record* newer = nullptr;
+  Tenant* tenant = nullptr;
+  Record* older_of_tenant = nullptr;
+  Record* newer_of_tenant = nullptr;
   KeyHash id;
   std::uint64_t fingerprint = 0;
   std::int64_t now_us = 0;
@@ -103,8 +108,6 @@ struct RequestLog::Record {
   std::uint8_t results = 0;
 };
 static_assert(kLimitsPerCheckMax <= UINT8_MAX);
-
-void RequestLog::FreeRecord::operator()(Record* record) const { ::operator delete(record); }
 
 RequestLog::Shard::~Shard() {
   while (oldest_ != nullptr) erase(*oldest_);
@@ -117,32 +120,67 @@ RequestLog::Record* RequestLog::Shard::find(const KeyHash& id) const {
   return record;
 }
 
-RequestLog::OwnedRecord RequestLog::Shard::allocate(std::size_t results, std::int64_t now_us) {
+RequestLog::Record& RequestLog::Shard::insert(const Dedupe& dedupe, std::size_t results,
+                                              std::int64_t now_us) {
   if (chains_.empty()) {
     chains_.resize(std::bit_floor(bytes_max_ / kBytesPerChain));
     bytes_ = chains_.size() * sizeof(Record*);
   }
   expire(kCheckedPerInsertion, now_us);
   const std::uint64_t bytes = Record::bytes_with(results);
-  while (oldest_ != nullptr && bytes_ + bytes > bytes_max_) {
-    if (!oldest_->expired(now_us)) ++evicted_;
-    erase(*oldest_);
-  }
-  auto* record = new (::operator new(sizeof(Record) + results * sizeof(KeptResult))) Record;
+  make_room(bytes + kTenantBytes, now_us);
+  void* const memory = ::operator new(sizeof(Record) + results * sizeof(KeptResult));
+  auto* const record = new (memory) Record;
   record->results = static_cast<std::uint8_t>(results);
-  return OwnedRecord(record);
-}
-
-void RequestLog::Shard::insert(OwnedRecord owned) {
-  Record* const record = owned.release();
+  record->id = dedupe.id;
+  try {
+    record->tenant = &tenant_of(dedupe.owner);
+  } catch (...) {
+    ::operator delete(record);
+    throw;
+  }
   Record*& chain = chain_of(record->id);
   record->next_in_chain = chain;
   chain = record;
   record->older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = record;
   newest_ = record;
+  Tenant& tenant = *record->tenant;
+  record->older_of_tenant = tenant.newest;
+  (tenant.newest != nullptr ? tenant.newest->newer_of_tenant : tenant.oldest) = record;
+  tenant.newest = record;
+  set_bytes(tenant, tenant.bytes + bytes);
   ++entries_;
-  bytes_ += Record::bytes_with(record->results);
+  return *record;
+}
+
+void RequestLog::Shard::make_room(std::uint64_t bytes, std::int64_t now_us) {
+  while (bytes_ + bytes > bytes_max_ && !by_bytes_.empty()) {
+    Record& oldest = *(*by_bytes_.rbegin())->oldest;
+    if (!oldest.expired(now_us)) ++evicted_;
+    erase(oldest);
+  }
+}
+
+// The tenant, a new one if need be. Throws std::bad_alloc, and then nothing has changed.
+RequestLog::Tenant& RequestLog::Shard::tenant_of(std::uint64_t owner) {
+  const auto [entry, is_new] = tenants_.try_emplace(owner, Tenant{.owner = owner});
+  if (!is_new) return entry->second;
+  try {
+    by_bytes_.insert(&entry->second);
+  } catch (...) {
+    tenants_.erase(entry);
+    throw;
+  }
+  set_bytes(entry->second, kTenantBytes);
+  return entry->second;
+}
+
+void RequestLog::Shard::set_bytes(Tenant& tenant, std::uint64_t bytes) {
+  auto place = by_bytes_.extract(&tenant);
+  bytes_ += bytes - tenant.bytes;
+  tenant.bytes = bytes;
+  by_bytes_.insert(std::move(place));
 }
 
 void RequestLog::Shard::erase(Record& record) {
@@ -152,9 +190,19 @@ void RequestLog::Shard::erase(Record& record) {
   (record.older != nullptr ? record.older->newer : oldest_) = record.newer;
   (record.newer != nullptr ? record.newer->older : newest_) = record.older;
   if (next_to_check_ == &record) next_to_check_ = record.newer;
+  Tenant& tenant = *record.tenant;
+  (record.older_of_tenant != nullptr ? record.older_of_tenant->newer_of_tenant : tenant.oldest) =
+      record.newer_of_tenant;
+  (record.newer_of_tenant != nullptr ? record.newer_of_tenant->older_of_tenant : tenant.newest) =
+      record.older_of_tenant;
+  set_bytes(tenant, tenant.bytes - Record::bytes_with(record.results));
+  if (tenant.oldest == nullptr) {
+    set_bytes(tenant, 0);
+    by_bytes_.erase(&tenant);
+    tenants_.erase(std::uint64_t{tenant.owner});
+  }
   --entries_;
-  bytes_ -= Record::bytes_with(record.results);
-  FreeRecord()(&record);
+  ::operator delete(&record);
 }
 
 void RequestLog::Shard::expire(int records, std::int64_t now_us) {
@@ -195,12 +243,11 @@ void RequestLog::apply_once(StoreCall& call) {
     shard.erase(*known);
   }
   // The memory comes first: once the store has been charged, nothing may fail.
-  OwnedRecord record = shard.allocate(call.charges.size(), now_us);
+  Record& record = shard.insert(*call.dedupe, call.charges.size(), now_us);
   call.verdict = store_.apply(call.charges, call.results, call.now_us);
-  if (call.verdict == Verdict::kNoAnswer) return;
+  if (!is_answer(call.verdict)) return shard.erase(record);
   call.results_known = call.results.size();
-  record->keep(call);
-  shard.insert(std::move(record));
+  record.keep(call);
 }
 
 void RequestLog::tend() {

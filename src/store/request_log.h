@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,10 +23,11 @@ namespace sluice {
 // Looking up the id, charging the store and keeping the answer are one step: of several threads that come
 // with the same id at the same time, one charges and the others repeat its answer.
 //
-// About 110 bytes per id, 24 more for each further limit, up to `bytes_max`; then the oldest is forgotten
-// first, and counted: if its request came again now, it would be charged again. What has expired goes a few
-// at each insertion and in tend(), wherever it stands, so ids that are kept for days do not hold up those
-// that are kept for minutes.
+// About 140 bytes per id, 24 more for each further limit, and 200 per tenant, up to `bytes_max`; then the
+// tenant that takes the most loses its oldest one, which is counted: if that request came again now, it would
+// be charged again. So a tenant that floods it forgets its own ids and not those of others, and of n tenants
+// each has an n-th that nobody can take from it. What has expired goes a few at each insertion and in tend(),
+// wherever it stands, so ids that are kept for days do not hold up those that are kept for minutes.
 class RequestLog {
  public:
   struct Options {
@@ -53,21 +56,28 @@ class RequestLog {
 
  private:
   struct Record;
-  struct FreeRecord {
-    void operator()(Record* record) const;
+  // The records of one tenant in a shard, from the oldest to the newest.
+  struct Tenant {
+    std::uint64_t owner = 0;
+    std::uint64_t bytes = 0;
+    Record* oldest = nullptr;
+    Record* newest = nullptr;
   };
-  using OwnedRecord = std::unique_ptr<Record, FreeRecord>;
+  struct TakesLess {
+    bool operator()(const Tenant* a, const Tenant* b) const {
+      return a->bytes != b->bytes ? a->bytes < b->bytes : a->owner < b->owner;
+    }
+  };
 
-  // A part of the ids. Its records are in one list from the oldest to the newest, and in a hash table of
-  // chains. All but the mutex wants the mutex held.
+  // A part of the ids. Its records are in a list from the oldest to the newest, in that of their tenant, and
+  // in a hash table of chains. All but the mutex wants the mutex held.
   class Shard {
    public:
     ~Shard();
     void open(std::uint64_t bytes_max) { bytes_max_ = bytes_max; }
     Record* find(const KeyHash& id) const;
-    // Memory for a record; older ones make room for it.
-    OwnedRecord allocate(std::size_t results, std::int64_t now_us);
-    void insert(OwnedRecord record);
+    // A record that has expired already, until it is filled in; others make room for it.
+    Record& insert(const Dedupe& dedupe, std::size_t results, std::int64_t now_us);
     void erase(Record& record);
     // Looks at the next `records` in turn and lets go of those that have expired.
     void expire(int records, std::int64_t now_us);
@@ -77,11 +87,16 @@ class RequestLog {
 
    private:
     Record*& chain_of(const KeyHash& id) { return chains_[id.high & (chains_.size() - 1)]; }
+    void make_room(std::uint64_t bytes, std::int64_t now_us);
+    Tenant& tenant_of(std::uint64_t owner);
+    void set_bytes(Tenant& tenant, std::uint64_t bytes);
 
     std::vector<Record*> chains_;  // a power of two of them; none before the first record
     Record* oldest_ = nullptr;
     Record* newest_ = nullptr;
     Record* next_to_check_ = nullptr;  // null: the oldest
+    std::unordered_map<std::uint64_t, Tenant> tenants_;
+    std::set<Tenant*, TakesLess> by_bytes_;  // all of them
     std::uint64_t entries_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t bytes_max_ = 0;
