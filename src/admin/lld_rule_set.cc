@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "admin/rule_id.h"
-#include "base/limits.h"
 
 namespace sluice::admin {
 namespace {
 
 // The plain limit beside rules that are for tiers only.
-LimitParams unlimited() {
-  return make_limit_params(Algorithm::kTokenBucket, {kRateMax, 1'000'000}, std::nullopt).value();
-}
-
-bool is_placeholder(const Limit& limit) { return limit.params == unlimited(); }
+bool is_placeholder(const Limit& limit) { return is_no_limit(limit.params); }
 
 template <class Limits>
 auto find_limit(Limits& limits, std::string_view name) {
@@ -73,7 +68,7 @@ std::optional<LldRule> find_rule(const Policy& policy, const LldRuleName& name) 
 
 void put_rule(Policy& policy, const LldRule& rule) {
   const Limit fresh{
-      .name = rule.name, .per = {rule.dimension}, .params = rule.tier.empty() ? rule.params : unlimited()};
+      .name = rule.name, .per = {rule.dimension}, .params = rule.tier.empty() ? rule.params : no_limit()};
   // Every tier has all limits; where it says nothing of its own, it follows the plain one.
   const auto put_plain = [&](const Limit& limit) {
     const auto old = find_limit(policy.limits, rule.name);
@@ -108,7 +103,7 @@ void take_rule(Policy& policy, const LldRuleName& name) {
       find_limit(tier->second, name.limit)->params = plain->params;
   } else {
     const LimitParams before = plain->params;
-    plain->params = unlimited();
+    plain->params = no_limit();
     for (auto& [tier, limits] : policy.tiers.edit())
       if (const auto same = find_limit(limits, name.limit); same->params == before)
         same->params = plain->params;

@@ -102,7 +102,9 @@ Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
         Error{ErrorCode::kStale, "there is no policy \"" + policy->id + "\" yet", "if-match"});
   const auto written = put_one_policy(context, call, *policy, *expected, "put");
   if (!written) return std::unexpected(written.error());
-  return written_answer(context, *written);
+  AdminAnswer answer = written_answer(context, *written);
+  put_warnings(answer.body, {&*policy, 1});
+  return answer;
 }
 
 Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {

@@ -82,6 +82,7 @@ AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch) {
   answer.body = map_node();
   put(answer.body, "changed", std::move(changed));
   put(answer.body, "unchanged", number_node(unchanged));
+  put_warnings(answer.body, batch.policies);
   return answer;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/denies_everyone.h"
+#include "policy/dimension_names.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
 #include "policy/policy_writer.h"
@@ -137,6 +138,11 @@ Result<void> delete_policy(AdminContext& context, const AdminCall& call, const s
 bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id) {
   const auto before = context.written_before(call, ledger::Kind::kPolicy, id);
   return before && *before && (*before)->is_withdrawn();
+}
+
+void put_warnings(DocumentNode& answer, std::span<const Policy> policies) {
+  if (const auto warnings = dimension_warnings(policies); !warnings.empty())
+    put(answer, "warnings", text_list(warnings));
 }
 
 DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy) {

@@ -56,6 +56,9 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
 // Whether the caller deleted it with the same idempotency key.
 bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id);
 
+// Adds `warnings`, if there are any: dimensions of these policies that no request has by itself.
+void put_warnings(DocumentNode& answer, std::span<const Policy> policies);
+
 // {"id":…,"version":…,"source":"api","document":{…}}
 DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy);
 

@@ -102,6 +102,7 @@ void add_limits(const CompiledPolicy& policy, const Asked& asked, const Clock& c
           limit_view(policy, standing, limits[i], {own->params, "override", own->expires_us}));
       continue;
     }
+    if (is_no_limit(limits[i].params)) continue;
     std::string from = of_candidate.empty() ? "policy" : of_candidate;
     if (has_tier && limits[i].params != source.limits[i].params)
       from = "tier " + user.tier + (of_candidate.empty() ? "" : ", " + of_candidate);

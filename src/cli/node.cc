@@ -216,6 +216,8 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
   doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
   doors.deny_status = options.deny_status;
+  doors.default_tenant = options.default_tenant;
+  doors.trusts_idempotency_key = options.trust_idempotency_key;
   doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
   doors.access = &access_;
   doors.given_limits = &given_limits_;

@@ -36,7 +36,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .totals = shared_.totals,
                                   .local = &shared_.memory,
                                   .placement = shared_.has_cells ? &*stores_ : nullptr,
-                                  .big_switch = &shared_.big_switch});
+                                  .big_switch = &shared_.big_switch,
+                                  .default_tenant = shared_.doors.default_tenant});
   app_.emplace(*limiter_, shared_.doors, random_(), &admin_, &throttle_);
   publish_report(0);
 }

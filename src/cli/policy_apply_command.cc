@@ -13,6 +13,7 @@
 #include "cli/policy_plan.h"
 #include "cli/wanted_policies.h"
 #include "policy/denies_everyone.h"
+#include "policy/dimension_names.h"
 #include "policy/document_builder.h"
 #include "policy/document_text.h"
 #include "policy/policy_writer.h"
@@ -85,6 +86,7 @@ int apply(const ApplyOptions& options) {
   const ApiClient client(options.server, clock);
   const ApplyPlan plan = make_plan(wanted, fetch_policies(client, ""));
   fmt::print("{}", plan_text(plan));
+  for (const std::string& warning : dimension_warnings(wanted)) fmt::print(stderr, "warning: {}\n", warning);
   if (plan.is_empty()) return kExitOk;
   if (!options.confirmed) refuse_denying_everyone(plan);
   if (options.dry_run) {

@@ -14,7 +14,9 @@ namespace sluice::cli {
 namespace {
 
 int validate(const std::vector<std::string>& paths, bool may_deny_everyone) {
-  const Problems problems = validate_policy_files(paths, may_deny_everyone);
+  std::vector<Problem> warnings;
+  const Problems problems = validate_policy_files(paths, may_deny_everyone, &warnings);
+  for (const Problem& warning : warnings) fmt::print(stderr, "warning: {}\n", warning.text());
   for (const std::string& line : problems.texts()) fmt::print(stderr, "{}\n", line);
   if (!problems.empty()) return kExitDenied;
   fmt::print("{}: valid\n", fmt::join(paths, ", "));

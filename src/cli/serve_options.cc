@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "cli/brief_help.h"
 #include "cli/command.h"
+#include "policy/literals.h"
 #include "redis/store_url.h"
 
 namespace sluice::cli {
@@ -26,6 +27,14 @@ const CLI::Validator valid_prefix(
       return fmt::format("a prefix has at most {} bytes and no braces", kKeyPrefixBytesMax);
     },
     "TEXT");
+
+const CLI::Validator valid_tenant(
+    [](std::string& tenant) -> std::string {
+      if (tenant.empty()) return {};
+      const auto good = parse_free_text(tenant, kKeyBytesMax);
+      return good ? "" : good.error();
+    },
+    "NAME");
 
 const CLI::Validator valid_store(
     [](std::string& url) -> std::string {
@@ -83,8 +92,10 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--memory-mib",
                                          "--headers",
                                          "--envoy-headers",
+                                         "--default-tenant",
                                          "--deny-status",
                                          "--trusted-proxies",
+                                         "--trust-idempotency-key",
                                          "--deprecate",
                                          "--deprecation-link",
                                          "--drain-notice-ms",
@@ -145,8 +156,12 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
   add("envoy-headers", o.envoy_headers, "the same for answers to Envoy");
+  add("default-tenant", o.default_tenant, "the tenant of checks that name none")->check(valid_tenant);
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
   add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
+  add_flag("trust-idempotency-key", o.trust_idempotency_key,
+           "X-Idempotency-Key at /v1/authorize is the request_id; only if the proxy\nsets or clears it, or "
+           "clients pass their limits by repeating it");
   add("deprecate", o.deprecate,
       "paths whose answers say that they are deprecated, comma-separated:\n"
       "PATH[=SINCE[..SUNSET]], as /v1/rules=2026-11-01..2027-05-01");

@@ -40,8 +40,10 @@ struct ServeOptions {
   int threads = 0;  // 0: one per core
   std::string headers = "ietf,x-epoch";
   std::string envoy_headers = "ietf";
+  std::string default_tenant;  // of checks that have none
   int deny_status = 429;
   std::string trusted_proxies = "127.0.0.0/8,::1/128";
+  bool trust_idempotency_key = false;
   std::string deprecate;  // paths of the API, with dates
   std::string deprecation_link = "/openapi.yaml";
   std::uint64_t drain_notice_ms = 500;

@@ -38,7 +38,7 @@ Result<void> may_ask(DoorContext& context, const Caller& caller, control::Role r
 // A reset that was allowed.
 struct AllowedReset {
   ResetReport report;  // lacks only the number of counters
-  ResetReach reach;    // who is limited to some tenants leaves alone what others are counted in, too
+  ResetReach reach;    // who is limited to some tenants leaves alone what other tenants are counted in, too
 };
 
 // Resets always need a token, but on loopback.
@@ -54,8 +54,7 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
     return std::unexpected(
         Error{ErrorCode::kUnavailable, "too many resets wait for the audit log; try again in a second", ""});
   const bool everywhere = who->may(control::Role::kOperator, "").has_value();
-  AllowedReset allowed{report_on(request, reason),
-                       everywhere ? ResetReach::kAllTenants : ResetReach::kOwnTenant};
+  AllowedReset allowed{report_on(request, reason), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(who->name);
   allowed.report.address = caller.peer->address;
   return allowed;

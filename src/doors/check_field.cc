@@ -1,6 +1,7 @@
 #include "doors/check_field.h"
 
 #include "base/limits.h"
+#include "base/near_name.h"
 
 namespace sluice::doors {
 
@@ -12,6 +13,8 @@ CheckField check_field(std::string_view name) {
   switch (name.size()) {
     case 3:
       return if_is("key", Field::kKey);
+    case 4:
+      return if_is("cost", Field::kTokens);
     case 6:
       return if_is("tokens", Field::kTokens);
     case 8:
@@ -31,8 +34,22 @@ std::unexpected<Error> given_twice(std::string field) {
   return invalid(std::move(field), std::move(message));
 }
 
-std::unexpected<Error> invalid_tokens() {
-  return invalid("tokens", "tokens must be an integer from 0 to " + std::to_string(kCostMax));
+std::unexpected<Error> given_twice(CheckField field, std::string_view name) {
+  if (field != CheckField::kTokens) return given_twice(std::string(name));
+  return invalid(std::string(name), "tokens and cost mean the same; give one of them, once");
+}
+
+std::unexpected<Error> invalid_tokens(std::string_view name) {
+  return invalid(std::string(name),
+                 std::string(name) + " must be an integer from 0 to " + std::to_string(kCostMax));
+}
+
+Result<void> refuse_slip(std::string_view name, std::span<const std::string_view> known) {
+  const std::string_view meant = near_name(name, known);
+  if (meant.empty()) return {};
+  std::string field(name);
+  std::string message = "there is no field " + field + "; did you mean " + std::string(meant) + "?";
+  return invalid(std::move(field), std::move(message));
 }
 
 std::unexpected<Error> too_many_dimensions() {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,11 +23,19 @@ enum class CheckField : std::uint8_t {
   kUnknown
 };
 
-// "tenant_id" is kTenantId, and so on.
+// "tenant_id" is kTenantId, and so on; "cost" and "tokens" are the same.
 CheckField check_field(std::string_view name);
 
+inline constexpr std::array<std::string_view, 8> kCheckFieldNames = {
+    "tenant_id", "resource", "key", "tokens", "cost", "policy_id", "dimensions", "request_id"};
+
+// kInvalidArgument, with a guess, if an unknown name looks like a slip of a known one: whoever mistypes what
+// a check costs must hear of it. Other unknown names are fine.
+Result<void> refuse_slip(std::string_view name, std::span<const std::string_view> known = kCheckFieldNames);
+
 std::unexpected<Error> given_twice(std::string field);
-std::unexpected<Error> invalid_tokens();
+std::unexpected<Error> given_twice(CheckField field, std::string_view name);
+std::unexpected<Error> invalid_tokens(std::string_view name);
 std::unexpected<Error> too_many_dimensions();
 std::unexpected<Error> too_many_checks();
 

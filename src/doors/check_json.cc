@@ -1,5 +1,7 @@
 #include "doors/check_json.h"
 
+#include <array>
+
 #include "base/json_reader.h"
 #include "base/limits.h"
 #include "doors/check_field.h"
@@ -21,10 +23,10 @@ Result<void> read_text(JsonReader& reader, std::string_view field, std::string_v
   return {};
 }
 
-Result<void> read_tokens(JsonReader& reader, std::optional<std::int64_t>& out) {
+Result<void> read_tokens(JsonReader& reader, std::string_view name, std::optional<std::int64_t>& out) {
   if (reader.kind() == Kind::kNumber) out = reader.integer();
   if (!reader.ok()) return malformed(reader);
-  if (!out || *out < 0 || *out > kCostMax) return invalid_tokens();
+  if (!out || *out < 0 || *out > kCostMax) return invalid_tokens(name);
   return {};
 }
 
@@ -57,7 +59,7 @@ Result<void> read_field(JsonReader& reader, Field field, std::string_view name, 
     case Field::kRequestId:
       return read_text(reader, name, check.request_id);
     case Field::kTokens:
-      return read_tokens(reader, check.cost);
+      return read_tokens(reader, name, check.cost);
     case Field::kDimensions:
       return read_dimensions(reader, out);
     case Field::kUnknown:
@@ -69,43 +71,63 @@ Result<void> read_field(JsonReader& reader, Field field, std::string_view name, 
 
 }  // namespace
 
-Result<void> require_fields(const CheckRequest& check) {
+Result<void> require_fields(CheckRequest& check, const CheckRules& rules) {
+  check.needs_key = true;
   if (!check.policy_id.empty()) return {};
-  struct Required {
-    const char* name;
-    std::string_view value;
+  const auto missing = [](const char* name) {
+    return invalid(name, std::string(name) + " is missing; give it, or name a policy_id");
   };
-  for (const Required& field :
-       {Required{"tenant_id", check.tenant}, {"resource", check.resource}, {"key", check.key}})
-    if (field.value.empty())
-      return invalid(field.name, std::string(field.name) + " is missing; give it, or name a policy_id");
+  if (check.tenant.empty() && !rules.has_default_tenant) return missing("tenant_id");
+  if (check.resource.empty()) return missing("resource");
   return {};
 }
 
 namespace {
 
-// `reason`: where a member of that name goes; null: it is one of those that a check does not know.
-Result<void> read_one(JsonReader& reader, CheckList& out, std::string_view* reason = nullptr) {
+// A member that a check does not know, but a reset may.
+Result<void> read_reset_member(JsonReader& reader, std::string_view name, ResetWish& wish) {
+  constexpr std::array<std::string_view, 2> kNames = {"reason", "shared"};
+  if (name == "reason") {
+    if (wish.reason.data()) return given_twice("reason");
+    return read_text(reader, name, wish.reason);
+  }
+  if (name == "shared") {
+    if (wish.shared) return given_twice("shared");
+    if (reader.kind() != Kind::kBoolean) return invalid("shared", "shared must be true or false");
+    wish.shared = reader.plain() == "true";
+    return {};
+  }
+  if (auto fine = refuse_slip(name, kNames); !fine) return fine;
+  reader.skip();
+  return {};
+}
+
+// `wish`: where the members that only a reset has go; null: it is a check.
+Result<void> read_one(JsonReader& reader, CheckList& out, const CheckRules& rules,
+                      ResetWish* wish = nullptr) {
   CheckRequest& check = out.add();
   std::uint32_t seen = 0;
   if (!reader.enter_object()) return malformed(reader);
   for (std::string_view name; reader.next_member(name);) {
     const Field field = check_field(name);
     const std::uint32_t bit = 1u << static_cast<unsigned>(field);
-    if (field != Field::kUnknown && (seen & bit)) return given_twice(std::string(name));
+    if (field != Field::kUnknown && (seen & bit)) return given_twice(field, name);
     seen |= bit;
-    if (field == Field::kUnknown && reason && name == "reason") {
-      if (reason->data()) return given_twice("reason");
-      if (auto read = read_text(reader, name, *reason); !read) return read;
-      continue;
+    if (field == Field::kUnknown) [[unlikely]] {
+      if (rules.refuses_slips)
+        if (auto fine = refuse_slip(name); !fine) return fine;
+      if (wish) {
+        if (auto read = read_reset_member(reader, name, *wish); !read) return read;
+        continue;
+      }
     }
     if (auto read = read_field(reader, field, name, check, out); !read) return read;
   }
   if (!reader.ok()) return malformed(reader);
-  return require_fields(check);
+  return require_fields(check, rules);
 }
 
-Result<void> read_checks(JsonReader& reader, CheckList& out) {
+Result<void> read_checks(JsonReader& reader, CheckList& out, const CheckRules& rules) {
   if (reader.kind() != Kind::kArray) return invalid("checks", "checks must be an array");
   reader.enter_array();
   while (reader.next_element()) {
@@ -113,7 +135,7 @@ Result<void> read_checks(JsonReader& reader, CheckList& out) {
     if (i == kBatchMax) return too_many_checks();
     if (reader.kind() != Kind::kObject)
       return std::unexpected(in_batch(i, {ErrorCode::kInvalidArgument, "a check must be an object", ""}));
-    if (auto read = read_one(reader, out); !read)
+    if (auto read = read_one(reader, out, rules); !read)
       return reader.ok() ? std::unexpected(in_batch(i, std::move(read.error()))) : std::move(read);
   }
   return {};
@@ -121,34 +143,38 @@ Result<void> read_checks(JsonReader& reader, CheckList& out) {
 
 }  // namespace
 
-Result<void> read_check(std::string_view body, std::string& scratch, CheckList& out) {
+Result<void> read_check(std::string_view body, std::string& scratch, CheckList& out,
+                        const CheckRules& rules) {
   JsonReader reader(body, scratch);
-  if (auto read = read_one(reader, out); !read) return read;
+  if (auto read = read_one(reader, out, rules); !read) return read;
   if (!reader.finish()) return malformed(reader);
   return {};
 }
 
-Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out,
-                        std::string_view& reason) {
+Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules,
+                        ResetWish& wish) {
   JsonReader reader(body, scratch);
-  reason = {};
-  if (auto read = read_one(reader, out, &reason); !read) return read;
+  wish = {};
+  if (auto read = read_one(reader, out, rules, &wish); !read) return read;
   if (!reader.finish()) return malformed(reader);
   return {};
 }
 
-Result<void> read_check_batch(std::string_view body, std::string& scratch, CheckList& out) {
+Result<void> read_check_batch(std::string_view body, std::string& scratch, CheckList& out,
+                              const CheckRules& rules) {
+  constexpr std::array<std::string_view, 1> kNames = {"checks"};
   JsonReader reader(body, scratch);
   bool seen = false;
   if (!reader.enter_object()) return malformed(reader);
   for (std::string_view name; reader.next_member(name);) {
     if (name != "checks") {
+      if (auto fine = refuse_slip(name, kNames); !fine) return fine;
       reader.skip();
       continue;
     }
     if (seen) return given_twice("checks");
     seen = true;
-    if (auto read = read_checks(reader, out); !read) return read;
+    if (auto read = read_checks(reader, out, rules); !read) return read;
   }
   if (!reader.finish()) return malformed(reader);
   if (!seen) return invalid("checks", "checks is missing; give an array of checks");
@@ -156,7 +182,7 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
 }
 
 void append_answer(const Decision& decision, std::string& out) {
-  constexpr std::size_t kFixedRoom = 400;
+  constexpr std::size_t kFixedRoom = 400 + json_string_room(kUnknownTierWarning);
   const std::string_view policy_id = decision.policy ? std::string_view(decision.policy->source.id) : "";
   const std::string_view limiting =
       decision.tightest ? std::string_view(decision.tightest->limit->name()) : "";
@@ -175,7 +201,7 @@ void append_answer(const Decision& decision, std::string& out) {
                 text.literal(",\"policy_id\":");
                 text.json_string(policy_id);
                 text.literal(",\"policy_version\":");
-                text.number(decision.policy ? decision.policy->source.version : 0);
+                text.number(decision.policy ? decision.policy->version_number() : 0);
                 text.literal(",\"limiting\":");
                 text.json_string(limiting);
                 text.literal(",\"state\":\"");
@@ -186,6 +212,11 @@ void append_answer(const Decision& decision, std::string& out) {
                 text.boolean(decision.degraded);
                 text.literal(",\"replayed\":");
                 text.boolean(decision.replayed);
+                if (decision.unknown_tier) [[unlikely]] {
+                  text.literal(",\"warnings\":[");
+                  text.json_string(kUnknownTierWarning);
+                  text.character(']');
+                }
                 text.character('}');
               });
 }

@@ -11,6 +11,9 @@ namespace {
 bool is_dimension(CheckField field) {
   return field == CheckField::kUnknown || field == CheckField::kDimensions;
 }
+// A dimension that people use, and no slip.
+constexpr std::string_view kLikeCost = "host";
+
 std::uint32_t bit(CheckField field) { return 1u << static_cast<unsigned>(field); }
 
 }  // namespace
@@ -28,7 +31,7 @@ Result<void> CheckBuilder::put(std::string_view name, std::string_view value) {
     return {};
   }
   seen_ |= bit(field);
-  if (field == CheckField::kTokens) return put_tokens(value);
+  if (field == CheckField::kTokens) return put_tokens(name, value);
   text_of(field) = value;
   return {};
 }
@@ -54,11 +57,11 @@ std::string_view& CheckBuilder::text_of(CheckField field) {
   }
 }
 
-Result<void> CheckBuilder::put_tokens(std::string_view digits) {
+Result<void> CheckBuilder::put_tokens(std::string_view name, std::string_view digits) {
   std::int64_t tokens = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), tokens);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!whole || tokens < 0 || tokens > kCostMax) return invalid_tokens();
+  if (!whole || tokens < 0 || tokens > kCostMax) return invalid_tokens(name);
   check_.cost = tokens;
   return {};
 }
@@ -67,7 +70,10 @@ Result<void> read_query(std::string_view text, std::string& scratch, CheckBuilde
   QueryReader query(text, scratch);
   while (query.next()) {
     if (query.name().empty()) return invalid("", "a query parameter has no name");
-    if (check.has(query.name())) return given_twice(std::string(query.name()));
+    const CheckField field = check_field(query.name());
+    if (check.has(query.name())) return given_twice(field, query.name());
+    if (field == CheckField::kUnknown && query.name() != kLikeCost)
+      if (auto fine = refuse_slip(query.name()); !fine) return fine;
     if (auto put = check.put(query.name(), query.value()); !put) return put;
   }
   if (!query.ok()) return invalid("", "the query is not well percent-encoded UTF-8");

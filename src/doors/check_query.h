@@ -9,7 +9,7 @@
 #include "doors/check_list.h"
 
 // Checks from the query of a URL: tenant_id=a&key=b%20c&tokens=2, names as in JSON. Every other name is a
-// dimension: &user=u1.
+// dimension: &user=u1; but one that looks like a slip of a field is an error.
 namespace sluice::doors {
 
 // Puts a check together from its sources. A field or dimension that is there already stays. Not thread-safe.
@@ -26,7 +26,7 @@ class CheckBuilder {
 
  private:
   std::string_view& text_of(CheckField field);
-  Result<void> put_tokens(std::string_view digits);
+  Result<void> put_tokens(std::string_view name, std::string_view digits);
 
   CheckList& list_;
   CheckRequest& check_;

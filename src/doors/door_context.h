@@ -10,6 +10,7 @@
 
 #include "control/access.h"
 #include "doors/address_set.h"
+#include "doors/check_json.h"
 #include "doors/check_list.h"
 #include "doors/deprecation.h"
 #include "doors/envoy_answer.h"
@@ -34,10 +35,14 @@ struct DoorOptions {
   HeaderDialects dialects;
   // Of answers to Envoy, which can make the X- headers itself.
   HeaderDialects envoy_dialects{.ietf = true, .triple = false, .x = HeaderDialects::X::kNone};
+  std::string default_tenant;                           // of checks that have none; empty: none
   int deny_status = 429;                                // of /v1/authorize
   AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
-  const control::Access* access = nullptr;              // who callers are; never null in a server
-  bool checks_need_token = false;                       // with the role "check"
+  // Of /v1/authorize: X-Idempotency-Key from trusted proxies is the request_id. Proxies pass on what clients
+  // send, and who sends one key for ever is charged once; so only where the proxy sets or clears it.
+  bool trusts_idempotency_key = false;
+  const control::Access* access = nullptr;           // who callers are; never null in a server
+  bool checks_need_token = false;                    // with the role "check"
   bool admins_have_a_port = false;                   // so that the Redis protocol, on another, resets nothing
   std::shared_ptr<const Deprecations> deprecations;  // null: none
   std::function<Readiness()> readiness;
@@ -70,6 +75,8 @@ struct DoorContext {
         gate(door_options.capacity),
         headers(door_options.dialects, seed),
         envoy_headers(door_options.envoy_dialects, seed) {}
+
+  CheckRules check_rules() const { return {.has_default_tenant = limiter.has_default_tenant()}; }
 
   Limiter& limiter;
   const DoorOptions& options;

@@ -287,7 +287,8 @@ GrpcStatus write_grpc(const Written& answer, std::string& reply) {
 void write_http(const Written& answer, net::HttpResponse& response) {
   if (!answer) return write_problem(answer.error(), response);
   if ((*answer)->over_limit) response.status = (*answer)->unreachable ? 503 : 429;
-  if ((*answer)->unreachable) response.headers.emplace_back("retry-after", "1");
+  if ((*answer)->unreachable)
+    for (const auto& [name, value] : (*answer)->headers) response.headers.emplace_back(name, value);
   (*answer)->append_json(response.body);
 }
 

@@ -48,13 +48,14 @@ net::GrpcStatus answer_look(DoorContext& context, const GrpcCall& call, CheckReq
                      call.reply, call.defer, write);
 }
 
-// Tells the audit who reset what and why. write(const Result<int>&, std::string&) gets the number of counters
-// there were.
+// Tells the audit who reset what and why. `shared`: as ResetReach has it. write(const Result<int>&,
+// std::string&) gets the number of counters there were.
 template <class Write>
 net::GrpcStatus answer_reset(DoorContext& context, const GrpcCall& call, CheckRequest& request,
-                             std::string_view reason, Write write) {
+                             std::string_view reason, Write write, bool shared = false) {
   auto allowed = may_reset(context, call.context, request, reason);
   if (!allowed) return grpc_status(allowed.error());
+  allowed->reach.shared = shared;
   return answer_grpc(
       [&](const auto& postpone) { return context.limiter.reset(request, allowed->reach, postpone); },
       call.reply, call.defer,

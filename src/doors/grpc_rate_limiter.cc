@@ -72,8 +72,14 @@ Result<void> read_check_request(WireReader reader, CheckList& out) {
   return {};
 }
 
-// GetUsageRequest, and ResetKeyRequest with its reason.
-Result<void> read_key_request(WireReader reader, CheckList& out, std::string_view& reason) {
+// What ResetKeyRequest has beside the fields of GetUsageRequest.
+struct ResetFields {
+  std::string_view reason;
+  bool own_only = false;
+};
+
+// GetUsageRequest, or ResetKeyRequest.
+Result<void> read_key_request(WireReader reader, CheckList& out, ResetFields& reset) {
   CheckRequest& check = out.add();
   while (reader.next()) {
     switch (reader.field()) {
@@ -90,7 +96,10 @@ Result<void> read_key_request(WireReader reader, CheckList& out, std::string_vie
         check.resource = reader.string();
         break;
       case 5:
-        reason = reader.string();
+        reset.reason = reader.string();
+        break;
+      case 6:
+        reset.own_only = reader.boolean();
         break;
       default:
         break;
@@ -145,7 +154,8 @@ void write_version(WireCursor& cursor, std::uint32_t field, const CompiledPolicy
 }
 
 std::size_t answer_room(const Decision& decision) {
-  std::size_t room = 13 * WireCursor::kFieldRoom + to_string(decision.reason).size();
+  std::size_t room =
+      14 * WireCursor::kFieldRoom + kUnknownTierWarning.size() + to_string(decision.reason).size();
   if (decision.policy) room += version_room(*decision.policy);
   if (decision.tightest) room += quota_room(*decision.tightest);
   return room;
@@ -165,6 +175,8 @@ void write_answer(const Decision& decision, WireCursor& cursor) {
   cursor.string(11, to_string(decision.reason));
   cursor.boolean(12, decision.degraded);
   cursor.boolean(13, decision.replayed);
+  if (decision.unknown_tier) [[unlikely]]
+    cursor.string(15, kUnknownTierWarning);
 }
 
 void write_usage(const Decision& decision, const LimitStatus& status, WireCursor& cursor) {
@@ -248,8 +260,8 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
 
 GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
   context.checks.clear();
-  std::string_view unused_reason;
-  if (auto read = read_key_request(WireReader(call.message), context.checks, unused_reason); !read)
+  ResetFields unused;
+  if (auto read = read_key_request(WireReader(call.message), context.checks, unused); !read)
     return grpc_status(read.error());
   CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
   return answer_look(context, call, request, write_usages);
@@ -257,11 +269,11 @@ GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
 
 GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
   context.checks.clear();
-  std::string_view reason;
-  if (auto read = read_key_request(WireReader(call.message), context.checks, reason); !read)
+  ResetFields reset;
+  if (auto read = read_key_request(WireReader(call.message), context.checks, reset); !read)
     return grpc_status(read.error());
   CheckRequest& request = context.checks.finish().front();
-  return answer_reset(context, call, request, reason, write_reset);
+  return answer_reset(context, call, request, reset.reason, write_reset, !reset.own_only);
 }
 
 }  // namespace sluice::doors

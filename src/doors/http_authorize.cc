@@ -9,6 +9,7 @@
 #include "doors/check_field.h"
 #include "doors/check_json.h"
 #include "doors/check_query.h"
+#include "doors/field_names.h"
 #include "doors/forwarded.h"
 #include "doors/problem.h"
 #include "doors/query_string.h"
@@ -17,6 +18,7 @@ namespace sluice::doors {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "x-sluice-";
+constexpr std::string_view kKeyHeader = "x-idempotency-key";
 
 // "api-key" is the dimension api_key; the fields have shorter names here than in a query.
 std::string_view name_of_header(std::string_view suffix, std::string& scratch) {
@@ -33,8 +35,10 @@ Result<void> read_headers(const net::HttpRequest& request, std::string& scratch,
   for (const net::Header& header : request.headers) {
     if (!header.name.starts_with(kHeaderPrefix) || header.name.size() == kHeaderPrefix.size()) continue;
     const std::string_view name = name_of_header(header.name.substr(kHeaderPrefix.size()), scratch);
-    if (std::ranges::find(names, name) != names.end()) return given_twice(std::string(header.name));
-    names.push_back(name);
+    // The route is the resource by another name.
+    const std::string_view meant = name == "route" ? "resource" : name;
+    if (std::ranges::find(names, meant) != names.end()) return given_twice(std::string(header.name));
+    names.push_back(meant);
     if (!is_utf8(header.value))
       return invalid(std::string(header.name), std::string(header.name) + " is not UTF-8");
     if (header.value.empty() || check.has(name)) continue;
@@ -79,9 +83,34 @@ Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& sc
   return check.put("resource", std::string_view(scratch).substr(start));
 }
 
+// The value of a header of which there must be one at most, as of those that proxies set; "" if there is
+// none.
+Result<std::string_view> only_one(const net::HttpRequest& request, std::string_view name) {
+  std::string_view value;
+  bool seen = false;
+  for (const net::Header& header : request.headers) {
+    if (header.name != name) continue;
+    if (seen) return given_twice(std::string(name));
+    seen = true;
+    value = header.value;
+  }
+  return value;
+}
+
 Result<void> read_forwarded(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
-  if (auto put = put_unless_known(check, "method", request.header("x-forwarded-method")); !put) return put;
+  const auto method = only_one(request, "x-forwarded-method");
+  if (!method) return std::unexpected(method.error());
+  if (auto put = put_unless_known(check, "method", *method); !put) return put;
   return read_forwarded_uri(request, scratch, check);
+}
+
+// The id of the request, as the proxy lets it through.
+Result<void> read_idempotency_key(const net::HttpRequest& request, CheckBuilder& check) {
+  const auto key = only_one(request, kKeyHeader);
+  if (!key) return std::unexpected(key.error());
+  if (!key->empty() && check.has("request_id")) return given_twice(std::string(kKeyHeader));
+  if (!is_utf8(*key)) return invalid(std::string(kKeyHeader), std::string(kKeyHeader) + " is not UTF-8");
+  return put_unless_known(check, "request_id", *key);
 }
 
 // More bytes than everything that is kept of the request.
@@ -103,6 +132,8 @@ Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
     if (auto read = read_headers(request, context.scratch, check); !read) return read;
     if (auto read = read_forwarded(request, context.scratch, check); !read) return read;
     client = client_address(joined(request, "x-forwarded-for"), *client, trusted);
+    if (context.options.trusts_idempotency_key)
+      if (auto read = read_idempotency_key(request, check); !read) return read;
   }
   return put_unless_known(check, "ip", client ? client->to_string() : std::string());
 }
@@ -112,9 +143,11 @@ bool wants_no_body(const net::HttpRequest& request) {
   return request.header("prefer").find("return=minimal") != std::string_view::npos;
 }
 
-void write_answer(DoorContext& context, const Result<Decision>& decision, bool no_body,
+// `is_keyed`: the request's id came as a header.
+void write_answer(DoorContext& context, const Result<Decision>& decision, bool no_body, bool is_keyed,
                   net::HttpResponse& response) {
-  if (!decision) return write_problem(decision.error(), response);
+  if (!decision)
+    return write_problem(is_keyed ? about_key_header(decision.error()) : decision.error(), response);
   if (decision->allowed) {
     if (no_body)
       response.status = 204;
@@ -122,7 +155,6 @@ void write_answer(DoorContext& context, const Result<Decision>& decision, bool n
       append_answer(*decision, response.body);
   } else if (decision->degraded && !decision->tightest) {
     write_denial(503, *decision, response);
-    response.headers.emplace_back("retry-after", "1");
   } else {
     write_denial(context.options.deny_status, *decision, response);
   }
@@ -138,11 +170,12 @@ void http_authorize(DoorContext& context, const net::HttpRequest& request, net::
   if (auto may = may_ask(context, request, control::Role::kCheck, {&check, 1}); !may)
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
-  answer_http(
-      [&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
-      [&context, no_body = wants_no_body(request)](const Result<Decision>& decision, net::HttpResponse& out) {
-        write_answer(context, decision, no_body, out);
-      });
+  answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
+              [&context, no_body = wants_no_body(request),
+               is_keyed = context.options.trusts_idempotency_key && !request.header(kKeyHeader).empty()](
+                  const Result<Decision>& decision, net::HttpResponse& out) {
+                write_answer(context, decision, no_body, is_keyed, out);
+              });
 }
 
 }  // namespace sluice::doors

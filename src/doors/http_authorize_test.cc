@@ -89,7 +89,8 @@ TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
       {.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1", .peer = &peer}, response,
       nullptr);
   EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(header(response, "retry-after"), "1");
+  EXPECT_TRUE(header(response, "retry-after") == "1" || header(response, "retry-after") == "2");
+  EXPECT_NE(response.body.find(R"("retry_after_ms":1000)"), std::string::npos) << response.body;
   EXPECT_NE(response.body.find("#temporary-reduced-capacity"), std::string::npos);
 }
 
@@ -159,6 +160,8 @@ TEST_F(HttpAuthorizeTest, RefusesTwoHeadersForOneField) {
                          {"x-sluice-user", "x-sluice-user"},
                          {"x-sluice-tokens", "x-sluice-cost"},
                          {"x-sluice-tenant", "x-sluice-tenant-id"},
+                         {"x-sluice-resource", "x-sluice-route"},
+                         {"x-forwarded-method", "x-forwarded-method"},
                          {"x-sluice-api-key", "x-sluice-api_key"}}) {
     for (const std::string_view first_value : {"1", ""}) {
       const auto response = authorize("policy_id=api&key=u1", {{row.first, first_value}, {row.second, "2"}});
@@ -184,6 +187,23 @@ TEST_F(HttpAuthorizeTest, TheClientsIdempotencyKeyIsNotRead) {
   const std::string too_long(kRequestIdBytesMax + 1, 'x');
   EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-idempotency-key", too_long}}).status, 200);
   EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-sluice-request-id", too_long}}).status, 400);
+  for (int i = 0; i < 3; ++i) authorize("policy_id=api&key=u2", {{"x-idempotency-key", "the same for ever"}});
+  EXPECT_EQ(left("u2"), 7) << "or clients would pass their limits by it";
+}
+
+TEST_F(HttpAuthorizeTest, WhereTheProxyVouchesForItTheIdempotencyKeyIsTheRequestId) {
+  options.trusts_idempotency_key = true;
+  const Headers key = {{"x-idempotency-key", "r1"}};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(authorize("policy_id=api&key=u1", key).status, 200);
+  EXPECT_EQ(left("u1"), 9);
+  const auto other = authorize("policy_id=api&key=u2", key);
+  EXPECT_EQ(other.status, 422);
+  EXPECT_NE(other.body.find(R"("field":"x-idempotency-key")"), std::string::npos) << other.body;
+  for (const Headers& twice : {Headers{{"x-idempotency-key", "a"}, {"x-idempotency-key", "a"}},
+                               Headers{{"x-idempotency-key", "a"}, {"x-sluice-request-id", "a"}}})
+    EXPECT_EQ(authorize("policy_id=api&key=u1", twice).status, 400);
+  authorize("policy_id=api&key=u1", {{"x-idempotency-key", "r1"}}, "192.0.2.50");
+  EXPECT_EQ(left("u1"), 8) << "nobody vouches for a stranger";
 }
 
 TEST_F(HttpAuthorizeTest, SaysWhyWhatIsDeniedForeverIs) {

@@ -27,7 +27,7 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
                 const HttpDefer& defer) {
   CheckList& checks = context.checks;
   checks.clear();
-  if (auto read = read_check(request.body, context.scratch, checks); !read)
+  if (auto read = read_check(request.body, context.scratch, checks, context.check_rules()); !read)
     return write_problem(read.error(), response);
   CheckRequest check = checks.finish().front();
   const bool by_header = check.request_id.empty();
@@ -48,7 +48,8 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
 void http_check_batch(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                       const HttpDefer& defer) {
   context.checks.clear();
-  if (auto read = read_check_batch(request.body, context.scratch, context.checks); !read)
+  if (auto read = read_check_batch(request.body, context.scratch, context.checks, context.check_rules());
+      !read)
     return write_problem(read.error(), response);
   const std::span<CheckRequest> checks = context.checks.finish();
   if (auto may = may_ask(context, request, control::Role::kCheck, checks); !may)

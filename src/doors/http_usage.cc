@@ -67,7 +67,8 @@ void http_usage(DoorContext& context, const net::HttpRequest& request, net::Http
                 const HttpDefer& defer) {
   if (auto read = read_question(context, request); !read) return write_problem(read.error(), response);
   CheckRequest& check = context.checks.finish().front();
-  if (auto all = require_fields(check); !all) return write_problem(all.error(), response);
+  if (auto all = require_fields(check, context.check_rules()); !all)
+    return write_problem(all.error(), response);
   if (auto may = may_ask(context, request, control::Role::kRead, {&check, 1}); !may)
     return write_problem(may.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.usage(check, postpone); }, response, defer,
@@ -77,12 +78,14 @@ void http_usage(DoorContext& context, const net::HttpRequest& request, net::Http
 void http_reset(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                 const HttpDefer& defer) {
   context.checks.clear();
-  std::string_view reason;
-  if (auto read = read_reset(request.body, context.scratch, context.checks, reason); !read)
+  ResetWish wish;
+  if (auto read = read_reset(request.body, context.scratch, context.checks, context.check_rules(), wish);
+      !read)
     return write_problem(read.error(), response);
   CheckRequest& check = context.checks.finish().front();
-  auto allowed = may_reset(context, request, check, reason);
+  auto allowed = may_reset(context, request, check, wish.reason);
   if (!allowed) return write_problem(allowed.error(), response);
+  allowed->reach.shared = wish.shared.value_or(false);
   const auto reset = [&context, &check, reach = allowed->reach](const auto& postpone) {
     return context.limiter.reset(check, reach, postpone);
   };

@@ -34,7 +34,8 @@ TEST_F(HttpUsageTest, OtherNamesOfTheQueryAreDimensions) {
 }
 
 TEST_F(HttpUsageTest, WhereNoLimitAppliesTheListIsEmpty) {
-  EXPECT_EQ(get("/v1/usage", "policy_id=api&user=nobody&ip=1").body, R"({"usages":[]})");
+  publish({testing::make_policy("api", {testing::make_limit({.per = {"user"}})})});
+  EXPECT_EQ(get("/v1/usage", "policy_id=api&ip=1").body, R"({"usages":[]})");
 }
 
 TEST_F(HttpUsageTest, ResetForgetsAndLeavesATraceWithoutTheKey) {
@@ -49,6 +50,35 @@ TEST_F(HttpUsageTest, ResetForgetsAndLeavesATraceWithoutTheKey) {
       (std::vector<std::string>{
           R"(loopback at 127.0.0.1 reset 1 counter of policy "api" because "wrong \"deploy\"")",
           R"(loopback at 127.0.0.1 reset 0 counters of tenant "t" and resource "/r" without a reason)"}));
+}
+
+TEST_F(HttpUsageTest, ResetLeavesCapsAloneThatOthersCountIn) {
+  using testing::make_limit;
+  publish({testing::make_policy(
+      "both", {make_limit({.name = "own", .per = {"key", "tenant"}}),
+               make_limit({.name = "cap", .per = {"tenant"}, .rate = {100, testing::kSecondUs}}),
+               make_limit({.name = "site", .per = {"ip"}, .rate = {100, testing::kSecondUs}})})});
+  const auto used = [&] {
+    std::string all;
+    const Dimension ip[] = {{"ip", "::1"}};
+    const auto usage = limiter.usage({.policy_id = "both", .tenant = "t", .key = "u1", .dimensions = ip});
+    for (const LimitStatus& status : usage->limits)
+      all += status.limit->name() + ' ' + std::to_string(status.current()) + ' ';
+    return all;
+  };
+  const std::string body = R"({"policy_id":"both","tenant_id":"t","key":"u1","dimensions":{"ip":"::1"})";
+  const auto reset = [&](const std::string& more) { return post("/v1/reset", body + more + '}').body; };
+  post("/v1/ratelimit/check", body + R"(,"cost":5})");
+  EXPECT_EQ(used(), "own 5 cap 5 site 5 ");
+  EXPECT_EQ(reset(""), R"({"reset":1})");
+  EXPECT_EQ(used(), "own 0 cap 5 site 5 ");
+  EXPECT_EQ(reset(R"(,"shared":false)"), R"({"reset":0})");
+  EXPECT_EQ(reset(R"(,"shared":true)"), R"({"reset":2})");
+  EXPECT_EQ(used(), "own 0 cap 0 site 0 ");
+  post("/v1/ratelimit/check", body + R"(,"cost":5})");
+  EXPECT_EQ(post("/v1/reset", R"({"policy_id":"both","tenant_id":"t","dimensions":{"user":"u1"}})").status,
+            400)
+      << "the key is missing";
 }
 
 TEST_F(HttpUsageTest, BadInputResetsNothing) {
@@ -67,6 +97,11 @@ TEST_F(HttpUsageTest, BadInputResetsNothing) {
                          {R"({"policy_id":"nobody"})", "policy_id"},
                          {R"({"policy_id":7})", "policy_id"},
                          {R"({"policy_id":"api","key":"u1","reason":7})", "reason"},
+                         {R"({"policy_id":"api","key":"u1","shared":1})", "shared"},
+                         {R"({"policy_id":"api","key":"u1","shared":true,"shared":true})", "shared"},
+                         {R"({"policy_id":"api","key":"u1","sharde":true})", "sharde"},
+                         {R"({"policy_id":"api","key":"u1","Reason":"x"})", "Reason"},
+                         {R"({"policy_id":"api"})", "key"},
                          {R"({"policy_id":"api","key":"u1","reason":null})", "reason"},
                          {R"({"policy_id":"api","key":"u1","reason":"","reason":"b"})", "reason"},
                          {R"({"policy_id":"api","key":"u1","reason":"a\u0000b"})", "reason"},

@@ -45,23 +45,25 @@ Result<Question> read_question(std::string_view message, bool has_cost) {
   return question;
 }
 
-// The check that the question comes to. REQUIRES: the policies outlive it.
+// The check that the question comes to. A domain without an entry comes under that of the default domain, on
+// counters of its own: strangers to each other must not use up each other's room. REQUIRES: the policies
+// outlive it.
 CheckRequest check_of(const Question& question, const Snapshot& policies, const DoorOptions& options,
                       std::string& scratch) {
-  std::string_view domain = question.domain.value_or(kMrDefaultDomain);
-  const CompiledPolicy* entry = find_mr_entry(policies, domain, question.limit_key, scratch);
-  if (!entry && domain != kMrDefaultDomain) {
-    domain = kMrDefaultDomain;
-    entry = find_mr_entry(policies, domain, question.limit_key, scratch);
-  }
+  const std::string_view domain = question.domain.value_or(kMrDefaultDomain);
   CheckRequest check{.tenant = domain, .key = question.limit_key, .cost = question.cost};
-  if (entry) {
+  if (const CompiledPolicy* const entry = find_mr_entry(policies, domain, question.limit_key, scratch)) {
     check.policy_id = entry->source.id;
     check.resource = entry->source.resource;
-  } else {
-    check.own_policy = options.mr_default.get();
-    check.own_with_always = true;
+    return check;
   }
+  const bool is_unknown = domain != kMrDefaultDomain;
+  const CompiledPolicy* const fallback =
+      is_unknown ? find_mr_entry(policies, kMrDefaultDomain, question.limit_key, scratch) : nullptr;
+  check.own_policy = fallback ? fallback : options.mr_default.get();
+  check.resource = check.own_policy->source.resource;
+  check.own_with_always = true;
+  check.own_by_tenant = is_unknown;
   return check;
 }
 

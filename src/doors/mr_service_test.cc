@@ -139,11 +139,26 @@ TEST_F(MrServiceTest, KeysOfOnePrefixAreTheirOwn) {
 TEST_F(MrServiceTest, WithoutAnEntryItIsTheBuiltInOne) {
   const Message nowhere = Message().text(2, "k");
   EXPECT_EQ(consume(nowhere), "1: 1\n2: 99\n");
-  EXPECT_EQ(consume(about("unknown", "k")), "1: 1\n2: 98\n");
-  EXPECT_EQ(consume(about("default", "k").number(3, 98)), "1: 1\n");
+  EXPECT_EQ(consume(about("default", "k").number(3, 99)), "1: 1\n");
   EXPECT_EQ(consume(nowhere), "2: -1\n4: 1\n");
   clock.advance(100'000);
   EXPECT_EQ(status(nowhere), "1: {\n  1: 99\n  2: 10\n  3: 100\n  4: 1\n}\n2: 1800000000100\n3: 1\n");
+}
+
+TEST_F(MrServiceTest, DomainsWithoutAnEntryCountApart) {
+  const auto default_entry =
+      R"({"domains": [{"domain": "default", "rate": {"capacity": 100, "leak_rate_per_second": 10}}]})";
+  for (const bool has_entry : {false, true}) {
+    if (has_entry) load(default_entry);
+    EXPECT_EQ(consume(about("one", "k").number(3, 100)), "1: 1\n");
+    EXPECT_EQ(consume(about("two", "k").number(3, 99)), "1: 1\n2: 1\n");
+    EXPECT_EQ(consume(about("default", "k").number(3, 98)), "1: 1\n2: 2\n");
+    EXPECT_EQ(consume(about("one", "k")), "2: -1\n4: 1\n");
+    EXPECT_EQ(consume(Message().text(2, "k")), "1: 1\n2: 1\n") << "no domain is the default one";
+    EXPECT_EQ(status(about("two", "k")), "1: {\n  1: 99\n  2: 10\n  3: 100\n  4: 1\n}\n2: 1800000000000\n");
+    EXPECT_EQ(consume(about("ab", "c").number(3, 100)), "1: 1\n");
+    EXPECT_EQ(consume(about("a", "bc").number(3, 100)), "1: 1\n") << "where one ends is part of the name";
+  }
 }
 
 TEST_F(MrServiceTest, AnEntryCalledDefaultComesBeforeTheBuiltInOne) {

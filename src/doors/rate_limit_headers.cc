@@ -105,7 +105,7 @@ std::string_view qualifier(const Decision& decision, const LimitStatus& status) 
 
 std::int64_t jittered_retry_after_s(std::int64_t retry_after_us, std::uint64_t random) {
   assert(retry_after_us >= 0);
-  const auto span = static_cast<std::uint64_t>(std::min(retry_after_us, kRetryJitterUsMax)) + 1;
+  const auto span = static_cast<std::uint64_t>(retry_after_us) + 1;
   const auto extra_us = static_cast<std::int64_t>(random % span);
   return std::max<std::int64_t>(seconds_up(retry_after_us + extra_us), 1);
 }
@@ -176,6 +176,11 @@ std::span<const net::Header> RateLimitHeaders::make(const Decision& decision) {
   text_.clear();
   if (decision.tightest)
     append_text(text_, room_for(decision), [&](TextCursor& text) { write(decision, text); });
+  else if (!decision.allowed)
+    append_text(text_, kNumberCharsMax, [&](TextCursor& text) {
+      constexpr std::uint64_t kBaseS = kRetryBlindlyAfterMs / 1000;
+      put_number("retry-after", static_cast<std::int64_t>(kBaseS + next_random() % (kBaseS + 1)), text);
+    });
   return {headers_.data(), size_};
 }
 

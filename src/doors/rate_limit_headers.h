@@ -40,8 +40,8 @@ class RateLimitHeaders {
 
   // The headers of the chosen dialects; also `X-RateLimit-State` if the limit is nearly used up and any
   // dialect is chosen, and `Retry-After`, which belongs to no dialect, if the check was denied and may
-  // succeed later. None when no limit applied. They are good until the next call, and as long as the
-  // decision.
+  // succeed later: the only one when no limit was asked. They are good until the next call, and as long as
+  // the decision.
   std::span<const net::Header> make(const Decision& decision);
 
   // Adds them to an answer.
@@ -74,10 +74,8 @@ class RateLimitHeaders {
 std::string_view qualifier(const Decision& decision, const LimitStatus& status);
 
 // How long to tell a denied client to wait, in whole seconds, at least 1: the exact wait plus a random time,
-// so that those who were denied together don't come back together. It is at most once more the wait and at
-// most kRetryJitterUsMax, which spreads a crowd well enough. Never earlier than the exact wait.
-// REQUIRES: retry_after_us >= 0.
-inline constexpr std::int64_t kRetryJitterUsMax = 10'000'000;
+// at most once more the wait, so that those who were denied together don't come back together. Never earlier
+// than the exact wait. REQUIRES: retry_after_us >= 0.
 std::int64_t jittered_retry_after_s(std::int64_t retry_after_us, std::uint64_t random);
 
 }  // namespace sluice::doors

@@ -30,6 +30,7 @@ Policy throttle_policy() {
   return policy;
 }
 
+std::int64_t ceil_seconds_of_ms(std::int64_t ms) { return ms < 0 ? -1 : ceil_div(ms, 1000); }
 std::int64_t seconds(std::int64_t us) { return us < 0 ? -1 : ceil_div(us, kSecondUs); }
 
 }  // namespace
@@ -86,7 +87,7 @@ void write_throttle(const Throttle& throttle, const Decision& decision, std::str
   redis_reply::integer(out, decision.allowed ? 0 : 1);
   redis_reply::integer(out, throttle.limit);
   redis_reply::integer(out, result ? result->outcome.remaining : throttle.limit);
-  redis_reply::integer(out, decision.allowed || !result ? -1 : seconds(result->outcome.retry_after_us));
+  redis_reply::integer(out, decision.allowed ? -1 : ceil_seconds_of_ms(decision.retry_after_ms()));
   redis_reply::integer(out, result ? seconds(result->outcome.reset_after_us) : 0);
 }
 

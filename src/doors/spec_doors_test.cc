@@ -237,7 +237,7 @@ TEST_F(SpecDoorsTest, AClosedFailureDenies) {
   Limiter blind{{silent_store, board, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const auto& [i, expected] :
-       {std::pair{0u, "3: -1\n"}, {2u, "2: -1\n3: -1\n"}, {3u, "2: -1\n3: -1\n"}}) {
+       {std::pair{0u, "3: -1\n"}, {2u, "2: -1\n3: -1\n4: 1000\n"}, {3u, "2: -1\n3: -1\n4: 1000\n"}}) {
     const auto answer = start(blind_app, kMethods[i]);
     EXPECT_EQ(answer->status->code, GrpcCode::kOk);
     EXPECT_EQ(answer->fields, expected) << kMethods[i].name;

@@ -108,6 +108,12 @@ class TenantAccessTest : public DoorsFixture {
       return text_of(post("/json", R"({"domain":")" + tenant +
                                        R"(","descriptors":[{"entries":[{"key":"key","value":"u1"}]}]})"));
     };
+    for (const std::string name : {"ConsumeAndCheckLimit", "GetBucketStatus"})
+      all[name] = [this, name](const std::string& tenant, Naming) {
+        return text_of(call_service("ratelimiter.v1.RateLimiterService", name,
+                                    Message().text(1, tenant).text(2, "u1").bytes)
+                           .status);
+      };
     for (const std::string name : {"Allow", "AllowN", "Reset"})
       all["Allow." + name] = [this, name](const std::string& tenant, Naming) {
         return text_of(

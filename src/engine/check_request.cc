@@ -53,6 +53,22 @@ std::string_view Dimensions::resource_in_map() const {
   return resource.empty() ? in_map("route") : resource;
 }
 
+bool Dimensions::lack_key_of(const CompiledLimit& limit, bool as_user) const {
+  return std::ranges::any_of(*limit.key, [&](const CompiledDimension& dimension) {
+    const bool is_key =
+        dimension.kind == DimensionKind::kKey || (as_user && dimension.kind == DimensionKind::kUser);
+    return is_key && value_of(dimension).empty();
+  });
+}
+
+bool Dimensions::are_alone_in(const CompiledLimit& limit) const {
+  const bool names_somebody = !user().empty();
+  return std::ranges::any_of(*limit.key, [&](const CompiledDimension& dimension) {
+    const bool is_somebody = dimension.kind == DimensionKind::kKey || dimension.kind == DimensionKind::kUser;
+    return is_somebody || (!names_somebody && dimension.kind == DimensionKind::kOther);
+  });
+}
+
 bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions) {
   return std::ranges::none_of(
       *limit.key, [&](const CompiledDimension& dimension) { return dimensions.value_of(dimension).empty(); });

@@ -28,6 +28,9 @@ struct CheckRequest {
   // Without policy_id: a policy that has no limit for these dimensions leaves its place to a less specific
   // one. For callers who tell one dimension of a request, and mean the limit for that.
   bool wants_a_limit = false;
+  // A limit that counts by a key which is not there is an error, instead of skipped. With policy_id that is
+  // said of limits by `key` itself, without it also of those by a user, whom the key would name.
+  bool needs_key = false;
   // Also the dimension `tenant`; empty: the dimension of that name, if given, else the tenant of the policy
   // that policy_id names, else the one that tenantless checks have.
   std::string_view tenant;
@@ -42,6 +45,7 @@ struct CheckRequest {
   // they are given.
   const CompiledPolicy* own_policy = nullptr;
   bool own_with_always = false;  // but those that are `always` apply beside it
+  bool own_by_tenant = false;    // the tenant is part of its counters' names, whatever its limits count by
   // Without own_policy, of check_together() only: for all limits of the policy that policy_id names.
   GivenNumbers numbers;
 };
@@ -87,6 +91,11 @@ class Dimensions {
     return named.empty() ? key() : named;
   }
   std::string_view value_of(const CompiledDimension& dimension) const;
+  // Whether a limit counts by the key, and there is none; `as_user`: or by the user, whom the key would name.
+  bool lack_key_of(const CompiledLimit& limit, bool as_user) const;
+  // Whether a counter of the limit counts nobody but whom the request names: by its key or user or, if it has
+  // neither, by anything but tenant and resource.
+  bool are_alone_in(const CompiledLimit& limit) const;
 
  private:
   std::string_view in_map(std::string_view name) const {

@@ -21,6 +21,10 @@ enum class Reason : std::uint8_t {
   kSwitch,            // the big red switch is open
 };
 
+// What callers are told about a tier that no policy knows.
+inline constexpr std::string_view kUnknownTierWarning =
+    "tier: no policy knows the tier that this check names; the limits for everybody were applied";
+
 std::string_view to_string(Reason reason);      // "ok", "limited", "never", …
 std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttled"
 
@@ -35,6 +39,9 @@ struct LimitStatus {
   std::int64_t current() const { return numbers->capacity - result->outcome.remaining; }
 };
 
+// When to come again after a denial that no limit tells the end of.
+inline constexpr std::int64_t kRetryBlindlyAfterMs = 1000;
+
 // The answer, and why. It points into the Limiter that gave it, and is valid until that Limiter's next call.
 //
 // A limit of 10/s with 6 used and a cost of 1: allowed, tightest->current() 7, remaining 3, retry_after_us 0.
@@ -43,6 +50,9 @@ struct Decision {
   Reason reason = Reason::kOk;
   bool degraded = false;
   bool replayed = false;
+  // 1: the check named a tier that no policy knows. As wide as the room before `cost`, so that it is made
+  // ready together with what stands before it.
+  std::uint32_t unknown_tier = 0;
   std::int64_t cost = 1;
   std::int64_t now_us = 0;                // the store's time of the decision
   const LimitStatus* tightest = nullptr;  // least left or, denied, the longest wait; null: no limit applied
@@ -55,9 +65,11 @@ struct Decision {
   std::int64_t remaining() const { return tightest ? tightest->result->outcome.remaining : -1; }
   std::int64_t current() const { return tightest ? tightest->current() : 0; }
   Pressure pressure() const { return tightest ? tightest->result->pressure : Pressure::kNormal; }
-  // 0 when allowed, -1 when it can never fit.
+  // 0 when allowed, -1 when it can never fit. Without a limit to ask, as when the store is gone and the
+  // policy is closed, a guess.
   std::int64_t retry_after_ms() const {
-    if (allowed || !tightest) return 0;
+    if (allowed) return 0;
+    if (!tightest) return kRetryBlindlyAfterMs;
     const std::int64_t us = tightest->result->outcome.retry_after_us;
     return us < 0 ? -1 : (us + 999) / 1000;
   }

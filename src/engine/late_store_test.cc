@@ -134,7 +134,7 @@ TEST_F(LateStoreTest, CountersOfOneTenantLiveTogetherOthersDoNot) {
   EXPECT_NE(tag(0, 2), tag(1, 2));
   late.answer_all();
   int existed = 0;
-  limiter.reset(CheckRequest{.tenant = "a", .key = "u1", .dimensions = ip}, ResetReach::kAllTenants,
+  limiter.reset(CheckRequest{.tenant = "a", .key = "u1", .dimensions = ip}, ResetReach{.shared = true},
                 [&] { return [&](const Result<int>& count) { existed = count.value_or(-1); }; });
   ASSERT_EQ(late.names.size(), 3u);
   EXPECT_EQ(late.names[0].slot_tag, late.names[1].slot_tag);
@@ -164,7 +164,7 @@ TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].error, ErrorCode::kUnavailable);
   std::optional<ErrorCode> error;
-  limiter.reset(CheckRequest{.key = "u"}, ResetReach::kAllTenants,
+  limiter.reset(CheckRequest{.key = "u"}, ResetReach{.shared = true},
                 [&] { return [&](const Result<int>& count) { error = count.error().code; }; });
   late.reset_done(-1);
   EXPECT_EQ(error, ErrorCode::kUnavailable);

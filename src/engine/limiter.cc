@@ -40,7 +40,16 @@ Limiter::Limiter(const Parts& parts)
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
     return begin_later(store, request, is_look, answer);
   ask_now(store, request, {planner_.first_policy(), is_look}, answer);
+  if (!planner_.tier().empty()) [[unlikely]]
+    warn_of_tier(request, is_look, answer);
   return nullptr;
+}
+
+[[gnu::noinline, gnu::cold]] void Limiter::warn_of_tier(const CheckRequest& request, bool is_look,
+                                                        Answer& answer) {
+  if (!answer || !planner_.has_unknown_tier(request)) return;
+  answer->unknown_tier = 1;
+  if (!is_look) planner_.counters().add_unknown_tier();
 }
 
 // The switch is open. No policy is asked, whatever its rules have come to; only what is malformed is refused.
@@ -109,6 +118,8 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
 [[gnu::noinline]] PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request,
                                                      bool is_look, Answer& answer) {
   PendingCheck& pending = make_pending(request, {planner_.first_policy(), is_look});
+  pending.has_unknown_tier = planner_.has_unknown_tier(request);
+  if (pending.has_unknown_tier && !is_look) planner_.counters().add_unknown_tier();
   if (pending.start(store)) return &pending;
   finish(pending, answer);
   return nullptr;
@@ -131,6 +142,7 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
   pending.snapshot = planner_.snapshot();
   pending.first_policy = asked.first_policy;
   pending.is_look = asked.is_look;
+  pending.has_unknown_tier = false;
   return pending;
 }
 
@@ -152,6 +164,7 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.is_look};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, pending.enforced, now_us, answer);
+  if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty())
     count_differences(pending.comparison, candidates, enforced, shadow, planner_.counters());
   pending.snapshot.reset();  // unused calls must not keep old policies alive
@@ -245,20 +258,24 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
     return pending;
   }
   const std::string_view tenant = planned_tenant(request);
+  Dimensions dimensions(request);
+  dimensions.imply_tenant(tenant);
   std::vector<CounterName> counters;
-  bool has_shared = false;
+  bool has_foreign = false;
   for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
     place(*plan, tenant);
     for (std::size_t i = 0; i < plan->size; ++i) {
       const Policy& policy = plan->limits[i].policy->source;
       if (!request.policy_id.empty() && policy.id != request.policy_id) continue;
-      const bool is_shared = policy.tenant.empty() && !plan->limits[i].limit->by_tenant;
-      has_shared |= is_shared;
-      if (is_shared && reach == ResetReach::kOwnTenant) continue;
+      const CompiledLimit& limit = *plan->limits[i].limit;
+      const bool is_foreign = policy.tenant.empty() && !limit.by_tenant;
+      has_foreign |= is_foreign;
+      if (is_foreign && !reach.all_tenants) continue;
+      if (!reach.shared && !dimensions.are_alone_in(limit)) continue;
       counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
     }
   }
-  if (counters.empty() && has_shared) {
+  if (counters.empty() && has_foreign && !reach.all_tenants) {
     pending->answer =
         std::unexpected(Error{ErrorCode::kPermissionDenied,
                               "all limits of this request count several tenants together; only who is not "

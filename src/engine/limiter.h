@@ -26,10 +26,10 @@
 
 namespace sluice {
 
-// Which counters a reset may touch.
-enum class ResetReach : std::uint8_t {
-  kAllTenants,
-  kOwnTenant,  // only those that count the request's tenant alone: what others have used stays counted
+// Which counters a reset may touch, of those that a check of its request would charge.
+struct ResetReach {
+  bool all_tenants = true;  // false: only those that count the request's tenant alone
+  bool shared = false;      // true: also caps, in which others count beside whom the request names
 };
 
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
@@ -124,7 +124,7 @@ class Limiter final : private PendingCheckEvents {
     planner_.counters().add(policy, DecisionCounters::kDenied);
   }
 
-  // Forgets the counters that a check of this request would charge, shared caps included; with a policy_id,
+  // Forgets the counters that a check of this request would charge and that `reach` leaves; with a policy_id,
   // only those of that policy. Tells how many there were. kPermissionDenied: `reach` leaves none of them.
   template <class Postpone>
   std::optional<Result<int>> reset(const CheckRequest& request, ResetReach reach, const Postpone& postpone) {
@@ -136,13 +136,15 @@ class Limiter final : private PendingCheckEvents {
   // The same for stores that answer at once.
   Result<Decision> check(const CheckRequest& request) { return ask_at_once(request, false); }
   Result<Decision> usage(const CheckRequest& request) { return ask_at_once(request, true); }
-  Result<int> reset(const CheckRequest& request, ResetReach reach = ResetReach::kAllTenants) {
+  Result<int> reset(const CheckRequest& request, ResetReach reach = {}) {
     return *reset(request, reach, []() -> LaterCount {
       assert(false && "the store does not answer at once");
       return {};
     });
   }
 
+  // Whether checks without a tenant have one all the same.
+  bool has_default_tenant() const { return !parts_.default_tenant.empty(); }
   // Whom a check of this request would be about: its own tenant, or the one that it implies by naming a
   // policy. Good until the next call.
   std::string_view tenant_of(const CheckRequest& request) { return planner_.tenant_of(request); }
@@ -224,6 +226,7 @@ class Limiter final : private PendingCheckEvents {
   // Null: `answer` is there.
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
+  void warn_of_tier(const CheckRequest& request, bool is_look, Answer& answer);
   PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
   void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);

@@ -245,7 +245,8 @@ TEST_F(LimiterTest, ResetOfANamedPolicyLeavesTheCapsAlone) {
   const auto usage = limiter.usage({.tenant = "t", .key = "u"});
   EXPECT_EQ(usage->limits[0].current(), 0);
   EXPECT_EQ(usage->limits[1].current(), 5);
-  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}).value(), 1) << "the cap is left";
+  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}).value(), 0) << "others count in the cap";
+  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}, {.shared = true}).value(), 1) << "the cap is left";
 }
 
 TEST_F(LimiterTest, AResetForOneTenantLeavesWhatSeveralShare) {
@@ -258,22 +259,22 @@ TEST_F(LimiterTest, AResetForOneTenantLeavesWhatSeveralShare) {
   publish({everybody, own});
   const CheckRequest request{.tenant = "t", .key = "u", .cost = 5};
   check(request);
-  EXPECT_EQ(limiter.reset(request, ResetReach::kOwnTenant).value(), 2);
+  EXPECT_EQ(limiter.reset(request, {.all_tenants = false, .shared = true}).value(), 2);
   const auto usage = limiter.usage(request);
   std::map<std::string, std::int64_t> used;
   for (const LimitStatus& status : usage->limits) used[status.limit->name()] = status.current();
   EXPECT_EQ(used, (std::map<std::string, std::int64_t>{{"all", 5}, {"user", 5}, {"tenant", 0}, {"sum", 0}}));
-  EXPECT_EQ(limiter.reset(request).value(), 2) << "the shared ones, by who may";
+  EXPECT_EQ(limiter.reset(request, {.shared = true}).value(), 2) << "the shared ones, by who may";
 }
 
 TEST_F(LimiterTest, AResetForOneTenantThatReachesNothingIsRefused) {
   publish({make_policy("p", {make_limit({.per = {"user"}})})});
   const CheckRequest request{.policy_id = "p", .tenant = "t", .key = "u", .cost = 5};
   check(request);
-  EXPECT_EQ(limiter.reset(request, ResetReach::kOwnTenant).error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(limiter.reset(request, {.all_tenants = false}).error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(limiter.usage(request)->current(), 5);
   const CheckRequest nobody{.policy_id = "p", .tenant = "t"};
-  EXPECT_EQ(limiter.reset(nobody, ResetReach::kOwnTenant).value(), 0)
+  EXPECT_EQ(limiter.reset(nobody, {.all_tenants = false}).value(), 0)
       << "no limit applies: nothing to refuse";
 }
 

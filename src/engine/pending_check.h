@@ -62,6 +62,7 @@ class PendingCheck {
   std::shared_ptr<const Snapshot> snapshot;  // keeps alive what the limits point to
   const CompiledPolicy* first_policy = nullptr;
   bool is_look = false;
+  bool has_unknown_tier = false;
   std::function<void(const Result<Decision>&)> later;
   // Of several checks that are decided together; without a function it is a single one.
   JointPlan joint;

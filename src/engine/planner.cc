@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/rollout.h"
 
@@ -13,6 +14,12 @@ namespace {
                                                                        const CompiledLimit& limit) {
   return invalid("dimensions", fmt::format("limit \"{}\" of policy \"{}\" requires the dimensions {}",
                                            limit.name(), policy.source.id, fmt::join(limit.per(), ", ")));
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<Error> key_missing(const CompiledPolicy& policy,
+                                                                const CompiledLimit& limit) {
+  return invalid("key", fmt::format("key is missing; limit \"{}\" of policy \"{}\" counts by it",
+                                    limit.name(), policy.source.id));
 }
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_limits() {
@@ -67,6 +74,7 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
   const bool is_new = policy.candidate && candidate_decides(policy, dimensions);
   const CompiledPolicy& decides = is_new ? policy.candidate->policy() : policy;
   return std::ranges::none_of(limits_of(decides), [&](const CompiledLimit& limit) {
+    if (limit.is_none && !has_own_numbers(limit)) return false;
     return limit.required || has_dimensions_of(limit, dimensions);
   });
 }
@@ -152,13 +160,22 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   status.numbers = own->numbers;
 }
 
+[[gnu::noinline]] bool Planner::has_own_numbers(const CompiledLimit& limit) const {
+  const CompiledUser::Numbers* const own = user_ ? user_->numbers_of(limit.name_hash) : nullptr;
+  return own && own->holds_at(clock_.now_us());
+}
+
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                                   const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
   for (const CompiledLimit& limit : limits_of(policy)) {
+    if (limit.is_none && !has_own_numbers(limit)) [[unlikely]]
+      continue;
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
       if (limit.required) return dimension_required(policy, limit);
+      if (request.needs_key && dimensions.lack_key_of(limit, request.policy_id.empty()))
+        return key_missing(policy, limit);
       if (count_skipped) counters_.add_dimension_missing(policy, limit);
       continue;
     }
@@ -210,9 +227,23 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 [[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool is_check) {
   clear();
   auto planned = add(request, is_check);
-  if (request.own_policy && request.numbers.params != 0) [[unlikely]]
-    take_given_numbers(request, 0);
+  if (request.own_policy) [[unlikely]]
+    finish_own(request);
   return planned;
+}
+
+// What a request brings along beside its policy.
+[[gnu::noinline]] void Planner::finish_own(const CheckRequest& request) {
+  if (request.numbers.params != 0) take_given_numbers(request, 0);
+  if (!request.own_by_tenant) return;
+  char name[sizeof(KeyHash) + kKeyBytesMax];
+  const std::size_t size = request.tenant.copy(name + sizeof(KeyHash), kKeyBytesMax);
+  for (Plan& plan : plans_)
+    for (std::size_t i = 0; i < plan.size; ++i) {
+      if (plan.limits[i].policy->name() != request.own_policy->name()) continue;
+      std::memcpy(name, &plan.charges[i].key, sizeof(KeyHash));
+      plan.charges[i].key = hasher_({name, sizeof(KeyHash) + size});
+    }
 }
 
 [[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, bool is_check) {

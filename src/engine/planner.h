@@ -80,6 +80,11 @@ class Planner {
 
   // The tier that the user of the latest plan was given or, without that, which the request names.
   std::string_view tier() const { return tier_; }
+  // Whether the latest plan was for a tier that no policy knows which its tenant may come under: most likely
+  // a slip, and it came under the limits for everybody.
+  bool has_unknown_tier(const CheckRequest& request) const {
+    return !tier_.empty() && !snapshot_->knows_tier(tenant_of(request, first_policy()), tier_);
+  }
   // The tier of whoever these dimensions tell of. REQUIRES: something was planned.
   std::string_view tier_of(const Dimensions& dimensions) const {
     const CompiledUser* const user =
@@ -105,6 +110,9 @@ class Planner {
   std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy) const {
     return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(tier_);
   }
+  // Whether something is agreed with the user about this limit, and holds now.
+  bool has_own_numbers(const CompiledLimit& limit) const;
+  void finish_own(const CheckRequest& request);
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);

@@ -59,8 +59,9 @@ TEST_F(StorePlacementTest, ARequestIsCountedWhereItIsPlaced) {
 
 TEST_F(StorePlacementTest, AResetGoesThereToo) {
   ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
-  EXPECT_EQ(limiter.reset({.tenant = "far"}).value(), 0) << "without placement it looks elsewhere";
-  EXPECT_EQ(placed.reset({.tenant = "far"}).value(), 1);
+  EXPECT_EQ(limiter.reset({.tenant = "far"}, {.shared = true}).value(), 0)
+      << "without placement it looks elsewhere";
+  EXPECT_EQ(placed.reset({.tenant = "far"}, {.shared = true}).value(), 1);
   EXPECT_EQ(remaining({.tenant = "far"}), 10);
 }
 

@@ -65,6 +65,25 @@ TEST_F(UsersTest, AnOverrideReplacesTheNumbersOfOneLimitUntilItExpires) {
   EXPECT_EQ(admitted({.key = "ann"}), 3) << "it has expired";
 }
 
+// As a rule for one tier leaves it.
+TEST_F(UsersTest, ALimitOfTheLargestNumbersIsNoLimit) {
+  Policy policy = make_policy("p", {make_limit({.name = "second", .per = {"user"}})});
+  policy.limits[0].params = no_limit();
+  policy.tiers.edit()["free"] = policy.limits;
+  policy.tiers.edit()["free"][0].params = numbers(3);
+  publish({policy});
+  const Decision plain = check({.key = "ann", .cost = 1'000'000'000});
+  EXPECT_EQ(plain.reason, Reason::kNoLimit);
+  EXPECT_EQ(plain.limit(), -1);
+  EXPECT_TRUE(plain.limits.empty());
+  const Dimension free[] = {{"tier", "free"}};
+  EXPECT_EQ(admitted({.key = "ann", .dimensions = free}), 3);
+  agree({.id = "bob", .tier = "", .overrides = {{"p", "second", numbers(5), kNowUs + kSecondUs}}});
+  EXPECT_EQ(admitted({.key = "bob"}), 5) << "what is agreed with him holds";
+  clock.advance(kSecondUs);
+  EXPECT_EQ(check({.key = "bob"}).reason, Reason::kNoLimit);
+}
+
 TEST_F(UsersTest, AnOverrideWinsOverTheTier) {
   agree({.id = "ann", .tier = "premium", .overrides = {{"p", "second", numbers(5), 0}}});
   EXPECT_EQ(admitted({.key = "ann"}), 5);

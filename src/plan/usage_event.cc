@@ -25,7 +25,7 @@ std::optional<std::int64_t> read_at_us(JsonReader& reader) {
 
 Reading UsageEventReader::read(std::string_view line, TrafficEntry& entry) {
   checks_.clear();
-  if (const auto read = doors::read_check(line, check_scratch_, checks_); !read)
+  if (const auto read = doors::read_check(line, check_scratch_, checks_, {.refuses_slips = false}); !read)
     return std::unexpected(read.error().message);
   entry.request = checks_.finish().front();
   entry.denied_then = false;

@@ -69,6 +69,7 @@ TEST_F(CandidateTest, AComparisonHasCountersOfItsOwnInEveryRollout) {
 
 TEST_F(CandidateTest, TheNumbersOfCountersStayWhateverComesAndGoes) {
   ASSERT_TRUE(catalog.put_candidate(candidate(50)));
+  EXPECT_EQ(live().candidate->policy().version_number(), live().version_number() + 1) << "what it will be";
   const std::uint32_t own = live().number, others = live().candidate->policy().number;
   EXPECT_NE(own, others);
   ASSERT_TRUE(catalog.put_candidate(candidate(50, 20, true)));

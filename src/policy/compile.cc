@@ -96,6 +96,7 @@ class LimitCompiler {
       added.count_denied = limit.count_denied;
       added.by_tenant = std::ranges::find(*limit.per, "tenant") != limit.per->end();
       added.key = shared_key(*limit.per);
+      added.is_none = is_no_limit(limit.params);
       added.previous = previous_of(added, before);
       if (policy_.on_failure != OnFailure::kLocal) continue;
       auto local = compile_local(added);
@@ -135,6 +136,18 @@ std::string CompiledPolicy::version_text() const {
 
 std::int64_t CompiledPolicy::cost_of(std::string_view resource) const {
   return costs ? costs->of(resource) : 1;
+}
+
+LimitParams no_limit() {
+  static const LimitParams kNumbers =
+      make_limit_params(Algorithm::kTokenBucket, {kRateMax, 1'000'000}, std::nullopt).value();
+  return kNumbers;
+}
+
+bool is_no_limit(const LimitParams& params) {
+  LimitParams same = no_limit();
+  same.on_change = params.on_change;
+  return params == same;
 }
 
 std::uint64_t limit_name_hash(std::string_view policy_id, std::string_view limit) {

@@ -34,8 +34,9 @@ struct CompiledLimit {
   std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
-  bool by_tenant = false;                                     // the tenant is part of the key
-  std::uint64_t name_hash = 0;                                // see limit_name_hash()
+  bool by_tenant = false;       // the tenant is part of the key
+  bool is_none = false;         // it limits nobody but users with numbers of their own
+  std::uint64_t name_hash = 0;  // see limit_name_hash()
   std::shared_ptr<const std::vector<CompiledDimension>> key;  // the same as source->per
   const Limit* source = nullptr;                              // in the policy's source
   const LimitParams* numbers = nullptr;                       // those of `params`
@@ -72,6 +73,8 @@ struct CompiledPolicy {
 
   std::string_view name() const { return source.id; }
   std::string version_text() const;  // "api.read#47", and the mark
+  // Of a candidate, the number that it will have once it is in force.
+  std::int64_t version_number() const { return source.version + (is_candidate ? 1 : 0); }
   std::string_view version_mark() const { return is_candidate ? "+candidate" : ""; }
   // The limits of that tier, or the plain ones if the policy knows no such tier.
   std::span<const CompiledLimit> limits_for_tier(std::string_view tier) const;

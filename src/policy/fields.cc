@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/near_name.h"
 
 namespace sluice {
 namespace {
@@ -41,28 +42,12 @@ bool looks_like_number(std::string_view text) {
 
 bool is_truth(std::string_view text) { return text == "true" || text == "false"; }
 
-// How many letters must change to turn a into b (Levenshtein), for suggestions.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string unknown_field(std::string_view name, std::span<const std::string_view> names) {
   std::string message = "unknown field " + shown(name);
-  const std::string_view start = name.substr(0, 40);  // no known name is longer; keeps the distance cheap
-  const auto nearest =
-      std::ranges::min_element(names, {}, [&](std::string_view known) { return distance(start, known); });
-  if (distance(start, *nearest) * 2 < std::max(start.size(), nearest->size()))
+  const std::string_view start = name.substr(0, 40);  // no known name is longer; keeps it cheap
+  const auto nearest = std::ranges::min_element(
+      names, {}, [&](std::string_view known) { return slips_between(start, known); });
+  if (slips_between(start, *nearest) * 2 < std::max(start.size(), nearest->size()))
     return message + "; did you mean " + shown(*nearest) + "?";
   message += "; known are ";
   for (const std::string_view known : names) message.append(known).append(known == names.back() ? "" : ", ");

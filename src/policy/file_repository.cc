@@ -60,6 +60,7 @@ void FileRepository::load(bool although_unchanged) {
   auto sources = parse_policy_files(files, problems);
   if (!options_.may_deny_everyone)
     refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
+  for (const Problem& warning : sources.warnings) options_.log(false, "warning: " + warning.text());
   if (problems.empty())
     succeed(files, std::move(sources));
   else

@@ -24,6 +24,11 @@ struct Limit {
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 
+// The largest numbers that there are mean that nothing is limited: a rule for one tier leaves everybody else
+// so.
+LimitParams no_limit();
+bool is_no_limit(const LimitParams& params);
+
 enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
 
 struct Rollout {

@@ -8,13 +8,17 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <system_error>
 
 #include "base/envoy_limits.h"
 #include "base/limits.h"
 #include "policy/denies_everyone.h"
+#include "policy/dimension_names.h"
 #include "policy/literals.h"
 
 namespace sluice {
@@ -67,6 +71,14 @@ std::expected<std::string, std::string> read_file(const std::string& path) {
     text.append(chunk.data(), static_cast<std::size_t>(got));
     if (text.size() > kPolicyFileBytesMax) return too_large();  // it grew while we read
   }
+}
+
+void read_plain(const DocumentNode& tree, const PolicyFile& file, std::set<std::string>& warned_of,
+                PolicySources& sources, Problems& problems) {
+  const std::size_t first = sources.policies.size();
+  read_policies(tree, file.path, sources.policies, problems);
+  std::ranges::move(warn_of_dimensions(std::span(sources.policies).subspan(first), warned_of),
+                    std::back_inserter(sources.warnings));
 }
 
 }  // namespace
@@ -124,6 +136,7 @@ std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths,
 PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems) {
   PolicySources sources;
   std::map<std::string, std::string> file_of;  // by domain
+  std::set<std::string> warned_of;             // dimensions
   for (const PolicyFile& file : files) {
     const auto tree = parse_document_tree(file.text, file.path, problems, kEnvoyDocumentDepthMax);
     if (!tree) continue;
@@ -131,7 +144,7 @@ PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems&
       if (const auto line = line_too_deep(*tree, kDocumentDepthMax))
         problems.add({file.path, *line, "", too_deep(kDocumentDepthMax)});
       else
-        read_policies(*tree, file.path, sources.policies, problems);
+        read_plain(*tree, file, warned_of, sources, problems);
       continue;
     }
     std::vector<Problem> unused_warnings;  // they are about what import-envoy leaves out
@@ -159,9 +172,11 @@ std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile
   return std::move(sources.policies);
 }
 
-Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone) {
+Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone,
+                               std::vector<Problem>* warnings) {
   Problems problems;
-  const PolicySources sources = parse_policy_files(read_policy_files(paths, problems), problems);
+  PolicySources sources = parse_policy_files(read_policy_files(paths, problems), problems);
+  if (warnings) *warnings = std::move(sources.warnings);
   if (!may_deny_everyone)
     refuse_denying_everyone(sources.policies, "add --confirm-denies-everyone", problems);
   return problems;

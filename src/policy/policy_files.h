@@ -32,6 +32,7 @@ std::vector<PolicyFile> read_policy_files(const std::vector<std::string>& paths,
 struct PolicySources {
   std::vector<WrittenPolicy> policies;  // those of the Envoy domains, too
   EnvoyDomains envoy_domains;
+  std::vector<Problem> warnings;  // of what can be used, but hardly is what was meant
 };
 
 // Parses them all and looks at the policies side by side. Which document a file holds is seen by its top
@@ -42,7 +43,9 @@ PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems&
 // The same where Envoy domains cannot be served: each is a problem.
 std::vector<WrittenPolicy> parse_plain_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
 
-// Everything that keeps these files and directories from being used together; nothing: they are good.
-Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone = false);
+// Everything that keeps these files and directories from being used together; nothing: they are good. What
+// may be a mistake all the same goes to `warnings`, if that is given.
+Problems validate_policy_files(const std::vector<std::string>& paths, bool may_deny_everyone = false,
+                               std::vector<Problem>* warnings = nullptr);
 
 }  // namespace sluice

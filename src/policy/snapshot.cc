@@ -14,6 +14,11 @@ bool applies(const CompiledPolicy& policy, const RolloutFilter& filter) {
 const CompiledPolicy* Snapshot::find(std::string_view id) const { return by_id_.find(id); }
 const CompiledUser* Snapshot::find_user(std::string_view id) const { return users_.find(id); }
 
+bool Snapshot::knows_tier(std::string_view tenant, std::string_view tier) const {
+  const TenantPolicies* const own = of_tenant(tenant);
+  return (own && own->knows_tier(tier)) || (any_tenant_ && any_tenant_->knows_tier(tier));
+}
+
 const EnvoyLookup* Snapshot::find_envoy_domain(std::string_view name) const {
   if (!envoy_domains_) return nullptr;
   const auto found = envoy_domains_->find(name);

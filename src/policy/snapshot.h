@@ -100,6 +100,9 @@ class Snapshot {
   // What is agreed with that user, or null.
   const CompiledUser* find_user(std::string_view id) const;
 
+  // Whether a policy that requests of this tenant may come under has limits of its own for that tier.
+  bool knows_tier(std::string_view tenant, std::string_view tier) const;
+
   // How descriptors of that domain find their policies, or null.
   const EnvoyLookup* find_envoy_domain(std::string_view name) const;
 

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "policy/candidate.h"
 #include "policy/mr_entry.h"
 #include "policy/pattern.h"
 
@@ -20,6 +21,10 @@ void ResourceIndex::insert(const Pattern& pattern, std::uint32_t policy) {
     same_.push_back({*found, policy});
 }
 
+void TenantPolicies::note_tiers(const CompiledPolicy& policy) {
+  for (const CompiledTier& tier : policy.tiers) tiers_.push_back(tier.name);
+}
+
 TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies)
     : tenant_(std::move(tenant)), policies_(std::move(policies)), specific_(policies_), always_(policies_) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
@@ -29,7 +34,11 @@ TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies
     const Policy& source = policies_[i]->source;
     if (is_mr_entry(source) && (!first_mr_entry_ || source.resource < first_mr_entry_->source.resource))
       first_mr_entry_ = policies_[i].get();
+    note_tiers(*policies_[i]);
+    if (policies_[i]->candidate) note_tiers(policies_[i]->candidate->policy());
   }
+  std::ranges::sort(tiers_);
+  tiers_.erase(std::ranges::unique(tiers_).begin(), tiers_.end());
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <memory>
@@ -89,16 +90,20 @@ class TenantPolicies {
   std::span<const Pointer> policies() const { return policies_; }
   const ResourceIndex& specific() const { return specific_; }
   const ResourceIndex& always() const { return always_; }
+  bool knows_tier(std::string_view tier) const { return std::ranges::binary_search(tiers_, tier); }
   // Of those that the multi-rate API knows (mr_entry.h), the one with the smallest prefix; null: there is
   // none.
   const CompiledPolicy* first_mr_entry() const { return first_mr_entry_; }
 
  private:
+  void note_tiers(const CompiledPolicy& policy);
+
   const std::string tenant_;
   const std::vector<Pointer> policies_;
   ResourceIndex specific_;
   ResourceIndex always_;
   const CompiledPolicy* first_mr_entry_ = nullptr;
+  std::vector<std::string_view> tiers_;  // of all policies, sorted
 };
 
 }  // namespace sluice

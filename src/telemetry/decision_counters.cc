@@ -15,6 +15,7 @@ DecisionCounters::~DecisionCounters() {
   const std::lock_guard lock(totals_.mutex_);
   totals_.past_.no_policy += no_policy_.load(std::memory_order_relaxed);
   totals_.past_.switched += switched_.load(std::memory_order_relaxed);
+  totals_.past_.unknown_tier += unknown_tier_.load(std::memory_order_relaxed);
   DecisionTotals::collect(*cells_, totals_.past_);
   std::erase(totals_.live_, this);
 }
@@ -64,6 +65,7 @@ DecisionTotals::Sum DecisionTotals::sum() {
   for (const DecisionCounters* counters : live_) {
     total.no_policy += counters->no_policy_.load(std::memory_order_relaxed);
     total.switched += counters->switched_.load(std::memory_order_relaxed);
+    total.unknown_tier += counters->unknown_tier_.load(std::memory_order_relaxed);
     collect(*counters->cells_, total);
   }
   return total;

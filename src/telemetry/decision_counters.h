@@ -83,6 +83,8 @@ class DecisionCounters {
     cells_->limits.add(policy.number, limit.index, 1);
   }
   void add_no_policy() { add_one(no_policy_); }
+  // A check named a tier that no policy knows.
+  void add_unknown_tier() { add_one(unknown_tier_); }
   // The big red switch let it pass.
   void add_switched() { add_one(switched_); }
 
@@ -102,6 +104,7 @@ class DecisionCounters {
   std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
   std::atomic<std::uint64_t> no_policy_{0};
   std::atomic<std::uint64_t> switched_{0};
+  std::atomic<std::uint64_t> unknown_tier_{0};
 };
 
 // The sum over all threads, past and present. Thread-safe.
@@ -117,6 +120,7 @@ class DecisionTotals {
     std::map<std::string, PolicySum> by_policy;
     std::uint64_t no_policy = 0;
     std::uint64_t switched = 0;
+    std::uint64_t unknown_tier = 0;
   };
   Sum sum();
   // Of one policy, without adding up all the others.

@@ -171,6 +171,8 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
   write_candidates(text, policy_sums);
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
+  write_value(text, "rate_limiter_unknown_tier_total", "counter",
+              "Checks that named a tier which no policy knows.", decisions.unknown_tier);
   write_value(text, "rate_limiter_switch_checks_total", "counter",
               "Checks allowed because the big red switch was open.", decisions.switched);
   write_memory(text, memory);

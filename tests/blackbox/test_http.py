@@ -42,7 +42,7 @@ def test_a_denial_is_200_with_the_wait(server, http):
     assert answer.json["state"] == "throttled"
     wait_ms = answer.json["retry_after_ms"]
     assert 0 < wait_ms <= 360_000
-    assert wait_ms / 1000 <= int(answer.headers["retry-after"]) <= wait_ms / 1000 + 11
+    assert wait_ms / 1000 <= int(answer.headers["retry-after"]) <= 2 * wait_ms / 1000 + 1
 
 
 def test_headers_tell_where_the_client_stands(server, http):

@@ -70,6 +70,11 @@ def test_a_rule_of_a_tier_is_for_users_of_that_tier(client):
 def test_a_rule_for_one_tier_only_leaves_the_others_alone(client):
     create(client, tier="free", limit=5)
     assert [rule["tier"] for rule in client.get("/api/v1/rules").json["rules"]] == ["free"]
+    others = check(client, tokens=10**9)
+    assert (others["allowed"], others["reason"], others["limit"], others["remaining"]) == (True, "no_limit", -1, -1)
+    assert expect(client.get("/api/v1/users/u1/limits"), 200)["limits"] == []
+    client.request("PUT", "/api/v1/users/u2/tier", {"tier": "free"})
+    assert [limit["limit"] for limit in expect(client.get("/api/v1/users/u2/limits"), 200)["limits"]] == [5]
     assert check(client, tokens=1000)["allowed"] is True
     assert check(client, tokens=6, dimensions={"tier": "free"})["allowed"] is False
 

@@ -218,7 +218,7 @@ def test_or_are_turned_away_if_the_proxy_says_closed(site, silent):
     with silent(here.sluice):
         for _ in range(3):
             answer = client.get()
-            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert answer.status == 503 and answer.headers["retry-after"] in ("1", "2")
     assert here.application.requests == seen
     if here.sluice.running:
         wait_until(lambda: client.get().status == 200, START_SECONDS, "limits again")
@@ -233,7 +233,7 @@ def test_without_the_store_each_policy_decides(site, tmp_path):
     finally:
         redis.stop()
     closed = client.get("/login")
-    assert (closed.status, closed.headers["retry-after"]) == (503, "1")
+    assert closed.status == 503 and closed.headers["retry-after"] in ("1", "2")
     assert client.get("/").status == 200
 
 

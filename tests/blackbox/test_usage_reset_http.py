@@ -72,9 +72,10 @@ def test_a_reset_forgets_and_is_audited(server, http, grpc_stub, tmp_path):
     client, stub = http(node), grpc_stub(node)
     client.check(**WHO, tokens=10)
     assert client.check(**WHO)["allowed"] is False
-    assert expect(client.post("/v1/reset", {**WHO, "reason": "wrong deploy"}), 200) == {"reset": 2}
+    assert expect(client.post("/v1/reset", {**WHO, "shared": True, "reason": "wrong deploy"}), 200) == {"reset": 2}
     assert client.check(**WHO, tokens=10)["allowed"] is True
-    assert expect(client.post("/v1/reset", {"policy_id": "api", "tenant_id": "shop", "key": "ann"}), 200) == {"reset": 2}
+    assert expect(client.post("/v1/reset", {"policy_id": "api", "tenant_id": "shop", "key": "ann"}), 200) == {"reset": 1}
+    assert usages(client)["day"]["current"] == 10, "others count in it"
     assert stub.ResetKey(policy_id="api", tenant_id="shop", dimensions={"key": "ann"}, reason="by gRPC").reset == 0
     wait_until(lambda: len(resets(client)) == 3, SOON_SECONDS, "three entries")
     by_grpc, named, first = resets(client)
@@ -90,7 +91,7 @@ def test_a_reset_does_not_wait_for_the_database_but_is_audited_when_it_is_back(s
     client = http(node)
     client.check(**WHO, tokens=10)
     postgres.stop()
-    assert expect(client.post("/v1/reset", {**WHO, "reason": "now"}), 200) == {"reset": 2}
+    assert expect(client.post("/v1/reset", {**WHO, "shared": True, "reason": "now"}), 200) == {"reset": 2}
     assert client.check(**WHO)["allowed"] is True
     node.wait_for_log("the audit log will get its entry when the policy database answers.*reset of shop by loopback", SOON_SECONDS)
     postgres.start()
@@ -147,6 +148,8 @@ policies:
         answer = expect(client.get("/v1/usage?tenant_id=shop-a&resource=/any&key=z", operator), 200)
         return {each["quota"]["name"]: each["current"] for each in answer["usages"]}
     assert used() == {"all": 6, "user": 6, "sum": 3}
+    assert expect(client.post("/v1/reset", who, operator), 200) == {"reset": 0}
+    who = {**who, "shared": True}
     assert expect(client.post("/v1/reset", who, operator), 200) == {"reset": 1}
     assert used() == {"all": 6, "user": 6, "sum": 0}
     for policy in ("cap", "each"):
