@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/api_client.h"
 #include "cli/command.h"
+#include "cli/request_flags.h"
 #include "doors/text.h"
 
 namespace sluice::cli {
@@ -17,9 +18,9 @@ namespace {
 
 struct CheckOptions {
   ServerOptions server;
-  std::string policy, tenant, resource, key, request_id;
+  RequestFlags request;
+  std::string request_id;
   std::optional<std::int64_t> tokens;
-  std::vector<std::string> dimensions;  // name=value
   bool as_json = false;
 };
 
@@ -31,27 +32,21 @@ void append_member(std::string& object, std::string_view name, std::string_view 
   doors::append_json_string(object, value);
 }
 
-std::string dimensions_object(const std::vector<std::string>& dimensions) {
+std::string dimensions_object(const RequestFlags& request) {
   std::string object = "{";
-  for (const std::string& dimension : dimensions) {
-    const auto equals = dimension.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw CommandError(
-          fmt::format("--dimension {}: write name=value, for example --dimension ip=192.0.2.7", dimension));
-    append_member(object, dimension.substr(0, equals), dimension.substr(equals + 1));
-  }
+  for (const auto& [name, value] : request.named_values()) append_member(object, name, value);
   return object + "}";
 }
 
 std::string request_body(const CheckOptions& options) {
   std::string body = "{";
-  append_member(body, "policy_id", options.policy);
-  append_member(body, "tenant_id", options.tenant);
-  append_member(body, "resource", options.resource);
-  append_member(body, "key", options.key);
+  append_member(body, "policy_id", options.request.policy);
+  append_member(body, "tenant_id", options.request.tenant);
+  append_member(body, "resource", options.request.resource);
+  append_member(body, "key", options.request.key);
   append_member(body, "request_id", options.request_id);
   const char* separator = body.size() > 1 ? "," : "";
-  body += fmt::format("{}\"dimensions\":{}", separator, dimensions_object(options.dimensions));
+  body += fmt::format("{}\"dimensions\":{}", separator, dimensions_object(options.request));
   if (options.tokens) body += fmt::format(",\"tokens\":{}", *options.tokens);
   return body + "}";
 }
@@ -83,17 +78,25 @@ int run(const CheckOptions& options) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> RequestFlags::named_values() const {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& dimension : dimensions) {
+    const auto equals = dimension.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw CommandError(
+          fmt::format("--dimension {}: write name=value, for example --dimension ip=192.0.2.7", dimension));
+    named.emplace_back(dimension.substr(0, equals), dimension.substr(equals + 1));
+  }
+  return named;
+}
+
 void add_check(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<CheckOptions>();
   CLI::App* command =
       app.add_subcommand("check", "One check from the shell; exit status 0 allowed, 1 denied, 2 error");
   add_server_options(*command, options->server);
-  command->add_option("--policy", options->policy, "id of the policy; absent: the most specific one");
-  command->add_option("--tenant", options->tenant, "tenant");
-  command->add_option("--resource", options->resource, "resource, for example /search");
-  command->add_option("--key", options->key, "the user, address or API key");
+  add_request_flags(*command, options->request);
   command->add_option("--tokens", options->tokens, "cost of the request; 0 only looks");
-  command->add_option("--dimension", options->dimensions, "name=value; may be repeated");
   command->add_option("--request-id", options->request_id, "idempotency key");
   command->add_flag("--json", options->as_json, "print the server's answer as it is");
   command->footer(

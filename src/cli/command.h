@@ -30,5 +30,6 @@ void add_plan(CLI::App& app, int& exit_code);
 void add_switch(CLI::App& app, int& exit_code);
 void add_audit(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_key(CLI::App& app, int& exit_code);
 
 }  // namespace sluice::cli

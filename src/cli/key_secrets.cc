@@ -120,6 +120,21 @@ void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& 
   }
 }
 
+std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, const std::string& path,
+                                             std::int64_t now_us) {
+  if (path.empty()) return nullptr;
+  if (!key_secret.empty())
+    throw CommandError("--key-secret and --key-secrets exclude each other; move the secret into the file");
+  auto ring = std::make_shared<SecretRing>();
+  read_key_secrets(path, now_us, *ring);
+  return ring;
+}
+
+KeyHasher shared_hasher(const std::string& key_secret, const std::shared_ptr<SecretRing>& secrets) {
+  if (secrets) return KeyHasher::with_hmac(secrets);
+  return KeyHasher::from_text(key_secret.empty() ? "sluice" : key_secret);
+}
+
 std::string key_secret_metrics(const SecretRing& ring) {
   PrometheusText text;
   text.family("rate_limiter_key_secret_version", "gauge",

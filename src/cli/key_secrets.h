@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/secret_ring.h"
 #include "policy/problems.h"
 
@@ -25,6 +27,14 @@ std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::strin
 
 // The file's secrets go into the ring. Throws CommandError; then the ring stays as it is.
 void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& ring);
+
+// The ring of --key-secrets; null without the flag. Throws CommandError, also if --key-secret is given as
+// well.
+std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, const std::string& path,
+                                             std::int64_t now_us);
+
+// How nodes that share a store come to the same keys: by the ring if there is one, else by --key-secret.
+KeyHasher shared_hasher(const std::string& key_secret, const std::shared_ptr<SecretRing>& secrets);
 
 std::string key_secret_metrics(const SecretRing& ring);
 

@@ -46,22 +46,13 @@ int thread_count(int wanted, std::optional<int> connections_max) {
 
 const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
 
-std::shared_ptr<SecretRing> open_key_secrets(const ServeOptions& options, std::int64_t now_us) {
-  if (options.key_secrets.empty()) return nullptr;
-  if (!options.key_secret.empty())
-    throw CommandError("--key-secret and --key-secrets exclude each other; move the secret into the file");
-  auto ring = std::make_shared<SecretRing>();
-  read_key_secrets(options.key_secrets, now_us, *ring);
-  return ring;
-}
-
 // Nodes that share a store must come to the same keys. With cells, any may become such a store.
 KeyHasher hasher_for(const ServeOptions& options, const Cells& cells,
                      const std::shared_ptr<SecretRing>& secrets) {
-  if (secrets) return KeyHasher::with_hmac(secrets);
-  if (!options.key_secret.empty()) return KeyHasher::from_text(options.key_secret);
   const bool may_share = default_store(cells).redis || !options.cells.empty();
-  return may_share ? KeyHasher::from_text("sluice") : KeyHasher::with_random_secret();
+  const bool has_secret = secrets || !options.key_secret.empty();
+  return may_share || has_secret ? shared_hasher(options.key_secret, secrets)
+                                 : KeyHasher::with_random_secret();
 }
 
 std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
@@ -147,7 +138,7 @@ Node::Node(const ServeOptions& options)
       plane_(start_plane()),
       access_(tokens_, wall_clock_, &identities_.board()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
-      key_secrets_(open_key_secrets(options, wall_clock_.now_us())),
+      key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       door_options_(door_options(options)),
       server_(start_server(options)) {}

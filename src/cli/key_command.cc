@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/key_secrets.h"
+#include "cli/request_flags.h"
+#include "doors/text.h"
+#include "engine/limiter.h"
+#include "policy/policy_files.h"
+#include "store/redis/wire.h"
+
+namespace sluice::cli {
+namespace {
+
+struct KeyCommand {
+  RequestFlags request;
+  std::vector<std::string> policies;
+  std::string key_prefix = "rl:", key_secret, key_secrets;
+  bool as_json = false;
+};
+
+// Where counters would be: a store that allows everything and remembers what it was asked first, which is
+// what a check enforces or, if it enforces nothing, what it tries. Not thread-safe.
+class NamesOnly final : public AsyncStore {
+ public:
+  explicit NamesOnly(const Clock& clock) : clock_(clock) {}
+
+  bool start(StoreCall& call) override {
+    if (charges.empty()) charges.assign(call.charges.begin(), call.charges.end());
+    call.verdict = Verdict::kAllowed;
+    call.now_us = clock_.now_us();
+    call.replayed = call.conflict = false;
+    call.results_known = call.results.size();
+    return true;
+  }
+  void reset(std::span<const CounterName> /*counters*/, std::function<void(int)> done) override { done(0); }
+  void tick(std::int64_t /*now_us*/) override {}
+  std::int64_t next_due_us() const override { return INT64_MAX; }
+  Health health() const override { return {.connected = true, .problems = {}}; }
+
+  std::vector<Charge> charges;
+
+ private:
+  const Clock& clock_;
+};
+
+std::shared_ptr<const Snapshot> read_policies(const std::vector<std::string>& paths, ParamsTable& params) {
+  Problems problems;
+  const std::vector<PolicyFile> files = read_policy_files(paths, problems);
+  std::vector<Policy> policies;
+  if (problems.empty())
+    for (WrittenPolicy& written : parse_plain_policy_files(files, problems))
+      policies.push_back(std::move(written.policy));
+  if (!problems.empty()) throw CommandError(problems.list().front().text());
+  auto snapshot = Snapshot::compile(std::move(policies), params);
+  if (!snapshot) throw CommandError(snapshot.error().message);
+  return *snapshot;
+}
+
+std::string key_name(const KeyCommand& command, const Charge& charge) {
+  std::string name;
+  append_key(name, command.key_prefix, charge.slot_tag, charge.key);
+  return name;
+}
+
+void print_row(const KeyCommand& command, const LimitStatus& status, const Charge& charge) {
+  const std::string &policy = status.policy->source.id, &limit = status.limit->name();
+  const std::string key = key_name(command, charge);
+  const int slot = slot_of_tag(charge.slot_tag);
+  if (!command.as_json) {
+    fmt::print("{}\t{}\t{}\tslot {}\n", policy, limit, key, slot);
+    return;
+  }
+  std::string line = "{";
+  for (const auto& [name, value] : {std::pair{"policy_id", &policy}, {"limit", &limit}, {"key", &key}}) {
+    doors::append_json_string(line, name);
+    line += ':';
+    doors::append_json_string(line, *value);
+    line += ',';
+  }
+  fmt::print("{}\"slot\":{}}}\n", line, slot);
+}
+
+int run(const KeyCommand& command) {
+  const SystemClock clock;
+  const auto secrets = open_key_secrets(command.key_secret, command.key_secrets, WallClock().now_us());
+  const KeyHasher hasher = shared_hasher(command.key_secret, secrets);
+  ParamsTable params;
+  PolicyBoard board;
+  board.publish(read_policies(command.policies, params));
+  DecisionTotals totals;
+  NamesOnly store(clock);
+  Limiter limiter({store, board, hasher, clock, totals});
+
+  const auto named = command.request.named_values();
+  std::vector<Dimension> dimensions;
+  for (const auto& [name, value] : named) dimensions.push_back({name, value});
+  CheckRequest request;
+  request.policy_id = command.request.policy;
+  request.tenant = command.request.tenant;
+  request.resource = command.request.resource;
+  request.key = command.request.key;
+  request.dimensions = dimensions;
+  const auto decision = *limiter.check(request, []() -> Limiter::Later { return {}; });
+  if (!decision) throw CommandError(decision.error().message);
+  if (store.charges.empty())
+    throw CommandError(
+        decision->policy
+            ? "every limit of the policy wants a dimension that this request lacks; see --dimension"
+            : "no policy matches this request, so it has no key; see --tenant and --resource");
+  for (std::size_t i = 0; i < store.charges.size(); ++i)
+    print_row(command, decision->limits[i], store.charges[i]);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_key(CLI::App& app, int& exit_code) {
+  const auto command = std::make_shared<KeyCommand>();
+  CLI::App* key = app.add_subcommand("key", "The keys in Redis that a check would charge");
+  add_request_flags(*key, command->request);
+  key->add_option("--policies", command->policies, "policy files, as the servers have them")
+      ->required()
+      ->type_name("FILE|DIR")
+      ->envname("SLUICE_POLICIES");
+  key->add_option("--key-prefix", command->key_prefix, "as the servers have it (rl:)")
+      ->envname("SLUICE_KEY_PREFIX");
+  key->add_option("--key-secret", command->key_secret, "as the servers have it (none)")
+      ->envname("SLUICE_KEY_SECRET");
+  key->add_option("--key-secrets", command->key_secrets, "the same as a file of versions")
+      ->type_name("FILE")
+      ->envname("SLUICE_KEY_SECRETS");
+  key->add_flag("--json", command->as_json, "one JSON object for each key");
+  key->footer(
+      "Example:\n  sluice key --policies policies.yaml --tenant shop --resource /search --key user_123\n"
+      "One line for each limit: policy, limit, key, slot of a Cluster, with tabs between them.");
+  key->callback([command, &exit_code] { exit_code = run(*command); });
+}
+
+}  // namespace sluice::cli
