@@ -3,12 +3,17 @@
 #include <memory>
 #include <random>
 
+#include "cli/brief_help.h"
 #include "cli/command.h"
 #include "cli/store_setup.h"
 #include "loadgen/bench_command.h"
 
 namespace sluice::cli {
 namespace {
+
+constexpr const char* kRarelyNeeded[] = {"--ca",          "--client-cert",  "--client-key", "--method",
+                                         "--payload-hex", "--payload-file", "--in-flight",  "--format",
+                                         "--tenant-from", "--key",          "--cost",       "--map"};
 
 // Stores as a server would have them.
 loadgen::MakeStore store_maker(const std::string& url) {
@@ -38,6 +43,8 @@ void add_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<loadgen::BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Drive load at a server, or in process (--direct)");
   loadgen::add_bench_options(*command, *options);
+  for (const char* name : kRarelyNeeded) command->get_option(name)->group(kMoreSettings);
+  make_help_brief(*command);
   command->callback([options, &exit_code] {
     if (options->store == "memory") options->store.clear();
     exit_code = loadgen::run_bench(*options, store_maker(options->store));

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include "base/limits.h"
 #include "loadgen/direct_run.h"
@@ -20,6 +21,8 @@ constexpr std::uint32_t kInFlightMax = 100'000;
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::int64_t kCallsPerSecondMax = 10'000'000;
 constexpr double kSecondsMax = 86'400;
+constexpr std::int64_t kDurationUs = 10'000'000, kReplayUsMax = std::int64_t{86'400} * 1'000'000;
+constexpr double kSpeedMax = 1'000'000;
 constexpr std::size_t kMessageBytesMax = 16u << 10;
 
 std::string from_hex(const std::string& hex) {
@@ -69,7 +72,9 @@ void add_call(CLI::App& app, BenchOptions& o) {
   app.add_option("--store", o.store,
                  "where the counters of --direct live: redis://…, as serve has it (memory)")
       ->type_name("URL");
-  app.add_option("--tenant", o.shape.tenant, "tenant of every check (bench)");
+  const auto set_tenant = [&o](const std::string& tenant) { o.shape.tenant = o.replay.tenant = tenant; };
+  app.add_option_function<std::string>("--tenant", set_tenant,
+                                       "tenant of every check (bench; of a log: as it says)");
   app.add_option("--resource", o.shape.resource, "resource of every check (/bench)");
   app.add_option("--policy", o.shape.policy_id, "policy id of every check (by tenant and resource)");
   app.add_option("--dimension", o.shape.dimension, "the dimension that varies (key)");
@@ -78,6 +83,34 @@ void add_call(CLI::App& app, BenchOptions& o) {
   const auto set_file = [&o](const std::string& name) { o.message = bounded(from_file(name)); };
   app.add_option_function<std::string>("--payload-hex", set_hex, "its serialized request");
   app.add_option_function<std::string>("--payload-file", set_file, "the same from a file");
+}
+
+void add_replay(CLI::App& app, BenchOptions& o) {
+  ReplayOptions& replay = o.replay;
+  auto* file = app.add_option("--replay", replay.file,
+                              "send the requests of this log, as sluice plan reads it; .gz, -");
+  file->type_name("LOG");
+  auto speeds = CLI::Range(0.0, kSpeedMax);
+  app.add_option("--speed", replay.speed, "times the pace of the log (1); 0: as fast as it can")
+      ->type_name("X")
+      ->check(speeds.description(""))
+      ->needs(file);
+  auto formats = CLI::IsMember({"auto", "common", "combined", "json", "events"});
+  app.add_option("--format", replay.format, "of the log: auto, common, combined, json or events (auto)")
+      ->type_name("F")
+      ->check(formats.description(""))
+      ->needs(file);
+  app.add_option("--tenant-from", replay.tenant_from, "field of the log that names the tenant (tenant)")
+      ->type_name("FIELD")
+      ->needs(file);
+  app.add_option("--key", replay.key, "field that is the key (user, else ip)")
+      ->type_name("FIELD")
+      ->needs(file);
+  app.add_option("--cost", replay.cost, "field that holds the cost (none)")->type_name("FIELD")->needs(file);
+  app.add_option("--map", replay.maps, "dimension=field; may be repeated")
+      ->type_name("D=F")
+      ->allow_extra_args(false)
+      ->needs(file);
 }
 
 // A number within bounds; the help stays one line.
@@ -113,7 +146,7 @@ void add_load(CLI::App& app, BenchOptions& o) {
   add_number(app, "--threads", o.threads, 1u, kThreadsMax, "threads of load (1)");
   add_number(app, "--rate", o.rate_per_second, std::int64_t{1}, kCallsPerSecondMax,
              "open loop: calls per second (default: closed loop)");
-  add_seconds(app, "--duration", o.duration_us, 0.001, "seconds measured (10)");
+  add_seconds(app, "--duration", o.duration_us, 0.001, "seconds measured (10; of a log: all of it)");
   add_seconds(app, "--warmup", o.warmup_us, 0, "seconds before that (1)");
 }
 
@@ -127,6 +160,9 @@ std::string contradiction_in(const BenchOptions& o) {
   if (o.mode != Mode::kDirect && !o.store.empty()) return "--store is for --direct; a server has its own.";
   if (o.in_nanoseconds() && o.rate_per_second != 0)
     return "--rate needs a server or --store; --direct in memory goes as fast as it can.";
+  if (o.is_replay() && (o.mode == Mode::kEnvoy || !o.method.empty() || !o.store.empty()))
+    return "--replay sends checks over gRPC or --http, or asks --direct in memory.";
+  if (o.is_replay() && o.rate_per_second != 0) return "--replay has the pace of the log; use --speed.";
   if (o.server_pid != 0 && !process_cpu_us(o.server_pid))
     return "there is no process " + std::to_string(o.server_pid) + " for --server-pid.";
   if (o.method.empty() && !o.message.empty()) return "--payload-hex and --payload-file need --method.";
@@ -137,8 +173,16 @@ std::string contradiction_in(const BenchOptions& o) {
 
 std::expected<Measurement, std::string> measure(const BenchOptions& options, const Clock& clock,
                                                 const MakeStore& make_store) {
-  if (options.mode != BenchOptions::Mode::kDirect) return run_load(options, clock);
-  return options.store.empty() ? run_direct(options, clock) : run_on_store(options, clock, make_store);
+  std::optional<Recording> recording;
+  if (options.is_replay()) {
+    auto read = Recording::read(options.replay);
+    if (!read) return std::unexpected(read.error());
+    recording = std::move(*read);
+  }
+  const Recording* const replayed = recording ? &*recording : nullptr;
+  if (options.mode != BenchOptions::Mode::kDirect) return run_load(options, clock, replayed);
+  return options.store.empty() ? run_direct(options, clock, replayed)
+                               : run_on_store(options, clock, make_store);
 }
 
 int fail(const std::string& sentence) {
@@ -150,6 +194,7 @@ int fail(const std::string& sentence) {
 
 void add_bench_options(CLI::App& app, BenchOptions& o) {
   add_call(app, o);
+  add_replay(app, o);
   add_load(app, o);
   app.add_option("--server-pid", o.server_pid, "tell the CPU time of this process per check")
       ->type_name("PID");
@@ -157,7 +202,10 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
   app.footer("Example: sluice bench 127.0.0.1:8080 --keys 1000000 --distribution zipf:0.99 --rate 50000");
 }
 
-int run_bench(const BenchOptions& options, const MakeStore& make_store) {
+int run_bench(const BenchOptions& given, const MakeStore& make_store) {
+  BenchOptions options = given;
+  if (options.is_replay()) options.warmup_us = 0;
+  if (options.duration_us == 0) options.duration_us = options.is_replay() ? kReplayUsMax : kDurationUs;
   if (const std::string wrong = contradiction_in(options); !wrong.empty()) return fail(wrong);
   const SystemClock clock;
   const auto measured = measure(options, clock, make_store);

@@ -19,8 +19,10 @@ inline constexpr int kKeyDigits = 9;
 // Writes `key` with leading zeros, kKeyDigits characters.
 void write_key_digits(char* to, std::uint32_t key);
 
-// A request with a hole for the key. Keys are "k" and nine digits, so every request has the same length and
-// only the digits change: rendering one costs a few nanoseconds.
+class Recording;
+
+// A request with a hole for the key, or those of a recording. Keys are "k" and nine digits, so every request
+// has the same length and only the digits change: rendering one costs a few nanoseconds.
 class Payload {
  public:
   static constexpr std::uint32_t kKeysMax = 1'000'000'000;
@@ -34,14 +36,19 @@ class Payload {
   static Payload grpc_envoy(const CheckShape& shape);
   // Any gRPC message, the same each time; gets its five bytes here.
   static Payload grpc_constant(std::string_view message);
+  // As grpc_check() and http_check(), but request n is that of the recording, which must outlive this.
+  static Payload grpc_recorded(const Recording& recording);
+  static Payload http_recorded(const Recording& recording, std::string_view host);
 
-  const std::string& bytes() const { return bytes_; }
-  bool varies() const { return varies_; }
-  // Writes the key's digits into a copy of bytes(). REQUIRES: key < kKeysMax.
-  void set_key(char* copy, std::uint32_t key) const;
+  // Makes `request` that of the key, or request n of the recording. It is empty, or what this has made of it
+  // before: then only the digits are written. REQUIRES: key < kKeysMax, or of a recording its size.
+  void render(std::uint32_t key, std::string& request) const;
 
  private:
   Payload(std::string bytes, bool varies);
+  Payload(const Recording& recording, std::string head);
+  void render_recorded(std::uint32_t n, std::string& request) const;
+  const Recording* recording_ = nullptr;  // null: none
   std::string bytes_;
   bool varies_;
   std::size_t digits_at_ = 0;

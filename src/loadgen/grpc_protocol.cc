@@ -80,10 +80,7 @@ struct GrpcProtocol::Callbacks {
 
 GrpcProtocol::GrpcProtocol(const GrpcTarget& target, const Payload& payload, std::size_t streams)
     : target_(target), payload_(payload), slots_(streams) {
-  for (Slot& slot : slots_) {
-    slot.request = payload_.bytes();
-    free_.push_back(&slot);
-  }
+  for (Slot& slot : slots_) free_.push_back(&slot);
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_option* option = nullptr;
   if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0)
@@ -112,7 +109,7 @@ bool GrpcProtocol::start(const Call& call) {
   slot.http_status = 0;
   slot.grpc_status = -1;
   slot.grpc_message.clear();
-  if (payload_.varies()) payload_.set_key(slot.request.data(), call.key);
+  payload_.render(call.key, slot.request);
   const std::array headers = {header(":method", "POST"),     header(":scheme", "http"),
                               header(":path", target_.path), header(":authority", target_.authority),
                               header("te", "trailers"),      header("content-type", "application/grpc")};

@@ -26,11 +26,11 @@ bool to_number(std::string_view text, T& number) {
 }  // namespace
 
 HttpProtocol::HttpProtocol(const Payload& payload, std::size_t pipelined)
-    : payload_(payload), pipelined_(pipelined), request_(payload.bytes()) {}
+    : payload_(payload), pipelined_(pipelined) {}
 
 bool HttpProtocol::start(const Call& call) {
   if (closing_ || waiting_.size() == pipelined_) return false;
-  payload_.set_key(request_.data(), call.key);
+  payload_.render(call.key, request_);
   to_send_ += request_;
   waiting_.push_back(call.intended_us);
   return true;

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "loadgen/connection.h"
@@ -17,7 +19,10 @@ namespace {
 constexpr const char* kCheckMethod = "/sluice.v1.RateLimiter/CheckAndIncrement";
 constexpr const char* kEnvoyMethod = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-Payload make_payload(const BenchOptions& options) {
+Payload make_payload(const BenchOptions& options, const Recording* recording) {
+  if (recording != nullptr)
+    return options.mode == BenchOptions::Mode::kHttp ? Payload::http_recorded(*recording, options.server)
+                                                     : Payload::grpc_recorded(*recording);
   if (options.mode == BenchOptions::Mode::kHttp) return Payload::http_check(options.shape, options.server);
   if (options.mode == BenchOptions::Mode::kEnvoy) return Payload::grpc_envoy(options.shape);
   return options.method.empty() ? Payload::grpc_check(options.shape)
@@ -48,16 +53,37 @@ std::size_t share_of(std::size_t connections, std::size_t i, std::size_t n) {
   return connections * (i + 1) / n - connections * i / n;
 }
 
+Schedule make_schedule(const BenchOptions& options, const Recording* recording, const Window& window,
+                       std::uint32_t thread) {
+  const Schedule::Share share{.thread = thread, .threads = options.threads};
+  const std::int64_t start_us = window.start_us - options.warmup_us;
+  if (recording != nullptr && options.replay.speed > 0)
+    return {*recording, options.replay.speed, start_us, share};
+  return {options.rate_per_second, start_us, share};
+}
+
+Worker::NextKey make_keys(const BenchOptions& options, const Recording* recording, std::uint32_t thread) {
+  if (recording == nullptr)
+    return [keys = KeySource(options.keys, options.distribution, options.seed + thread)]() mutable {
+      return std::optional(keys.next());
+    };
+  return [next = std::uint64_t{thread}, size = recording->size(), step = options.threads]() mutable {
+    const std::uint64_t n = std::exchange(next, next + step);
+    return n < size ? std::optional(static_cast<std::uint32_t>(n)) : std::nullopt;
+  };
+}
+
 }  // namespace
 
-std::expected<Measurement, std::string> run_load(const BenchOptions& options, const Clock& clock) {
+std::expected<Measurement, std::string> run_load(const BenchOptions& options, const Clock& clock,
+                                                 const Recording* recording) {
   const auto address = resolve(options.server);
   if (!address) return std::unexpected(address.error());
   if (std::string why; options.tls && !tls_maker(options)(why)) return std::unexpected(why);
   if (const auto reachable = probe(*address, options.server); !reachable)
     return std::unexpected(reachable.error());
 
-  const Payload payload = make_payload(options);
+  const Payload payload = make_payload(options, recording);
   const GrpcTarget target = make_target(options);
   Worker::Load load{
       .connections = 0, .address = *address, .make_protocol = {}, .make_tls = tls_maker(options)};
@@ -73,11 +99,8 @@ std::expected<Measurement, std::string> run_load(const BenchOptions& options, co
   std::vector<std::function<void()>> threads;
   for (std::uint32_t i = 0; i < options.threads; ++i) {
     load.connections = share_of(options.connections, i, options.threads);
-    workers.push_back(
-        std::make_unique<Worker>(clock, window, load,
-                                 Schedule(options.rate_per_second, window.start_us - options.warmup_us,
-                                          {.thread = i, .threads = options.threads}),
-                                 KeySource(options.keys, options.distribution, options.seed + i)));
+    workers.push_back(std::make_unique<Worker>(
+        clock, window, load, make_schedule(options, recording, window, i), make_keys(options, recording, i)));
     threads.emplace_back([worker = workers.back().get()] { worker->run(); });
   }
   Measurement measured = run_through_window(window, options, clock, threads);

@@ -12,6 +12,7 @@ namespace sluice::loadgen {
 // Drives load at a server as `options` say and waits until it is over: warm-up, window, grace. SIGINT and
 // SIGTERM end it early with what there is so far. The error is a sentence that says what to do. REQUIRES:
 // options.mode is not kDirect; threads <= connections.
-std::expected<Measurement, std::string> run_load(const BenchOptions& options, const Clock& clock);
+std::expected<Measurement, std::string> run_load(const BenchOptions& options, const Clock& clock,
+                                                 const Recording* recording);
 
 }  // namespace sluice::loadgen

@@ -5,6 +5,7 @@
 
 #include "loadgen/check_payload.h"
 #include "loadgen/key_source.h"
+#include "loadgen/recording.h"
 #include "redis/redis_url.h"
 
 namespace sluice::loadgen {
@@ -32,8 +33,12 @@ struct BenchOptions {
   std::uint32_t streams = 50;  // calls under way per connection
   std::uint32_t threads = 1;
   std::int64_t rate_per_second = 0;  // 0: closed loop
-  std::int64_t duration_us = 10'000'000;
+  std::int64_t duration_us = 0;      // 0: ten seconds, or to the end of the log
   std::int64_t warmup_us = 1'000'000;
+
+  // The checks of a log instead of those of `shape` and the keys; each once, without a warm-up.
+  ReplayOptions replay;
+  bool is_replay() const { return !replay.file.empty(); }
 
   // In process.
   std::string policies;           // policy file of kDirect

@@ -51,13 +51,21 @@ const char* name_of(BenchOptions::Mode mode) {
   return "";
 }
 
+std::string pace_of(const BenchOptions& options) {
+  if (options.is_replay() && options.replay.speed > 0)
+    return text("%g × the log's pace", options.replay.speed);
+  if (options.rate_per_second == 0) return "closed loop";
+  return "open loop " + grouped(static_cast<std::uint64_t>(options.rate_per_second)) + "/s";
+}
+
 std::string describe(const BenchOptions& options) {
-  const std::string keys = grouped(options.keys) + " keys " + options.distribution.text();
+  const std::string keys = options.is_replay()
+                               ? "replay of " + options.replay.file
+                               : grouped(options.keys) + " keys " + options.distribution.text();
+  if (options.is_replay() && options.mode == BenchOptions::Mode::kDirect)
+    return text("direct · %u threads · %s · %s", options.threads, pace_of(options).c_str(), keys.c_str());
   if (options.in_nanoseconds()) return text("direct · %u threads · %s", options.threads, keys.c_str());
-  const std::string pace =
-      options.rate_per_second == 0
-          ? "closed loop"
-          : "open loop " + grouped(static_cast<std::uint64_t>(options.rate_per_second)) + "/s";
+  const std::string pace = pace_of(options);
   if (options.mode == BenchOptions::Mode::kDirect)
     return text("direct, store elsewhere · %u threads × %u · %s · %s", options.threads, options.in_flight,
                 pace.c_str(), keys.c_str());
@@ -105,6 +113,8 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
   out += text("  \"rate_per_second\": %lld, \"keys\": %u, \"distribution\": \"%s\", \"seed\": %llu,\n",
               static_cast<long long>(options.rate_per_second), options.keys,
               options.distribution.text().c_str(), static_cast<unsigned long long>(options.seed));
+  if (options.is_replay())
+    out += "  \"replay\": " + quoted(options.replay.file) + text(", \"speed\": %g,\n", options.replay.speed);
   out += text("  \"elapsed_us\": %lld, \"interrupted\": %s,\n", static_cast<long long>(measured.elapsed_us),
               measured.interrupted ? "true" : "false");
   out += text("  \"checks_per_second\": %.1f,\n", measured.checks_per_second());

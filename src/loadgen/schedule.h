@@ -6,6 +6,8 @@
 
 namespace sluice::loadgen {
 
+class Recording;
+
 // Says when the next call is meant to be sent. Not thread-safe: one per thread, each with its share of the
 // calls.
 //
@@ -14,6 +16,8 @@ namespace sluice::loadgen {
 // free place, or a generator that is late, changes when it is sent but not when it was meant to be sent, and
 // latency counts from there. So a server that stalls for a second shows a second in the percentiles of every
 // call that fell into it, not in one.
+//
+// A replay at the pace of a recording is an open loop, too: call n is meant for start + its time ÷ speed.
 class Schedule {
  public:
   struct Share {
@@ -22,9 +26,11 @@ class Schedule {
   };
   // REQUIRES: rate_per_second >= 0, start_us >= 0.
   Schedule(std::int64_t rate_per_second, std::int64_t start_us, Share share);
+  // REQUIRES: speed > 0, start_us >= 0; the recording outlives this.
+  Schedule(const Recording& recording, double speed, std::int64_t start_us, Share share);
 
-  bool open_loop() const { return rate_per_second_ > 0; }
-  // When the next call is meant to be sent; in a closed loop always due.
+  bool open_loop() const { return rate_per_second_ > 0 || recording_ != nullptr; }
+  // When the next call is meant to be sent; in a closed loop always due; INT64_MAX after the last recorded.
   std::int64_t next_due_us() const { return next_us_; }
   // Takes the next call if it is due: the time its latency counts from.
   std::optional<std::int64_t> take(std::int64_t now_us);
@@ -32,7 +38,9 @@ class Schedule {
  private:
   std::int64_t due_us(std::int64_t n) const;
 
-  const std::int64_t rate_per_second_;
+  const std::int64_t rate_per_second_ = 0;
+  const Recording* const recording_ = nullptr;
+  const double speed_ = 0;
   const std::int64_t start_us_;
   const Share share_;
   std::int64_t taken_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 
 namespace sluice::loadgen {
 namespace {
@@ -14,11 +15,13 @@ constexpr std::int64_t kLongestWaitUs = 50'000;  // so that an early end is noti
 
 }  // namespace
 
-Worker::Worker(const Clock& clock, const Window& window, const Load& load, Schedule schedule, KeySource keys)
+Worker::Worker(const Clock& clock, const Window& window, const Load& load, Schedule schedule,
+               NextKey next_key)
     : clock_(clock),
       window_(window),
       schedule_(schedule),
-      keys_(keys),
+      next_key_(std::move(next_key)),
+      key_(next_key_()),
       recorder_(window, schedule.open_loop()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
@@ -53,17 +56,24 @@ void Worker::run() {
 }
 
 void Worker::start_closed(Connection& connection, std::int64_t now_us) {
-  while (connection.start({now_us, keys_.next()})) {
+  while (start(connection, now_us)) {
   }
+}
+
+// The next call, if there is one and the connection takes it.
+bool Worker::start(Connection& connection, std::int64_t intended_us) {
+  if (!key_ || !connection.start({intended_us, *key_})) return false;
+  key_ = next_key_();
+  return true;
 }
 
 // Sends every call that is due, each on the next connection that has a free place. What finds none stays due.
 void Worker::start_due(std::int64_t now_us) {
   std::size_t full = 0;
-  while (schedule_.next_due_us() <= now_us && full < connections_.size()) {
+  while (key_ && schedule_.next_due_us() <= now_us && full < connections_.size()) {
     Connection& connection = *connections_[next_connection_];
     next_connection_ = (next_connection_ + 1) % connections_.size();
-    if (connection.start({schedule_.next_due_us(), keys_.next()})) {
+    if (start(connection, schedule_.next_due_us())) {
       schedule_.take(now_us);
       full = 0;
     } else {

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 #include "loadgen/connection.h"
-#include "loadgen/key_source.h"
 #include "loadgen/recorder.h"
 #include "loadgen/schedule.h"
 
@@ -22,10 +23,12 @@ class Worker {
     Connection::MakeProtocol make_protocol;
     Connection::MakeTls make_tls;  // empty: plain text
   };
+  // The key of the next call, or its number in a recording; none: there are no more.
+  using NextKey = std::function<std::optional<std::uint32_t>()>;
   // How long answers are awaited after the end.
   static constexpr std::int64_t kGraceUs = 1'000'000;
 
-  Worker(const Clock& clock, const Window& window, const Load& load, Schedule schedule, KeySource keys);
+  Worker(const Clock& clock, const Window& window, const Load& load, Schedule schedule, NextKey next_key);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,7 +37,10 @@ class Worker {
   const Recorder& recorder() const { return recorder_; }
 
  private:
-  bool sending(std::int64_t now_us) const { return now_us < window_.end_us.load(std::memory_order_relaxed); }
+  bool sending(std::int64_t now_us) const {
+    return key_ && now_us < window_.end_us.load(std::memory_order_relaxed);
+  }
+  bool start(Connection& connection, std::int64_t intended_us);
   void start_closed(Connection& connection, std::int64_t now_us);
   void start_due(std::int64_t now_us);
   void reopen_lost(std::int64_t now_us);
@@ -46,7 +52,8 @@ class Worker {
   const Clock& clock_;
   const Window& window_;
   Schedule schedule_;
-  KeySource keys_;
+  const NextKey next_key_;
+  std::optional<std::uint32_t> key_;  // of the next call; none: there are no more
   Recorder recorder_;
   int epoll_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -1,4 +1,4 @@
-"""`sluice serve --help` fits a screen; --help-all has the rest."""
+"""`sluice serve --help` and `sluice bench --help` fit a screen; --help-all has the rest."""
 
 import subprocess
 
@@ -14,6 +14,13 @@ def test_help_fits_a_screen_and_shows_an_example():
     assert len(text.splitlines()) <= 45, text
     assert "Example:" in text and "--listen" in text and "--help-all" in text
     assert "--drain-seconds" not in text
+
+
+def test_the_help_of_bench_fits_a_screen():
+    text = said("bench", "--help")
+    assert len(text.splitlines()) <= 45, text
+    assert "Example:" in text and "--replay" in text and "--payload-hex" not in text
+    assert "--payload-hex" in said("bench", "--help-all")
 
 
 def test_help_all_shows_every_setting():

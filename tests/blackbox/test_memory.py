@@ -50,7 +50,7 @@ def test_a_flood_of_new_keys_gives_no_quota_back(server, http, tokens):
 def test_new_keys_that_a_full_store_cannot_count_get_the_failure_rule_visibly(server, http):
     one = server(POLICIES, args=["--memory-mib", str(MIB)])
     client = http(one)
-    assert client.get("/readyz").json()["problems"] == []
+    assert client.get("/readyz").json["problems"] == []
     flood(client, 1)
     told = {name: client.check(tenant_id="t", resource=f"/{name}", key="late") for name in ("api", "login")}
     assert {name: (answer["allowed"], answer["degraded"], answer["reason"]) for name, answer in told.items()} == {
@@ -59,7 +59,7 @@ def test_new_keys_that_a_full_store_cannot_count_get_the_failure_rule_visibly(se
     assert metric(client, "rate_limiter_store_full_total") > 1
 
     def problems():
-        return [problem for problem in client.get("/readyz").json()["problems"] if "raise --memory-mib" in problem]
+        return [problem for problem in client.get("/readyz").json["problems"] if "raise --memory-mib" in problem]
     one.wait_for_log("raise --memory-mib")
     wait_until(problems, 10, "the problem in /readyz")
     assert one.log().count("raise --memory-mib") == 1
