@@ -131,7 +131,9 @@ void write_problem(int status, std::string_view detail, net::HttpResponse& respo
 void write_denial(int status, const Decision& decision, net::HttpResponse& response) {
   if (decision.degraded) {
     begin_problem("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-                  "Temporary Reduced Capacity", status, "the counters cannot be reached; try again",
+                  "Temporary Reduced Capacity", status,
+                  decision.reason == Reason::kStoreFull ? "there is no memory left to count this; try again"
+                                                        : "the counters cannot be reached; try again",
                   response);
   } else {
     begin_problem("https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota Exceeded", status,

@@ -39,7 +39,9 @@ std::expected<void, std::string> replay_all(Traffic& traffic, Replay& replay) {
     const auto entry = traffic.next();
     if (!entry) return Failure(entry.error());
     if (!*entry) return {};
-    replay.add(**entry);
+    if (!replay.add(**entry))
+      return Failure(
+          "more keys are in use at a time than 1 GiB of counters holds; replay a part of the log.");
   }
 }
 

@@ -16,8 +16,8 @@ void add_dimensions(const std::vector<CompiledLimit>& limits, std::vector<std::s
 
 }  // namespace
 
-PolicySet::PolicySet(const Clock& clock)
-    : snapshot_(Snapshot::empty()), counters_(clock, params_), store_(counters_, clock) {}
+PolicySet::PolicySet(const Clock& clock, const MemoryStoreOptions& memory)
+    : snapshot_(Snapshot::empty()), counters_(clock, params_, memory), store_(counters_, clock) {}
 
 std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std::vector<std::string>& paths,
                                                                        const Clock& clock) {
@@ -32,8 +32,9 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std
 }
 
 std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::of(std::vector<Policy> policies,
-                                                                     const Clock& clock) {
-  std::unique_ptr<PolicySet> set(new PolicySet(clock));
+                                                                     const Clock& clock,
+                                                                     const MemoryStoreOptions& memory) {
+  std::unique_ptr<PolicySet> set(new PolicySet(clock, memory));
   auto snapshot = Snapshot::compile(std::move(policies), set->params_);
   if (!snapshot) return std::unexpected(snapshot.error().message);
   set->snapshot_ = *snapshot;

@@ -28,9 +28,10 @@ class PolicySet {
   // `clock` must outlive this.
   static std::expected<std::unique_ptr<PolicySet>, std::string> load(const std::vector<std::string>& paths,
                                                                      const Clock& clock);
-  // The same from policies that were read already.
+  // The same from policies that were read already. `memory` is for their counters.
   static std::expected<std::unique_ptr<PolicySet>, std::string> of(std::vector<Policy> policies,
-                                                                   const Clock& clock);
+                                                                   const Clock& clock,
+                                                                   const MemoryStoreOptions& memory = {});
 
   // As Limiter::check(); the decision is good until the next call.
   Result<Decision> check(const CheckRequest& request);
@@ -44,7 +45,7 @@ class PolicySet {
   std::vector<std::string> used_dimensions() const;
 
  private:
-  explicit PolicySet(const Clock& clock);
+  PolicySet(const Clock& clock, const MemoryStoreOptions& memory);
 
   ParamsTable params_;
   KeyHasher hasher_ = KeyHasher::from_text("sluice plan");  // the same report for the same log

@@ -4,7 +4,7 @@
 
 namespace sluice::plan {
 
-void Replay::add(const TrafficEntry& entry) {
+bool Replay::add(const TrafficEntry& entry) {
   const std::int64_t behind_us = parts_.clock.now_us() - entry.at_us;
   if (behind_us > 0) {
     ++disorder_.late;
@@ -16,12 +16,15 @@ void Replay::add(const TrafficEntry& entry) {
   bool denied_then = entry.denied_then;
   if (parts_.against) {
     const auto then = parts_.against->check(entry.request);
+    if (then && then->degraded) return false;
     denied_then = then && !then->allowed;
   }
   const auto decision = parts_.policies.check(entry.request);
+  if (decision && decision->degraded) return false;
   parts_.tally.add(at_us, entry.request, decision, denied_then);
   if (parts_.on_denial && decision && !decision->allowed)
     parts_.on_denial({at_us, entry.request, *decision, !denied_then});
+  return true;
 }
 
 }  // namespace sluice::plan

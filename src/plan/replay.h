@@ -38,7 +38,8 @@ class Replay {
   };
   explicit Replay(Parts parts) : parts_(std::move(parts)) {}
 
-  void add(const TrafficEntry& entry);
+  // False: the memory for counters is used up, and what the policies make of this request is not known.
+  bool add(const TrafficEntry& entry);
 
   const Disorder& disorder() const { return disorder_; }
 

@@ -36,7 +36,7 @@ class ReplayTest : public ::testing::Test {
     for (const std::string& problem : problems.texts()) ADD_FAILURE() << problem;
     std::vector<Policy> read;
     for (WrittenPolicy& one : written) read.push_back(std::move(one.policy));
-    auto set = PolicySet::of(std::move(read), clock);
+    auto set = PolicySet::of(std::move(read), clock, memory);
     EXPECT_TRUE(set) << set.error();
     return std::move(*set);
   }
@@ -57,21 +57,39 @@ class ReplayTest : public ::testing::Test {
            const std::string& resource = "/api/a", const std::string& ip = "192.0.2.7") {
     const Dimension dimension{"ip", ip};
     for (int i = 0; i < times; ++i)
-      replay->add({.at_us = kNoonUs + 1000 * at_ms,
-                   .request = {.resource = resource, .key = key, .dimensions = {&dimension, 1}},
-                   .denied_then = denied_then});
+      is_full |= !replay->add({.at_us = kNoonUs + 1000 * at_ms,
+                               .request = {.resource = resource, .key = key, .dimensions = {&dimension, 1}},
+                               .denied_then = denied_then});
   }
 
   Report report(std::size_t top = 10) { return make_report(*tally, {}, replay->disorder(), *policies, top); }
 
   ManualClock clock{0};
+  MemoryStoreOptions memory;
   RequestMaker maker;
   ShownValues shown{maker, nullptr};
   std::unique_ptr<PolicySet> policies, against;
   std::unique_ptr<Tally> tally;
   std::unique_ptr<Replay> replay;
   std::vector<std::string> denials;
+  bool is_full = false;
 };
+
+TEST_F(ReplayTest, MoreKeysInUseThanMemoryHoldsAreNoticed) {
+  memory.bytes_max = MemoryStoreOptions::kBytesMin;
+  begin(R"(policies:
+  - id: api
+    limits: [{ name: day, per: [user], rate: 1/d }]
+    on_failure: closed
+)");
+  int keys = 0;
+  for (; !is_full; ++keys) {
+    ASSERT_LT(keys, 50'000);
+    ask(0, "user " + std::to_string(keys));
+  }
+  EXPECT_EQ(tally->totals().allowed, static_cast<std::uint64_t>(keys - 1));
+  EXPECT_TRUE(denials.empty()) << "who found no room was not denied by a limit";
+}
 
 // By hand: of four at noon two pass (burst 2), half a second later one more; the fixed window of the address
 // has then seen 3 of 5, so of the four requests of the next seconds two pass and two are too many.

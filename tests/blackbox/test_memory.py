@@ -55,7 +55,9 @@ def test_new_keys_that_a_full_store_cannot_count_get_the_failure_rule_visibly(se
     told = {name: client.check(tenant_id="t", resource=f"/{name}", key="late") for name in ("api", "login")}
     assert {name: (answer["allowed"], answer["degraded"], answer["reason"]) for name, answer in told.items()} == {
         "api": (True, True, "store_full"), "login": (False, True, "store_full")}
-    assert metric(client, 'rate_limiter_failed_total{policy="login",mode="closed"}') == 1
+    refused = client.get("/v1/authorize?tenant_id=t&resource=/login&key=later")
+    assert refused.status == 503 and "no memory left" in refused.json["detail"] and "retry-after" in refused.headers
+    assert metric(client, 'rate_limiter_failed_total{policy="login",mode="closed"}') == 2
     assert metric(client, "rate_limiter_store_full_total") > 1
 
     def problems():
