@@ -308,9 +308,11 @@ bool Node::take_settings(const ServeOptions& options) {
   return true;
 }
 
-void Node::begin_drain() {
+bool Node::drain() {
   announce_drain();
   server_->begin_drain();
+  server_->wait();
+  return server_->connection_count() == 0;
 }
 
 }  // namespace sluice::cli

@@ -63,9 +63,9 @@ class Node {
 
   // Says "not ready" to load balancers and goes on serving.
   void announce_drain() { draining_ = true; }
-  // Accepts nothing more and lets requests in flight finish; those that take too long are cut off.
-  void begin_drain();
-  bool is_idle() const { return server_->is_drained(); }  // after begin_drain()
+  // Accepts nothing more and lets requests in flight finish; those that take too long are cut off. True:
+  // there were none of them. To be called once.
+  bool drain();
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);

@@ -2,14 +2,18 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/switch_limits.h"
 #include "cli/command.h"
+#include "cli/end_guard.h"
 #include "cli/node.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
@@ -45,17 +49,28 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
   }
 }
 
-// Load balancers get time to see "not ready" before connections are refused. A second signal cuts either wait
-// short.
-void stop(Node& node, Signals& signals, const ServeOptions& options) {
-  constexpr int kLookEveryMs = 20;
+// Load balancers get time to see "not ready" before connections are refused; then requests get time to
+// finish, and the parts of the node to put things away. A second signal ends all of it, and the time is kept
+// whatever any part waits for.
+void stop(std::unique_ptr<Node> node, Signals& signals, const ServeOptions& options) {
+  constexpr std::uint64_t kPutAwayMs = 500;
+  const SystemClock clock;
+  const std::uint64_t all_ms = options.drain_notice_ms + options.drain_seconds * 1'000 + kPutAwayMs;
+  const EndGuard guard(signals, clock, static_cast<std::int64_t>(all_ms) * 1'000);
   log(LogLevel::kInfo, "stopping: not ready from now on, requests in flight finish");
-  node.announce_drain();
-  signals.wait_ms(static_cast<int>(options.drain_notice_ms));
-  node.begin_drain();
-  while (!node.is_idle() && !signals.wait_ms(kLookEveryMs)) {
-  }
-  log(LogLevel::kInfo, node.is_idle() ? "stopped" : "stopped, with requests in flight");
+  node->announce_drain();
+  std::this_thread::sleep_for(std::chrono::milliseconds(options.drain_notice_ms));
+  const bool all_finished = node->drain();
+  node.reset();
+  log(LogLevel::kInfo, all_finished ? "stopped" : "stopped, with requests in flight");
+}
+
+// Until there is a node, there is nothing to put away: a signal ends the process at once, even if the policy
+// database is silent.
+std::unique_ptr<Node> start(Signals& signals, const ServeOptions& options) {
+  const SystemClock clock;
+  const EndGuard guard(signals, clock, std::nullopt);
+  return std::make_unique<Node>(options);
 }
 
 // Until somebody wants it to end: rereads settings, follows the files of TLS, and turns the big red switch as
@@ -84,11 +99,11 @@ int run(const std::vector<std::string>& arguments) {
   ServeOptions options = read_serve_options(arguments);
   set_log_level(options.log_level);
   Signals signals;
-  Node node(options);
-  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node.listening_text(),
+  std::unique_ptr<Node> node = start(signals, options);
+  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node->listening_text(),
                                    options.tls_cert.empty() ? "" : " with TLS"));
-  serve(node, signals, arguments, options);
-  stop(node, signals, options);
+  serve(*node, signals, arguments, options);
+  stop(std::move(node), signals, options);
   return kExitOk;
 }
 

@@ -4,15 +4,24 @@
 #include <signal.h>
 
 #include <ctime>
+#include <initializer_list>
 
 namespace sluice::cli {
 namespace {
 
-sigset_t handled() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
+}
+
+sigset_t handled() { return set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}); }
+
+std::optional<int> wait_for(const sigset_t& set, int at_most_ms) {
+  const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = at_most_ms % 1000 * 1'000'000L};
+  const int signal = sigtimedwait(&set, nullptr, &timeout);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
 }  // namespace
@@ -30,11 +39,10 @@ int Signals::wait() {
   return signal;
 }
 
-std::optional<int> Signals::wait_ms(int at_most) {
-  const sigset_t set = handled();
-  const timespec timeout{.tv_sec = at_most / 1000, .tv_nsec = at_most % 1000 * 1'000'000L};
-  const int signal = sigtimedwait(&set, nullptr, &timeout);
-  return signal > 0 ? std::optional(signal) : std::nullopt;
+std::optional<int> Signals::wait_ms(int at_most) { return wait_for(handled(), at_most); }
+
+bool Signals::wait_for_end_ms(int at_most) {
+  return wait_for(set_of({SIGINT, SIGTERM}), at_most).has_value();
 }
 
 }  // namespace sluice::cli

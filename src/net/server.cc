@@ -134,7 +134,6 @@ class Server::Worker {
       entrance->accept_some();  // those who came before the door closed are served
     entrances_.clear();
     report_connections();
-    server_.draining_workers_.fetch_add(1, std::memory_order_release);
     application_->begin_burst();
     connections_.drain();
     application_->end_burst();

@@ -61,15 +61,10 @@ class Server {
   std::uint16_t port(std::size_t at = 0) const { return ports_.at(at); }
   std::size_t connection_count() const { return connection_count_.load(std::memory_order_relaxed); }
 
-  // After begin_drain(): every thread has closed its ports, and nobody is left. Before a thread has done
-  // that, there may be clients whom it has not seen yet.
-  bool is_drained() const {
-    return draining_workers_.load(std::memory_order_acquire) == workers_.size() && connection_count() == 0;
-  }
-
   // Accepts nothing more, asks peers to go, lets requests under way finish. Async-signal-safe.
   void begin_drain();
-  // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later.
+  // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later. Whoever
+  // connection_count() counts then was cut off.
   void wait();
 
  private:
@@ -81,7 +76,6 @@ class Server {
   const Clock& clock_;
   std::vector<std::uint16_t> ports_;
   std::atomic<std::size_t> connection_count_ = 0;
-  std::atomic<std::size_t> draining_workers_ = 0;
   std::atomic<std::int64_t> next_report_us_ = 0;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> stopping_ = false;
