@@ -70,6 +70,7 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
                        const std::function<net::Application::HttpLater()>& defer) {
   auto principal = parts_.access.who(doors::peer_of(request), request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
+  request.peer->recognise();
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);
 

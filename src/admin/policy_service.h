@@ -34,7 +34,9 @@ class PolicyService {
   template <class Question, class Answer>
   net::GrpcStatus ask(const doors::GrpcCall& call, Question question, Answer answer);
   Result<control::Principal> who(const net::GrpcContext& context) const {
-    return access_.who(*context.peer, context.header("authorization"));
+    auto principal = access_.who(*context.peer, context.header("authorization"));
+    if (principal) context.peer->recognise();
+    return principal;
   }
 
   const control::Access& access_;

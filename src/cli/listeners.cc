@@ -54,7 +54,8 @@ std::vector<net::ListenOptions> listeners(const ServeOptions& options) {
     listeners.push_back({.host = address.host,
                          .port = address.port,
                          .use = use,
-                         .trusts_peers = address.is_loopback() && !options.require_token});
+                         .trusts_peers = address.is_loopback() && !options.require_token,
+                         .needs_token = options.require_token});
   }
   return listeners;
 }

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "cli/command.h"
+#include "cli/connection_metrics.h"
 #include "cli/key_secrets.h"
 #include "cli/ledger_setup.h"
 #include "control/first_token.h"
@@ -141,7 +142,9 @@ Node::Node(const ServeOptions& options)
       key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       door_options_(door_options(options)),
-      server_(start_server(options)) {}
+      server_(start_server(options)) {
+  running_ = server_.get();
+}
 
 std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options) {
   std::vector<std::string> paths;
@@ -214,6 +217,7 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors.given_limits = &given_limits_;
   doors.mr_default = doors::make_mr_default(board_, params_);
   doors.checks_need_token = options.require_token;
+  doors.metrics_name_policies = options.metrics_open;
   doors.admins_have_a_port = !options.admin_listen.empty();
   doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
@@ -231,7 +235,12 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + control::plane_metrics(plane_->status()) +
          rollouts_.metrics() + control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) +
          self_limits_.metrics() + (capacity_ ? capacity_->metrics() : "") +
-         door_options_.deprecations->metrics() + tls_.metrics();
+         door_options_.deprecations->metrics() + tls_.metrics() + connection_metrics();
+}
+
+std::string Node::connection_metrics() const {
+  const net::Server* const server = running_;
+  return server ? cli::connection_metrics(server->stats()) : "";
 }
 
 doors::Readiness Node::readiness() const {
@@ -261,6 +270,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.listen = listeners_;
   server.tls = tls_.context();
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
+  server.buffer_bytes_max = options.buffer_mib * kMiB;
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;

@@ -73,6 +73,7 @@ class Node {
   void tell_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change);
   std::string metrics();
+  std::string connection_metrics() const;
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreReport store_report() const;
@@ -111,7 +112,8 @@ class Node {
   KeyHasher hasher_;
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;
-  std::vector<NodeThread*> threads_;  // owned by the server
+  std::vector<NodeThread*> threads_;                   // owned by the server
+  std::atomic<const net::Server*> running_ = nullptr;  // its threads may ask before server_ is set
   std::unique_ptr<net::Server> server_;
 };
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/connection_limits.h"
+#include "base/memory_reserve.h"
 #include "base/switch_limits.h"
 #include "cli/command.h"
 #include "cli/end_guard.h"
@@ -98,6 +100,7 @@ void serve(Node& node, Signals& signals, const std::vector<std::string>& argumen
 int run(const std::vector<std::string>& arguments) {
   ServeOptions options = read_serve_options(arguments);
   set_log_level(options.log_level);
+  MemoryReserve::keep(kMemoryReserveBytes);
   Signals signals;
   std::unique_ptr<Node> node = start(signals, options);
   log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node->listening_text(),

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 
+#include "base/connection_limits.h"
 #include "base/limits.h"
 #include "cli/brief_help.h"
 #include "cli/command.h"
@@ -90,6 +91,8 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--key-secret",
                                          "--key-secrets",
                                          "--memory-mib",
+                                         "--metrics-open",
+                                         "--buffer-mib",
                                          "--headers",
                                          "--envoy-headers",
                                          "--default-tenant",
@@ -129,6 +132,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "where the API keeps policies: sqlite:FILE (made at the first write), postgres://…, redis://… and\n"
       "what else --store takes, or redis: the Redis of --store");
   add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
+  add_flag("metrics-open", o.metrics_open,
+           "/metrics names policies to everybody, not only on loopback or with a token");
   add("max-checks-per-second", o.max_checks_per_second, "of this node; above it 503; 0: no bound")
       ->check(CLI::Range(std::int64_t{0}, kRateMax));
   add("admin-reads-per-minute", o.admin_reads_per_minute, "of the admin API, for each admin")
@@ -152,6 +157,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("nodes", o.nodes, "how many nodes share the load, for `on_failure: local`")
       ->check(CLI::Range(1, kNodesMax));
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
+  add("buffer-mib", o.buffer_mib, "memory for requests under way and answers that nobody reads, in MiB")
+      ->check(CLI::Range(kBufferMiBMin, kBufferMiBMax));
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");

@@ -26,6 +26,7 @@ struct ServeOptions {
   std::string identities;                // file: names in certificates of clients, and their roles
   std::string policy_db = "sqlite:./sluice.db";
   bool require_token = false;
+  bool metrics_open = false;
   std::int64_t max_checks_per_second = 0;  // 0: no bound
   std::int64_t admin_reads_per_minute = 1000;
   std::int64_t admin_writes_per_minute = 100;
@@ -37,6 +38,7 @@ struct ServeOptions {
   std::string key_secrets;  // file; the names of keys are HMACs then
   int nodes = 1;
   std::uint64_t memory_mib = 1024;
+  std::uint64_t buffer_mib = 128;
   int threads = 0;  // 0: one per core
   std::string headers = "ietf,x-epoch";
   std::string envoy_headers = "ietf";

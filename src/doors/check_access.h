@@ -32,6 +32,7 @@ Result<void> may_ask(DoorContext& context, const Caller& caller, control::Role r
     return {};
   if (auto who = recognise(context, peer_of(caller), caller.header("authorization"), role, checks); !who)
     return std::unexpected(std::move(who.error()));
+  caller.peer->recognise();
   return {};
 }
 
@@ -50,6 +51,7 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
   auto who = recognise(context, peer_of(caller), caller.header("authorization"), control::Role::kOperator,
                        {&request, 1});
   if (!who) return std::unexpected(std::move(who.error()));
+  caller.peer->recognise();
   if (options.can_record_reset && !options.can_record_reset())
     return std::unexpected(
         Error{ErrorCode::kUnavailable, "too many resets wait for the audit log; try again in a second", ""});

@@ -47,6 +47,7 @@ struct DoorOptions {
   std::shared_ptr<const Deprecations> deprecations;  // null: none
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
+  bool metrics_name_policies = false;    // to everybody
   // Hears of counters that were reset, for the record. May be empty.
   std::function<void(const ResetReport& report)> on_reset;
   // Whether the record has room for one more; without, nothing is reset. Empty: it has.

@@ -36,7 +36,9 @@ RedisDoor::RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::
       throttle_(throttle),
       peer_(peer),
       id_(next_client_id()),
-      is_known_(needs_no_token()) {}
+      is_known_(needs_no_token()) {
+  if (is_known_) peer_.recognise();
+}
 
 bool RedisDoor::needs_no_token() const {
   return !context_.options.checks_need_token || context_.options.access->who(peer_, "").has_value();
@@ -142,6 +144,7 @@ bool RedisDoor::log_in(std::string_view token) {
   std::string authorization = "Bearer " + std::string(token);
   if (!context_.options.access->who(peer_, authorization)) return false;
   authorization_ = std::move(authorization);
+  peer_.recognise();
   return is_known_ = true;
 }
 

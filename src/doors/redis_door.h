@@ -17,6 +17,7 @@ class RedisDoor final : public net::RedisHandler {
   RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::Peer& peer);
 
   bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override;
+  std::size_t held_bytes() const override { return transaction_.held_bytes(); }
 
  private:
   using Words = std::span<const std::string_view>;

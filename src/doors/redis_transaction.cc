@@ -36,8 +36,8 @@ void RedisTransaction::open() {
 
 void RedisTransaction::discard() {
   is_open_ = is_spoiled_ = false;
-  bytes_ = 0;
-  commands_.clear();
+  bytes_ = words_ = 0;
+  std::exchange(commands_, {}).clear();
 }
 
 void RedisTransaction::add(Words words, std::string& out) {
@@ -47,6 +47,7 @@ void RedisTransaction::add(Words words, std::string& out) {
     return reply::error(out, "ERR", "there are too many commands after MULTI; send fewer at a time");
   }
   commands_.emplace_back(words.begin(), words.end());
+  words_ += words.size();
   reply::status(out, "QUEUED");
 }
 

@@ -29,11 +29,14 @@ class RedisTransaction {
   void add(Words words, std::string& out);
   // Carries them out and closes it. Their replies are one array, which comes when all of them are there.
   void execute(const Handle& handle, std::string& out, const net::RedisHandler::Defer& defer);
+  // The memory of the commands that wait.
+  std::size_t held_bytes() const { return bytes_ + words_ * sizeof(std::string); }
 
  private:
   bool is_open_ = false;
   bool is_spoiled_ = false;
   std::size_t bytes_ = 0;
+  std::size_t words_ = 0;
   std::vector<std::vector<std::string>> commands_;
 };
 

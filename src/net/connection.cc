@@ -12,7 +12,6 @@
 namespace sluice::net {
 namespace {
 
-constexpr std::size_t kInputBytes = 64u << 10;
 constexpr std::int64_t kLingerUs = 2'000'000;
 
 // For who writes http:// where it should be https://.
@@ -32,48 +31,6 @@ std::string address_text(const sockaddr_storage& address) {
   return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
 
-ConnectionSet::ConnectionSet(EventLoop& loop, SessionContext& context)
-    : loop_(loop), context_(context), input_(new char[kInputBytes]) {}
-
-ConnectionSet::~ConnectionSet() = default;
-
-void ConnectionSet::add(int fd, Peer peer, TlsServerContext* tls) {
-  const int yes = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  connections_.push_back(std::make_unique<Connection>(*this, fd, std::move(peer), tls));
-  connections_.back()->index_ = connections_.size() - 1;
-}
-
-void ConnectionSet::remove(Connection& connection) {
-  if (connection.is_ready_) std::ranges::replace(ready_, &connection, nullptr);
-  const std::size_t index = connection.index_;
-  std::swap(connections_[index], connections_.back());
-  connections_[index]->index_ = index;
-  connections_.pop_back();
-}
-
-void ConnectionSet::flush() {
-  // Resuming may make the same connection ready once more; that is for the next round.
-  const std::size_t count = ready_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    Connection* connection = ready_[i];
-    if (!connection) continue;
-    connection->is_ready_ = false;
-    ready_[i] = nullptr;
-    connection->resume();
-  }
-  ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
-void ConnectionSet::tick() {
-  // From the back: a connection that goes is replaced by one that had its turn.
-  for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->tick();
-}
-
-void ConnectionSet::drain() {
-  for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->drain();
-}
-
 Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* tls)
     : set_(set),
       fd_(fd),
@@ -86,21 +43,45 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
 
 Connection::~Connection() {
   if (shaking_hands_) tls_context_->count_handshake(false);
+  set_.account_.change(-static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
   set_.loop_.remove(fd_, *this);
   ::close(fd_);
 }
 
-void Connection::on_events(std::uint32_t events) {
-  if (events & EPOLLERR) {
-    close();
+void Connection::settle() {
+  const std::size_t held =
+      heap_bytes(unsent_) + heap_bytes(first_bytes_) + (session_ ? session_->held_bytes() : 0);
+  if (held == held_bytes_ && (held == 0 || peer_.is_stranger == held_as_stranger_)) [[likely]]
     return;
-  }
-  if ((events & EPOLLOUT) && !unsent_.empty() && (!transmit(unsent_) || !after_write())) return;
-  if (events & (EPOLLIN | EPOLLHUP)) read();
+  set_.account_.change(-static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
+  held_bytes_ = held;
+  held_as_stranger_ = peer_.is_stranger;
+  set_.account_.change(static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
+}
+
+void Connection::on_events(std::uint32_t events) {
+  carefully([this, events] { return handle_events(events); });
+}
+
+bool Connection::handle_events(std::uint32_t events) {
+  if (events & EPOLLERR) return close();
+  if ((events & EPOLLOUT) && !unsent_.empty() && (!transmit(unsent_) || !after_write())) return false;
+  return !(events & (EPOLLIN | EPOLLHUP)) || read();
+}
+
+Connection::Worth Connection::worth() const {
+  constexpr std::int64_t kFreshUs = 1'000'000;
+  if (lingering_) return Worth::kSilent;
+  if (!session_) return set_.context_.now_us - since_us_ < kFreshUs ? Worth::kHalfRequest : Worth::kSilent;
+  if (session_->owes_answer()) return Worth::kOwedAnswer;
+  if (peer_.is_stranger) return Worth::kStranger;
+  return session_->idle() && unsent_.empty() ? Worth::kIdle : Worth::kHalfRequest;
 }
 
 bool Connection::read() {
-  const auto bytes = recv(fd_, set_.input_.get(), kInputBytes, 0);
+  // Who holds too much is shed before anybody may send more.
+  if (!lingering_ && set_.account_.is_over()) return true;
+  const auto bytes = recv(fd_, set_.input_.get(), ConnectionSet::kInputBytes, 0);
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? true : close();
   if (bytes == 0) return end_of_input();
   if (lingering_) return true;
@@ -164,15 +145,19 @@ bool Connection::resume() {
 bool Connection::tick() {
   const std::int64_t waited_us = set_.context_.now_us - since_us_;
   if (lingering_) return waited_us >= kLingerUs ? close() : true;
-  // Clients of Redis connect before they have something to say, and stay.
-  const bool may_be_silent =
-      peer_.port == Port::kRedis && (!tls_ || tls_->status() != TlsEngine::Status::kHandshaking);
-  if (!session_)
-    return waited_us >= set_.context_.timeouts.request_head_us && !may_be_silent ? close() : true;
+  if (!session_) return waited_us >= first_words_us() ? close() : true;
   if (!unsent_.empty() && waited_us >= set_.context_.timeouts.unread_answer_us) return close();
   std::string& out = output();
   session_->tick(out);
   return write(out) && after_write();
+}
+
+// Clients of Redis connect before they have something to say, and stay.
+std::int64_t Connection::first_words_us() const {
+  const SessionTimeouts& timeouts = set_.context_.timeouts;
+  if (peer_.port != Port::kRedis || (tls_ && tls_->status() == TlsEngine::Status::kHandshaking))
+    return timeouts.request_head_us;
+  return peer_.is_stranger ? timeouts.redis_login_us : timeouts.redis_idle_us;
 }
 
 bool Connection::drain() {
@@ -247,6 +232,14 @@ bool Connection::linger() {
   since_us_ = set_.context_.now_us;
   update_interest();
   return true;
+}
+
+// Who does not read what we have said will not read why, either.
+bool Connection::shed() {
+  if (lingering_ || !session_ || !unsent_.empty()) return close();
+  std::string& out = output();
+  session_->shed(out);
+  return write(out) && after_write();
 }
 
 bool Connection::close() {

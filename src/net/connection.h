@@ -2,11 +2,15 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "net/buffer_budget.h"
 #include "net/event_loop.h"
 #include "net/session.h"
 #include "net/tls_server_context.h"
@@ -22,14 +26,16 @@ std::string address_text(const sockaddr_storage& address);
 // The connections of one loop, and what they share. Not thread-safe.
 class ConnectionSet {
  public:
-  ConnectionSet(EventLoop& loop, SessionContext& context);
+  ConnectionSet(EventLoop& loop, SessionContext& context, BufferBudget& budget);
   ~ConnectionSet();
   ConnectionSet(const ConnectionSet&) = delete;
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
-  // Takes over a connected, non-blocking socket. tls: null, in plain text; outlives the set.
+  // Takes over a connected, non-blocking socket. tls: null, in plain text; outlives the set. Throws what
+  // std::bad_alloc and std::system_error are for; then the socket is still the caller's.
   void add(int fd, Peer peer, TlsServerContext* tls = nullptr);
   std::size_t size() const { return connections_.size(); }
+  std::size_t size(Port port) const { return by_port_[static_cast<std::size_t>(port)]; }
 
   // Sends what deferred answers have become; after every batch of events.
   void flush();
@@ -38,13 +44,34 @@ class ConnectionSet {
   void tick();
   void drain();
 
+  // Closes connections that nobody misses much, so that somebody else can come: of that port, or any. Who has
+  // said nothing goes first, then strangers, then who is idle, then who has sent half a request; of these
+  // whoever has been silent for longest. Never one that waits for its answer. False: there is none.
+  bool make_room(std::optional<Port> port);
+  // Sheds the largest holders of memory while there is too much of it, and this loop has a part in it.
+  void relieve();
+  // Sheds the largest holders until half of what they hold is given back.
+  void relieve_by_half();
+
+  const BufferAccount& account() const { return account_; }
+  std::uint64_t shed_for_memory() const { return shed_for_memory_; }
+  std::uint64_t shed_for_room() const { return shed_for_room_; }
+
  private:
   friend class Connection;
+  static constexpr std::size_t kInputBytes = 64u << 10;
   void remove(Connection& connection);  // destroys it
+  template <class Enough>
+  void shed_largest(bool strangers_only, const Enough& enough);
 
   EventLoop& loop_;
   SessionContext& context_;
+  BufferAccount account_;
+  std::uint64_t shed_for_memory_ = 0;
+  std::uint64_t shed_for_room_ = 0;
+  std::array<std::size_t, kPorts> by_port_{};
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t next_compared_ = 0;   // by make_room()
   std::vector<Connection*> ready_;  // nullptr: gone meanwhile
   std::unique_ptr<char[]> input_;   // one for all: a connection keeps only what it can't use at once
   std::string output_;              // of a session
@@ -67,8 +94,19 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
  private:
   friend class ConnectionSet;
 
+  // How much it is missed if it goes, see make_room().
+  enum class Worth : std::uint8_t { kSilent, kStranger, kIdle, kHalfRequest, kOwedAnswer };
+  Worth worth() const;
+
+  // Does one thing with this connection, which may end it. An allocation that fails ends it, and no more.
+  template <class Action>
+  void carefully(const Action& action);
+  // Tells the set's account what is held now.
+  void settle();
+
   // Those that return bool return false if the connection is gone, and `this` with it.
   void on_events(std::uint32_t events) override;
+  bool handle_events(std::uint32_t events);
   void output_ready() override;
   bool read();
   bool receive(std::span<char> bytes);
@@ -76,12 +114,14 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   bool end_of_input();
   bool resume();
   bool tick();
+  std::int64_t first_words_us() const;
   bool drain();
   bool write(std::string& said);
   bool transmit(std::string& out);
   bool after_write();
   bool finish();
   bool linger();
+  bool shed();
   bool close();
   std::string& output();
   std::string& sealed_output() { return unsent_.empty() ? set_.sealed_ : unsent_; }
@@ -98,11 +138,22 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   std::string unsent_;
   std::int64_t since_us_;  // opened, or last took some of the session's output, or began to linger
   std::uint32_t interest_ = EPOLLIN;
-  bool is_ready_ = false;  // in the set's list
+  std::size_t held_bytes_ = 0;     // as the set's account has it
+  bool held_as_stranger_ = false;  // the same
+  bool is_ready_ = false;          // in the set's list
   bool input_ended_ = false;
   bool lingering_ = false;
   bool shaking_hands_ = false;  // the client has begun, and neither side has finished
   bool said_goodbye_ = false;   // TLS's own, behind all that the session said
 };
+
+template <class Action>
+void Connection::carefully(const Action& action) {
+  try {
+    if (action()) settle();
+  } catch (const std::bad_alloc&) {
+    close();
+  }
+}
 
 }  // namespace sluice::net

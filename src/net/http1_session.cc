@@ -6,6 +6,11 @@
 #include "net/http_text.h"
 
 namespace sluice::net {
+namespace {
+
+constexpr std::size_t kKeptBytesMax = 1024;  // of each buffer, for the next request
+
+}  // namespace
 
 Http1Session::Http1Session(SessionContext& context, SessionHost& host, const Peer& peer)
     : context_(context),
@@ -51,8 +56,7 @@ void Http1Session::process_input(std::string& out) {
   const std::size_t used = process({input_.data(), input_.size()}, out);
   if (used != 0) active_since_us_ = context_.now_us;
   if (used == input_.size() || finished_) {
-    // A connection that once carried a large body need not keep the memory while it idles.
-    if (input_.capacity() > kHeaderBytesMax) std::string().swap(input_);
+    if (input_.capacity() > kKeptBytesMax) std::string().swap(input_);
     input_.clear();
   } else {
     input_.erase(0, used);
@@ -146,7 +150,15 @@ void Http1Session::handle(const Http1Head& head, std::string_view body, std::str
     set_problem(response_, 503, "Too many requests wait for an answer.");
   else
     context_.application.handle_http(request, response_, defer_);
+  if (deferred_) waiting_bytes_ = head.size + body.size();
   if (!deferred_ && !answer_ready_) send_answer(out);
+}
+
+// A connection that once carried something large need not keep the memory while it idles.
+void Http1Session::forget_request() {
+  waiting_bytes_ = 0;
+  for (std::string* text : {&chunked_head_, &chunked_body_, &response_.body})
+    if (text->capacity() > kKeptBytesMax) std::string().swap(*text);
 }
 
 void Http1Session::send_answer(std::string& out) {
@@ -180,6 +192,7 @@ void Http1Session::send_answer(std::string& out) {
   out += "\r\n";
   if (!head_only_ && !no_body) out += response_.body;
   finished_ = close;
+  forget_request();
 }
 
 void Http1Session::refuse(int status, std::string_view detail, std::string& out) {
@@ -189,6 +202,17 @@ void Http1Session::refuse(int status, std::string_view detail, std::string& out)
   keep_alive_ = false;
   in_chunked_body_ = false;
   send_answer(out);
+}
+
+void Http1Session::shed(std::string& out) {
+  if (finished_ || idle()) return void(finished_ = true);
+  if (deferred_) context_.deferred.close(deferred_);
+  deferred_ = nullptr;
+  answer_ready_ = awaits_room_ = false;
+  std::string().swap(input_);
+  std::string().swap(chunked_head_);
+  std::string().swap(chunked_body_);
+  refuse(503, "The server has no memory left for this request; try again.", out);
 }
 
 void Http1Session::finish_http(HttpResponse&& response) {

@@ -31,6 +31,12 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
     return input_.size() <= kUnreadOutputBytesMax || !(deferred_ || answer_ready_);
   }
   bool idle() const override { return !deferred_ && !answer_ready_ && input_.empty() && !in_chunked_body_; }
+  bool owes_answer() const override { return deferred_ || answer_ready_; }
+  std::size_t held_bytes() const override {
+    return (input_.empty() ? 0 : heap_bytes(input_)) + (answer_ready_ ? heap_bytes(response_.body) : 0) +
+           (in_chunked_body_ ? heap_bytes(chunked_head_) + heap_bytes(chunked_body_) : 0) + waiting_bytes_;
+  }
+  void shed(std::string& out) override;
 
  private:
   // Handles as many whole requests as there are; returns the bytes used.
@@ -41,6 +47,7 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   void process_input(std::string& out);
   void handle(const Http1Head& head, std::string_view body, std::string& out);
   void send_answer(std::string& out);
+  void forget_request();
   void refuse(int status, std::string_view detail, std::string& out);
   void send_continue(std::string& out);
   bool stopped(const std::string& out) const;
@@ -62,7 +69,8 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   std::string chunked_head_;
   std::string chunked_body_;
   ChunkedDecoder chunked_;
-  std::int64_t active_since_us_;  // first byte of the unfinished request, or end of the last one
+  std::size_t waiting_bytes_ = 0;  // of the request whose answer is deferred: the application keeps its parts
+  std::int64_t active_since_us_;   // first byte of the unfinished request, or end of the last one
 
   bool in_chunked_body_ = false;
   bool continue_sent_ = false;

@@ -81,6 +81,16 @@ class Http2Setup {
   std::unique_ptr<nghttp2_option, Delete> options_;
 };
 
+// nghttp2 is written in C, which no exception may pass through. It ends the session instead.
+template <class Action>
+auto carefully(const Action& action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+}
+
 }  // namespace
 
 nghttp2_session* Http2Callbacks::new_session(void* owner, BlockPool& blocks) {
@@ -111,40 +121,48 @@ int Http2Callbacks::on_unknown_frame(nghttp2_session*, void**, const nghttp2_fra
 }
 
 int Http2Callbacks::on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* owner) {
-  Http2Session& session = session_of(owner);
-  // Trailers of a request hold nothing that anybody asks for.
-  session.in_headers_ =
-      frame->headers.cat == NGHTTP2_HCAT_REQUEST ? session.open_stream(frame->hd.stream_id) : nullptr;
-  return 0;
+  return carefully([&] {
+    Http2Session& session = session_of(owner);
+    // Trailers of a request hold nothing that anybody asks for.
+    session.in_headers_ =
+        frame->headers.cat == NGHTTP2_HCAT_REQUEST ? session.open_stream(frame->hd.stream_id) : nullptr;
+    return 0;
+  });
 }
 
 int Http2Callbacks::on_header(nghttp2_session*, const nghttp2_frame*, const std::uint8_t* name,
                               std::size_t name_bytes, const std::uint8_t* value, std::size_t value_bytes,
                               std::uint8_t, void* owner) {
-  Http2Session& session = session_of(owner);
-  if (session.in_headers_)
-    session.add_header(*session.in_headers_, {reinterpret_cast<const char*>(name), name_bytes},
-                       {reinterpret_cast<const char*>(value), value_bytes});
-  return 0;
+  return carefully([&] {
+    Http2Session& session = session_of(owner);
+    if (session.in_headers_)
+      session.add_header(*session.in_headers_, {reinterpret_cast<const char*>(name), name_bytes},
+                         {reinterpret_cast<const char*>(value), value_bytes});
+    return 0;
+  });
 }
 
 int Http2Callbacks::on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void* owner) {
-  if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-  Http2Session& session = session_of(owner);
-  Http2Stream* stream = session.find_stream(frame->hd.stream_id);
-  if (!stream) return 0;
-  if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-    session.begin_request(*stream);
-  if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) session.end_request(*stream);
-  return 0;
+  return carefully([&] {
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    Http2Session& session = session_of(owner);
+    Http2Stream* stream = session.find_stream(frame->hd.stream_id);
+    if (!stream) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+      session.begin_request(*stream);
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) session.end_request(*stream);
+    return 0;
+  });
 }
 
 int Http2Callbacks::on_data_chunk(nghttp2_session*, std::uint8_t, std::int32_t stream_id,
                                   const std::uint8_t* data, std::size_t bytes, void* owner) {
-  Http2Session& session = session_of(owner);
-  if (Http2Stream* stream = session.find_stream(stream_id))
-    session.add_data(*stream, {reinterpret_cast<const char*>(data), bytes});
-  return 0;
+  return carefully([&] {
+    Http2Session& session = session_of(owner);
+    if (Http2Stream* stream = session.find_stream(stream_id))
+      session.add_data(*stream, {reinterpret_cast<const char*>(data), bytes});
+    return 0;
+  });
 }
 
 int Http2Callbacks::on_frame_send(nghttp2_session*, const nghttp2_frame* frame, void* owner) {
@@ -163,42 +181,46 @@ int Http2Callbacks::on_stream_close(nghttp2_session*, std::int32_t stream_id, st
 
 ssize_t Http2Callbacks::read_body(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t bytes,
                                   std::uint32_t* flags, nghttp2_data_source* source, void* owner) {
-  Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
-  session_of(owner).recent_ = &stream;  // the callbacks that follow ask for it
-  if (stream.unsent_bytes() == 0 && !stream.ended && stream.handler) stream.handler->on_room();
-  const std::size_t left = stream.unsent_bytes();
-  if (left == 0 && !stream.ended) {
-    stream.waiting_for_output = true;
-    return NGHTTP2_ERR_DEFERRED;
-  }
-  const std::size_t taken = std::min(left, bytes);
-  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;  // send_body() fetches it
-  if (taken == left && stream.ended) {
-    *flags |= NGHTTP2_DATA_FLAG_EOF;
-    if (stream.kind != Http2Stream::Kind::kHttp) {
-      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      session_of(owner).submit_trailers(stream);
+  return carefully([&]() -> ssize_t {
+    Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
+    session_of(owner).recent_ = &stream;  // the callbacks that follow ask for it
+    if (stream.unsent_bytes() == 0 && !stream.ended && stream.handler) stream.handler->on_room();
+    const std::size_t left = stream.unsent_bytes();
+    if (left == 0 && !stream.ended) {
+      stream.waiting_for_output = true;
+      return NGHTTP2_ERR_DEFERRED;
     }
-  }
-  return static_cast<ssize_t>(taken);
+    const std::size_t taken = std::min(left, bytes);
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;  // send_body() fetches it
+    if (taken == left && stream.ended) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (stream.kind != Http2Stream::Kind::kHttp) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        session_of(owner).submit_trailers(stream);
+      }
+    }
+    return static_cast<ssize_t>(taken);
+  });
 }
 
 int Http2Callbacks::send_body(nghttp2_session*, nghttp2_frame*, const std::uint8_t* frame_head,
                               std::size_t bytes, nghttp2_data_source* source, void* owner) {
-  constexpr std::size_t kFrameHeadBytes = 9;
-  Http2Session& session = session_of(owner);
-  Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
-  session.out_->append(reinterpret_cast<const char*>(frame_head), kFrameHeadBytes);
-  session.out_->append(stream.output, stream.output_sent, bytes);
-  stream.output_sent += bytes;
-  session.count_sent(bytes);
-  session.guard_.count_sent(bytes, session.context_.now_us);
-  stream.progress_us = session.context_.now_us;
-  if (stream.output_sent == stream.output.size()) {
-    stream.output.clear();
-    stream.output_sent = 0;
-  }
-  return 0;
+  return carefully([&] {
+    constexpr std::size_t kFrameHeadBytes = 9;
+    Http2Session& session = session_of(owner);
+    Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
+    session.out_->append(reinterpret_cast<const char*>(frame_head), kFrameHeadBytes);
+    session.out_->append(stream.output, stream.output_sent, bytes);
+    stream.output_sent += bytes;
+    session.count_sent(bytes);
+    session.guard_.count_sent(bytes, session.context_.now_us);
+    stream.progress_us = session.context_.now_us;
+    if (stream.output_sent == stream.output.size()) {
+      stream.output.clear();
+      stream.output_sent = 0;
+    }
+    return 0;
+  });
 }
 
 }  // namespace sluice::net

@@ -180,8 +180,11 @@ void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
   current_ = &stream;
   const GrpcStatus status = context_.application.handle_unary(context, message, stream.output, defer_grpc_);
   current_ = nullptr;
+  if (stream.deferred) {
+    keep_bytes(stream, stream.body.size());
+    stream.output.clear();
+  }
   drop_body(stream);
-  if (stream.deferred) stream.output.clear();
   if (stream.deferred || stream.ended) return;
   send_unary(stream, status);
 }

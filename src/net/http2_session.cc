@@ -117,6 +117,7 @@ void Http2Session::release(Http2Stream& stream) {
   if (in_headers_ == &stream) in_headers_ = nullptr;
   --open_streams_;
   drop_body(stream);
+  kept_bytes_ -= stream.kept_bytes;
   count_sent(stream.unsent_bytes());
   std::unique_ptr<Http2Stream> released(&stream);
   if (context_.streams.size() >= kIdleStreamsMax) return;
@@ -126,7 +127,15 @@ void Http2Session::release(Http2Stream& stream) {
 
 void Http2Session::drop_body(Http2Stream& stream) {
   buffered_bytes_ -= stream.body.size();
-  stream.body.clear();
+  if (stream.body.capacity() > kHeaderBytesMax)
+    std::string().swap(stream.body);
+  else
+    stream.body.clear();
+}
+
+void Http2Session::keep_bytes(Http2Stream& stream, std::size_t bytes) {
+  stream.kept_bytes += bytes;
+  kept_bytes_ += bytes;
 }
 
 void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::string_view value) {
@@ -152,6 +161,7 @@ void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::s
 
 void Http2Session::begin_request(Http2Stream& stream) {
   stream.headers_done = true;
+  keep_bytes(stream, std::min(stream.header_bytes, kHeaderBytesMax));
   const std::string_view type = stream.header(stream.content_type);
   const bool is_grpc = type.starts_with("application/grpc");
   stream.kind = is_grpc ? Http2Stream::Kind::kUnary : Http2Stream::Kind::kHttp;
@@ -207,6 +217,7 @@ void Http2Session::handle_http(Http2Stream& stream) {
   current_ = &stream;
   context_.application.handle_http(request, stream.response, defer_http_);
   current_ = nullptr;
+  if (stream.deferred) keep_bytes(stream, stream.body.size());
   drop_body(stream);
   if (!stream.deferred && !stream.answered) submit_http(stream);
 }
@@ -288,6 +299,20 @@ void Http2Session::terminate(std::uint32_t error_code) {
   if (terminated_) return;
   terminated_ = true;
   nghttp2_session_terminate_session(session_, error_code);
+}
+
+bool Http2Session::owes_answer() const {
+  for (const Http2Stream* stream = streams_; stream; stream = stream->next)
+    if (stream->deferred && stream->kind != Http2Stream::Kind::kStreaming) return true;
+  return false;
+}
+
+void Http2Session::shed(std::string& out) {
+  if (finished_) return;
+  calm_down();
+  flush(out);
+  finished_ = true;  // nghttp2 is not asked any more, so it misses none of these
+  while (streams_) release(*streams_);
 }
 
 void Http2Session::tick(std::string& out) {

@@ -14,6 +14,9 @@ namespace sluice::net {
 
 struct Http2Callbacks;
 
+// What a stream costs besides its texts: our part of it, nghttp2's, and the handler of a streaming call.
+inline constexpr std::size_t kOpenStreamBytes = 2048;
+
 // HTTP/2 on one connection: JSON requests and gRPC calls side by side. Not thread-safe.
 //
 // nghttp2 does frames, header compression and flow control (http2_session.cc); what a request means is
@@ -32,6 +35,12 @@ class Http2Session final : public Session {
   bool finished() const override { return finished_; }
   bool wants_input() const override { return true; }
   bool idle() const override { return open_streams_ == 0; }
+  bool owes_answer() const override;
+  std::size_t held_bytes() const override {
+    // A body that grows has up to twice the memory that it needs.
+    return 2 * buffered_bytes_ + pending_output_bytes_ + kept_bytes_ + open_streams_ * kOpenStreamBytes;
+  }
+  void shed(std::string& out) override;
 
  private:
   friend struct Http2Callbacks;
@@ -47,6 +56,7 @@ class Http2Session final : public Session {
   void add_data(Http2Stream& stream, std::string_view bytes);
   void end_request(Http2Stream& stream);
   void drop_body(Http2Stream& stream);
+  void keep_bytes(Http2Stream& stream, std::size_t bytes);
 
   // Plain HTTP.
   void handle_http(Http2Stream& stream);
@@ -98,6 +108,7 @@ class Http2Session final : public Session {
   std::size_t open_streams_ = 0;
   std::size_t buffered_bytes_ = 0;        // of requests
   std::size_t pending_output_bytes_ = 0;  // of answers that nghttp2 has not fetched yet
+  std::size_t kept_bytes_ = 0;            // heads, and bodies whose answers are deferred
   std::string* out_ = nullptr;            // only while flushing
   std::string unpacked_;
   HeaderList decoded_metadata_;

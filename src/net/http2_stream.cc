@@ -31,7 +31,7 @@ void Http2Stream::reset() {
       kNone;
   has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);
-  discarded_bytes = 0;
+  discarded_bytes = kept_bytes = 0;
   started_us = deadline_us = 0;
 
   response.status = 200;

@@ -45,6 +45,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   bool request_gzip = false;  // grpc-encoding: gzip
   bool has_message = false;   // a streaming call: the first one has arrived
   std::string body;
+  std::size_t kept_bytes = 0;       // that the session counts until the stream is released
   std::size_t discarded_bytes = 0;  // of the body, because the answer was there before it
   std::int64_t started_us = 0;
   std::int64_t deadline_us = 0;  // 0: none

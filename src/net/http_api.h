@@ -118,6 +118,9 @@ class RedisHandler {
   // keeps what it returns, and leaves `out` alone; the words end when this function returns. False: this was
   // the last command of the connection. REQUIRES: there is a word.
   virtual bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) = 0;
+
+  // The memory that the client makes it keep: commands after MULTI, say. Cheap.
+  virtual std::size_t held_bytes() const { return 0; }
 };
 
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs

@@ -76,6 +76,7 @@ void set_problem(HttpResponse& response, int status, std::string_view detail) {
   response.body += R"(,"detail":")";
   response.body += detail;
   response.body += "\"}\n";
+  if (status == 503) response.headers.emplace_back("retry-after", "1");
 }
 
 void split_target(std::string_view target, std::string_view& path, std::string_view& query) {

@@ -7,9 +7,10 @@ namespace sluice::net {
 // A reply that has to wait: for the store, or for those in front of it.
 class RedisSession::Place final : public DeferredAnswers::Waiter {
  public:
-  explicit Place(RedisSession& session) : session_(session) {}
+  explicit Place(RedisSession& session) : session_(session) { hold(sizeof(Place)); }
   ~Place() {
     if (slot_) session_.context_.deferred.close(slot_);
+    session_.line_bytes_ -= bytes_;
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
@@ -20,12 +21,21 @@ class RedisSession::Place final : public DeferredAnswers::Waiter {
   }
   bool is_there() const { return !slot_; }
 
-  std::string reply;
+  const std::string& reply() const { return reply_; }
+  void append(std::string_view more) {
+    hold(more.size());
+    reply_.append(more);
+  }
+  // Counts what the place keeps, or what is kept because of it.
+  void hold(std::size_t bytes) {
+    bytes_ += bytes;
+    session_.line_bytes_ += bytes;
+  }
 
  private:
   void finish_redis(std::string_view late) override {
     slot_ = nullptr;
-    reply = late;
+    append(late);
     if (session_.line_.front().get() == this) session_.host_.output_ready();
   }
   void finish_http(HttpResponse&&) override { assert(false); }
@@ -33,12 +43,17 @@ class RedisSession::Place final : public DeferredAnswers::Waiter {
   void expire() override { assert(false); }
 
   RedisSession& session_;
+  std::string reply_;
+  std::size_t bytes_ = 0;
   DeferredAnswers::Slot* slot_ = nullptr;  // null: the reply is there
 };
 
 RedisSession::RedisSession(SessionContext& context, SessionHost& host, const Peer& peer)
     : context_(context),
       host_(host),
+      peer_(peer),
+      opened_us_(context.now_us),
+      heard_us_(context.now_us),
       handler_(context.application.open_redis(peer)),
       defer_([this] { return line_.emplace_back(std::make_unique<Place>(*this))->promise(); }),
       closing_(!handler_) {}
@@ -47,6 +62,7 @@ RedisSession::~RedisSession() = default;
 
 void RedisSession::receive(std::span<char> bytes, std::string& out) {
   if (closing_) return;
+  heard_us_ = context_.now_us;
   if (!input_.empty()) {
     input_.append(bytes.data(), bytes.size());
     return process_input(out);
@@ -86,14 +102,13 @@ std::size_t RedisSession::process(std::string_view bytes, std::string& out) {
 }
 
 void RedisSession::handle(std::string& out) {
-  if (line_.empty()) {
-    if (!handler_->handle(parser_.words(), out, defer_)) closing_ = true;
-    return;
-  }
+  const std::size_t places = line_.size(), held = handler_->held_bytes();
   std::string reply;
-  const std::size_t before = line_.size();
-  if (!handler_->handle(parser_.words(), reply, defer_)) closing_ = true;
-  if (line_.size() == before) say(out, reply);
+  if (!handler_->handle(parser_.words(), places == 0 ? out : reply, defer_)) closing_ = true;
+  if (line_.size() == places) return say(out, reply);
+  // What was kept for EXEC is kept until it is answered.
+  const std::size_t now_held = handler_->held_bytes();
+  line_.back()->hold(parser_.used() + (held > now_held ? held - now_held : 0));
 }
 
 void RedisSession::say(std::string& out, std::string_view reply) {
@@ -102,12 +117,12 @@ void RedisSession::say(std::string& out, std::string_view reply) {
     return;
   }
   if (!line_.back()->is_there()) line_.push_back(std::make_unique<Place>(*this));
-  line_.back()->reply.append(reply);
+  line_.back()->append(reply);
 }
 
 void RedisSession::move_up(std::string& out) {
   while (!line_.empty() && line_.front()->is_there() && out.size() <= kUnreadOutputBytesMax) {
-    out.append(line_.front()->reply);
+    out.append(line_.front()->reply());
     line_.pop_front();
   }
 }
@@ -119,7 +134,23 @@ void RedisSession::resume(std::string& out) {
   if (!line_.empty() && line_.front()->is_there()) host_.output_ready();
 }
 
+void RedisSession::shed(std::string& out) {
+  if (closing_) return;
+  line_.clear();
+  std::string().swap(input_);
+  handler_.reset();
+  say(out, "-ERR the server has no memory left for this connection; try again\r\n");
+  closing_ = true;
+}
+
 void RedisSession::tick(std::string& out) {
+  if (closing_) return;
+  if (peer_.is_stranger && context_.now_us - opened_us_ >= context_.timeouts.redis_login_us) {
+    say(out, "-NOAUTH log in sooner: send AUTH with a token first\r\n");
+    closing_ = true;
+    return;
+  }
+  if (idle() && context_.now_us - heard_us_ >= context_.timeouts.redis_idle_us) closing_ = true;
   const bool half_a_command = !input_.empty() && !is_full();
   if (!half_a_command || context_.now_us - half_since_us_ < context_.timeouts.request_us) return;
   say(out, "-ERR the rest of this command did not come in time\r\n");

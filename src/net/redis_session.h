@@ -14,7 +14,7 @@ namespace sluice::net {
 // Commands are handled as they come, replies go out in the same order: one that is late holds a place in the
 // line, and those behind it wait there. So a client that pipelines loses nothing to a store that is a network
 // away. What commands mean is the application's business; here is only the protocol. Idle connections stay
-// open, as Redis keeps them.
+// open for long, because clients keep pools of them; but who has to log in and does not, goes soon.
 class RedisSession final : public Session {
  public:
   RedisSession(SessionContext& context, SessionHost& host, const Peer& peer);
@@ -28,6 +28,11 @@ class RedisSession final : public Session {
   bool finished() const override { return line_.empty() && (closing_ || (input_ended_ && !has_command())); }
   bool wants_input() const override { return !is_full() && input_.size() <= kUnreadOutputBytesMax; }
   bool idle() const override { return line_.empty() && input_.empty(); }
+  bool owes_answer() const override { return !line_.empty(); }
+  std::size_t held_bytes() const override {
+    return (input_.empty() ? 0 : heap_bytes(input_)) + line_bytes_ + (handler_ ? handler_->held_bytes() : 0);
+  }
+  void shed(std::string& out) override;
 
  private:
   class Place;
@@ -46,6 +51,9 @@ class RedisSession final : public Session {
 
   SessionContext& context_;
   SessionHost& host_;
+  const Peer& peer_;
+  const std::int64_t opened_us_;
+  std::int64_t heard_us_;  // from the peer, the last time
   std::unique_ptr<RedisHandler> handler_;
   const RedisHandler::Defer defer_;
   redis::CommandParser parser_;
@@ -53,6 +61,7 @@ class RedisSession final : public Session {
   std::size_t needed_bytes_ = 0;  // the command at the front of input_ is not whole before this
   std::int64_t half_since_us_ = 0;
   std::deque<std::unique_ptr<Place>> line_;  // replies from the first late one on
+  std::size_t line_bytes_ = 0;               // of the places in it
   bool input_ended_ = false;
   bool closing_ = false;  // nothing more is handled
 };

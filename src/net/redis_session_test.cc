@@ -136,13 +136,67 @@ TEST_F(RedisSessionTest, HalfACommandMayNotTakeForEver) {
 
 TEST_F(RedisSessionTest, IdleConnectionsStay) {
   send("a 1\r\n");
-  clock_.advance(3600'000'000LL);
+  clock_.advance(context_.timeouts.idle_us + 1);  // HTTP's would have gone
   context_.refresh_time();
   std::string out;
   session_->tick(out);
   EXPECT_FALSE(session_->finished());
   session_->drain(out);
   EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(RedisSessionTest, WhoHasToLogInAndDoesNotIsSentAway) {
+  const Peer stranger{.address = "127.0.0.1", .port = Port::kRedis, .names = {}, .is_stranger = true};
+  RedisSession session(context_, *this, stranger);
+  const auto tick_after = [&](std::int64_t us) {
+    clock_.advance(us);
+    context_.refresh_time();
+    std::string bytes = "ping\r\n", out;  // to say something else does not help
+    session.receive({bytes.data(), bytes.size()}, out);
+    out.clear();
+    session.tick(out);
+    return out;
+  };
+  EXPECT_EQ(tick_after(context_.timeouts.redis_login_us - 1), "");
+  EXPECT_EQ(tick_after(1).substr(0, 8), "-NOAUTH ");
+  EXPECT_TRUE(session.finished());
+}
+
+TEST_F(RedisSessionTest, AnIdleConnectionStaysForLongButNotForEver) {
+  send("a 1\r\n");
+  std::string out;
+  for (const std::int64_t us : {context_.timeouts.redis_idle_us - 1, std::int64_t{1}}) {
+    EXPECT_FALSE(session_->finished());
+    clock_.advance(us);
+    context_.refresh_time();
+    session_->tick(out);
+  }
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(out, "");
+}
+
+TEST_F(RedisSessionTest, WhatAConnectionHoldsIsCountedAndGivenBack) {
+  EXPECT_EQ(session_->held_bytes(), 0u);
+  send("a " + std::string(5'000, 'x'));
+  EXPECT_GE(session_->held_bytes(), 5'000u);
+  send("\r\n");
+  EXPECT_EQ(session_->held_bytes(), 0u);
+  send("later " + std::string(3'000, 'y') + "\r\nb " + std::string(2'000, 'z') + "\r\n");
+  EXPECT_GE(session_->held_bytes(), 5'000u);
+  application_.late.back()("+late\r\n");
+  resumed();
+  EXPECT_EQ(session_->held_bytes(), 0u);
+}
+
+TEST_F(RedisSessionTest, SheddingGivesEverythingBackAndSaysWhy) {
+  send("later " + std::string(3'000, 'y') + "\r\nb 1\r\nc " + std::string(2'000, 'z'));
+  std::string out;
+  session_->shed(out);
+  EXPECT_EQ(out.substr(0, 5), "-ERR ");
+  EXPECT_EQ(session_->held_bytes(), 0u);
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(context_.deferred.open_count(), 0u);
+  application_.late.back()("too late, and harmless");
 }
 
 }  // namespace

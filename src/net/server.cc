@@ -1,5 +1,6 @@
 #include "net/server.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,8 +9,15 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <system_error>
 #include <thread>
 
+#include "base/connection_limits.h"
+#include "base/memory.h"
+#include "base/memory_reserve.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/listener.h"
@@ -29,6 +37,14 @@ void raise_open_files_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);  // without success, the old limit is good enough to begin with
 }
 
+// How many descriptors clients may have. Stores, databases and files need some, too.
+std::size_t descriptors_for_clients() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  const auto all = static_cast<std::size_t>(limit.rlim_cur);
+  return std::max<std::size_t>(all - std::min(kDescriptorsKept, all / 2), 1);
+}
+
 }  // namespace
 
 // One thread: its loop, its listening sockets, its application, its connections.
@@ -38,7 +54,7 @@ class Server::Worker {
       : server_(server),
         application_(factory(loop_)),
         context_(*application_, server.clock_),
-        connections_(loop_, context_) {
+        connections_(loop_, context_, server.budget_) {
     context_.timeouts = server_.options_.timeouts;
   }
 
@@ -77,11 +93,15 @@ class Server::Worker {
    private:
     void on_events(std::uint32_t) override { accept_some(); }
     // Out of descriptors: asking again at once would only burn the CPU.
-    void pause(int error_number) {
+    void pause() {
       is_paused_ = true;
       worker_.loop_.modify(fd_, 0, *this);
-      worker_.server_.report_waiting_clients(error_number, worker_.context_.now_us);
     }
+    bool has_client() const {
+      pollfd waiting{fd_, POLLIN, 0};
+      return poll(&waiting, 1, 0) == 1;
+    }
+    void take(int fd, const sockaddr_storage& address);
 
     Worker& worker_;
     const int fd_;
@@ -94,14 +114,28 @@ class Server::Worker {
       loop_.wait(connections_.has_ready() ? 0 : wait_ms());
       context_.refresh_time();
       application_->begin_burst();
-      loop_.dispatch();
-      application_->end_burst();
-      connections_.flush();
-      upkeep();
+      carefully([this] { loop_.dispatch(); });
+      carefully([this] { application_->end_burst(); });
+      carefully([this] {
+        connections_.flush();
+        upkeep();
+      });
       report_connections();
       if (draining_ && (connections_.size() == 0 || context_.now_us >= drain_end_us_)) break;
     }
     entrances_.clear();
+  }
+
+  // Connections look after themselves; this is for the rest. What fails is not done, and we live on.
+  template <class Action>
+  void carefully(const Action& action) {
+    try {
+      action();
+    } catch (const std::bad_alloc&) {
+      server_.report("there is no memory left", context_.now_us);
+    } catch (const std::system_error& e) {  // no thread, no descriptor
+      server_.report(e.what(), context_.now_us);
+    }
   }
 
   // How long nothing needs to be done without an event.
@@ -113,6 +147,7 @@ class Server::Worker {
   void upkeep() {
     if (server_.draining_.load(std::memory_order_relaxed) && !draining_) begin_drain();
     const std::int64_t now_us = context_.now_us;
+    relieve();
     if (now_us >= std::min(next_tick_us_, application_->next_due_us())) {
       next_tick_us_ = now_us + kTickUs;
       application_->tick(now_us);
@@ -124,6 +159,32 @@ class Server::Worker {
       connections_.tick();
       for (const auto& entrance : entrances_) entrance->go_on();
     }
+  }
+
+  void relieve() {
+    if (server_.budget_.is_over()) [[unlikely]] {
+      connections_.relieve();
+      if (server_.budget_.is_over()) server_.wake_workers();  // it is for one of the others to do
+    }
+    if (MemoryReserve::is_spent() && context_.now_us >= next_reserve_us_) [[unlikely]] {
+      next_reserve_us_ = context_.now_us + kHousekeepingUs;
+      connections_.relieve_by_half();
+      return_freed_memory();
+      const bool is_full = MemoryReserve::fill_up();
+      server_.report(is_full ? "memory was short; the largest requests were shed"
+                             : "memory is short; the largest requests are shed",
+                     context_.now_us);
+    }
+  }
+
+  // Whether there is room for one more who comes by that port, if need be because somebody goes.
+  bool find_room(Port port) {
+    const std::size_t most = server_.options_.connections_max;
+    const std::size_t most_of_port = server_.options_.listen.size() > 1 ? most - most / 4 : most;
+    report_connections();
+    if (server_.by_port_[static_cast<std::size_t>(port)].load(std::memory_order_relaxed) >= most_of_port)
+      return connections_.make_room(port);
+    return server_.connection_count() < most || connections_.make_room(std::nullopt);
   }
 
   void begin_drain() {
@@ -140,10 +201,19 @@ class Server::Worker {
   }
 
   void report_connections() {
-    const std::size_t count = connections_.size();
-    if (count == reported_connections_) return;
-    server_.connection_count_.fetch_add(count - reported_connections_, std::memory_order_relaxed);
-    reported_connections_ = count;
+    publish(connections_.size(), reported_connections_, server_.connection_count_);
+    publish(connections_.shed_for_memory(), reported_shed_memory_, server_.shed_for_memory_);
+    publish(connections_.shed_for_room(), reported_shed_room_, server_.shed_for_room_);
+    for (std::size_t port = 0; port < kPorts; ++port)
+      publish(connections_.size(static_cast<Port>(port)), reported_by_port_[port], server_.by_port_[port]);
+  }
+
+  // Adds to a sum of all threads by how much this one's part has changed.
+  template <class Number>
+  static void publish(Number now, Number& reported, std::atomic<Number>& sum) {
+    if (now == reported) return;
+    sum.fetch_add(now - reported, std::memory_order_relaxed);
+    reported = now;
   }
 
   Server& server_;
@@ -155,7 +225,11 @@ class Server::Worker {
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
   std::int64_t drain_end_us_ = 0;
+  std::int64_t next_reserve_us_ = 0;
   std::size_t reported_connections_ = 0;
+  std::uint64_t reported_shed_memory_ = 0;
+  std::uint64_t reported_shed_room_ = 0;
+  std::array<std::size_t, kPorts> reported_by_port_{};
   bool draining_ = false;
   std::thread thread_;
 };
@@ -168,25 +242,42 @@ void Server::Worker::Entrance::accept_some() {
     if (fd < 0) {
       const int error = errno;
       if (error == ECONNABORTED || error == EINTR) continue;
-      if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) pause(error);
-      return;
+      if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS) return;
+      if (!has_client()) return;  // the system looks for a descriptor before it looks for a client
+      if (worker_.connections_.make_room(std::nullopt)) continue;
+      worker_.server_.report("new clients have to wait: " + std::string(std::strerror(error)) +
+                                 "; connections open: " + std::to_string(worker_.server_.connection_count()),
+                             worker_.context_.now_us);
+      return pause();
     }
-    if (worker_.server_.connection_count() >= worker_.server_.options_.connections_max) {
-      close(fd);
-      continue;
-    }
-    worker_.connections_.add(fd,
-                             {.address = address_text(address),
-                              .port = options_.use,
-                              .is_trusted = options_.trusts_peers,
-                              .names = {}},
-                             worker_.server_.options_.tls);
-    worker_.report_connections();
+    take(fd, address);
   }
 }
 
-Server::Server(ServerOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {
+void Server::Worker::Entrance::take(int fd, const sockaddr_storage& address) {
+  try {
+    if (worker_.find_room(options_.use)) {
+      worker_.connections_.add(fd,
+                               {.address = address_text(address),
+                                .port = options_.use,
+                                .is_trusted = options_.trusts_peers,
+                                .names = {},
+                                .is_stranger = options_.needs_token},
+                               worker_.server_.options_.tls);
+      return worker_.report_connections();
+    }
+  } catch (const std::exception&) {  // no memory for it, here or in the kernel
+  }
+  close(fd);
+  worker_.server_.refused_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Server::Server(ServerOptions options, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      budget_(options_.buffer_bytes_max, static_cast<std::size_t>(options_.threads)) {
   assert(options_.threads >= 1);
+  options_.connections_max = std::min(options_.connections_max, descriptors_for_clients());
 }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
@@ -214,22 +305,33 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock
 
 Server::~Server() {
   stopping_.store(true);
-  for (const auto& worker : workers_) worker->wake();
+  wake_workers();
   wait();
 }
 
-void Server::report_waiting_clients(int error_number, std::int64_t now_us) {
+Server::Stats Server::stats() const {
+  return {.connections = connection_count(),
+          .buffered_bytes = budget_.bytes(BufferBudget::Pool::kAll),
+          .connections_shed_memory = shed_for_memory_,
+          .connections_shed_room = shed_for_room_,
+          .connections_refused = refused_};
+}
+
+void Server::report(const std::string& problem, std::int64_t now_us) {
   std::int64_t next_us = next_report_us_.load();
   if (!options_.on_problem || now_us < next_us) return;
   // Of several threads in the same trouble, one speaks.
   if (!next_report_us_.compare_exchange_strong(next_us, now_us + kReportPauseUs)) return;
-  options_.on_problem("new clients have to wait: " + std::string(std::strerror(error_number)) +
-                      "; connections open: " + std::to_string(connection_count()));
+  options_.on_problem(problem);
+}
+
+void Server::wake_workers() const {
+  for (const auto& worker : workers_) worker->wake();
 }
 
 void Server::begin_drain() {
   draining_.store(true);
-  for (const auto& worker : workers_) worker->wake();
+  wake_workers();
 }
 
 void Server::wait() {

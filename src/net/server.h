@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/buffer_budget.h"
 #include "net/event_loop.h"
 #include "net/http_api.h"
 #include "net/session.h"
@@ -21,13 +23,18 @@ struct ListenOptions {
   std::uint16_t port = 0;  // 0: any free one, see Server::port()
   Port use = Port::kAll;
   bool trusts_peers = false;  // whoever reaches it may do everything
+  bool needs_token = false;   // peers are strangers until the application has recognised them
 };
 
 struct ServerOptions {
   std::vector<ListenOptions> listen = {ListenOptions()};  // at least one
   TlsServerContext* tls = nullptr;  // of all ports; outlives the server; null: plain text
   int threads = 1;
-  std::size_t connections_max = 16'384;  // of all threads; more are closed as soon as they are accepted
+  // Of all threads; fewer if there are too few descriptors, of which some are kept for stores and files. Each
+  // of several ports may have three quarters of them. Who comes when there is no room takes the place of
+  // somebody who is idle.
+  std::size_t connections_max = 16'384;
+  std::size_t buffer_bytes_max = 128u << 20;  // see BufferBudget
   SessionTimeouts timeouts;
   std::int64_t drain_us = 10'000'000;  // how long requests under way may take after begin_drain()
   // Called on any thread, seldom, with a sentence for the log: new connections have to wait, say. May be
@@ -61,6 +68,16 @@ class Server {
   std::uint16_t port(std::size_t at = 0) const { return ports_.at(at); }
   std::size_t connection_count() const { return connection_count_.load(std::memory_order_relaxed); }
 
+  // For the metrics.
+  struct Stats {
+    std::size_t connections;
+    std::size_t buffered_bytes;             // that callers make us keep
+    std::uint64_t connections_shed_memory;  // because they held most of that
+    std::uint64_t connections_shed_room;    // in favour of new ones
+    std::uint64_t connections_refused;      // because nobody could go
+  };
+  Stats stats() const;
+
   // Accepts nothing more, asks peers to go, lets requests under way finish. Async-signal-safe.
   void begin_drain();
   // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later. Whoever
@@ -69,13 +86,19 @@ class Server {
 
  private:
   class Worker;
-  void report_waiting_clients(int error_number, std::int64_t now_us);
+  void report(const std::string& problem, std::int64_t now_us);
+  void wake_workers() const;
   Server(ServerOptions options, const Clock& clock);
 
-  const ServerOptions options_;
+  ServerOptions options_;  // const once start() has returned
   const Clock& clock_;
   std::vector<std::uint16_t> ports_;
+  BufferBudget budget_;
   std::atomic<std::size_t> connection_count_ = 0;
+  std::array<std::atomic<std::size_t>, kPorts> by_port_{};
+  std::atomic<std::uint64_t> shed_for_memory_ = 0;
+  std::atomic<std::uint64_t> shed_for_room_ = 0;
+  std::atomic<std::uint64_t> refused_ = 0;
   std::atomic<std::int64_t> next_report_us_ = 0;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> stopping_ = false;

@@ -178,7 +178,7 @@ TEST(Server, slow_writers_and_silent_connections_are_closed) {
   EXPECT_THAT(idle.read_to_end(), StartsWith("HTTP/1.1 200"));
 }
 
-TEST(Server, connections_beyond_the_limit_are_turned_away) {
+TEST(Server, connections_beyond_the_limit_take_the_place_of_idle_ones_or_are_turned_away) {
   ServerOptions options;
   options.connections_max = 2;
   const auto server = start(options);
@@ -191,9 +191,53 @@ TEST(Server, connections_beyond_the_limit_are_turned_away) {
   EXPECT_EQ(server->connection_count(), 2u);
   const TestClient third(server->port());
   third.send(post("x"));
-  EXPECT_EQ(third.read_to_end(), "");
-  first.send(post("y"));
-  EXPECT_THAT(first.read_until("\r\n\r\ny"), HasSubstr("200 OK"));
+  EXPECT_THAT(third.read_until("\r\n\r\nx"), HasSubstr("200 OK"));
+  EXPECT_EQ(first.read_to_end(), "") << "idle for longest";
+
+  // Whoever waits for an answer is not sent away.
+  for (const TestClient* client : {&second, &third}) client->send(get("/empty") + get("/later"));
+  for (const TestClient* client : {&second, &third}) client->read_until("\r\n\r\n");
+  const TestClient fourth(server->port());
+  fourth.send(post("x"));
+  EXPECT_EQ(fourth.read_to_end(), "");
+  EXPECT_EQ(server->stats().connections_shed_room, 1u);
+  EXPECT_EQ(server->stats().connections_refused, 1u);
+}
+
+TEST(Server, one_port_cannot_take_all_the_room) {
+  ServerOptions options;
+  options.connections_max = 8;
+  options.listen = {{.use = Port::kChecks}, {.use = Port::kAdmin}};
+  const auto server = start(options);
+  std::vector<std::unique_ptr<TestClient>> flood;
+  for (int i = 0; i < 12; ++i) {
+    flood.push_back(std::make_unique<TestClient>(server->port(0)));
+    flood.back()->send(get("/empty") + get("/later"));
+    flood.back()->read_until("\r\n\r\n");
+  }
+  EXPECT_EQ(server->connection_count(), 6u);
+  const TestClient admin(server->port(1));
+  admin.send(post("x"));
+  EXPECT_THAT(admin.read_until("\r\n\r\nx"), HasSubstr("200 OK"));
+}
+
+TEST(Server, what_clients_make_it_hold_is_bounded_over_all_threads) {
+  ServerOptions options;
+  options.threads = 3;
+  options.buffer_bytes_max = 4u << 20;
+  const auto server = start(options);
+  std::vector<std::unique_ptr<TestClient>> flood;
+  for (int i = 0; i < 30; ++i) {
+    flood.push_back(std::make_unique<TestClient>(server->port()));
+    flood.back()->send(post(std::string(900'000, 'x')).substr(0, 800'000));
+  }
+  const TestClient other(server->port());
+  other.send(post("x"));
+  EXPECT_THAT(other.read_until("\r\n\r\nx"), HasSubstr("200 OK"));
+  while (server->stats().connections_shed_memory < 20) std::this_thread::yield();
+  flood.clear();
+  while (server->connection_count() > 1) std::this_thread::yield();
+  EXPECT_EQ(server->stats().buffered_bytes, 0u);
 }
 
 TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
@@ -216,8 +260,8 @@ TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
   EXPECT_EQ(limit.rlim_cur, before.rlim_max) << "raised as far as possible";
 
   const TestClient early(server->port());
-  early.send(post("x"));
-  early.read_until("\r\n\r\nx");
+  early.send(get("/empty") + get("/later"));  // whoever waits for an answer does not make room
+  early.read_until("\r\n\r\n");
   const int lowest_free = dup(STDERR_FILENO);
   close(lowest_free);
   limit.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;  // room for the client's socket, none for its peer
@@ -230,6 +274,26 @@ TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
   client.send(post("patience"));
   EXPECT_THAT(client.read_until("patience"), StartsWith("HTTP/1.1 200 OK"));
   EXPECT_EQ(reports, 1) << "once is enough";
+}
+
+TEST(Server, out_of_file_descriptors_who_is_idle_makes_room) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto server = start();
+  const TestClient idle(server->port());
+  idle.send(post("x"));
+  idle.read_until("\r\n\r\nx");
+  rlimit limit = before;
+  const int lowest_free = dup(STDERR_FILENO);
+  close(lowest_free);
+  limit.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;  // room for the client's socket, none for its peer
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const TestClient client(server->port());
+  client.send(post("y"));
+  const std::string answer = client.read_until("\r\n\r\ny");
+  setrlimit(RLIMIT_NOFILE, &before);  // sanitizers need descriptors, too
+  EXPECT_THAT(answer, HasSubstr("200 OK"));
+  EXPECT_EQ(idle.read_to_end(), "");
 }
 
 // Answers "/later" when the test says so, from the loop's tick.

@@ -19,11 +19,19 @@ namespace sluice::net {
 
 struct Http2Stream;
 
+// What a string has allocated: short ones nothing.
+inline std::size_t heap_bytes(const std::string& text) {
+  return text.capacity() > std::string().capacity() ? text.capacity() : 0;
+}
+
 struct SessionTimeouts {
   std::int64_t idle_us = 75'000'000;           // a connection on which nothing is under way
   std::int64_t request_head_us = 10'000'000;   // from the first byte of a request to the end of its head
   std::int64_t request_us = 30'000'000;        // from the first byte of a request to its last
   std::int64_t unread_answer_us = 30'000'000;  // an answer of which the peer takes nothing
+  // Of the Redis protocol, whose clients stay for long without a word.
+  std::int64_t redis_idle_us = 300'000'000;
+  std::int64_t redis_login_us = 10'000'000;  // until AUTH, where that is needed; whatever else is said
 };
 
 // What all sessions of one loop share. Not thread-safe.
@@ -85,6 +93,13 @@ class Session {
   virtual bool wants_input() const = 0;
   // No request is under way, not even half of one.
   virtual bool idle() const = 0;
+  // Somebody works on an answer.
+  virtual bool owes_answer() const = 0;
+
+  // The memory that the peer makes us keep here: what it has sent and what it has not taken. Cheap.
+  virtual std::size_t held_bytes() const = 0;
+  // There is too little memory: gives all of it back, says so to the peer, and is finished.
+  virtual void shed(std::string& out) = 0;
 };
 
 enum class Protocol { kUndecided, kHttp1, kHttp2, kRedis };

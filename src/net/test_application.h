@@ -24,6 +24,7 @@ class TestApplication final : public Application {
 
   void handle_http(const HttpRequest& request, HttpResponse& response,
                    const std::function<HttpLater()>& defer) override {
+    if (recognises) request.peer->recognise();
     std::string seen;
     seen.append(request.method).append(" ").append(request.path);
     if (!request.query.empty()) seen.append("?").append(request.query);
@@ -85,6 +86,7 @@ class TestApplication final : public Application {
   std::vector<HttpLater> http_later;
   std::vector<GrpcLater> grpc_later;
   int open_streams = 0;
+  bool recognises = false;  // its peers are no strangers
   int many_sent = 0;
   static constexpr std::size_t kManyBytes = 1000;  // of each message
 

@@ -43,9 +43,10 @@ class Server:
     directory: its working directory; the log and the policy file are kept there.
     policies: the text of a policy document, a path to one, or None to start without.
     args, env: added to the command line and the environment.
+    wrap: a program that starts it, with arguments: `prlimit --nofile=64`.
     """
 
-    def __init__(self, directory, policies=None, args=(), env=None, listen="127.0.0.1:0"):
+    def __init__(self, directory, policies=None, args=(), env=None, listen="127.0.0.1:0", wrap=()):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.policy_file = self.directory / "policies.yaml"
@@ -58,7 +59,7 @@ class Server:
         if policies is not None:
             command += ["--policies", str(self.policy_file)]
         with open(self.log_file, "wb") as log:
-            self.process = subprocess.Popen([*DIE_WITH_PARENT, *command, *args], cwd=self.directory,
+            self.process = subprocess.Popen([*DIE_WITH_PARENT, *wrap, *command, *args], cwd=self.directory,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                             env={**os.environ, **(env or {})})
         try:
