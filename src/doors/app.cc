@@ -13,6 +13,7 @@
 #include "doors/mr_service.h"
 #include "doors/openapi.h"
 #include "doors/ops.h"
+#include "doors/other_site.h"
 #include "doors/path_table.h"
 #include "doors/problem.h"
 #include "doors/quota_service.h"
@@ -181,6 +182,21 @@ std::string_view allowed_methods(Route route) {
   return "GET, HEAD";
 }
 
+// Whether a web page does something here that would use up somebody's limits. Where a token is needed, no
+// page has one; and resets trust nobody who comes_from_another_site().
+bool charges_another_site(Route route, const net::HttpRequest& request) {
+  switch (route) {
+    case Route::kCheck:
+    case Route::kCheckBatch:
+    case Route::kEnvoyJson:
+      return is_sent_by_another_site(request);
+    case Route::kAuthorize:
+      return is_sent_by_another_site_unproxied(request);
+    default:
+      return false;
+  }
+}
+
 bool is_allowed(std::string_view method, std::string_view allowed) {
   return allowed.empty() || method == allowed ||
          (allowed == "GET, HEAD" && (method == "GET" || method == "HEAD"));
@@ -231,6 +247,8 @@ void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
     response.headers.emplace_back("allow", allowed);
     return write_problem(405, std::string(request.path) + " takes " + std::string(allowed), response);
   }
+  if (!context_.options.checks_need_token && charges_another_site(*route, request)) [[unlikely]]
+    return write_problem(403, "a page of another site cannot use up limits; let its server ask", response);
   switch (*route) {
     case Route::kCheck:
       return http_check(context_, request, response, defer);
@@ -245,11 +263,11 @@ void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
     case Route::kHealthz:
       return http_healthz(response);
     case Route::kReadyz:
-      return http_readyz(context_.options, response);
+      return http_readyz(context_.options, request, response);
     case Route::kHealthcheck:
       return http_healthcheck(context_.options, response);
     case Route::kMetrics:
-      return http_metrics(context_.options, response);
+      return http_metrics(context_.options, request, response);
     case Route::kOpenapi:
       return http_openapi(request, response);
     case Route::kEnvoyJson:

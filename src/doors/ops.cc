@@ -1,13 +1,39 @@
 #include "doors/ops.h"
 
+#include "doors/other_site.h"
 #include "doors/text.h"
 
 namespace sluice::doors {
+namespace {
+
+// Whoever reaches a trusted port, or shows a token or certificate with the role read for all tenants.
+bool may_read_everything(const DoorOptions& options, const net::HttpRequest& request) {
+  if (!options.access) return true;
+  const auto who = options.access->who(peer_of(request), request.header("authorization"));
+  if (!who || !who->may(control::Role::kRead, "")) return false;
+  request.peer->recognise();
+  return true;
+}
+
+std::string without_policies(std::string_view page) {
+  std::string text;
+  text.reserve(page.size());
+  while (!page.empty()) {
+    const std::string_view line = page.substr(0, page.find('\n') + 1);
+    if (line.starts_with('#') || !line.contains("policy=\"")) text.append(line);
+    page.remove_prefix(line.size());
+  }
+  return text;
+}
+
+}  // namespace
 
 void http_healthz(net::HttpResponse& response) { response.body.append("{\"status\":\"ok\"}"); }
 
-void http_readyz(const DoorOptions& options, net::HttpResponse& response) {
-  const Readiness readiness = options.readiness();
+void http_readyz(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response) {
+  Readiness readiness = options.readiness();
+  if (!readiness.problems.empty() && options.checks_need_token && !may_read_everything(options, request))
+    readiness.problems = {"there are problems; ask with a token that has the role read"};
   response.status = readiness.ready ? 200 : 503;
   std::string& body = response.body;
   body.append("{\"ready\":").append(readiness.ready ? "true" : "false");
@@ -27,9 +53,11 @@ void http_healthcheck(const DoorOptions& options, net::HttpResponse& response) {
   response.body = ready ? "OK" : "not ready; /readyz says why\n";
 }
 
-void http_metrics(const DoorOptions& options, net::HttpResponse& response) {
+void http_metrics(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response) {
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   response.body = options.metrics();
+  if (!options.metrics_name_policies && !may_read_everything(options, request))
+    response.body = without_policies(response.body);
 }
 
 }  // namespace sluice::doors

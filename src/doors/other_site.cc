@@ -1,5 +1,7 @@
 #include "doors/other_site.h"
 
+#include <algorithm>
+
 #include "doors/address_set.h"
 
 namespace sluice::doors {
@@ -23,14 +25,35 @@ bool is_origin_of(std::string_view origin, std::string_view host) {
   return false;
 }
 
+// Browsers let no page set these without asking us first, which we never grant.
+bool is_of_a_proxy(const net::Header& header) {
+  for (const std::string_view start : {"x-forwarded-", "x-sluice-", "x-original-", "x-real-ip", "x-envoy-"})
+    if (header.name.starts_with(start)) return true;
+  return header.name == "forwarded" || header.name == "via";
+}
+
 }  // namespace
 
 bool comes_from_another_site(const net::HttpRequest& request) {
-  const std::string_view host = request.header("host"), origin = request.header("origin");
-  const std::string_view site = request.header("sec-fetch-site");
-  if (!host.empty() && !is_this_machine(host)) return true;
-  if (!origin.empty() && !is_origin_of(origin, host)) return true;
-  return site == "cross-site" || site == "same-site";
+  const std::string_view host = request.header("host");
+  return (!host.empty() && !is_this_machine(host)) || is_sent_by_another_site(request);
+}
+
+bool is_sent_by_another_site(const net::HttpRequest& request) {
+  std::string_view host, origin, site;
+  for (const net::Header& header : request.headers) {
+    if (header.name == "host") host = header.value;
+    if (header.name == "origin") origin = header.value;
+    if (header.name == "sec-fetch-site") site = header.value;
+  }
+  if (site == "cross-site" || site == "same-site") return true;
+  if (origin.empty()) return false;
+  // Where only this machine can be meant, a page whose own name points here is not of this site, either.
+  return !is_origin_of(origin, host) || (request.peer && request.peer->is_trusted && !is_this_machine(host));
+}
+
+bool is_sent_by_another_site_unproxied(const net::HttpRequest& request) {
+  return is_sent_by_another_site(request) && std::ranges::none_of(request.headers, is_of_a_proxy);
 }
 
 net::Peer peer_of(const net::HttpRequest& request) {
