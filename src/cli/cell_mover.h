@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "cli/cell_board.h"
 #include "redis/transport.h"
+#include "store/redis/move_records.h"
 #include "store/redis/tenant_move.h"
 #include "telemetry/store_report.h"
 
@@ -22,14 +23,15 @@ namespace sluice::cli {
 //
 // New cells are in force at once, except for tenants that go to another cell and keep their counters. Such a
 // tenant's counters are carried over first, while its checks still go to the old cell; then its checks
-// follow, and what is left of it at the old cell is forgotten. So a check after the move finds its past; what
-// was charged at the old cell after a counter had been read is lost. The other order would be worse: a
-// counter that is charged before its past arrives would lose all of it.
+// follow, and what is left of it at the old cell is forgotten. tenant_move.h says why no unit can be had
+// twice meanwhile. Every node has a mover; one of them does the work, the others wait for it.
 //
 // If the new cell is gone, or does not take the counters, the tenant waits at the old one and the move is
 // tried again. If it is the old cell, the tenant goes without its counters: that trouble may be the very
 // reason why it is taken away. Wants that change meanwhile wait until this change is complete, tenants that
 // wait excepted: they follow the new wants from where they are.
+//
+// A move that was interrupted goes on when a node starts that places the tenant where it was to go.
 class CellMover {
  public:
   struct Parts {
@@ -40,7 +42,7 @@ class CellMover {
     TenantMove::Random random;
     std::function<void(bool is_problem, const std::string& sentence)> log;
   };
-  explicit CellMover(Parts parts) : parts_(std::move(parts)) {}
+  explicit CellMover(Parts parts);
 
   void tick(std::int64_t now_us);
 
@@ -54,24 +56,36 @@ class CellMover {
     Relocation relocation;
     std::int64_t not_before_us;
     std::string problem;  // not empty: the first attempt failed for this
+    TenantMoveOptions::Kind kind = TenantMoveOptions::Kind::kCarry;
+    std::string move_id;       // kForget: by which it has gone
+    bool is_in_doubt = false;  // it cannot be called off
+  };
+  // Of a cell, when the node starts.
+  struct Question {
+    const Cell* cell;
+    std::unique_ptr<MoveRecords> records;
   };
 
+  TenantMoveOptions::End end_at(const Cell& cell) const;
+  void look_for_arrivals(std::int64_t now_us);
   void begin(CellBoard::Pointer wanted, std::int64_t now_us);
   void take_up(const Relocation& relocation, std::int64_t now_us);
   bool pick_one_to_carry(std::int64_t now_us);
-  void start(const Relocation& relocation, bool with_target);
+  void start(const Task& task);
   void finish_carrying(std::int64_t now_us);
+  void wait_for_another(Task task, std::int64_t now_us);
   void wait_for_target(const Task& task, std::string_view problem, std::int64_t now_us);
-  void go_without_counters(const Task& task, const TenantMove& move);
-  void finish_forgetting();
+  void go_without_counters(const Task& task, const TenantMove& move, std::int64_t now_us);
+  void finish_after();
   void publish();
   void say(const std::string& sentence) const { parts_.log(false, sentence); }
 
   const Parts parts_;
   CellBoard::Pointer before_, wanted_;  // own the cells that the relocations name
+  std::vector<Question> questions_;
   std::vector<Task> to_carry_;
-  std::vector<Task> to_forget_;
-  std::unique_ptr<TenantMove> move_;  // of the last of to_carry_ or of to_forget_
+  std::vector<Task> after_;           // what is left to do when checks have followed
+  std::unique_ptr<TenantMove> move_;  // of the last of to_carry_ or of after_
   bool carrying_ = false;             // which of the two
   TenantMoveCounters counters_;
 };

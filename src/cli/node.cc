@@ -11,6 +11,7 @@
 #include "cli/connection_metrics.h"
 #include "cli/key_secrets.h"
 #include "cli/ledger_setup.h"
+#include "cli/store_trial.h"
 #include "control/first_token.h"
 #include "control/plane_metrics.h"
 #include "doors/mr_service.h"
@@ -101,6 +102,17 @@ ledger::Change reset_record(const doors::ResetReport& report, std::int64_t now_u
           .reason = report.reason,
           .at_us = now_us,
           .request_id = ""};
+}
+
+// Nobody is sent to a store that is not there: the one before may be well.
+void try_new_stores(const Cells& before, const Cells& after) {
+  for (const Cell& cell : after.list()) {
+    const Cell* const old = before.named(cell.name);
+    if (!cell.store.redis || (old && old->store.redis == cell.store.redis)) continue;
+    if (const auto problem = try_store(cell.store))
+      throw CommandError(fmt::format("the new store of the cell {}, {}, cannot be used: {}", cell.name,
+                                     cell.store.redis->to_string(), *problem));
+  }
 }
 
 // A cell's new address is said as it comes into force.
@@ -235,7 +247,8 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + control::plane_metrics(plane_->status()) +
          rollouts_.metrics() + control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) +
          self_limits_.metrics() + (capacity_ ? capacity_->metrics() : "") +
-         door_options_.deprecations->metrics() + tls_.metrics() + connection_metrics();
+         door_options_.deprecations->metrics() + tls_.metrics() + settings_status_.metrics() +
+         connection_metrics();
 }
 
 std::string Node::connection_metrics() const {
@@ -255,6 +268,8 @@ doors::Readiness Node::readiness() const {
                                  identities = identities_.problems();
   for (const auto* more : {&plane.problems, &store.problems, &tls, &identities})
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
+  if (std::string refused = settings_status_.problem(); !refused.empty())
+    readiness.problems.push_back(std::move(refused));
   if (std::string open = switch_desk_.problem(); !open.empty()) readiness.problems.push_back(std::move(open));
   return readiness;
 }
@@ -313,6 +328,7 @@ bool Node::take_settings(const ServeOptions& options) {
   if (current->relocations_to(*fresh).size() > kTenantMovesMax)
     throw CommandError(fmt::format(
         "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
+  try_new_stores(*current, *fresh);
   log_new_addresses(*current, *fresh);
   cells_.want(fresh);
   return true;

@@ -16,6 +16,7 @@
 #include "cli/listeners.h"
 #include "cli/node_thread.h"
 #include "cli/serve_options.h"
+#include "cli/settings_status.h"
 #include "cli/tls_keeper.h"
 #include "control/access.h"
 #include "control/control_plane.h"
@@ -57,6 +58,7 @@ class Node {
   // that differs will be in force soon. Throws CommandError if the new settings are wrong; then the old ones
   // stay.
   bool take_settings(const ServeOptions& options);
+  SettingsStatus& settings_status() { return settings_status_; }
 
   // Thread-safe like the node itself.
   control::SwitchDesk& switch_desk() { return switch_desk_; }
@@ -86,6 +88,7 @@ class Node {
   IdentityKeeper identities_;
   ParamsTable params_;
   const bool has_cells_;
+  SettingsStatus settings_status_;
   CellBoard cells_;
   MemoryStore memory_;
   LocalStore in_memory_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t kReportEveryUs = 100'000;
 constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
+constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
 
 void log_about_store(bool is_problem, const std::string& sentence) {
   log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
@@ -49,6 +50,7 @@ LoopStore NodeThread::make_store(const StoreSettings& settings) {
                                      .params = shared_.params,
                                      .random = random(),
                                      .log = log_about_store,
+                                     .heeds_moves = shared_.has_cells,
                                      .asks_for_advice = is_first_});
 }
 
@@ -83,6 +85,7 @@ void NodeThread::publish_report(std::int64_t now_us) {
     if (std::string sentence = mover_->in_progress(); !sentence.empty())
       report.problems.push_back(std::move(sentence));
   }
+  if (is_first_) tell_if_never_reached(report, now_us);
   const std::lock_guard lock(report_mutex_);
   report_ = std::move(report);
 }
@@ -93,6 +96,18 @@ void NodeThread::log_full_memory(std::int64_t now_us) {
     log_about_store(true, problem);
     next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
   }
+}
+
+// A store that has never been there is a mistake of ours rather than a fault of its own: said soon, and
+// loudly, and again at a low rate for as long as nobody mends it.
+void NodeThread::tell_if_never_reached(const StoreReport& report, std::int64_t now_us) {
+  if (report.reached || now_us == 0) return;
+  if (tell_unreached_at_us_ == 0) tell_unreached_at_us_ = now_us + kUnreachedFirstUs;
+  if (now_us < tell_unreached_at_us_) return;
+  tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
+  std::string reasons;
+  for (const std::string& problem : report.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
+  log(LogLevel::kError, "the store has not been reached since the start, failure rules decide: " + reasons);
 }
 
 StoreReport NodeThread::report() const {

@@ -81,6 +81,7 @@ class NodeThread final : public net::Application {
   void follow_cells(std::int64_t now_us);
   void publish_report(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);
+  void tell_if_never_reached(const StoreReport& report, std::int64_t now_us);
 
   const Shared shared_;
   const bool is_first_;
@@ -95,6 +96,7 @@ class NodeThread final : public net::Application {
   std::optional<doors::App> app_;
   std::int64_t next_report_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
+  std::int64_t tell_unreached_at_us_ = 0;  // next
   mutable std::mutex report_mutex_;
   StoreReport report_;  // guarded by report_mutex_
 };

@@ -41,12 +41,14 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
       running.key_prefix = fresh.key_prefix;
       running.cells = fresh.cells;
     }
+    node.settings_status().note_taken();
     if (fresh != running)
       log(LogLevel::kWarning,
           "some changed settings need a restart; only --log-level, --identities, a --store that is Redis "
           "before "
           "and after, and the contents of --cells and --key-secrets are taken over at once");
   } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
+    node.settings_status().note_refused(e.what());
     log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
   }
 }

@@ -31,6 +31,7 @@ RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& 
   options.connection.script = redis_script();
   options.key_prefix = settings.key_prefix;
   options.wall_clock = &parts.wall_clock;
+  options.heeds_moves = parts.heeds_moves && settings.redis->kind == StoreTarget::Kind::kSingle;
   return options;
 }
 
@@ -58,7 +59,7 @@ std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const St
 
 StoreReport::NodeClock clock_of(const RedisStore& store, std::string node) {
   const auto estimate = store.clock_delta();
-  return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt};
+  return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt, store.is_left_out()};
 }
 
 LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, const StoreParts& parts,

@@ -38,6 +38,7 @@ struct StoreParts {
   RedisStore::Random random;
   // Takes a sentence for the log: the store went away, or is back.
   std::function<void(bool is_problem, const std::string& sentence)> log;
+  bool heeds_moves = false;      // there are cells, between which tenants may move
   bool asks_for_advice = false;  // one loop is enough to ask the server about itself
 };
 

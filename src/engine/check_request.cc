@@ -74,25 +74,50 @@ bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions)
       *limit.key, [&](const CompiledDimension& dimension) { return dimensions.value_of(dimension).empty(); });
 }
 
+namespace {
+
+// The bytes that a key is the hash of, put together on the stack.
+class KeyBytes {
+ public:
+  void append(const void* data, std::size_t size) {
+    std::memcpy(end_, data, size);
+    end_ += size;
+  }
+  // False: one of the values is missing.
+  bool append_values(const Dimensions& dimensions, const std::vector<CompiledDimension>& of) {
+    for (const CompiledDimension& dimension : of) {
+      const std::string_view value = dimensions.value_of(dimension);
+      if (value.empty()) return false;
+      const auto size = static_cast<std::uint16_t>(value.size());
+      append(&size, sizeof size);
+      append(value.data(), value.size());
+    }
+    return true;
+  }
+  std::string_view bytes() const { return {buffer_, static_cast<std::size_t>(end_ - buffer_)}; }
+
+ private:
+  // Values are at most kKeyBytesMax long, the resource (which may be named twice) excepted.
+  char buffer_[sizeof(KeyHash) + kDimensionsPerLimitMax * (sizeof(std::uint16_t) + kKeyBytesMax) +
+               2 * kResourceBytesMax];
+  char* end_ = buffer_;
+};
+
+}  // namespace
+
 std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,
                                    const KeyHasher& hasher) {
-  // Values are at most kKeyBytesMax long, the resource (which may be named twice) excepted.
-  char buffer[sizeof(KeyHash) + kDimensionsPerLimitMax * (sizeof(std::uint16_t) + kKeyBytesMax) +
-              2 * kResourceBytesMax];
-  char* end = buffer;
-  const auto append = [&end](const void* data, std::size_t size) {
-    std::memcpy(end, data, size);
-    end += size;
-  };
-  append(&limit.identity, sizeof limit.identity);
-  for (const CompiledDimension& dimension : *limit.key) {
-    const std::string_view value = dimensions.value_of(dimension);
-    if (value.empty()) return std::nullopt;
-    const auto size = static_cast<std::uint16_t>(value.size());
-    append(&size, sizeof size);
-    append(value.data(), value.size());
-  }
-  return hasher({buffer, static_cast<std::size_t>(end - buffer)});
+  KeyBytes key;
+  key.append(&limit.identity, sizeof limit.identity);
+  if (!key.append_values(dimensions, *limit.key)) return std::nullopt;
+  return hasher(key.bytes());
+}
+
+KeyHash values_key(const Dimensions& dimensions, const std::vector<CompiledDimension>& of,
+                   const KeyHasher& hasher) {
+  KeyBytes key;
+  key.append_values(dimensions, of);
+  return hasher(key.bytes());
 }
 
 }  // namespace sluice

@@ -136,4 +136,9 @@ bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions)
 std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,
                                    const KeyHasher& hasher);
 
+// Of these dimensions' values alone: whoever has them in common has this in common. REQUIRES: the request is
+// valid and has them.
+KeyHash values_key(const Dimensions& dimensions, const std::vector<CompiledDimension>& of,
+                   const KeyHasher& hasher);
+
 }  // namespace sluice

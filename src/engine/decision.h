@@ -19,6 +19,7 @@ enum class Reason : std::uint8_t {
   kStoreUnavailable,  // the policy's failure rule decided
   kStoreFull,         // the same: the store has no memory left to count this check
   kSwitch,            // the big red switch is open
+  kTenantMoving,      // denied: the tenant's counters are on their way to another store
 };
 
 // What callers are told about a tier that no policy knows.

@@ -21,7 +21,16 @@ void FailureRule::decide(const Answered& enforced, Decision& decision) {
   if (decision.allowed && has_local) decision.allowed = ask_local(enforced, decision) == Verdict::kAllowed;
 }
 
+void FailureRule::refuse(const Answered& enforced, Decision& decision) {
+  decision.policy = enforced.limits.front().policy;
+  decision.cost = enforced.charges.front().cost;
+  decision.allowed = false;
+  decision.degraded = true;
+  decision.reason = Reason::kTenantMoving;
+}
+
 bool FailureRule::allows(std::span<const LimitStatus> limits, const Decision& together) const {
+  if (together.reason == Reason::kTenantMoving) return false;
   return together.allowed || std::ranges::all_of(limits, [&](const LimitStatus& status) {
            const OnFailure rule = status.policy->source.on_failure;
            // No local limit was asked if something closed denied already.

@@ -25,6 +25,10 @@ class FailureRule {
   // object, until the next call.
   void decide(const Answered& enforced, Decision& decision);
 
+  // The store does not answer because the tenant is on its way to another. No rule speaks: nothing failed,
+  // and what was used still counts. REQUIRES: as decide().
+  static void refuse(const Answered& enforced, Decision& decision);
+
   // Of several checks that decide() has decided together: whether the rules of these limits, which belong to
   // one of them, let it pass. `together`: what decide() came to.
   bool allows(std::span<const LimitStatus> limits, const Decision& together) const;

@@ -120,7 +120,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
       decision.policy = part.first_policy;
       decision.cost = mine.charges.front().cost;
       decision.degraded = true;
-      decision.reason = overall.reason;
+      decision.reason = overall.reason;  // which rule speaks
       decision.allowed = failure_rule.allows(mine.limits, overall);
     } else {
       explain(part.first_policy, mine, overall.now_us, decision);

@@ -6,7 +6,6 @@
 
 #include "engine/comparison.h"
 #include "engine/request_identity.h"
-#include "engine/slot_tag.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +20,8 @@ Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer;
 Limiter::Limiter(const Parts& parts)
     : parts_(parts),
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
-      planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant}),
+      planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
+                !parts.store.answers_at_once() || parts.placement != nullptr}),
       failure_rule_(parts.local) {}
 
 // Flattened: every check comes through here, and with a store that answers at once nothing else of this file
@@ -127,10 +127,6 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
 
 // The plan on its way: all that is needed when the answer comes.
 PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
-  const std::string_view tenant = planner_.tenant_of(request, asked.first_policy);
-  place(planner_.enforced(), tenant);
-  place(planner_.shadow(), tenant);
-  place(planner_.comparison(), tenant);
   PendingCheck& pending = take_pending();
   const std::int64_t deadline = deadline_us(request);
   const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
@@ -180,7 +176,7 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
-    failure_rule_.decide(enforced, decision);
+    call.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
   else
     explain(asked.first_policy, enforced, now_us, decision);
   decision.replayed = call.replayed;
@@ -229,16 +225,6 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_loo
   return identity_of(whole, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
 }
 
-// Counters of one tenant live together, so that a check on several of them is one step of one node of a
-// cluster. Those without a tenant are spread: together they would be more than one node can bear.
-void Limiter::place(Plan& plan, std::string_view tenant) const {
-  const std::uint32_t tenant_tag = slot_tag_of_tenant(tenant, parts_.hasher);
-  for (std::size_t i = 0; i < plan.size; ++i) {
-    const CompiledLimit& limit = *plan.limits[i].limit;
-    plan.charges[i].slot_tag = limit.by_tenant ? tenant_tag : slot_tag_of(plan.charges[i].key);
-  }
-}
-
 // The strictest policy's, and early enough for the caller's own.
 std::int64_t Limiter::deadline_us(const CheckRequest& request) {
   std::int64_t wait_us = kDeadlineUsMax;
@@ -263,7 +249,6 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   std::vector<CounterName> counters;
   bool has_foreign = false;
   for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
-    place(*plan, tenant);
     for (std::size_t i = 0; i < plan->size; ++i) {
       const Policy& policy = plan->limits[i].policy->source;
       if (!request.policy_id.empty() && policy.id != request.policy_id) continue;

@@ -257,7 +257,6 @@ class Limiter final : private PendingCheckEvents {
                    const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
-  void place(Plan& plan, std::string_view tenant) const;
   std::int64_t deadline_us(const CheckRequest& request);
   std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request, ResetReach reach);
   void on_answered(PendingCheck& pending) override;

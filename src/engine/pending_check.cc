@@ -14,6 +14,7 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   dedupe = identity;
   deadline_us = deadline;
   refund_of_us = refund_of;
+  moving = false;
 }
 
 Answered PendingCheck::Half::answered() {

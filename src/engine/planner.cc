@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/rollout.h"
+#include "engine/slot_tag.h"
 
 namespace sluice {
 namespace {
@@ -43,6 +44,7 @@ Planner::Planner(const Parts& parts)
       clock_(parts.clock),
       store_(parts.store),
       default_tenant_(parts.default_tenant),
+      places_(parts.places),
       counters_(parts.totals) {
   load_snapshot();
 }
@@ -165,6 +167,17 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   return own && own->holds_at(clock_.now_us());
 }
 
+// Counters of one tenant live together, and move together, so that a check on several of them is one step of
+// one node of a cluster. Those without a tenant go by whom they count; all together they would be more than
+// one node can bear.
+[[gnu::noinline]] std::uint32_t Planner::slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
+                                                  const CompiledLimit& limit, const KeyHash& key) const {
+  if (limit.by_tenant)
+    return slot_tag_of_tenant(policy.source.tenant.empty() ? dimensions.tenant() : policy.source.tenant,
+                              hasher_);
+  return slot_tag_of(limit.slot_key ? values_key(dimensions, *limit.slot_key, hasher_) : key);
+}
+
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                                   const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
@@ -188,6 +201,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     charge.previous = limit.previous;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
+    if (places_) charge.slot_tag = slot_tag(dimensions, policy, limit, *key);
     LimitStatus& status = plan.limits[plan.size];
     status = {
         .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};

@@ -39,6 +39,7 @@ class Planner {
     DecisionTotals& totals;
     const AsyncStore& store;               // is told of keys as soon as they are known
     std::string_view default_tenant = {};  // of requests that neither have nor imply one; empty: none
+    bool places = false;                   // counters live outside the process: say where (Charge::slot_tag)
   };
   explicit Planner(const Parts& parts);  // which outlive it
 
@@ -113,6 +114,8 @@ class Planner {
   // Whether something is agreed with the user about this limit, and holds now.
   bool has_own_numbers(const CompiledLimit& limit) const;
   void finish_own(const CheckRequest& request);
+  std::uint32_t slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
+                         const CompiledLimit& limit, const KeyHash& key) const;
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
@@ -139,6 +142,7 @@ class Planner {
   const Clock& clock_;
   const AsyncStore& store_;
   const std::string_view default_tenant_;
+  const bool places_;
   DecisionCounters counters_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_ = 0;

@@ -42,7 +42,7 @@ Dedupe identity_of(const CheckRequest& request, const CompiledPolicy& policy, ch
   dedupe.id = hasher(scratch);
   // A tenant that moves takes its records along; those without a tenant are spread.
   const KeyHash of_tenant = hasher(tenant);
-  dedupe.slot_tag = slot_tag_of(tenant.empty() ? dedupe.id : of_tenant);
+  dedupe.slot_tag = tenant.empty() ? slot_tag_of(dedupe.id) : slot_tag_of_tenant(of_tenant);
   dedupe.owner = of_tenant.high;
   return dedupe;
 }

@@ -68,7 +68,9 @@ TEST_F(StorePlacementTest, AResetGoesThereToo) {
 TEST(SlotTag, HasEighteenBitsAndIsTheTenants) {
   const KeyHasher hasher = KeyHasher::from_text("test");
   EXPECT_EQ(slot_tag_of({.high = 7, .low = 0xffff'ffff'ffff'ffff}), 0x3ffffu);
-  EXPECT_EQ(slot_tag_of_tenant("acme", hasher), slot_tag_of(hasher("acme")));
+  EXPECT_EQ(slot_tag_of_tenant("acme", hasher) & 0x3ffffu, slot_tag_of(hasher("acme")));
+  EXPECT_EQ(slot_tag_of_tenant({.high = 0, .low = 5}), 1u << 18 | 5) << "no owner is 0";
+  EXPECT_EQ(slot_tag_of_tenant({.high = 4094, .low = 5}), 4095u << 18 | 5);
 }
 
 }  // namespace

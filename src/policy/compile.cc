@@ -67,6 +67,19 @@ Key shared_key(const std::vector<std::string>& per) {
   return key;
 }
 
+// Counters that a check charges together should live on one node of a Cluster, and those of different callers
+// on different ones. So whoever is counted decides: the user, the key or the address, whatever else a limit
+// counts by ([ip] and [ip, route] meet). Limits without any of these meet where they have the same
+// dimensions. It depends on nothing but the limit's own dimensions: whatever else a policy gets or loses, its
+// counters stay where they are.
+Key slot_key_of(std::vector<std::string> per) {
+  if (per.empty()) return nullptr;
+  for (const std::string_view who : {"user", "key", "ip", "remote_address"})
+    if (std::ranges::find(per, who) != per.end()) return shared_key({std::string(who)});
+  std::ranges::sort(per);
+  return shared_key(per);
+}
+
 // The limit of the same name in an earlier version; its numbers are what counters may still be kept by.
 ParamsId previous_of(const CompiledLimit& limit, Limits before) {
   const auto found = std::ranges::find(before, limit.identity, &CompiledLimit::identity);
@@ -94,9 +107,11 @@ class LimitCompiler {
       added.index = static_cast<std::uint32_t>(compiled.size() - 1);
       added.required = limit.required;
       added.count_denied = limit.count_denied;
-      added.by_tenant = std::ranges::find(*limit.per, "tenant") != limit.per->end();
+      added.by_tenant =
+          !policy_.tenant.empty() || std::ranges::find(*limit.per, "tenant") != limit.per->end();
       added.key = shared_key(*limit.per);
       added.is_none = is_no_limit(limit.params);
+      if (!added.by_tenant) added.slot_key = slot_key_of(*limit.per);
       added.previous = previous_of(added, before);
       if (policy_.on_failure != OnFailure::kLocal) continue;
       auto local = compile_local(added);

@@ -34,12 +34,15 @@ struct CompiledLimit {
   std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
-  bool by_tenant = false;       // the tenant is part of the key
+  bool by_tenant = false;       // its counters are one tenant's: by their key, or because the policy is
   bool is_none = false;         // it limits nobody but users with numbers of their own
   std::uint64_t name_hash = 0;  // see limit_name_hash()
   std::shared_ptr<const std::vector<CompiledDimension>> key;  // the same as source->per
-  const Limit* source = nullptr;                              // in the policy's source
-  const LimitParams* numbers = nullptr;                       // those of `params`
+  // The dimensions that decide on which node of a Cluster a counter lives, if it is no tenant's; null: its
+  // own key does. See compile.cc for the rule.
+  std::shared_ptr<const std::vector<CompiledDimension>> slot_key;
+  const Limit* source = nullptr;               // in the policy's source
+  const LimitParams* numbers = nullptr;        // those of `params`
   std::shared_ptr<const CompiledLimit> local;  // counts in this process while the store is gone; null: none
 
   const std::string& name() const { return source->name; }

@@ -26,6 +26,7 @@ constexpr ServerErrorAdvice kAdvice[] = {
     {"CLUSTERDOWN Hash slot not served", kSlotNotServed, "slotnotserved",
      "the slot belongs to no node; see CLUSTER ADDSLOTS", false},
     {"CLUSTERDOWN", kClusterDown, "clusterdown", "the cluster is down; see CLUSTER INFO", false},
+    {"TENANTMOVING", kTenantMoving, "tenantmoving", "a tenant's counters are on their way elsewhere", false},
     {"CROSSSLOT", kCrossSlot, "crossslot", "this is a node of a cluster; connect with redis+cluster://",
      false},
 };

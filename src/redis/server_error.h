@@ -25,6 +25,7 @@ enum class ServerError : std::uint8_t {
   kSlotNotServed,
   kClusterDown,
   kCrossSlot,
+  kTenantMoving,  // our own script's word
   kOther,
 };
 inline constexpr std::size_t kServerErrorKinds = static_cast<std::size_t>(ServerError::kOther) + 1;

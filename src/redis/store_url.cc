@@ -59,6 +59,12 @@ Problem cut(std::string_view url, Parts& parts) {
     rest.remove_prefix(at + 1);
   }
   parts.place = rest;
+  // Several hosts and a name, redis://s1,s2,s3/mymaster, are Sentinels, even if the scheme does not say so.
+  const std::size_t slash = rest.find('/');
+  const bool has_name = slash + 1 < rest.size() && !number_up_to(rest.substr(slash + 1), kRedisDatabaseMax);
+  if (parts.scheme.kind == Kind::kSingle && rest.substr(0, slash).contains(',') && slash != rest.npos &&
+      has_name)
+    parts.scheme.kind = Kind::kSentinel;
   return std::nullopt;
 }
 
@@ -161,7 +167,8 @@ Problem read_tcp(const Parts& parts, StoreTarget& target) {
   if (auto problem = read_database_once(path, parts.options, target.login)) return problem;
   if (target.kind == Kind::kCluster && target.login.database != 0) return "a Cluster has only database 0";
   if (target.kind == Kind::kSingle && hosts.contains(','))
-    return "several hosts are a Cluster or Sentinels; write redis+cluster:// or redis+sentinel://";
+    return "several hosts are a Cluster or Sentinels; write redis+cluster://host,host or "
+           "redis+sentinel://host,host/master";
   return read_hosts(hosts, target.kind == Kind::kSentinel ? each : target.login, target.addresses);
 }
 

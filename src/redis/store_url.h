@@ -37,7 +37,7 @@ struct StoreTarget {
 //
 //   redis://10.0.0.7                        redis://user:p%40ss@redis.internal:6380/2
 //   unix:///run/redis/redis.sock            unix://:secret@/run/redis.sock?db=2
-//   redis+sentinel://user:pass@s1,s2:26380/mymaster/2
+//   redis+sentinel://user:pass@s1,s2:26380/mymaster/2        (or redis://s1,s2/mymaster)
 //   redis+cluster://user:pass@[::1]:7000,n2:7001
 //   rediss://  rediss+sentinel://  rediss+cluster://       the same over TLS
 //

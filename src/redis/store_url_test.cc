@@ -103,6 +103,18 @@ TEST(StoreUrl, StatusIsReadFromReplicasOnlyWhenAsked) {
   EXPECT_TRUE(parse_store_url("redis://a?read_from=master")) << "says what is so anyway";
 }
 
+TEST(StoreUrl, SeveralHostsAndANameAreSentinels) {
+  for (const char* url : {"redis://s1,s2:26380,s3/mymaster", "redis://s1,s2:26380,s3/mymaster?db=0"})
+    EXPECT_EQ(*parse_store_url(url), *parse_store_url("redis+sentinel://s1,s2:26380,s3/mymaster")) << url;
+  EXPECT_EQ(*parse_store_url("rediss://u:p@s1,s2/main/3?sentinel_password=x"),
+            *parse_store_url("rediss+sentinel://u:p@s1,s2/main/3?sentinel_password=x"));
+  for (const char* url : {"redis://s1,s2", "redis://s1,s2/", "redis://s1,s2/2"}) {
+    const auto target = parse_store_url(url);
+    ASSERT_FALSE(target) << url;
+    EXPECT_THAT(target.error().message, testing::HasSubstr("redis+sentinel://host,host/master"));
+  }
+}
+
 TEST(StoreUrl, RefusesWithAdvice) {
   const struct {
     const char* url;
@@ -144,7 +156,7 @@ TEST(StoreUrl, RefusesWithAdvice) {
       {"redis://:p%4@cache", "write % itself as %25"},
       {"redis://:se?secret=1@cache", "write ? in a password as %3F"},
       {"redis://:a@b?secret@cache", "write ? in a password as %3F"},
-      {"redis://a,b", "write redis+cluster:// or redis+sentinel://"},
+      {"redis://a,b", "write redis+cluster://host,host or redis+sentinel://host,host/master"},
       {"unix://run/redis.sock", "write the whole path"},
       {"unix:///r.sock?database=1", "the option database is not known"},
       {"redis+cluster://", "a host is missing"},

@@ -49,7 +49,10 @@ class StoreCall {
   Verdict verdict = Verdict::kNoAnswer;
   std::int64_t now_us = 0;  // the store's time of the decision
   bool replayed = false;    // verdict, time and results are those of the first request with this dedupe id
-  bool conflict = false;    // the dedupe id belongs to another request: denied, and nothing was charged
+  // kNoAnswer because the tenant's counters are on their way to another store, or have gone there: nothing
+  // was charged, and nothing may be let through.
+  bool moving = false;
+  bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
   // How many of the results are filled in: all or none. None without an answer, for a conflict, and for a
   // replay of a request that had another number of charges (the limits have changed since).
   std::size_t results_known = 0;

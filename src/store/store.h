@@ -18,7 +18,7 @@ struct Charge {
   std::int64_t cost = 1;
   OnDenial on_denial = OnDenial::kFree;
   // For stores outside the process:
-  std::uint32_t slot_tag = 0;  // 18 bits; counters with equal tags live on one node of a cluster
+  std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/wire.h)
   ParamsId previous = 0;       // the numbers that the limit had before; 0: none, or not known
 };
 

@@ -148,6 +148,10 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
               "How far the clock of a Redis node is ahead of ours; negative: behind.");
   for (const StoreReport::NodeClock& clock : store.clocks)
     if (clock.ahead_us) text.sample_seconds({{"node", clock.node}}, *clock.ahead_us);
+  text.family("rate_limiter_redis_node_left_out", "gauge",
+              "1: a node of a Cluster is not asked because its clock is wrong.");
+  for (const StoreReport::NodeClock& clock : store.clocks)
+    text.sample({{"node", clock.node}}, std::uint64_t{clock.left_out});
 }
 
 void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {

@@ -51,6 +51,7 @@ struct StoreReport {
   struct NodeClock {
     std::string node;  // its address
     std::optional<std::int64_t> ahead_us;
+    bool left_out = false;  // for that
   };
   std::vector<NodeClock> clocks;            // each server once
   std::optional<TenantMoveCounters> moves;  // one loop does it for all; none: not this one
@@ -65,7 +66,7 @@ struct StoreReport {
       const auto known = std::ranges::find(clocks, clock.node, &NodeClock::node);
       if (known == clocks.end())
         clocks.push_back(clock);
-      else if (!known->ahead_us)
+      else if (known->left_out |= clock.left_out; !known->ahead_us)
         known->ahead_us = clock.ahead_us;
     }
     breaker += other.breaker;

@@ -59,8 +59,12 @@ class Rig:
         wait_until(lambda: self.metric(line) == expected, WAIT_SECONDS, f"{line} {expected}")
 
     def wait_for_remaining(self, tenant, expected):
-        """Every thread follows a change at its next tick."""
-        wait_until(lambda: self.remaining(tenant) == expected, WAIT_SECONDS, f"{expected} left for {tenant}")
+        """Every thread follows a change at its next tick; until then a tenant that has moved is denied."""
+        def look():
+            answer = self.http.check(policy_id="p", tenant_id=tenant, tokens=0)
+            assert answer["allowed"] and not answer.get("degraded") or answer["reason"] == "tenant_moving", answer
+            return answer["remaining"] == expected
+        wait_until(look, WAIT_SECONDS, f"{expected} left for {tenant}")
 
     def wait_for_end_of_move(self, which):
         self.server.wait_for_log(rf"{which}: \d+ counters that were left there are forgotten", WAIT_SECONDS)

@@ -11,9 +11,11 @@ namespace sluice {
 namespace {
 
 constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
+constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
 static_assert(kLimitsPerCheckMax < kHasRequestId);
+static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);
 
 using Type = redis::RespValue::Type;
 
@@ -138,10 +140,31 @@ void Batch::append_waiting(std::vector<StoreCall*>& out) const {
       if (calls_[call] != nullptr) out.push_back(calls_[call]);
 }
 
-std::string Batch::encoded_checks() const {
+void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
+                         std::vector<StoreCall*>& others) const {
+  std::vector<bool> is_refused(keys() + 1, false);
+  for (std::size_t number = 0; const char letter : std::string(key_numbers) + ' ') {
+    const bool is_digit = letter >= '0' && letter <= '9';
+    number = is_digit && number <= keys() ? number * 10 + static_cast<std::size_t>(letter - '0') : number;
+    if (is_digit) continue;
+    if (number <= keys()) is_refused[number] = true;
+    number = 0;
+  }
+  for (const std::uint32_t each : order_) {
+    const Check& check = checks_[each];
+    bool wants_one =
+        check.request_id != kNone && is_refused[counters_.size() + request_ids_[check.request_id].key + 1];
+    for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i)
+      wants_one |= is_refused[entries_[i].counter + 1];
+    for (std::uint32_t call = check.first_call; call != kNone; call = next_call_[call])
+      if (calls_[call] != nullptr) (wants_one ? refused : others).push_back(calls_[call]);
+  }
+}
+
+std::string Batch::encoded_checks(bool heeds_moves) const {
   std::string out;
   out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14 + grants_.size() * 18);
-  append_number(out, counters_.size(), 2);
+  append_number(out, counters_.size() + (heeds_moves ? kHeedsMoves : 0), 2);
   for (const std::uint32_t number : order_) {
     const Check& check = checks_[number];
     const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
@@ -172,12 +195,13 @@ std::string Batch::encoded_checks() const {
 }
 
 void Batch::append_command(std::string& out, std::string_view command, std::string_view script,
-                           std::string_view prefix, std::int64_t decide_at_us) {
+                           std::string_view prefix, bool heeds_moves, std::int64_t decide_at_us) {
   arrange();
-  redis::append_array(out, 5 + keys() + (decide_at_us != 0 ? 1 : 0));
+  const std::size_t key_count = keys() + (heeds_moves ? 1 : 0);
+  redis::append_array(out, 5 + key_count + (decide_at_us != 0 ? 1 : 0));
   redis::append_bulk(out, command);
   redis::append_bulk(out, script);
-  redis::append_bulk(out, std::to_string(keys()));
+  redis::append_bulk(out, std::to_string(key_count));
   std::string key;
   const auto append_name = [&](const KeyHash& hash, std::uint32_t slot_tag) {
     key.clear();
@@ -187,8 +211,9 @@ void Batch::append_command(std::string& out, std::string_view command, std::stri
   for (std::size_t i = 0; i < counters_.size(); ++i)
     append_name(counter_keys_.keys()[i], counters_[i].slot_tag);
   for (std::size_t i = 0; i < id_keys_.size(); ++i) append_name(id_keys_.keys()[i], id_slot_tags_[i]);
+  if (heeds_moves) redis::append_bulk(out, moves_key(prefix));
   redis::append_bulk(out, limit_bytes_);
-  redis::append_bulk(out, encoded_checks());
+  redis::append_bulk(out, encoded_checks(heeds_moves));
   if (decide_at_us != 0) redis::append_bulk(out, std::to_string(decide_at_us));
 }
 

@@ -42,9 +42,9 @@ class Batch {
   std::size_t keys() const { return counter_keys_.size() + id_keys_.size(); }
 
   // Appends the command: `EVALSHA sha …` or `EVAL script …`. `decide_at_us`: instead of the server's clock;
-  // 0: don't.
+  // 0: don't. `heeds_moves`: tenants that are moving are refused, see redis/tenant_move.h.
   void append_command(std::string& out, std::string_view command, std::string_view script,
-                      std::string_view prefix, std::int64_t decide_at_us);
+                      std::string_view prefix, bool heeds_moves, std::int64_t decide_at_us);
 
   // Fills the calls in from the reply. False when the reply is not one to this batch: then the calls are as
   // they were. REQUIRES: reply.size() >= 1
@@ -55,6 +55,11 @@ class Batch {
 
   // Those that still wait, in the order in which the script decides. REQUIRES: append_command() was called.
   void append_waiting(std::vector<StoreCall*>& out) const;
+
+  // The script has refused the whole because of some keys, whose numbers are in this text, and charged
+  // nothing. Those that still wait go to `refused` if they want such a key, else to `others`.
+  void part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
+                    std::vector<StoreCall*>& others) const;
 
   // How often the script admitted a charge for which we see no room, or the other way round. Never, unless
   // one of the two computes wrongly; the script's word counts.
@@ -102,7 +107,7 @@ class Batch {
   void add_check(const StoreCall& call, bool single, LimitRecords& limits);
   void add_grants(const StoreCall& call, Check& check);
   void arrange();
-  std::string encoded_checks() const;
+  std::string encoded_checks(bool heeds_moves) const;
   bool is_reply(std::span<const redis::RespValue> reply) const;
   void read_check(const Check& check, std::int64_t verdict, std::string_view record, std::int64_t now_us,
                   const LimitRecords& limits);

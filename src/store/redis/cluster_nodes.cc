@@ -14,7 +14,8 @@ using redis::SlotMap;
 constexpr std::int64_t kStaysUs = 5'000'000;  // without slots
 
 bool is_well(const ClusterNodes::Node& node) {
-  return node.store->ready() && node.store->breaker_state() == redis::Breaker::State::kClosed;
+  return node.store->ready() && node.store->breaker_state() == redis::Breaker::State::kClosed &&
+         !node.store->is_left_out();
 }
 
 // A unix socket has no port.

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "redis/clock_jury.h"
 #include "store/redis/wire.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::int64_t kRefundPatienceUs = 1'000'000;
+constexpr std::int64_t kClocksEveryUs = 1'000'000;
 constexpr std::uint32_t kRefreshesInVain = 3;  // then others are called in
 
 bool are_on(std::uint16_t slot, std::span<const Charge> charges) {
@@ -64,6 +66,7 @@ void ClusterStore::leave_unanswered(StoreCall& call) {
 }
 
 bool ClusterStore::start(StoreCall& call) {
+  if (alone_) return start_on(nodes_.of_slot(0), call);
   const std::uint16_t slot = slot_of_tag(call.charges[0].slot_tag);
   if (!are_on(slot, call.charges.subspan(1))) return start_split(call);
   return start_on(nodes_.of_slot(slot), call);
@@ -153,11 +156,28 @@ std::int64_t ClusterStore::next_due_us() const {
 void ClusterStore::tick(std::int64_t now_us) {
   nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
   if (replicas_) replicas_->tick(now_us, nodes_);
+  if (now_us >= clocks_due_us_) compare_clocks(now_us);
   resume_waiting(now_us);
   rescue([](const Node& node) { return node.slots == 0 && !node.store->ready(); });
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
-  if (refresh_timer_.due(now_us)) refresh(now_us);
+  if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
+}
+
+// A node whose clock is wrong would move windows and refill buckets: what it says is worth nothing.
+void ClusterStore::compare_clocks(std::int64_t now_us) {
+  clocks_due_us_ = now_us + kClocksEveryUs;
+  std::vector<RedisStore*> stores;
+  std::vector<std::optional<redis::ClockDelta::Estimate>> estimates;
+  nodes_.for_each([&](const Node& node) {
+    if (node.slots == 0) return;
+    stores.push_back(node.store.get());
+    estimates.push_back(node.store->clock_delta());
+  });
+  const auto left_out = std::make_unique<bool[]>(stores.size());
+  for (std::size_t i = 0; i < stores.size(); ++i) left_out[i] = stores[i]->is_left_out();
+  redis::ClockJury::judge(estimates, {left_out.get(), stores.size()});
+  for (std::size_t i = 0; i < stores.size(); ++i) stores[i]->leave_out(left_out[i]);
 }
 
 void ClusterStore::refresh(std::int64_t now_us) {
@@ -176,8 +196,21 @@ void ClusterStore::refresh(std::int64_t now_us) {
   if (!sent) refresh_timer_.end(now_us, false);
 }
 
+// The one node there is has all slots, and nobody asks for a map any more.
+void ClusterStore::be_alone() {
+  alone_ = true;
+  redis::SlotMap map;
+  nodes_.for_each([&](const Node& node) { map.masters = {node.endpoint}; });
+  map.owner.assign(redis::kSlots, 0);
+  nodes_.adopt(map, clock_.now_us());
+}
+
 void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply) {
   const std::int64_t now_us = clock_.now_us();
+  const bool has_no_cluster =
+      reply.size() == 1 && reply[0].is_error() && reply[0].bytes.contains("cluster support disabled");
+  if (has_no_cluster && options_.seeds.size() == 1 && counters_.maps == 0) be_alone();
+  if (alone_) return;
   const auto map = redis::read_slot_map(reply, asked);
   if (!map) return refresh_timer_.end(now_us, false);
   ++counters_.maps;

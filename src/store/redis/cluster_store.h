@@ -53,6 +53,10 @@ struct ClusterStoreCounters {
 // following is safe for calls without a request id, too. A lost master's slots are asked for until somebody
 // has them; meanwhile its breaker answers for these slots, and only these.
 //
+// A single seed that says it has no cluster (REDIS_CLUSTER_URL often names a server for development) is taken
+// for what it is: one server that has all. Of several seeds none is believed to be alone: another one may be
+// the cluster, and its counters would be forgotten.
+//
 // What splitting costs in exactness (for docs/operations.md):
 // - Never more is admitted than by one server: an admitted call is charged on all its slots. (What the refund
 // itself
@@ -116,6 +120,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
+  bool has_slots() const override { return !alone_; }
   void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
   std::vector<Part*> take_on(std::span<StoreCall* const> calls);
   bool hop(Part& part);
@@ -126,6 +131,8 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
 
   // The map.
   void refresh(std::int64_t now_us);
+  void compare_clocks(std::int64_t now_us);
+  void be_alone();
   void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
   void rescue(const std::function<bool(const Node&)>& from);
 
@@ -133,7 +140,9 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   const ParamsTable& params_;
   const ClusterStoreOptions options_;
   const Random random_;
-  int bursts_ = 0;  // that have begun and not ended
+  std::int64_t clocks_due_us_ = 0;
+  bool alone_ = false;  // the seed is no node of a cluster
+  int bursts_ = 0;      // that have begun and not ended
   ClusterNodes nodes_;
   std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
   redis::RefreshTimer refresh_timer_;

@@ -8,6 +8,7 @@
 local call, pack, unpack_bytes, byte = redis.call, struct.pack, struct.unpack, string.byte
 local floor = math.floor
 local KEYS_MAX = 4000  -- of one command; Lua passes at most some 8000 arguments
+local HEEDS_MOVES = 32768  -- added to the number of counters: the last key says who is moving
 
 -- The store's clock decides. Tests may pass another time; keys then expire as if it were now.
 local time = call('TIME')
@@ -31,6 +32,15 @@ local fresh_us = {}
 
 local checks = ARGV[2]
 local counter_keys, position = unpack_bytes('>I2', checks)
+local journals
+if counter_keys >= HEEDS_MOVES then
+  counter_keys = counter_keys - HEEDS_MOVES
+  if call('EXISTS', KEYS[#KEYS]) == 1 then
+    local refused
+    refused, journals = keys_on_the_move(real_now_us)
+    if refused then return redis.error_reply('TENANTMOVING ' .. refused) end
+  end
+end
 local reply, size, records = {now_us}, 1 + counter_keys, {}
 for index = 1, counter_keys do reply[index + 1] = values[index] end
 
@@ -135,6 +145,8 @@ while header do
   end
 end
 for i = 1, #records do reply[size + i] = records[i] end
+
+if journals then note_in_journals(journals, values, reply, counter_keys) end
 
 -- Write what has changed. Redis keeps the arguments of a script's commands and uses them again by position; the first SET
 -- would store its value in the memory of MGET's second key, twice as large as need be. So it is done twice.

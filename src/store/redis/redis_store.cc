@@ -76,9 +76,9 @@ bool RedisStore::start(StoreCall& call) {
 // False: it is answered already.
 bool RedisStore::enqueue(StoreCall& call, std::deque<StoreCall*>& queue) {
   call.verdict = Verdict::kNoAnswer;
-  call.replayed = call.conflict = false;
+  call.replayed = call.conflict = call.moving = false;
   call.results_known = 0;
-  if (!breaker_.closed()) {
+  if (!breaker_.closed() || left_out_) {
     ++counters_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
     return false;
@@ -134,7 +134,8 @@ void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
 
 void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us) {
   if (asking) append_asking(now_us);
-  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix, decide_at_us());
+  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix,
+                        options_.heeds_moves, decide_at_us());
   ++flight_commands_;
   ++counters_.batches;
   counters_.checks += batch->size();
@@ -179,7 +180,7 @@ void RedisStore::resend_with_script(InFlight command) {
   if (command.asking) append_asking(clock_.now_us());
   command.batch->append_command(command_, command.brings_script ? "EVAL" : "EVALSHA",
                                 command.brings_script ? options_.connection.script : connection_.script_sha(),
-                                options_.key_prefix, decide_at_us());
+                                options_.key_prefix, options_.heeds_moves, decide_at_us());
   ++flight_commands_;
   scripts_on_way_ += command.brings_script ? 1 : 0;
   in_flight_.push_back(std::move(command));
@@ -258,6 +259,8 @@ void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> r
   ++counters_.errors[static_cast<std::size_t>(advice.kind)];
   if (advice.kind == redis::ServerError::kNoScript && command.batch)
     return resend_with_script(std::move(command));
+  if (advice.kind == redis::ServerError::kTenantMoving && command.batch)
+    return refuse_moving(command, std::string_view(error).substr(advice.code.size()));
   const bool about_checks = command.batch != nullptr;
   bool failed = true;
   if (options_.cluster != nullptr && sends_away(advice.kind)) {
@@ -269,6 +272,8 @@ void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> r
   // Who may not ask a question may still be allowed to check.
   const bool is_theirs = about_checks || advice.kind != redis::ServerError::kNotAllowed;
   if (advice.new_connection && is_theirs) connection_.drop_refused(advice.meaning);
+  // That a server which is alone knows nothing of a cluster is no problem.
+  if (!about_checks && options_.cluster != nullptr && !options_.cluster->has_slots()) return;
   if (failed) note_problem(advice.meaning, error);  // a better reason than that the connection is gone
 }
 
@@ -341,7 +346,8 @@ void RedisStore::tick(std::int64_t now_us) {
   adviser_.tick(now_us);
   expire_calls(now_us);
   expire_commands(now_us);
-  if (connection_.ready() && (breaker_.take_probe(now_us) || must_look())) send_probe(now_us);
+  if (connection_.ready() && (breaker_.take_probe(now_us) || must_look() || must_look_at_clock(now_us)))
+    send_probe(now_us);
   tell_news(now_us);
   send_queue();
 }

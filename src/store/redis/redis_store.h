@@ -39,6 +39,9 @@ class RedisCluster {
   // Whether a command on this slot may have one key only: while its keys are on two nodes.
   virtual bool takes_single_keys_only(std::uint16_t slot) const = 0;
 
+  // Whether a command may touch one slot only. No: the server turned out to be alone.
+  virtual bool has_slots() const = 0;
+
  protected:
   ~RedisCluster() = default;
 };
@@ -60,7 +63,10 @@ struct RedisStoreOptions {
   redis::Adviser::OnChange on_advice;
   const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
   RedisCluster* cluster = nullptr;    // null: the server is alone
-  bool only_looks = false;            // a replica: nothing is charged there, by our own probe neither
+  // Whether tenants may come from other stores and go there: then those that are on their way are refused
+  // here (StoreCall::moving). Not on a node of a cluster. See redis/tenant_move.h.
+  bool heeds_moves = false;
+  bool only_looks = false;  // a replica: nothing is charged there, by our own probe neither
 };
 
 // What a RedisStore has done so far; only grows.
@@ -138,6 +144,10 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::optional<redis::ClockDelta::Estimate> clock_delta() const { return adviser_.clock().estimate(); }
   // For a cluster:
 
+  // Its clock is wrong: until it is not, calls are answered kNoAnswer on the spot, and probes look at it.
+  void leave_out(bool out) { left_out_ = out; }
+  bool is_left_out() const { return left_out_; }
+
   bool ready() const { return connection_.ready(); }
   // Nothing waits, nothing is under way: the store may be destroyed.
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
@@ -186,9 +196,11 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void send_flight();
   void send_commands();
   std::int64_t decide_at_us() const;
+  bool must_look_at_clock(std::int64_t now_us);
   void send_probe(std::int64_t now_us);
   void resend_with_script(InFlight command);
   void answer(InFlight& command, std::span<const redis::RespValue> reply);
+  void refuse_moving(InFlight& command, std::string_view key_numbers);
   void on_error(InFlight& command, std::span<const redis::RespValue> reply);
   bool hand_over(InFlight& command, redis::ServerError kind, std::string_view error);
   void expire_calls(std::int64_t now_us);
@@ -228,13 +240,16 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
-  bool in_doubt_ = false;          // there was a problem, and the connection is new
-  std::string command_;            // being written; empty between uses
-  std::int64_t next_deadline_us_;  // no call's is earlier
-  int held_back_ = 0;              // more calls are about to come: send nothing yet
-  std::string problem_;            // from the first failure until a batch is answered
-  redis::RecentShare late_;        // checks, and those whose deadline was before the answer
-  TroubleNews failure_news_, lateness_news_;
+  bool left_out_ = false;                  // for its clock
+  std::int64_t clock_look_at_us_ = 0;      // next, while it is
+  bool in_doubt_ = false;                  // there was a problem, and the connection is new
+  std::string command_;                    // being written; empty between uses
+  std::int64_t next_deadline_us_;          // no call's is earlier
+  int held_back_ = 0;                      // more calls are about to come: send nothing yet
+  std::string problem_;                    // from the first failure until a batch is answered
+  redis::RecentShare late_;                // checks, and those whose deadline was before the answer
+  std::int64_t refused_moving_at_us_ = 0;  // last; 0: never
+  TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_;
   RedisStoreCounters counters_;
 };
 

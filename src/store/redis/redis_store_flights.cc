@@ -30,6 +30,7 @@ void RedisStore::send_flights(std::deque<StoreCall*>& queue, bool asking) {
 // Calls of equal groups may share a command. Groups below kSlots are slots.
 std::uint64_t RedisStore::group_of(const StoreCall& call) const {
   constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
+  if (!options_.cluster->has_slots()) return 0;
   const Charge& first = call.charges[0];
   const std::uint16_t slot = slot_of_tag(first.slot_tag);
   if (!options_.cluster->takes_single_keys_only(slot)) return slot;

@@ -7,6 +7,14 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kLatenessChecksMin = 10;  // to judge by
+constexpr std::int64_t kClockLookEveryUs = 1'000'000;
+constexpr std::string_view kClockSentence =
+    "is left out: its clock is more than 1 s from what most others say; failure rules decide for its keys "
+    "until that is mended; check NTP";
+constexpr std::int64_t kMovingShownUs = 10'000'000;
+constexpr std::string_view kMovingSentence =
+    "refuses checks of a tenant that is moving, or has moved, to another cell; if this lasts, --cells of "
+    "this server is not what the others have: mend the file and send SIGHUP";
 
 }  // namespace
 
@@ -19,6 +27,13 @@ bool RedisStore::must_look() {
   const bool must = in_doubt_ && breaker_.closed() && in_flight_.empty();
   if (must) in_doubt_ = false;
   return must;
+}
+
+// Nobody's checks tell the time of a server that is left out.
+bool RedisStore::must_look_at_clock(std::int64_t now_us) {
+  if (!left_out_ || now_us < clock_look_at_us_) return false;
+  clock_look_at_us_ = now_us + kClockLookEveryUs;
+  return true;
 }
 
 void RedisStore::note_use() {
@@ -56,21 +71,41 @@ void RedisStore::tell_news(std::int64_t now_us) {
     fails ? tell(true, "does not answer as it should: " + problem_ + "; failure rules decide until it does")
           : tell(false, "answers again");
   }
+  if (clock_news_.is_news(left_out_ ? kClockSentence : "", now_us))
+    left_out_ ? tell(true, std::string(kClockSentence)) : tell(false, "is asked again: its clock is right");
+  const bool refuses = refused_moving_at_us_ != 0 && now_us < refused_moving_at_us_ + kMovingShownUs;
+  if (moving_news_.is_news(refuses ? kMovingSentence : "", now_us) && refuses)
+    tell(true, std::string(kMovingSentence));
   const std::string late = lateness();
   if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) tell(true, late);
 }
 
+// Nothing of the batch was charged. Who is on the move is refused, the others go again.
+void RedisStore::refuse_moving(InFlight& command, std::string_view key_numbers) {
+  note_use();
+  refused_moving_at_us_ = clock_.now_us();
+  std::vector<StoreCall*> all, refused, others;
+  command.batch->part_refused(key_numbers, refused, others);
+  end_batch(command, true, all);
+  for (StoreCall* call : refused) call->moving = true;
+  queue_.insert(queue_.begin(), others.begin(), others.end());
+  complete(refused);
+}
+
 AsyncStore::Health RedisStore::health() const {
   Health health;
-  health.connected = connection_.ready() && breaker_.closed();
+  health.connected = connection_.ready() && breaker_.closed() && !left_out_;
   const auto add = [&](const std::string& sentence) {
     health.problems.push_back("Redis at " + connection_.where() + ": " + sentence);
   };
   if (!problem_.empty()) {
     add(problem_);
-  } else if (!health.connected) {
+  } else if (!health.connected && !left_out_) {
     add("not connected yet");
   }
+  if (left_out_) add("it " + std::string(kClockSentence));
+  if (refused_moving_at_us_ != 0 && clock_.now_us() < refused_moving_at_us_ + kMovingShownUs)
+    add("it " + std::string(kMovingSentence));
   if (const std::string late = lateness(); !late.empty()) add("the server " + late);
   std::ranges::for_each(adviser_.advice(), add);
   return health;

@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <deque>
+#include <map>
+
+#include "store/redis/move_records.h"
 #include "store/redis/redis_store_fixture.h"
 #include "store/redis/tenant_move.h"
 
@@ -7,11 +11,16 @@ namespace sluice {
 namespace {
 
 using State = TenantMove::State;
+using Culprit = TenantMove::Culprit;
+using Kind = TenantMoveOptions::Kind;
+
+constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
+                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
 
 // A tenant moves between two real servers.
 class RedisTenantMoveTest : public RedisStoreFixture {
  protected:
-  static constexpr std::uint32_t kTenant = 77, kOther = 78;
+  static constexpr std::uint32_t kTenant = 77 | 1u << 18, kOther = 77 | 2u << 18, kNobody = 77;
 
   void SetUp() override {
     RedisStoreFixture::SetUp();
@@ -19,25 +28,41 @@ class RedisTenantMoveTest : public RedisStoreFixture {
     from_.start();
     to_.start();
   }
-  TenantMoveOptions move_options(std::uint32_t tag = kTenant) {
-    TenantMoveOptions with{.source = {transport_, options(from_).connection}, .slot_tag = tag};
-    with.target.emplace(TenantMoveOptions::End{transport_, options(to_).connection});
+  RedisStoreOptions heeding(const TestRedisServer& server) const {
+    RedisStoreOptions with = options(server);
+    with.heeds_moves = true;
+    return with;
+  }
+  TenantMoveOptions::End end(const TestRedisServer& server, std::string cell) {
+    return {transport_, options(server).connection, "rl:", std::move(cell)};
+  }
+  TenantMoveOptions carry() {
+    TenantMoveOptions with{.source = end(from_, "old"), .slot_tag = kTenant, .tenant = "acme"};
+    with.target.emplace(end(to_, "new"));
     with.losses_max = 1000;
     return with;
   }
+  TenantMoveOptions of_kind(Kind kind, const TestRedisServer& server, std::string move_id = "") {
+    return {.kind = kind,
+            .source = end(server, "old"),
+            .slot_tag = kTenant,
+            .tenant = "acme",
+            .move_id = std::move(move_id)};
+  }
+  std::unique_ptr<TenantMove> make(TenantMoveOptions with) {
+    return std::make_unique<TenantMove>(std::move(with), clock_, random());
+  }
   using Meanwhile = std::function<void(const TenantMove&)>;
   // Runs to its end; `meanwhile` is called all along.
-  TenantMove::Progress run(TenantMoveOptions with, const Meanwhile& meanwhile = [](const TenantMove&) {}) {
-    TenantMove move(std::move(with), clock_, [this](std::uint64_t below) {
-      return std::uniform_int_distribution<std::uint64_t>(0, below - 1)(random_);
-    });
+  std::unique_ptr<TenantMove> run(
+      TenantMoveOptions with, const Meanwhile& meanwhile = [](const TenantMove&) {}) {
+    auto move = make(std::move(with));
     EXPECT_TRUE(run_until([&] {
-      move.tick(clock_.now_us());
-      meanwhile(move);
-      return move.state() != State::kRunning;
+      move->tick(clock_.now_us());
+      meanwhile(*move);
+      return move->state() != State::kRunning;
     }));
-    EXPECT_EQ(move.state(), State::kDone) << move.problem();
-    return move.progress();
+    return move;
   }
   Charge charge(std::string_view counter, Algorithm algorithm, std::uint32_t tag, std::int64_t cost) {
     return {
@@ -52,41 +77,53 @@ class RedisTenantMoveTest : public RedisStoreFixture {
   void fill(int count) {
     from_.ask(
         {"EVAL",
-         "for i = 1, ARGV[1] do redis.call('SET', string.format('rl:{ABN}%022d', i), 'value ' .. i, 'PX', "
+         "for i = 1, ARGV[1] do redis.call('SET', string.format('rl:{ABN}AB%020d', i), 'value ' .. i, 'PX', "
          "1000000 + i) end",
          "0", std::to_string(count)});
   }
   static std::string name(int number) {
     std::string digits = std::to_string(number);
-    return "rl:{ABN}" + std::string(22 - digits.size(), '0') + digits;
+    return "rl:{ABN}AB" + std::string(20 - digits.size(), '0') + digits;
   }
   static long keys(const TestRedisServer& server) { return std::atol(server.ask({"DBSIZE"}).c_str()); }
+  static std::string state_at(const TestRedisServer& server) {
+    const std::string record = server.ask({"HGET", "rl:moves", "ABNAB"});
+    return record.substr(0, 1);
+  }
+  // As if ten seconds had passed since its mover was last heard of.
+  static void expire_lease(const TestRedisServer& server) {
+    std::string record = server.ask({"HGET", "rl:moves", "ABNAB"});
+    if (record.size() > 47)
+      server.ask({"HSET", "rl:moves", "ABNAB", record.replace(33, 14, "00000000000001")});
+  }
 
   TestRedisServer from_, to_;
 };
 
-constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
-                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
-
 TEST_F(RedisTenantMoveTest, CountersAndRequestIdsGoOnElsewhere) {
-  make_connected_store(options(from_));
+  make_connected_store(heeding(from_));
   for (const Algorithm algorithm : kAll) {
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kTenant, 4)), 6);
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kOther, 1)), 9);
+    EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kNobody, 1)), 9);
   }
   TestCall first({charge("with id", Algorithm::kGcra, kTenant, 3)});
   first.dedupe = Dedupe{key("request"), 9, 600 * kSecond, kTenant};
   finish(first);
 
-  const TenantMove::Progress progress = run(move_options());
-  EXPECT_EQ(progress.found, 8u);
-  EXPECT_EQ(progress.moved, 8u);
-  EXPECT_EQ(keys(from_), 6) << "the other tenant's";
-  EXPECT_EQ(keys(to_), 8);
-  for (const Algorithm algorithm : kAll)
-    EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kOther, 1)), 8);
+  const auto move = run(carry());
+  EXPECT_EQ(move->state(), State::kDone) << move->problem();
+  EXPECT_EQ(move->progress().found, 8u);
+  EXPECT_EQ(move->progress().moved, 8u);
+  EXPECT_EQ(keys(to_), 8) << "and no record is left";
+  EXPECT_EQ(state_at(from_), "x");
+  EXPECT_EQ(run(of_kind(Kind::kForget, from_, move->move_id()))->progress().moved, 8u);
+  EXPECT_EQ(keys(from_), 13) << "the other tenant's, nobody's, and the record";
+  for (const std::uint32_t other : {kOther, kNobody})
+    for (const Algorithm algorithm : kAll)
+      EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, other, 1)), 8);
 
-  make_connected_store(options(to_));
+  make_connected_store(heeding(to_));
   for (const Algorithm algorithm : kAll)
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kTenant, 1)), 5) << to_string(algorithm);
   TestCall again({charge("with id", Algorithm::kGcra, kTenant, 3)});
@@ -95,13 +132,44 @@ TEST_F(RedisTenantMoveTest, CountersAndRequestIdsGoOnElsewhere) {
   EXPECT_EQ(again.remaining(), first.remaining());
 }
 
+TEST_F(RedisTenantMoveTest, WhoHasGoneIsRefusedAndOthersAreNot) {
+  make_connected_store(heeding(from_));
+  charged(charge("a", Algorithm::kGcra, kTenant, 4));
+  ASSERT_EQ(run(carry())->state(), State::kDone);
+  TestCall gone({charge("a", Algorithm::kGcra, kTenant, 1)}),
+      anew({charge("b", Algorithm::kGcra, kTenant, 1)}), other({charge("o", Algorithm::kGcra, kOther, 1)}),
+      both({charge("n", Algorithm::kGcra, kNobody, 1), charge("a", Algorithm::kGcra, kTenant, 1)}),
+      by_id({charge("m", Algorithm::kGcra, kNobody, 1)});
+  by_id.dedupe = Dedupe{key("request"), 9, 600 * kSecond, kTenant};
+  store_->begin_burst();
+  for (TestCall* call : {&gone, &anew, &other, &both, &by_id}) EXPECT_FALSE(store_->start(*call));
+  store_->end_burst();
+  EXPECT_TRUE(run_until([&] {
+    return other.times_done + gone.times_done + anew.times_done + both.times_done + by_id.times_done == 5;
+  }));
+  EXPECT_TRUE(other.allowed());
+  for (const TestCall* call : {&gone, &anew, &both, &by_id}) {
+    EXPECT_EQ(call->verdict, Verdict::kNoAnswer);
+    EXPECT_TRUE(call->moving);
+  }
+  EXPECT_THAT(store_->health().problems, testing::Contains(testing::HasSubstr("--cells of this server")));
+  TestCall refund({charge("a", Algorithm::kGcra, kTenant, 1)});
+  refund.refund_of_us = Grant::kAnyTime;
+  EXPECT_TRUE(finish(refund).moving);
+  TestCall look({charge("a", Algorithm::kGcra, kTenant, 0)});
+  EXPECT_TRUE(finish(look).moving);
+
+  ASSERT_EQ(run(of_kind(Kind::kSettle, from_))->state(), State::kDone);
+  TestCall back({charge("a", Algorithm::kGcra, kTenant, 1)});
+  EXPECT_EQ(finish(back).verdict, Verdict::kAllowed) << "it is to live here, whatever was";
+}
+
 TEST_F(RedisTenantMoveTest, ManyKeysKeepTheirValuesAndTheirTime) {
   constexpr int kKeys = 5'000;
   fill(kKeys);
-  from_.ask({"SET", "rl:{ABO}0000000000000000000001", "another tenant's"});
-  const TenantMove::Progress progress = run(move_options());
-  EXPECT_EQ(progress.moved, static_cast<std::uint64_t>(kKeys));
-  EXPECT_EQ(keys(from_), 1);
+  from_.ask({"SET", "rl:{ABN}AC00000000000000000001", "another tenant's"});
+  const auto move = run(carry());
+  EXPECT_EQ(move->progress().moved, static_cast<std::uint64_t>(kKeys));
   EXPECT_EQ(keys(to_), kKeys);
   for (const int i : {1, 2'500, kKeys}) {
     EXPECT_EQ(to_.ask({"GET", name(i)}), "value " + std::to_string(i));
@@ -109,63 +177,155 @@ TEST_F(RedisTenantMoveTest, ManyKeysKeepTheirValuesAndTheirTime) {
     EXPECT_GT(ttl_ms, 900'000);
     EXPECT_LE(ttl_ms, 1'000'000 + i);
   }
-  EXPECT_EQ(run(move_options()).found, 0u) << "nothing is left to do";
+  const auto again = run(carry());
+  EXPECT_EQ(again->state(), State::kDone) << "it is there";
+  EXPECT_EQ(again->culprit(), Culprit::kAnother);
+  EXPECT_EQ(again->progress().found, 0u);
 }
 
-TEST_F(RedisTenantMoveTest, WhatTheTargetCountsAlreadyStands) {
-  fill(10);
-  to_.ask({"SET", name(3), "newer"});
-  EXPECT_EQ(run(move_options()).already_there, 1u);
-  EXPECT_EQ(to_.ask({"GET", name(3)}), "newer");
-  EXPECT_EQ(keys(to_), 10);
+TEST_F(RedisTenantMoveTest, WhatIsLeftIsRemovedOnlyWhileTheTenantIsAway) {
+  fill(2'000);
+  from_.ask({"SET", "rl:{ABN}AC00000000000000000001", "another tenant's"});
+  const auto there = run(carry());
+  TenantMoveOptions back{.source = end(to_, "new"), .slot_tag = kTenant, .tenant = "acme"};
+  back.target.emplace(end(from_, "old"));
+  ASSERT_EQ(run(back)->state(), State::kDone);
+  EXPECT_EQ(run(of_kind(Kind::kForget, from_, there->move_id()))->culprit(), Culprit::kAnother)
+      << "it has come back";
+  EXPECT_EQ(keys(from_), 2'001);
+  EXPECT_EQ(run(of_kind(Kind::kForget, from_))->progress().moved, 2'000u)
+      << "as for a tenant that starts anew";
   EXPECT_EQ(keys(from_), 1);
-}
-
-TEST_F(RedisTenantMoveTest, AServerMovedToItselfLosesNothing) {
-  fill(10);
-  TenantMoveOptions to_itself = move_options();
-  to_itself.target->connection = to_itself.source.connection;
-  EXPECT_EQ(run(to_itself).already_there, 10u);
-  EXPECT_EQ(keys(from_), 10);
 }
 
 TEST_F(RedisTenantMoveTest, APrefixIsNoPattern) {
-  const std::string rest = "{ABN}0000000000000000000001", odd = "a*[bc]?\\";
+  const std::string rest = "{ABN}AB00000000000000000001", odd = "a*[bc]?\\";
   for (const std::string& prefix : {odd, std::string("axbx\\"), std::string("axxbxx\\")})
     from_.ask({"SET", prefix + rest, "value"});
-  TenantMoveOptions with = move_options();
+  TenantMoveOptions with = carry();
   with.source.key_prefix = odd;
   with.target->key_prefix = "there:";
-  EXPECT_EQ(run(with).moved, 1u);
+  EXPECT_EQ(run(with)->progress().moved, 1u);
   EXPECT_EQ(to_.ask({"GET", "there:" + rest}), "value");
-  EXPECT_EQ(keys(from_), 2);
 }
 
-TEST_F(RedisTenantMoveTest, ATenantCanBeForgotten) {
-  fill(2'000);
-  from_.ask({"SET", "rl:{ABO}0000000000000000000001", "another tenant's"});
-  TenantMoveOptions forget = move_options();
-  forget.target.reset();
-  EXPECT_EQ(run(forget).moved, 2'000u);
-  EXPECT_EQ(keys(from_), 1);
-}
-
-// Connections are killed again and again, at either end. Nothing is lost; only what was written while its
-// answer was lost is at both ends.
+// Connections are killed again and again, at either end. Nothing is lost.
 TEST_F(RedisTenantMoveTest, SurvivesLostConnections) {
   constexpr int kKeys = 20'000;
   fill(kKeys);
   int kills = 0;
-  const TenantMove::Progress progress = run(move_options(), [&](const TenantMove& move) {
-    if (move.progress().found < static_cast<std::uint64_t>(kills * 500)) return;
+  const auto move = run(carry(), [&](const TenantMove& running) {
+    if (kills == 25 || running.progress().found < static_cast<std::uint64_t>(kills * 500)) return;
     const TestRedisServer& victim = ++kills % 2 == 0 ? from_ : to_;
     victim.ask({"CLIENT", "KILL", "TYPE", "normal"});
   });
+  EXPECT_EQ(move->state(), State::kDone) << move->problem();
   EXPECT_GT(kills, 20);
   EXPECT_EQ(keys(to_), kKeys);
   for (int i = 1; i <= kKeys; i += 997) EXPECT_EQ(to_.ask({"GET", name(i)}), "value " + std::to_string(i));
-  EXPECT_EQ(progress.failed, 0u);
-  EXPECT_LE(keys(from_), static_cast<long>(progress.already_there));
+}
+
+TEST_F(RedisTenantMoveTest, ASecondMoverWaitsAndTheLateOneChangesNothing) {
+  fill(3'000);
+  const auto late = make(carry());
+  EXPECT_TRUE(run_until([&] {
+    late->tick(clock_.now_us());
+    return late->progress().moved > 0;
+  }));
+  EXPECT_EQ(run(carry())->culprit(), Culprit::kAnother);
+  expire_lease(from_);
+  ASSERT_EQ(run(carry())->state(), State::kDone);
+  to_.ask({"SET", name(1), "charged since"});
+  EXPECT_TRUE(run_until([&] {
+    late->tick(clock_.now_us());
+    return late->state() != State::kRunning;
+  }));
+  EXPECT_EQ(late->culprit(), Culprit::kAnother);
+  EXPECT_EQ(to_.ask({"GET", name(1)}), "charged since");
+  EXPECT_EQ(keys(to_), 3'000);
+}
+
+TEST_F(RedisTenantMoveTest, WhoseMoverDiedIsFoundWhereItWasToArrive) {
+  fill(3'000);
+  {
+    const auto dies = make(carry());
+    EXPECT_TRUE(run_until([&] {
+      dies->tick(clock_.now_us());
+      return dies->progress().moved > 0;
+    }));
+  }
+  MoveRecords there(end(to_, "new"), clock_, random()), here(end(from_, "old"), clock_, random());
+  EXPECT_TRUE(run_until([&] {
+    there.tick(clock_.now_us());
+    here.tick(clock_.now_us());
+    return there.arrivals() && here.arrivals();
+  }));
+  EXPECT_THAT(*there.arrivals(), testing::ElementsAre(MoveRecords::Arrival{"acme", "old"}));
+  EXPECT_THAT(*here.arrivals(), testing::IsEmpty());
+}
+
+// Two nodes check all the time, one at either end, while movers carry the tenant, die at any step, and are
+// followed by others. Whatever happens, no counter ever gives more than its limit.
+TEST_F(RedisTenantMoveTest, NoUnitIsHadTwiceWhoeverDies) {
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  constexpr int kCounters = 5;
+  RedisStore at_target(transport_, clock_, params_, heeding(to_), random());
+  RedisStore& at_source = make_connected_store(heeding(from_));
+  EXPECT_TRUE(run_until([&] {
+    at_target.tick(clock_.now_us());
+    return at_target.health().connected;
+  }));
+  fill(3'000);  // others of the tenant
+  std::map<std::pair<Algorithm, int>, int> admitted;
+  std::deque<TestCall> calls;
+  std::size_t waiting = 0, refused = 0;
+  const auto check = [&](RedisStore& store) {
+    const Algorithm algorithm = kAll[rng() % std::size(kAll)];
+    const int counter = static_cast<int>(rng() % kCounters);
+    const auto name = std::to_string(counter) + std::string(to_string(algorithm));
+    TestCall& call = calls.emplace_back(
+        std::vector{charge(name, algorithm, kTenant, 1), charge("all" + name, algorithm, kTenant, 1)});
+    call.when_done = [&, algorithm, counter, at = &call] {
+      --waiting;
+      refused += at->moving;
+      if (at->allowed()) ++admitted[{algorithm, counter}];
+      EXPECT_TRUE(at->moving || at->verdict != Verdict::kNoAnswer);
+    };
+    ++waiting;
+    if (store.start(call)) call.when_done();
+  };
+  bool carried = false;
+  const auto all_along = [&] {
+    at_target.tick(clock_.now_us());
+    for (int i = 0; i < 2; ++i) {
+      if (waiting < 50) check(at_source);
+      // Who starts with the new settings before anybody has begun would count anew: it does not check yet.
+      if (waiting < 50 && (carried || state_at(to_) == "a" || state_at(to_) == "o")) check(at_target);
+    }
+  };
+  for (int i = 0; i < 100; ++i) all_along(), run_once();
+  for (int deaths = 0; !carried; ++deaths) {
+    auto move = make(carry());
+    const int dies_after = deaths < 6 ? static_cast<int>(rng() % 60) : INT32_MAX;
+    for (int steps = 0; steps < dies_after && move->state() == State::kRunning; ++steps) {
+      move->tick(clock_.now_us());
+      all_along();
+      run_once();
+    }
+    carried = move->state() == State::kDone;
+    expire_lease(from_);
+  }
+  for (int i = 0; i < 400; ++i) all_along(), run_once();
+  EXPECT_TRUE(run_until([&] {
+    at_target.tick(clock_.now_us());
+    return waiting == 0;
+  }));
+  EXPECT_GT(refused, 0u);
+  for (const auto& [which, count] : admitted)
+    EXPECT_LE(count, 10) << to_string(which.first) << " " << which.second;
+  EXPECT_EQ(admitted.size(), std::size(kAll) * kCounters);
 }
 
 }  // namespace

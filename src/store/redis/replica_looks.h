@@ -64,6 +64,7 @@ class ReplicaLooks final : private RedisCluster {
   void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t) const override { return false; }
+  bool has_slots() const override { return true; }
   RedisStoreOptions options_for_replica(RedisStoreOptions options);
   Look* spare_look();
   void finish(Look& look);

@@ -6,31 +6,49 @@
 
 #include "base/limits.h"
 #include "redis/server_error.h"
+#include "store/redis/script.h"
 #include "store/redis/wire.h"
 
 namespace sluice {
 namespace {
 
 using Type = redis::RespValue::Type;
+using Kind = TenantMoveOptions::Kind;
 
-constexpr std::string_view kScanCount = "1000";
+constexpr std::string_view kScanCount = "1000", kLeaseMs = "10000";
 constexpr std::int64_t kNoTtl = -1;  // what PTTL says
 constexpr std::size_t kQuotedBytesMax = 200;
 
-// The pattern that all names with this tag match. The letters of a tag are no special ones; those of a prefix
-// may be.
-std::string pattern_of(std::string_view prefix, std::uint32_t slot_tag) {
-  std::string name, pattern;
-  append_key(name, "", slot_tag, {});
+std::string tag_of(std::string_view owner) {
+  return "{" + std::string(owner.substr(0, 3)) + "}" + std::string(owner.substr(3));
+}
+
+// The pattern that all names of this owner match. The letters of an owner are no special ones; those of a
+// prefix may be.
+std::string pattern_of(std::string_view prefix, std::string_view owner) {
+  std::string pattern;
   for (const char letter : prefix) {
     if (std::string_view("*?[]\\").contains(letter)) pattern += '\\';
     pattern += letter;
   }
-  return pattern + name.substr(0, name.find('}') + 1) + "*";
+  return pattern + tag_of(owner) + "*";
+}
+
+std::string new_id(const TenantMove::Random& random) {
+  constexpr std::size_t kLetters = 16;
+  std::string id;
+  while (id.size() < kLetters) id += "0123456789abcdef"[random(16)];
+  return id;
 }
 
 void append(std::string& out, std::initializer_list<std::string_view> words) {
   redis::append_command(out, {words.begin(), words.size()});
+}
+
+TenantMoveOptions with_script(TenantMoveOptions options) {
+  options.source.connection.script = tenant_move_script();
+  if (options.target) options.target->connection.script = tenant_move_script();
+  return options;
 }
 
 }  // namespace
@@ -38,15 +56,16 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
 // One of the two servers.
 class TenantMove::Side final : private redis::ConnectionEvents {
  public:
-  Side(TenantMove& move, std::string_view role, const TenantMoveOptions::End& end, const Clock& clock,
+  // REQUIRES: `place` outlives it.
+  Side(TenantMove& move, std::string_view role, const TenantMoveOptions::End& place, const Clock& clock,
        const Random& random)
-      : name(std::string(role) + " " + end.connection.address.to_string()),
-        key_prefix(end.key_prefix),
-        connection(end.transport, clock, end.connection, random, *this),
+      : name(std::string(role) + " " + place.connection.address.to_string()),
+        end(place),
+        connection(place.transport, clock, place.connection, random, *this),
         move_(move) {}
 
   const std::string name;
-  const std::string key_prefix;
+  const TenantMoveOptions::End& end;
   redis::Connection connection;
   std::uint32_t losses = 0;
 
@@ -62,11 +81,17 @@ class TenantMove::Side final : private redis::ConnectionEvents {
 };
 
 TenantMove::TenantMove(TenantMoveOptions options, const Clock& clock, const Random& random)
-    : options_(std::move(options)),
+    : options_(with_script(std::move(options))),
       clock_(clock),
-      pattern_(pattern_of(options_.source.key_prefix, options_.slot_tag)),
+      owner_letters_(sluice::owner_letters(options_.slot_tag)),
+      owner_id_(new_id(random)),
+      pattern_(pattern_of(options_.source.key_prefix, owner_letters_)),
+      move_id_(options_.kind == Kind::kCarry ? new_id(random) : options_.move_id),
       source_(std::make_unique<Side>(*this, "the source", options_.source, clock, random)) {
+  assert(options_.target.has_value() == (options_.kind == Kind::kCarry));
   if (options_.target) target_ = std::make_unique<Side>(*this, "the target", *options_.target, clock, random);
+  if (options_.kind == Kind::kForget) step_ = Step::kScan;
+  if (options_.kind == Kind::kSettle) step_ = Step::kSettle;
 }
 
 TenantMove::~TenantMove() = default;
@@ -78,85 +103,148 @@ void TenantMove::tick(std::int64_t now_us) {
     side_in_use().connection.drop("it does not answer in time");
 }
 
-TenantMove::Side& TenantMove::side_in_use() { return step_ == Step::kWrite ? *target_ : *source_; }
+TenantMove::Side& TenantMove::side_in_use() {
+  const bool at_target =
+      step_ == Step::kArrive || step_ == Step::kWrite || step_ == Step::kOpen || step_ == Step::kClean;
+  return at_target ? *target_ : *source_;
+}
 
 // Sends the commands of the step at hand, unless they are under way or the server is not there. Nothing is
-// looked for before the target is there as well.
+// begun before the target is there as well.
 void TenantMove::proceed() {
   if (state_ != State::kRunning || unanswered_ > 0 || !side_in_use().connection.ready()) return;
-  if (step_ == Step::kScan && target_ && !target_->connection.ready()) return;
+  if (step_ == Step::kClaim && !target_->connection.ready()) return;
   std::string commands;
   unanswered_ = append_commands(commands);
   if (unanswered_ == 0) return finish_step();
+  if (step_ == Step::kOpen) open_sent_ = true;
   reply_due_us_ = clock_.now_us() + options_.reply_timeout_us;
   side_in_use().connection.send(commands, unanswered_);
 }
 
 // Returns how many.
-std::size_t TenantMove::append_commands(std::string& out) const {
-  switch (step_) {
-    case Step::kScan:
-      append(out, {"SCAN", cursor_, "MATCH", pattern_, "COUNT", kScanCount});
-      return 1;
-    case Step::kRead:
-      for (const Key& key : batch_) {
-        append(out, {"GET", key.name});
-        append(out, {"PTTL", key.name});
-      }
-      return 2 * batch_.size();
-    case Step::kWrite:
-      for (const Key& key : std::span(batch_).subspan(settled_)) {
-        const std::string name = target_->key_prefix + key.name.substr(source_->key_prefix.size());
-        if (key.ttl_ms == kNoTtl) {
-          append(out, {"SET", name, key.value, "NX"});
-        } else {
-          append(out, {"SET", name, key.value, "PX", std::to_string(key.ttl_ms), "NX"});
-        }
-      }
-      return batch_.size() - settled_;
-    case Step::kRemove:
-      break;
+std::size_t TenantMove::append_commands(std::string& out) {
+  constexpr std::string_view kOperations[] = {"claim", "arrive", "",      "",        "write",  "freeze", "",
+                                              "open",  "close",  "clean", "release", "remove", "settle"};
+  const std::string_view operation = kOperations[static_cast<std::size_t>(step_)];
+  std::vector<std::string> more;
+  if (step_ == Step::kScan || step_ == Step::kRead || step_ == Step::kJournal) return append_reads(out);
+  if (step_ == Step::kWrite) {
+    for (const Key& key : batch_) {
+      more.push_back(target_->end.key_prefix + key.name.substr(source_->end.key_prefix.size()));
+      more.push_back(key.value);
+      more.push_back(key.is_gone ? "" : std::to_string(key.ttl_ms));
+    }
+  } else if (step_ == Step::kRemove) {
+    for (const Key& key : batch_) more.push_back(key.name);
   }
-  if (to_remove() == 0) return 0;
-  redis::append_array(out, 1 + to_remove());
-  redis::append_bulk(out, "UNLINK");
-  for (const Key& key : batch_)
-    if (key.to_remove) redis::append_bulk(out, key.name);
+  if (more.empty() && (step_ == Step::kWrite || step_ == Step::kRemove)) return 0;
+  append_step(out, operation, more);
   return 1;
 }
 
-std::size_t TenantMove::to_remove() const {
-  return static_cast<std::size_t>(std::ranges::count(batch_, true, &Key::to_remove));
+void TenantMove::append_step(std::string& out, std::string_view operation,
+                             const std::vector<std::string>& more) {
+  const Side& side = side_in_use();
+  const std::string& prefix = side.end.key_prefix;
+  const Side* const other = &side == source_.get() ? target_.get() : source_.get();
+  redis::append_array(out, 5 + 6 + more.size());
+  for (const std::string_view word :
+       {std::string_view("EVALSHA"), std::string_view(side.connection.script_sha()), std::string_view("2")})
+    redis::append_bulk(out, word);
+  redis::append_bulk(out, moves_key(prefix));
+  redis::append_bulk(out, prefix + tag_of(owner_letters_) + "journal");
+  redis::append_bulk(out, operation);
+  redis::append_bulk(out, owner_letters_);
+  redis::append_bulk(out, move_id_);
+  redis::append_bulk(out, owner_id_);
+  redis::append_bulk(out, kLeaseMs);
+  redis::append_bulk(out, (other != nullptr ? other->end.cell : "") + "\n" + options_.tenant);
+  for (const std::string& word : more) redis::append_bulk(out, word);
+}
+
+// Before each of them the lease is renewed; without it the journal would not be kept.
+std::size_t TenantMove::append_reads(std::string& out) {
+  std::size_t commands = 0;
+  if (options_.kind == Kind::kCarry) {
+    append_step(out, "renew");
+    ++commands;
+  }
+  if (step_ == Step::kScan) {
+    append(out, {"SCAN", cursor_, "MATCH", pattern_, "COUNT", kScanCount});
+    return commands + 1;
+  }
+  if (step_ == Step::kJournal) {
+    append(out, {"SSCAN", source_->end.key_prefix + tag_of(owner_letters_) + "journal", cursor_, "COUNT",
+                 kScanCount});
+    return commands + 1;
+  }
+  for (const Key& key : batch_) {
+    append(out, {"GET", key.name});
+    append(out, {"PTTL", key.name});
+  }
+  return commands + 2 * batch_.size();
 }
 
 void TenantMove::on_reply(std::span<const redis::RespValue> reply) {
   if (state_ != State::kRunning) return;
   assert(unanswered_ > 0);
-  switch (step_) {
-    case Step::kScan:
-      read_scan(reply);
-      break;
-    case Step::kRead:
-      read_key(batch_[batch_.size() - (unanswered_ + 1) / 2], reply[0]);
-      break;
-    case Step::kWrite:
-      read_write(batch_[settled_++], reply[0]);
-      break;
-    case Step::kRemove:
-      read_removal(reply[0]);
-      break;
-  }
+  const bool is_record = reply.size() >= 2 && reply[0].type == Type::kArray && reply[1].type == Type::kBytes;
+  const bool is_names = step_ == Step::kScan || step_ == Step::kJournal;
+  if (step_ == Step::kRead && unanswered_ <= 2 * batch_.size())
+    read_key(batch_[batch_.size() - (unanswered_ + 1) / 2], reply[0]);
+  else if (is_names && unanswered_ == 1)
+    read_names(reply);
+  else if (is_record)
+    read_record(reply[1].bytes, reply.size() > 2 ? reply[2].bytes : "");
+  else
+    note_error(reply[0]);
   if (--unanswered_ == 0) finish_step();
 }
 
+// What became of the record by our step; `state` as tenant_move.lua tells it.
+void TenantMove::read_record(std::string_view state, std::string_view detail) {
+  if (step_ == Step::kClaim) return read_claim(state, detail);
+  if (step_ == Step::kArrive && state == "o") {  // a mover before us came so far
+    step_ = Step::kOpen;
+    return;
+  }
+  if (state != "lost" && state != "busy") return;
+  if (step_ == Step::kRelease) return;  // then there is nothing to release
+  if (!error_.empty()) return;
+  error_of_ = Culprit::kAnother;
+  error_ = side_in_use().name + ": another server is moving this tenant, or has moved it";
+}
+
+void TenantMove::read_claim(std::string_view state, std::string_view detail) {
+  const std::string_view cell = detail.substr(0, detail.find('\n'));
+  if (state == "c" || state == "f") {
+    claimed_ = true;
+    frozen_ = state == "f";
+    move_id_ = detail;
+  } else if (state == "x" && cell == target_->end.cell) {
+    state_ = State::kDone;
+    culprit_ = Culprit::kAnother;
+  } else if (state == "busy") {
+    error_of_ = Culprit::kAnother;
+    error_ = source_->name + ": another server is moving this tenant";
+  } else {
+    error_of_ = Culprit::kRecords;
+    error_ = state == "x"
+                 ? "its counters have gone to the cell \"" + std::string(cell) + "\"; place it there first"
+                 : "its counters are still arriving from the cell \"" + std::string(cell) +
+                       "\"; place it where it was until they are there";
+  }
+}
+
 // [cursor, [name, …]]
-void TenantMove::read_scan(std::span<const redis::RespValue> reply) {
+void TenantMove::read_names(std::span<const redis::RespValue> reply) {
   if (reply.size() < 3 || reply[1].type != Type::kBytes || reply[2].type != Type::kArray)
     return note_error(reply[0]);
   cursor_ = reply[1].bytes;
   scanned_all_ = cursor_ == "0";
   for (const redis::RespValue& name : reply.subspan(3))
-    if (name.bytes.size() == source_->key_prefix.size() + kKeyBytesAfterPrefix)
+    if (name.bytes.size() == source_->end.key_prefix.size() + kKeyBytesAfterPrefix)
       found_.emplace_back(name.bytes);
 }
 
@@ -167,6 +255,7 @@ void TenantMove::read_key(Key& key, const redis::RespValue& reply) {
     key.value = reply.bytes;
     key.readable = true;
   } else if (is_value && reply.type == Type::kNothing) {
+    key.is_gone = true;
     ++progress_.gone;
   } else if (is_value && reply.is_error() && reply.bytes.starts_with("WRONGTYPE")) {
     ++progress_.foreign;
@@ -174,61 +263,84 @@ void TenantMove::read_key(Key& key, const redis::RespValue& reply) {
     key.ttl_ms = reply.integer;
     if (!key.readable || key.ttl_ms > 0 || key.ttl_ms == kNoTtl) return;
     key.readable = false;  // it has expired in between
+    key.is_gone = true;
     ++progress_.gone;
   } else {
     note_error(reply);
   }
 }
 
-void TenantMove::read_write(Key& key, const redis::RespValue& reply) {
-  if (reply.is("OK")) {
-    key.to_remove = true;
-  } else if (reply.type == Type::kNothing) {
-    ++progress_.already_there;
-  } else {
-    ++progress_.failed;
-    note_error(reply);
-  }
-}
-
-void TenantMove::read_removal(const redis::RespValue& reply) {
-  if (reply.type != Type::kInteger) return note_error(reply);
-  progress_.moved += to_remove();
-}
-
 void TenantMove::finish_step() {
-  // What the target has taken is removed from the source although it did not take the rest.
-  if (!error_.empty() && step_ != Step::kWrite) return stop(*error_of_, error_);
+  if (state_ != State::kRunning) return;
+  if (!error_.empty()) return stop(error_of_, error_);
   switch (step_) {
+    case Step::kClaim:
+      step_ = Step::kArrive;
+      break;
+    case Step::kArrive:
+      step_ = Step::kScan;
+      break;
+    case Step::kFreeze:
+      frozen_ = true;
+      reads_journal_ = true;
+      scanned_all_ = false;
+      begin_batch();
+      break;
     case Step::kScan:
-    case Step::kRemove:
+    case Step::kJournal:
       begin_batch();
       break;
     case Step::kRead:
-      std::erase_if(batch_, [](const Key& key) { return !key.readable; });
+      // What is gone at the source must go at the target as well, if it got there before.
+      std::erase_if(batch_, [](const Key& key) { return !key.readable && !key.is_gone; });
       step_ = Step::kWrite;
       break;
     case Step::kWrite:
-      step_ = Step::kRemove;
+      (reads_journal_ ? progress_.again : progress_.moved) +=
+          static_cast<std::uint64_t>(std::ranges::count(batch_, false, &Key::is_gone));
+      begin_batch();
       break;
+    case Step::kRemove:
+      progress_.moved += batch_.size();
+      begin_batch();
+      break;
+    case Step::kOpen:
+      open_sent_ = false;
+      step_ = Step::kClose;
+      break;
+    case Step::kClose:
+      step_ = Step::kClean;
+      break;
+    case Step::kRelease:
+      claimed_ = false;
+      return stop(culprit_, problem_);
+    case Step::kClean:
+    case Step::kSettle:
+      state_ = State::kDone;
+      return;
   }
   proceed();
 }
 
+// The next names, or what comes after the last.
 void TenantMove::begin_batch() {
   batch_.clear();
-  settled_ = 0;
   if (found_.empty()) {
-    if (scanned_all_) state_ = State::kDone;
-    step_ = Step::kScan;
+    step_ = reads_journal_ ? Step::kJournal : Step::kScan;
+    if (!scanned_all_) return;
+    if (!target_)
+      state_ = State::kDone;
+    else
+      // Frozen by a mover before us: nothing is charged any more, and all has been read.
+      step_ = frozen_ ? Step::kOpen : Step::kFreeze;
     return;
   }
   step_ = target_ ? Step::kRead : Step::kRemove;
   while (!found_.empty() && batch_.size() < kTenantMoveBatchMax) {
-    batch_.push_back({.name = std::move(found_.back()), .to_remove = target_ == nullptr});
+    batch_.push_back({.name = std::move(found_.back())});
     found_.pop_back();
   }
-  progress_.found += batch_.size();
+  progress_.found += reads_journal_ ? 0 : batch_.size();
 }
 
 void TenantMove::on_lost(Side& side, std::string_view why) {
@@ -236,21 +348,21 @@ void TenantMove::on_lost(Side& side, std::string_view why) {
   if (&side == &side_in_use()) unanswered_ = 0;
   if (++side.losses > options_.losses_max)
     return stop(
-        side, side.name + " cannot be reached or kept (" + std::string(why.substr(0, kQuotedBytesMax)) + ")");
+        &side == target_.get() ? Culprit::kTarget : Culprit::kSource,
+        side.name + " cannot be reached or kept (" + std::string(why.substr(0, kQuotedBytesMax)) + ")");
   if (&side != source_.get()) return;
   // A server that has been restarted, or another in its place, does not understand the old cursor.
   cursor_ = "0";
   scanned_all_ = false;
   found_.clear();
-  if (step_ != Step::kRead) return;
-  batch_.clear();
-  step_ = Step::kScan;
+  if (step_ == Step::kRead || step_ == Step::kRemove || step_ == Step::kScan || step_ == Step::kJournal)
+    begin_batch();
 }
 
 // The first one counts.
 void TenantMove::note_error(const redis::RespValue& reply) {
   if (!error_.empty()) return;
-  error_of_ = &side_in_use();
+  error_of_ = &side_in_use() == target_.get() ? Culprit::kTarget : Culprit::kSource;
   error_ = side_in_use().name + ": ";
   if (!reply.is_error()) {
     error_ += "its reply does not fit the command; is it a Redis or Valkey server?";
@@ -260,10 +372,23 @@ void TenantMove::note_error(const redis::RespValue& reply) {
   }
 }
 
-void TenantMove::stop(const Side& culprit, std::string_view why) {
-  state_ = State::kStopped;
-  target_failed_ = &culprit == target_.get();
-  problem_ = "the move stopped, what was moved stays moved: " + std::string(why);
+// The tenant goes on where it was: what is copied or frozen is released, unless the target may be open.
+void TenantMove::stop(Culprit culprit, std::string_view why) {
+  if (step_ == Step::kClean) {  // all that matters is done
+    state_ = State::kDone;
+    return;
+  }
+  const bool releases = claimed_ && !open_sent_ && culprit == Culprit::kTarget && unanswered_ == 0 &&
+                        step_ != Step::kRelease && source_->connection.ready();
+  culprit_ = culprit;
+  problem_ = why.starts_with("the move stopped") ? std::string(why) : "the move stopped: " + std::string(why);
+  error_.clear();
+  if (!releases) {
+    state_ = State::kStopped;
+    return;
+  }
+  step_ = Step::kRelease;
+  proceed();
 }
 
 }  // namespace sluice

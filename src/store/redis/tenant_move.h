@@ -19,50 +19,97 @@ namespace sluice {
 struct TenantMoveOptions {
   struct End {
     redis::Transport& transport;
-    redis::ConnectionOptions connection;  // needs no script
+    redis::ConnectionOptions connection;  // its script is set here
     std::string key_prefix = "rl:";
+    std::string cell;  // the name that the records have for it
   };
+  enum class Kind : std::uint8_t {
+    kCarry,   // from the source to the target
+    kForget,  // what is left at the source is removed; no target
+    kSettle,  // from now on the tenant lives at the source, whatever was; no target, nothing is moved
+  };
+  Kind kind = Kind::kCarry;
   End source;
-  std::optional<End> target;  // none: the counters are forgotten instead of moved
-  std::uint32_t slot_tag = 0;
+  std::optional<End> target;
+  std::uint32_t slot_tag = 0;  // with the owner's bits, see wire.h
+  std::string tenant;          // for the records
+  std::string move_id;         // kForget: only while the tenant is away by this move; empty: if it is away
   std::int64_t reply_timeout_us = 5'000'000;  // a server that takes longer gets a new connection
   // Of an end's connections, failed attempts too; then the move stops.
   std::uint32_t losses_max = 20;
 };
 
-// Carries all counters with one slot tag, request ids included, from one Redis or Valkey server to another.
-// Not thread-safe.
+// Carries all counters of one tenant, request ids included, from one Redis or Valkey server to another, while
+// any number of nodes check. Not thread-safe.
 //
 //   TenantMove move({.source = {transport, a}, .target = {{transport, b}}, .slot_tag = tag}, clock, random);
 //   while (move.state() == TenantMove::State::kRunning) … move.tick(clock.now_us());  // every few ms
 //
-// Batch by batch: finds names at the source (SCAN), reads them, writes them to the target unless the target
-// has such a key already (NX), and removes from the source what was written. At any moment it may be stopped
-// (destroyed) and started anew: what was moved stays moved, the rest is found again.
+// The promise: what was used stays used. At no moment can the same units be had at both ends, whichever nodes
+// have heard of the move, and whoever dies when. What cannot be decided is denied, for some milliseconds.
 //
-// When to do it. First every node sends the tenant's checks to the target, then the move runs. A counter that
-// is charged at the target before its past arrives keeps its new value: its past stays at the source
-// ("already there") until it expires. So does that of a copy whose answer was lost. What is still charged at
-// the source after it was read is not carried over. Before a tenant moves to a place where it was before,
-// have that place forget it (no target), or such leftovers would count as its past.
+// How. Each server has a hash, `rl:moves`, with a record for every tenant that is on its way. The check
+// script reads it in the same step in which it charges (moves.lua), so a node need not know of the move to
+// obey it. A record is in one of these states:
 //
-// Two tenants can have the same slot tag (18 bits); they move together, so place them together. The states
-// are in the time of the server's clock: what the clocks of the two differ by, limits are early or late once.
-// Either end is one server: in a cluster a tag's node has to be asked for, and that is not done here; a node
-// that says MOVED stops the move.
+//   at the source                              at the target
+//   -  no record: the tenant lives here        -  no record
+//   c  it is copied: checks are charged here,  a  it arrives: refused
+//      and each key that they write is noted
+//      in a journal
+//   f  frozen: refused                         a  what the journal names is copied once more
+//   f                                          o  open: checks are charged here
+//   x  gone: refused, for good                 -  no record
+//
+// "Refused" is TENANTMOVING: nothing is charged, and the engine denies with `tenant_moving`. The steps are
+// taken in this order, each after the one before was answered:
+//
+//   claim (c) · arrive (a) · copy what SCAN finds · freeze (f) · copy what the journal names ·
+//   open (o) · close (x) · clean. Later, apart from it (kForget): remove what is left at the source.
+//
+// So the tenant is refused from the freeze until the checks of a node follow, however many keys the source
+// has. The questions that decide whether this is right:
+//
+// - A node that has not heard of the move checks at the source: charged and noted, then refused, for as long
+//   as it has not heard. `x` stays until the tenant comes back: a node with old settings never counts anew.
+// - A node that has heard too early checks at the target, and is refused until it opens. (One that is started
+//   with the new settings before anybody began the move is not: there is no record yet.)
+// - Two movers: the record names its owner, for 10 s at a time (by the server's clock), renewed with every
+//   batch. Others wait. A mover that was late is followed by the next, which takes the same move over and
+//   copies all anew; the late one's steps change nothing any more, because each says whose it is: `write` and
+//   `open` at the target as well as all at the source. A copy whose lease has run out is no copy: its journal
+//   is given up, and the tenant lives at the source as before.
+// - The mover dies in `c`: after 10 s it is as if nothing had been. In `f`: the tenant is refused until a
+//   mover takes over, which knows by the target's record whether it was opened. Whoever starts finds `a`
+//   where it looks for the tenant, and goes on (MoveRecords).
+// - The target goes before `open` was sent: the source is released, and the tenant lives there as before.
+//   After that nobody knows; the source stays frozen until the target answers.
+// - A refund, or a reset, during the freeze is refused; it has no effect. A reset during the copy is one at
+//   the source only: less is given away than was meant. A repeated request finds its record where the tenant
+//   lives. What was charged at the source and not answered in time has been noted like all else.
+//
+// What the target counted before the move is overwritten. The states are in the time of the server's clock:
+// what the clocks of the two differ by, limits are early or late once. Either end is one server: in a cluster
+// a tag's node has to be asked for, and that is not done here; a node that says MOVED stops the move.
 class TenantMove {
  public:
   using Random = redis::Connection::Random;
   enum class State : std::uint8_t { kRunning, kDone, kStopped };
+  enum class Culprit : std::uint8_t {
+    kNobody,
+    kSource,
+    kTarget,   // is gone, or does not take what it is given
+    kAnother,  // mover is at it, or was faster; try again
+    kRecords,  // say that the tenant's counters are elsewhere
+  };
 
   // Keys so far; only grows. What is found again after a connection was lost counts again.
   struct Progress {
-    std::uint64_t found = 0;          // at the source
-    std::uint64_t moved = 0;          // without a target: removed
-    std::uint64_t already_there = 0;  // the target has one of that name; untouched, here and there
-    std::uint64_t gone = 0;           // expired, or removed by others, before they were read
-    std::uint64_t foreign = 0;        // not strings, so not ours; untouched
-    std::uint64_t failed = 0;         // the target did not take them; still at the source
+    std::uint64_t found = 0;    // at the source
+    std::uint64_t moved = 0;    // without a target: removed
+    std::uint64_t again = 0;    // once more, while it was frozen
+    std::uint64_t gone = 0;     // expired, or removed by others, before they were read
+    std::uint64_t foreign = 0;  // not strings, so not ours; untouched
   };
 
   // REQUIRES: the clock and the transports outlive it. Connects at the first tick().
@@ -73,56 +120,80 @@ class TenantMove {
 
   State state() const { return state_; }
   const Progress& progress() const { return progress_; }
-  // Whether it stopped for the target's sake, which is gone or does not take what it is given, and not for
-  // the source's.
-  bool target_failed() const { return target_failed_; }
+  // Whose fault it is that it stopped. kAnother when it is done: another mover has carried the tenant.
+  Culprit culprit() const { return culprit_; }
   // Why it stopped, and what to do: a sentence. Empty unless kStopped.
   const std::string& problem() const { return problem_; }
+  // By which the tenant has gone; for kForget.
+  const std::string& move_id() const { return move_id_; }
+  // Whether nobody knows if the target is open: it must be tried again, and cannot be called off.
+  bool is_in_doubt() const { return open_sent_ && state_ == State::kStopped; }
 
  private:
-  enum class Step : std::uint8_t { kScan, kRead, kWrite, kRemove };
+  enum class Step : std::uint8_t {
+    kClaim,
+    kArrive,
+    kScan,
+    kRead,
+    kWrite,
+    kFreeze,
+    kJournal,
+    kOpen,
+    kClose,
+    kClean,
+    kRelease,
+    kRemove,
+    kSettle,
+  };
   class Side;
   struct Key {
     std::string name;
     std::string value;
     std::int64_t ttl_ms = 0;
     bool readable = false;
-    bool to_remove = false;
+    bool is_gone = false;
   };
 
   Side& side_in_use();
   void proceed();
-  std::size_t append_commands(std::string& out) const;
-  std::size_t to_remove() const;
+  std::size_t append_commands(std::string& out);
+  void append_step(std::string& out, std::string_view operation, const std::vector<std::string>& more = {});
+  std::size_t append_reads(std::string& out);
 
   void on_reply(std::span<const redis::RespValue> reply);
   void on_lost(Side& side, std::string_view why);
-  void read_scan(std::span<const redis::RespValue> reply);
+  void read_record(std::string_view state, std::string_view detail);
+  void read_claim(std::string_view state, std::string_view detail);
+  void read_names(std::span<const redis::RespValue> reply);
   void read_key(Key& key, const redis::RespValue& reply);
-  void read_write(Key& key, const redis::RespValue& reply);
-  void read_removal(const redis::RespValue& reply);
   void finish_step();
   void begin_batch();
   void note_error(const redis::RespValue& reply);
-  void stop(const Side& culprit, std::string_view why);
+  void stop(Culprit culprit, std::string_view why);
 
   const TenantMoveOptions options_;
   const Clock& clock_;
-  const std::string pattern_;  // of the names
+  const std::string owner_letters_;  // of the tenant's keys
+  const std::string owner_id_;       // ours
+  const std::string pattern_;        // of the names
+  std::string move_id_;
   std::unique_ptr<Side> source_, target_;
   State state_ = State::kRunning;
-  Step step_ = Step::kScan;
+  Step step_ = Step::kClaim;
   std::size_t unanswered_ = 0;  // commands of this step
   std::int64_t reply_due_us_ = 0;
-  std::string cursor_ = "0";  // of SCAN
+  std::string cursor_ = "0";  // of SCAN, or of SSCAN
   bool scanned_all_ = false;
+  bool claimed_ = false;
+  bool frozen_ = false;             // since we, or a mover before us, asked for it
+  bool reads_journal_ = false;      // instead of searching
+  bool open_sent_ = false;          // and not answered
   std::vector<std::string> found_;  // not yet in a batch
   std::vector<Key> batch_;
-  std::size_t settled_ = 0;  // so many of the batch have been written, or refused
-  std::string error_;        // the first
-  const Side* error_of_ = nullptr;
+  std::string error_;  // the first
+  Culprit error_of_ = Culprit::kNobody;
   Progress progress_;
-  bool target_failed_ = false;
+  Culprit culprit_ = Culprit::kNobody;
   std::string problem_;
 };
 

@@ -10,9 +10,14 @@ constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 char letter(std::uint64_t number) { return kLetters[number & 63]; }
 
 // The letters of a slot tag.
-constexpr std::size_t kTagLetters = 3;
+constexpr std::size_t kTagLetters = 3, kOwnerLetters = 2;
+constexpr int kOwnerShift = 18;
 char* write_tag(char* at, std::uint32_t slot_tag) {
   for (int shift = 12; shift >= 0; shift -= 6) *at++ = letter(slot_tag >> shift);
+  return at;
+}
+char* write_owner(char* at, std::uint32_t slot_tag) {
+  for (int shift = 6; shift >= 0; shift -= 6) *at++ = letter(slot_tag >> (kOwnerShift + shift));
   return at;
 }
 
@@ -24,16 +29,21 @@ std::uint16_t slot_of_tag(std::uint32_t slot_tag) {
   return redis::crc16({text, kTagLetters}) % redis::kSlots;
 }
 
+std::string owner_letters(std::uint32_t slot_tag) {
+  std::string text(kTagLetters + kOwnerLetters, ' ');
+  write_owner(write_tag(text.data(), slot_tag), slot_tag);
+  return text;
+}
+
 void append_key(std::string& out, std::string_view prefix, std::uint32_t slot_tag, const KeyHash& hash) {
   char text[kKeyBytesAfterPrefix];
   char* at = text;
   *at++ = '{';
   at = write_tag(at, slot_tag);
   *at++ = '}';
-  for (int shift = 58; shift >= -2; shift -= 6)
-    *at++ = letter(shift >= 0 ? hash.high >> shift : hash.high << 2);
-  for (int shift = 58; shift >= -2; shift -= 6)
-    *at++ = letter(shift >= 0 ? hash.low >> shift : hash.low << 2);
+  at = write_owner(at, slot_tag);
+  for (const std::uint64_t half : {hash.high, hash.low})
+    for (int shift = 54; shift >= 0; shift -= 6) *at++ = letter(half >> shift);
   out.append(prefix);
   out.append(text, sizeof(text));
 }

@@ -22,13 +22,21 @@ inline std::int64_t number_at(std::string_view bytes, std::size_t at, std::size_
   return static_cast<std::int64_t>(number);
 }
 
-// The name of a key: prefix, {slot tag} in 3 letters (18 bits), and the 128 bits of its hash in 22. With the
+// The name of a key: prefix, {slot} in 3 letters, its owner in 2, and 120 bits of its hash in 20. With the
 // usual prefix of three letters that is 30 bytes: Redis puts such a key into 32 bytes of memory, and one more
-// byte would make it 48. Keys with one tag live on one node of a cluster.
+// byte would make it 48. The low 18 bits of a slot tag are the slot: keys that have them in common live on
+// one node of a cluster. The next 12 are the owner: a tenant's keys have one of 1…4095, keys that belong to
+// nobody have 0. Slot and owner together tell one tenant's keys from all others, for who moves them.
 void append_key(std::string& out, std::string_view prefix, std::uint32_t slot_tag, const KeyHash& hash);
 
 // The slot of a cluster that keys with this tag live in. Only true while the prefix has no { of its own.
 std::uint16_t slot_of_tag(std::uint32_t slot_tag);
+
+// Slot and owner as the names have them: "AAFBC". REQUIRES: the tag has an owner.
+std::string owner_letters(std::uint32_t slot_tag);
+
+// The hash that says which tenants are moving, or have moved away (redis/tenant_move.h).
+inline std::string moves_key(std::string_view prefix) { return std::string(prefix) + "moves"; }
 
 // How long the names are that append_key makes, without the prefix.
 inline constexpr std::size_t kKeyBytesAfterPrefix = 27;

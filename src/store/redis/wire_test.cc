@@ -14,9 +14,11 @@ TEST(RedisKey, IsPrefixTagAndHashInThirtyBytes) {
     const char* name;
   } cases[] = {
       {0, {0, 0}, "rl:{AAA}AAAAAAAAAAAAAAAAAAAAAA"},
-      {1, {0, 1}, "rl:{AAB}AAAAAAAAAAAAAAAAAAAAAE"},
-      {0x3ffff, {~0ull, ~0ull}, "rl:{___}__________8__________8"},
-      {64, {1ull << 63, 0}, "rl:{ABA}gAAAAAAAAAAAAAAAAAAAAA"},
+      {1, {0, 1}, "rl:{AAB}AAAAAAAAAAAAAAAAAAAAAB"},
+      {0x3ffff, {~0ull, ~0ull}, "rl:{___}AA____________________"},
+      {64, {1ull << 59, 0}, "rl:{ABA}AAgAAAAAAAAAAAAAAAAAAA"},
+      {0x3fffffff, {0, 0}, "rl:{___}__AAAAAAAAAAAAAAAAAAAA"},
+      {2u << 18 | 5, {0, 0}, "rl:{AAF}ACAAAAAAAAAAAAAAAAAAAA"},
   };
   for (const auto& c : cases) {
     std::string name;

@@ -1,0 +1,79 @@
+"""Where the store is, as operators say it: a new place that is not there, a server that is no Cluster, one that never was there."""
+
+import re
+import signal
+
+import pytest
+from harness.redis_server import Redis
+from harness.server import wait_until
+
+WAIT_SECONDS = 60
+POLICY = """
+policies:
+  - id: p
+    limits: [{ name: day, per: [ip], rate: 100/d }, { name: minute, per: [ip, route], rate: 50/d }]
+"""
+
+
+@pytest.fixture
+def redis_servers(tmp_path):
+    started = [Redis(tmp_path / "redis-one"), Redis(tmp_path / "redis-two")]
+    try:
+        yield started
+    finally:
+        for one in started:
+            one.stop()
+
+
+def remaining(client, tokens=0):
+    answer = client.check(policy_id="p", resource="/x", tokens=tokens, dimensions={"ip": "10.0.0.1"})
+    assert answer["allowed"] and not answer.get("degraded"), answer
+    return answer["remaining"]
+
+
+def reloads(client, result):
+    page = client.get("/metrics").body.decode()
+    return int(re.search(rf'^rate_limiter_settings_reloads_total{{result="{result}"}} (\d+)$', page, re.MULTILINE)[1])
+
+
+def test_a_new_store_that_is_not_there_changes_nothing(server, http, redis_servers, tmp_path):
+    one, two = redis_servers
+    config = tmp_path / "sluice.yaml"
+    config.write_text(f"store: {one.url}\n")
+    running = server(POLICY, ["--config", str(config), "--threads", "1"])
+    client = http(running)
+    wait_until(lambda: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+    assert remaining(client, tokens=10) == 40
+    two.stop()
+    config.write_text(f"store: {two.url}\n")
+    running.signal(signal.SIGHUP)
+    running.wait_for_log(rf"\[?error\]?.*the new store of the cell default, {two.url}, cannot be used: .*the settings in force stay", WAIT_SECONDS)
+    assert remaining(client, tokens=1) == 39, "it counts where it did"
+    assert any("the last reload of the settings was refused" in problem for problem in client.get("/readyz").json["problems"])
+    assert client.get("/readyz").status == 200
+    assert (reloads(client, "taken"), reloads(client, "refused")) == (0, 1)
+
+    two.start()
+    running.signal(signal.SIGHUP)
+    running.wait_for_log("the store default is .* from now on", WAIT_SECONDS)
+    wait_until(lambda: two.counters() > 0 or remaining(client, tokens=1) is None, WAIT_SECONDS, "a check at the new store")
+    wait_until(lambda: not client.get("/readyz").json["problems"], WAIT_SECONDS, "no problems")
+    assert (reloads(client, "taken"), reloads(client, "refused")) == (1, 1)
+
+
+def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, redis_servers):
+    one, _ = redis_servers
+    client = http(server(POLICY, ["--threads", "1"], env={"REDIS_CLUSTER_URL": one.url}))
+    wait_until(lambda: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+    assert client.get("/readyz").json["problems"] == []
+    assert remaining(client, tokens=10) == 40
+    assert remaining(client, tokens=1) == 39
+    assert one.counters() == 2
+
+
+def test_a_store_that_was_never_there_is_an_error(server, redis_servers):
+    one, _ = redis_servers
+    one.stop()
+    running = server(POLICY, ["--store", one.url, "--threads", "2"])
+    running.wait_for_log(r"(?i)error.*the store has not been reached since the start, failure rules decide: Redis at", WAIT_SECONDS)
+    assert len(re.findall("has not been reached since the start", running.log())) == 1
