@@ -247,7 +247,7 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   Dimensions dimensions(request);
   dimensions.imply_tenant(tenant);
   std::vector<CounterName> counters;
-  bool has_foreign = false;
+  bool has_foreign = false, has_own = false;
   for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
     for (std::size_t i = 0; i < plan->size; ++i) {
       const Policy& policy = plan->limits[i].policy->source;
@@ -256,11 +256,12 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
       const bool is_foreign = policy.tenant.empty() && !limit.by_tenant;
       has_foreign |= is_foreign;
       if (is_foreign && !reach.all_tenants) continue;
+      has_own = true;
       if (!reach.shared && !dimensions.are_alone_in(limit)) continue;
       counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
     }
   }
-  if (counters.empty() && has_foreign && !reach.all_tenants) {
+  if (has_foreign && !has_own) {
     pending->answer =
         std::unexpected(Error{ErrorCode::kPermissionDenied,
                               "all limits of this request count several tenants together; only who is not "

@@ -76,7 +76,7 @@ def test_a_reset_forgets_and_is_audited(server, http, grpc_stub, tmp_path):
     assert client.check(**WHO, tokens=10)["allowed"] is True
     assert expect(client.post("/v1/reset", {"policy_id": "api", "tenant_id": "shop", "key": "ann"}), 200) == {"reset": 1}
     assert usages(client)["day"]["current"] == 10, "others count in it"
-    assert stub.ResetKey(policy_id="api", tenant_id="shop", dimensions={"key": "ann"}, reason="by gRPC").reset == 0
+    assert stub.ResetKey(policy_id="api", tenant_id="shop", dimensions={"key": "ann"}, own_only=True, reason="by gRPC").reset == 0
     wait_until(lambda: len(resets(client)) == 3, SOON_SECONDS, "three entries")
     by_grpc, named, first = resets(client)
     assert (first["name"], first["actor"], first["reason"]) == ("shop", "loopback", "wrong deploy")
