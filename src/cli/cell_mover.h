@@ -26,10 +26,10 @@ namespace sluice::cli {
 // follow, and what is left of it at the old cell is forgotten. tenant_move.h says why no unit can be had
 // twice meanwhile. Every node has a mover; one of them does the work, the others wait for it.
 //
-// If the new cell is gone, or does not take the counters, the tenant waits at the old one and the move is
-// tried again. If it is the old cell, the tenant goes without its counters: that trouble may be the very
-// reason why it is taken away. Wants that change meanwhile wait until this change is complete, tenants that
-// wait excepted: they follow the new wants from where they are.
+// If the new cell is gone, or either of them answers with errors (rights are missing, say), the tenant waits
+// at the old one and the move is tried again. If the old cell is gone, the tenant goes without its counters:
+// that trouble may be the very reason why it is taken away. Wants that change meanwhile wait until this
+// change is complete, tenants that wait excepted: they follow the new wants from where they are.
 //
 // A move that was interrupted goes on when a node starts that places the tenant where it was to go.
 class CellMover {

@@ -48,6 +48,7 @@ class TinyRedis {
     std::string other;
   };
   std::map<std::string, Record> records;  // of tenants that move
+  bool refuses = false;                   // to change them
 
  private:
   void answer(std::span<const redis::RespValue> words, std::string& out) {
@@ -66,6 +67,8 @@ class TinyRedis {
       redis::append_bulk(out, keys.at(key));
     } else if (command == "PTTL") {
       out += ":60000\r\n";
+    } else if (command == "EVALSHA" && refuses) {
+      out += "-NOPERM this user has no permissions\r\n";
     } else if (command == "EVALSHA") {
       redis::append_command(out, {step(words.subspan(5)), detail_});
     } else if (command == "SSCAN") {
@@ -263,6 +266,19 @@ TEST_F(CellMoverTest, AnOldCellThatIsGoneHoldsNobodyBack) {
   EXPECT_EQ(cell_of("corp"), "eu");
   EXPECT_THAT(problems, ElementsAre(HasSubstr("and 2 others, without their counters")));
   EXPECT_EQ(mover.counters(), (TenantMoveCounters{.stopped = 3}));
+}
+
+TEST_F(CellMoverTest, AnOldCellThatRefusesKeepsTheTenantUntilThatIsMended) {
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  servers["home"].refuses = true;
+  change_to({cell_at("eu", "eu", {"acme"})}, 1000);
+  EXPECT_EQ(cell_of("acme"), "default");
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("they stay where they are and it is tried again")));
+  EXPECT_THAT(mover.in_progress(), HasSubstr("the user lacks rights"));
+  servers["home"].refuses = false;
+  pass(1000);
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
 }
 
 TEST_F(CellMoverTest, WhatCannotBeCarriedStartsAnew) {

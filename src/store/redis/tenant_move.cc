@@ -362,7 +362,7 @@ void TenantMove::on_lost(Side& side, std::string_view why) {
 // The first one counts.
 void TenantMove::note_error(const redis::RespValue& reply) {
   if (!error_.empty()) return;
-  error_of_ = &side_in_use() == target_.get() ? Culprit::kTarget : Culprit::kSource;
+  error_of_ = &side_in_use() == target_.get() ? Culprit::kTarget : Culprit::kRefusal;
   error_ = side_in_use().name + ": ";
   if (!reply.is_error()) {
     error_ += "its reply does not fit the command; is it a Redis or Valkey server?";

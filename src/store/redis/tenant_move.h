@@ -97,7 +97,8 @@ class TenantMove {
   enum class State : std::uint8_t { kRunning, kDone, kStopped };
   enum class Culprit : std::uint8_t {
     kNobody,
-    kSource,
+    kSource,   // is gone
+    kRefusal,  // the source is there and answers with errors: it lacks rights, or is loading its data
     kTarget,   // is gone, or does not take what it is given
     kAnother,  // mover is at it, or was faster; try again
     kRecords,  // say that the tenant's counters are elsewhere

@@ -253,7 +253,7 @@ TEST_F(TenantMoveTest, AnErrorStopsItWithASentence) {
     TenantMove& move = connected();
     source_.say(record("c") + c.reply);
     EXPECT_EQ(move.state(), State::kStopped);
-    EXPECT_EQ(move.culprit(), Culprit::kSource);
+    EXPECT_EQ(move.culprit(), Culprit::kRefusal);
     EXPECT_THAT(move.problem(), HasSubstr("the source redis://a"));
     EXPECT_THAT(move.problem(), HasSubstr(c.sentence));
   }
