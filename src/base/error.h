@@ -16,7 +16,8 @@ enum class ErrorCode {
   kPermissionDenied,    // known, but not allowed (HTTP 403, PERMISSION_DENIED)
   kFailedPrecondition,  // e.g. same request_id, other payload (HTTP 422, FAILED_PRECONDITION)
   kUnavailable,         // the store gave no answer and no failure rule applies (HTTP 503, UNAVAILABLE)
-  kInternal,            // our fault, or bytes that are no gRPC message (HTTP 500, INTERNAL)
+  kOverloaded,  // more is asked of us than we can do; nothing was charged (HTTP 503, RESOURCE_EXHAUSTED)
+  kInternal,    // our fault, or bytes that are no gRPC message (HTTP 500, INTERNAL)
 };
 
 struct Error {

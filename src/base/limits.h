@@ -119,7 +119,9 @@ inline constexpr std::size_t kRedisBatchEntriesMax = 1024;
 inline constexpr std::size_t kKeyPrefixBytesMax = 64;
 inline constexpr std::size_t kKeySecretBytesMin = 16, kKeySecretBytesMax = 1024;  // of --key-secrets
 inline constexpr std::int64_t kKeySecretVersionMax = 1'000'000;
-inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one
+inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one, whatever happens
+inline constexpr std::size_t kRedisQueueMin = 2'048;   // of them that a server may have, however slow it is
+inline constexpr std::size_t kDeniedKeysMax = 4'096;   // remembered by one loop for one server
 
 // Counters that are on their way between two Redis servers at a time.
 inline constexpr std::size_t kTenantMoveBatchMax = 256;

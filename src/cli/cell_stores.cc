@@ -77,6 +77,10 @@ std::int64_t CellStores::next_due_us() const {
   return due_us;
 }
 
+bool CellStores::busy() const {
+  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.redis && entry.redis->busy(); });
+}
+
 StoreReport CellStores::report() {
   StoreReport report{.loops = 1, .connected = 1};
   report.redis = former_counters_;

@@ -37,6 +37,7 @@ class CellStores final : public StorePlacement {
   void end_burst();
   void tick(std::int64_t now_us);
   std::int64_t next_due_us() const;
+  bool busy() const;  // as AsyncStore::busy(), of any of them
 
   // "Reached" means: there was a moment since the start by which each cell had been. A cell that is added
   // later and cannot be reached is a problem, but no reason to turn everybody away.

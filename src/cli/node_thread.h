@@ -72,6 +72,7 @@ class NodeThread final : public net::Application {
   }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return stores_->next_due_us(); }
+  bool is_busy() const override { return stores_->busy(); }
   void begin_burst() override { stores_->begin_burst(); }
   void end_burst() override { stores_->end_burst(); }
 

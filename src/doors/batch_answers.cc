@@ -20,9 +20,9 @@ class Gathering {
   void put(std::size_t i, const Result<Decision>& decision) {
     std::string& place = places_.empty() ? joined_ : places_[i];
     if (decision) [[likely]]
-      write_(decision, i == 0, place);
-    else
-      write_(std::unexpected(in_batch(i, decision.error())), i == 0, place);
+      return write_(decision, i == 0, place);
+    if (decision.error().code == ErrorCode::kOverloaded && ++shed_ == size_) all_shed_ = decision.error();
+    write_(std::unexpected(in_batch(i, decision.error())), i == 0, place);
   }
 
   void expect_one_later() {
@@ -33,11 +33,13 @@ class Gathering {
     put(i, decision);
     if (--missing_ > 0) return;
     assert(finish);
-    finish(join());
+    finish(result());
   }
   bool complete() const { return missing_ == 0; }
 
-  std::string join() {
+  // If not a single check was decided, the batch as a whole was not.
+  Result<std::string> result() {
+    if (all_shed_) return std::unexpected(std::move(*all_shed_));
     for (const std::string& place : places_) joined_.append(place);
     return std::move(joined_);
   }
@@ -50,6 +52,8 @@ class Gathering {
   std::string joined_;
   std::vector<std::string> places_;  // empty: no answer comes later
   std::size_t missing_ = 0;
+  std::size_t shed_ = 0;
+  std::optional<Error> all_shed_;
 };
 
 Result<void> validate_all(Limiter& limiter, std::span<const CheckRequest> checks) {
@@ -82,7 +86,7 @@ std::optional<Result<std::string>> check_all(Limiter& limiter, std::span<const C
     });
     if (decision) gathering->put(i, *decision);
   }
-  if (gathering->complete()) return gathering->join();
+  if (gathering->complete()) return gathering->result();
   gathering->finish = postpone();
   return std::nullopt;
 }

@@ -57,7 +57,8 @@ std::string error_details(net::GrpcCode code, std::string_view reason, const Err
   writer.string(2, as_utf8(error.message));
   add_detail(writer, "ErrorInfo", error_info(reason));
   if (!error.field.empty()) add_detail(writer, "BadRequest", bad_request(error));
-  if (error.code == ErrorCode::kUnavailable) add_detail(writer, "RetryInfo", retry_info());
+  if (error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOverloaded)
+    add_detail(writer, "RetryInfo", retry_info());
   return status;
 }
 

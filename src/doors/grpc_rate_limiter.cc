@@ -250,7 +250,9 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
     return grpc_status(may.error());
   if (auto room = context.gate.admit(checks.size()); !room) return grpc_status(room.error());
   const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
-    return [later = call.defer()](std::string_view late) { later({}, late); };
+    return [later = call.defer()](const Result<std::string>& late) {
+      late ? later({}, *late) : later(grpc_status(late.error()), {});
+    };
   });
   if (!answers) return {};
   if (!*answers) return grpc_status(answers->error());

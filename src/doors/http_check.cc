@@ -56,9 +56,9 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
     return write_problem(may.error(), response);
   if (auto room = context.gate.admit(checks.size()); !room) return write_problem(room.error(), response);
   const auto answers = check_all(context.limiter, checks, write_one, [&] {
-    return [later = defer()](std::string_view late) {
+    return [later = defer()](const Result<std::string>& late) {
       net::HttpResponse answer;
-      write_all(late, answer);
+      late ? write_all(*late, answer) : write_problem(late.error(), answer);
       later(std::move(answer));
     };
   });

@@ -1,5 +1,6 @@
 #include "doors/problem.h"
 
+#include <iterator>
 #include <string>
 
 #include "base/utf8.h"
@@ -38,6 +39,8 @@ Codes codes_of(ErrorCode code) {
       return {422, GrpcCode::kFailedPrecondition, "failed_precondition"};
     case ErrorCode::kUnavailable:
       return {503, GrpcCode::kUnavailable, "unavailable"};
+    case ErrorCode::kOverloaded:
+      return {503, GrpcCode::kResourceExhausted, "overloaded"};
     case ErrorCode::kInternal:
       break;
   }
@@ -98,6 +101,13 @@ void append_member(std::string& body, std::string_view name, std::string_view va
   append_json_string(body, value);
 }
 
+// Spread, so that those who were turned away together do not come back together.
+std::string_view retry_after(ErrorCode code) {
+  static constexpr std::string_view kSeconds[] = {"1", "2", "3"};
+  static thread_local std::size_t turn = 0;
+  return code == ErrorCode::kOverloaded ? kSeconds[turn++ % std::size(kSeconds)] : kSeconds[0];
+}
+
 std::string_view why_denied(const Decision& decision) {
   if (decision.reason != Reason::kTooLarge) return "the limit is used up; try again later";
   return decision.limit() == 0 ? "this limit allows nothing"
@@ -119,7 +129,7 @@ void write_problem(const Error& error, net::HttpResponse& response) {
   response.content_type = "application/problem+json";
   response.body.clear();
   append_problem(error, response.body);
-  if (response.status == 503) response.headers.emplace_back("retry-after", "1");
+  if (response.status == 503) response.headers.emplace_back("retry-after", retry_after(error.code));
   if (response.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
 }
 

@@ -15,7 +15,8 @@
 //   …","code":"invalid_argument","field":"tokens"}
 namespace sluice::doors {
 
-// An error of the engine or of the request's translation. kUnavailable also gets a Retry-After.
+// An error of the engine or of the request's translation. kUnavailable and kOverloaded also get a
+// Retry-After.
 void write_problem(const Error& error, net::HttpResponse& response);
 
 // The same object as part of another one: {"type":"about:blank", …}.

@@ -15,6 +15,7 @@ void refuse(std::string& out, const Error& why) {
     case ErrorCode::kPermissionDenied:
       return error(out, "NOPERM", why.message);
     case ErrorCode::kUnavailable:
+    case ErrorCode::kOverloaded:
       return error(out, "TRYAGAIN", why.message);
     default:
       return error(out, "ERR", why.message);

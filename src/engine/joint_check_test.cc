@@ -148,6 +148,22 @@ TEST_F(JointCheckTest, AnErrorNamesItsRequestAndChargesNothing) {
   EXPECT_EQ(ask(many).size(), kLimitsPerCheckMax + 1);
 }
 
+// The counters of the later checks move up in the plan, and what is told about them moves along.
+TEST_F(JointCheckTest, ChecksThatShareOneLimitAreToldTheirOwnNumbersOfTheOthers) {
+  const auto limit = [](const char* name, const char* per, std::int64_t count) {
+    return make_limit(
+        {.name = name, .per = {per}, .rate = {count, 60 * kSecondUs}, .algorithm = Algorithm::kFixedWindow});
+  };
+  publish({make_policy("p", {limit("all", "tenant", 100), limit("own", "key", 5)})});
+  const CheckRequest u{.tenant = "t", .key = "u"}, v{.tenant = "t", .key = "v"};
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(limiter.check(v)->allowed);
+  EXPECT_THAT(ask({u, v}), ElementsAre("yes 1", "yes 4", "yes 1"));
+  EXPECT_THAT(ask({v, u}), ElementsAre("yes 0", "yes 0", "yes 3"));
+  EXPECT_THAT(ask({u, v}), ElementsAre("no 0", "yes 3", "no 0"));
+  EXPECT_THAT(ask({u, u}), ElementsAre("yes 1", "yes 1", "yes 1"));
+  EXPECT_EQ(left({.policy_id = "p", .tenant = "t", .key = "new"}), 5);
+}
+
 TEST_F(JointCheckTest, NumbersMayComeWithARequest) {
   publish({route_policy("a", 5), route_policy("b", 5)});
   const auto numbers = make_limit_params(Algorithm::kFixedWindow, {2, 60 * kSecondUs}, std::nullopt).value();

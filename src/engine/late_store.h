@@ -20,6 +20,11 @@ class LateStore final : public AsyncStore {
       call.verdict = Verdict::kNoAnswer;
       return true;
     }
+    if (waiting.size() >= room) {
+      ++shed;
+      call.verdict = Verdict::kShed;
+      return true;
+    }
     waiting.push_back(&call);
     return false;
   }
@@ -39,21 +44,26 @@ class LateStore final : public AsyncStore {
       call->on_done();
     }
   }
-  void fail_all() {
-    while (!waiting.empty()) {
-      StoreCall* call = waiting.front();
-      waiting.pop_front();
-      call->verdict = Verdict::kNoAnswer;
-      call->on_done();
-    }
-  }
+  void fail_all() { end_all(Verdict::kNoAnswer); }
+  void shed_all() { end_all(Verdict::kShed); }
 
   std::deque<StoreCall*> waiting;
   std::vector<CounterName> names;
   std::function<void(int)> reset_done;
   bool broken = false;
+  std::size_t room = SIZE_MAX;  // for so many calls; the others are shed
+  int shed = 0;                 // so many
 
  private:
+  void end_all(Verdict verdict) {
+    while (!waiting.empty()) {
+      StoreCall* call = waiting.front();
+      waiting.pop_front();
+      call->verdict = verdict;
+      call->on_done();
+    }
+  }
+
   LocalStore& store_;
 };
 

@@ -106,12 +106,41 @@ TEST_F(LateStoreTest, DeadlinesAreThePolicysOrTheCallers) {
   publish({policy});
   ask({.key = "u"});
   EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 30'000);
+  EXPECT_EQ(late.waiting.back()->caller_deadline_us, 0);
   ask({.key = "u", .deadline_us = kNowUs + 12'000});
-  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 10'000) << "2 ms to get there";
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 30'000);
+  EXPECT_EQ(late.waiting.back()->caller_deadline_us, kNowUs + 10'000) << "2 ms to get there";
   ask({.key = "u", .deadline_us = kNowUs + 2'000});
-  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 1'000);
+  EXPECT_EQ(late.waiting.back()->caller_deadline_us, kNowUs + 1'000);
   ask({.key = "u", .deadline_us = kNowUs - 5});
-  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs);
+  EXPECT_EQ(late.waiting.back()->caller_deadline_us, kNowUs);
+  late.fail_all();
+}
+
+TEST_F(LateStoreTest, WhatIsShedIsAnErrorWhateverTheFailureRuleSays) {
+  Policy shadow = make_policy("candidate", {make_limit({})});
+  shadow.shadow = shadow.always = true;
+  publish({make_policy("p", {make_limit({})}), shadow});
+  late.room = 0;
+  ask({.key = "u"});
+  ask({.key = "u"}, true);
+  EXPECT_EQ(late.shed, 2) << "nor is the shadow asked for";
+  late.room = 2;
+  ask({.key = "u"});
+  late.shed_all();
+  ASSERT_EQ(answers.size(), 3u);
+  for (const Answer& answer : answers) EXPECT_EQ(answer.error, ErrorCode::kOverloaded);
+  EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kAllowed], 0u);
+  EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kFailed], 0u);
+}
+
+TEST_F(LateStoreTest, TenantsAreDifferentFlows) {
+  publish({make_policy("p", {make_limit({})})});
+  ask({.tenant = "a", .key = "u"});
+  ask({.tenant = "a", .key = "v"});
+  ask({.tenant = "b", .key = "u"});
+  EXPECT_EQ(late.waiting[0]->flow, late.waiting[1]->flow);
+  EXPECT_NE(late.waiting[0]->flow, late.waiting[2]->flow);
   late.fail_all();
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/comparison.h"
 #include "engine/request_identity.h"
+#include "engine/slot_tag.h"
 
 namespace sluice {
 namespace {
@@ -14,6 +15,14 @@ constexpr char kHalfNames[] = {'e', 's', 'c'};
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
+
+Error overloaded() {
+  return {
+      ErrorCode::kOverloaded,
+      "this was not decided: more is asked of the store than it can answer in time, or the deadline of the "
+      "call is too short; try again a little later",
+      ""};
+}
 
 }  // namespace
 
@@ -127,10 +136,16 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
 
 // The plan on its way: all that is needed when the answer comes.
 PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
+  const std::uint32_t tenant_tag =
+      slot_tag_of_tenant(planner_.tenant_of(request, asked.first_policy), parts_.hasher);
   PendingCheck& pending = take_pending();
-  const std::int64_t deadline = deadline_us(request);
+  const std::int64_t now_us = parts_.clock.now_us();
+  const PendingCheck::Half::Terms terms{.deadline_us = now_us + store_time_us(),
+                                        .caller_deadline_us = caller_deadline_us(request, now_us),
+                                        .flow = tenant_tag,
+                                        .refund_of_us = asked.refund_of_us};
   const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
-    half.fill(plan, identity(request, asked.is_look, number), deadline, asked.refund_of_us);
+    half.fill(plan, identity(request, asked.is_look, number), terms);
   };
   fill(pending.enforced, planner_.enforced(), kEnforced);
   fill(pending.shadow, planner_.shadow(), kShadow);
@@ -171,6 +186,8 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
                        const StoreCall& call, std::int64_t now_us, Answer& answer) {
   if (call.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
+  if (enforced.verdict == Verdict::kShed || (asked.is_look && shadow.verdict == Verdict::kShed)) [[unlikely]]
+    return void(answer = std::unexpected(overloaded()));
   const bool failed = !is_answer(enforced.verdict);
   if (asked.is_look && (failed || !is_answer(shadow.verdict)))
     return void(answer = std::unexpected(no_answer()));
@@ -225,16 +242,20 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_loo
   return identity_of(whole, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
 }
 
-// The strictest policy's, and early enough for the caller's own.
-std::int64_t Limiter::deadline_us(const CheckRequest& request) {
+// How long the store may take: what the strictest policy says.
+std::int64_t Limiter::store_time_us() {
   std::int64_t wait_us = kDeadlineUsMax;
   for (const Plan* plan : {&planner_.enforced(), &planner_.shadow()})
     for (std::size_t i = 0; i < plan->size; ++i)
       wait_us = std::min(wait_us, plan->limits[i].policy->source.deadline_us);
-  const std::int64_t now_us = parts_.clock.now_us();
-  if (request.deadline_us == 0) return now_us + wait_us;
+  return wait_us;
+}
+
+// When we have to answer to be in time for the caller's own; 0: there is none.
+std::int64_t Limiter::caller_deadline_us(const CheckRequest& request, std::int64_t now_us) {
+  if (request.deadline_us == 0) return 0;
   const std::int64_t left_us = std::max<std::int64_t>(request.deadline_us - now_us, 0);
-  return now_us + std::min(wait_us, std::max(left_us - kMarginUs, left_us / 2));
+  return now_us + std::max(left_us - kMarginUs, left_us / 2);
 }
 
 std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request, ResetReach reach) {

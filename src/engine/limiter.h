@@ -68,7 +68,9 @@ class Limiter final : private PendingCheckEvents {
   using LaterTogether = std::function<void(const Result<JointDecision>&)>;
 
   // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
-  // absent; kFailedPrecondition for a request_id that was used for another request. An error charges nothing.
+  // absent; kFailedPrecondition for a request_id that was used for another request; kOverloaded: the store
+  // works, but has too much to do. An error charges nothing, unless the caller went while the store was
+  // asked.
   template <class Postpone>
   std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, false, postpone);
@@ -257,7 +259,8 @@ class Limiter final : private PendingCheckEvents {
                    const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
-  std::int64_t deadline_us(const CheckRequest& request);
+  std::int64_t store_time_us();
+  static std::int64_t caller_deadline_us(const CheckRequest& request, std::int64_t now_us);
   std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request, ResetReach reach);
   void on_answered(PendingCheck& pending) override;
   void finish(PendingCheck& pending, Answer& answer);

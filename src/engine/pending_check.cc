@@ -2,8 +2,7 @@
 
 namespace sluice {
 
-void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline,
-                              std::int64_t refund_of) {
+void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms) {
   const auto size = static_cast<std::ptrdiff_t>(plan.size);
   charges_.assign(plan.charges.begin(), plan.charges.begin() + size);
   limits_.assign(plan.limits.begin(), plan.limits.begin() + size);
@@ -12,8 +11,10 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   charges = charges_;
   results = results_;
   dedupe = identity;
-  deadline_us = deadline;
-  refund_of_us = refund_of;
+  deadline_us = terms.deadline_us;
+  caller_deadline_us = terms.caller_deadline_us;
+  flow = terms.flow;
+  refund_of_us = terms.refund_of_us;
   moving = false;
 }
 
@@ -23,8 +24,17 @@ Answered PendingCheck::Half::answered() {
 
 bool PendingCheck::start(AsyncStore& store) {
   missing_ = 0;
-  for (Half* half : {&enforced, &shadow, &comparison})
-    if (!half->charges.empty() && !store.start(*half)) ++missing_;
+  bool is_shed = false;
+  for (Half* half : {&enforced, &shadow, &comparison}) {
+    if (half->charges.empty()) continue;
+    if (is_shed) {
+      half->verdict = Verdict::kShed;
+    } else if (!store.start(*half)) {
+      ++missing_;
+    } else {
+      is_shed = half == &enforced && half->verdict == Verdict::kShed;
+    }
+  }
   return missing_ > 0;
 }
 

@@ -34,10 +34,15 @@ class PendingCheck {
   // One of the calls.
   class Half final : public StoreCall {
    public:
+    // As StoreCall has them.
+    struct Terms {
+      std::int64_t deadline_us = 0;
+      std::int64_t caller_deadline_us = 0;
+      std::uint32_t flow = 0;
+      std::int64_t refund_of_us = 0;
+    };
     explicit Half(PendingCheck& owner) : owner_(owner) {}
-    // `refund_of`: as StoreCall::refund_of_us.
-    void fill(const Plan& plan, std::optional<Dedupe> identity, std::int64_t deadline,
-              std::int64_t refund_of);
+    void fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms);
     void on_done() override { owner_.on_half_done(); }
     // What the store said. REQUIRES: it has answered, or nothing was asked.
     Answered answered();
@@ -53,7 +58,8 @@ class PendingCheck {
   PendingCheck(const PendingCheck&) = delete;
   PendingCheck& operator=(const PendingCheck&) = delete;
 
-  // Asks them all at the same time. False: all answers are there already.
+  // Asks them all at the same time; none of the others if what decides is shed. False: all answers are there
+  // already.
   bool start(AsyncStore& store);
 
   Half enforced{*this};

@@ -12,6 +12,7 @@
 namespace sluice::net {
 namespace {
 
+constexpr std::size_t kLargeBytes = 16u << 10;  // read of late: some two hundred checks
 constexpr std::int64_t kLingerUs = 2'000'000;
 
 // For who writes http:// where it should be https://.
@@ -66,7 +67,11 @@ void Connection::on_events(std::uint32_t events) {
 bool Connection::handle_events(std::uint32_t events) {
   if (events & EPOLLERR) return close();
   if ((events & EPOLLOUT) && !unsent_.empty() && (!transmit(unsent_) || !after_write())) return false;
-  return !(events & (EPOLLIN | EPOLLHUP)) || read();
+  if (!(events & (EPOLLIN | EPOLLHUP))) return true;
+  if (recent_bytes_ < kLargeBytes || !(interest_ & EPOLLIN)) return read();
+  if (!is_large_) set_.large_.push_back(this);
+  is_large_ = true;
+  return true;
 }
 
 Connection::Worth Connection::worth() const {
@@ -84,6 +89,7 @@ bool Connection::read() {
   const auto bytes = recv(fd_, set_.input_.get(), ConnectionSet::kInputBytes, 0);
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? true : close();
   if (bytes == 0) return end_of_input();
+  recent_bytes_ = recent_bytes_ / 2 + static_cast<std::size_t>(bytes);
   if (lingering_) return true;
   const std::span input(set_.input_.get(), static_cast<std::size_t>(bytes));
   return tls_ ? receive_sealed({input.data(), input.size()}) : receive(input);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
@@ -57,6 +58,11 @@ class ConnectionSet {
   std::uint64_t shed_for_memory() const { return shed_for_memory_; }
   std::uint64_t shed_for_room() const { return shed_for_room_; }
 
+  // Connections that bring much at a time wait until the others had their turn; then, in every turn, one of
+  // them is read. Otherwise somebody with a single question would wait for the work of all of them.
+  bool has_large() const { return !large_.empty(); }
+  void read_large();
+
  private:
   friend class Connection;
   static constexpr std::size_t kInputBytes = 64u << 10;
@@ -73,6 +79,7 @@ class ConnectionSet {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t next_compared_ = 0;   // by make_room()
   std::vector<Connection*> ready_;  // nullptr: gone meanwhile
+  std::deque<Connection*> large_;   // those that wait to be read
   std::unique_ptr<char[]> input_;   // one for all: a connection keeps only what it can't use at once
   std::string output_;              // of a session
   std::string opened_, sealed_;     // what TLS has decrypted and encrypted
@@ -140,7 +147,9 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   std::uint32_t interest_ = EPOLLIN;
   std::size_t held_bytes_ = 0;     // as the set's account has it
   bool held_as_stranger_ = false;  // the same
+  std::size_t recent_bytes_ = 0;   // read of late
   bool is_ready_ = false;          // in the set's list
+  bool is_large_ = false;          // the same, of those that bring much
   bool input_ended_ = false;
   bool lingering_ = false;
   bool shaking_hands_ = false;  // the client has begun, and neither side has finished

@@ -32,6 +32,7 @@ void ConnectionSet::add(int fd, Peer peer, TlsServerContext* tls) {
 
 void ConnectionSet::remove(Connection& connection) {
   if (connection.is_ready_) std::ranges::replace(ready_, &connection, nullptr);
+  if (connection.is_large_) std::erase(large_, &connection);
   --by_port_[static_cast<std::size_t>(connection.peer_.port)];
   const std::size_t index = connection.index_;
   std::swap(connections_[index], connections_.back());
@@ -50,6 +51,13 @@ void ConnectionSet::flush() {
     connection->carefully([connection] { return connection->resume(); });
   }
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void ConnectionSet::read_large() {
+  Connection* const connection = large_.front();
+  large_.pop_front();
+  connection->is_large_ = false;
+  if (connection->interest_ & EPOLLIN) connection->carefully([connection] { return connection->read(); });
 }
 
 void ConnectionSet::tick() {

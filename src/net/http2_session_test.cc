@@ -186,6 +186,18 @@ TEST_F(Http2SessionTest, a_deferred_call_is_answered_later) {
   EXPECT_FALSE(client_.ready);
 }
 
+TEST_F(Http2SessionTest, who_waits_for_an_answer_of_a_busy_application_is_not_read) {
+  application_.busy = true;
+  EXPECT_TRUE(client_.session.wants_input());
+  call("/test.Echo/Later", "x");
+  EXPECT_FALSE(client_.session.wants_input());
+  application_.busy = false;
+  EXPECT_TRUE(client_.session.wants_input());
+  application_.busy = true;
+  application_.grpc_later.at(0)({}, "at last");
+  EXPECT_TRUE(client_.session.wants_input()) << "it waits for nothing any more";
+}
+
 TEST_F(Http2SessionTest, deferred_http_and_client_that_gives_up) {
   const std::int32_t first = client_.request(Http2TestClient::http_headers("GET", "/later"), "");
   const std::int32_t second = client_.request(Http2TestClient::http_headers("GET", "/later"), "");

@@ -153,6 +153,9 @@ class Application {
   virtual void tick(std::int64_t /*now_us*/) {}
   virtual std::int64_t next_due_us() const { return INT64_MAX; }
 
+  // It has as much to do as it can. Then whoever waits for an answer is not read, so that they bring no more.
+  virtual bool is_busy() const { return false; }
+
   // Requests come in bursts: what is asked of others between the two may be sent together.
   virtual void begin_burst() {}
   virtual void end_burst() {}

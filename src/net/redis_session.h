@@ -26,7 +26,10 @@ class RedisSession final : public Session {
   void drain(std::string& out) override;
   void end_of_input() override { input_ended_ = true; }
   bool finished() const override { return line_.empty() && (closing_ || (input_ended_ && !has_command())); }
-  bool wants_input() const override { return !is_full() && input_.size() <= kUnreadOutputBytesMax; }
+  bool wants_input() const override {
+    const bool should_wait = !line_.empty() && context_.application.is_busy();
+    return !is_full() && !should_wait && input_.size() <= kUnreadOutputBytesMax;
+  }
   bool idle() const override { return line_.empty() && input_.empty(); }
   bool owes_answer() const override { return !line_.empty(); }
   std::size_t held_bytes() const override {

@@ -39,7 +39,9 @@ class RedisApplication final : public Application {
   std::unique_ptr<RedisHandler> open_redis(const Peer&) override {
     return std::make_unique<EchoHandler>(late);
   }
+  bool is_busy() const override { return busy; }
 
+  bool busy = false;
   std::vector<RedisHandler::Later> late;
 };
 
@@ -66,6 +68,17 @@ class RedisSessionTest : public testing::Test, public SessionHost {
   SessionContext context_{application_, clock_};
   std::unique_ptr<RedisSession> session_ = std::make_unique<RedisSession>(context_, *this, kTestPeer);
 };
+
+TEST_F(RedisSessionTest, WhoWaitsForAnAnswerOfABusyApplicationIsNotRead) {
+  application_.busy = true;
+  send("a 1\r\n");
+  EXPECT_TRUE(session_->wants_input());
+  send("later\r\n");
+  EXPECT_FALSE(session_->wants_input());
+  application_.late.at(0)("+at last\r\n");
+  EXPECT_EQ(resumed(), "+at last\r\n");
+  EXPECT_TRUE(session_->wants_input());
+}
 
 TEST_F(RedisSessionTest, AnswersPipelinesInPiecesOfAnySize) {
   const std::string commands = "a 1\r\n*2\r\n$1\r\nb\r\n$3\r\nx y\r\n\r\nc 3\r\n";

@@ -115,6 +115,14 @@ class Server::Worker {
       context_.refresh_time();
       application_->begin_burst();
       carefully([this] { loop_.dispatch(); });
+      if (connections_.has_large()) {
+        carefully([this] { application_->end_burst(); });
+        carefully([this] { connections_.flush(); });
+        application_->begin_burst();
+        carefully([this] {
+          if (connections_.has_large()) connections_.read_large();
+        });
+      }
       carefully([this] { application_->end_burst(); });
       carefully([this] {
         connections_.flush();

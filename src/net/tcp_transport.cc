@@ -80,6 +80,10 @@ class TcpChannel final : public redis::Channel, private EventLoop::Watcher {
     unsent_.append(bytes);
   }
 
+  void poll() override {
+    if (connected_) read_some();
+  }
+
  private:
   void on_events(std::uint32_t events) override {
     if (!connected_) return finish_connecting();

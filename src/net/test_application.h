@@ -74,6 +74,8 @@ class TestApplication final : public Application {
     return std::make_unique<Twice>(*this, stream);
   }
 
+  bool is_busy() const override { return busy; }
+
   std::string header(std::string_view name) const {
     const auto found = std::ranges::find(last_headers, name, &std::pair<std::string, std::string>::first);
     return found == last_headers.end() ? "(none)" : found->second;
@@ -85,6 +87,7 @@ class TestApplication final : public Application {
   std::string last_idempotency_key;
   std::vector<HttpLater> http_later;
   std::vector<GrpcLater> grpc_later;
+  bool busy = false;
   int open_streams = 0;
   bool recognises = false;  // its peers are no strangers
   int many_sent = 0;

@@ -25,6 +25,7 @@ class TlsChannel final : public redis::Channel, private redis::ChannelEvents {
   ~TlsChannel() override;
 
   void send(std::string_view bytes) override;
+  void poll() override { below_->poll(); }
 
  private:
   void on_connected() override;

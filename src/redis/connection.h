@@ -65,6 +65,9 @@ class Connection final : private LinkEvents, private AddressEvents {
   // ready(); whatever `answer` uses outlives the connection.
   void ask(std::string_view command, Link::Answer answer) { used_->ask(command, std::move(answer)); }
 
+  // Hears what has arrived and was not looked at yet. REQUIRES: ready()
+  void poll() { used_->poll(); }
+
   std::size_t unanswered() const { return used_->unanswered(); }     // commands of send()
   std::int64_t heard_at_us() const { return used_->heard_at_us(); }  // when the last byte came
   const Address& address() const { return used_->address(); }        // REQUIRES: ready()

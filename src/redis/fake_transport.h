@@ -27,6 +27,8 @@ class FakeTransport final : public Transport {
   bool open() const { return events_ != nullptr; }
   void accept() { events_->on_connected(); }
   void say(std::string_view bytes) { events_->on_bytes(bytes); }
+  // It has arrived, but the loop has not looked yet.
+  void say_when_polled(std::string_view bytes) { unread_ = bytes; }
   void cut(std::string_view why) { events_->on_closed(why); }
 
   // What was sent since the last call.
@@ -42,12 +44,16 @@ class FakeTransport final : public Transport {
     explicit FakeChannel(FakeTransport& owner) : owner_(owner) {}
     ~FakeChannel() override { owner_.events_ = nullptr; }
     void send(std::string_view bytes) override { owner_.sent += bytes; }
+    void poll() override {
+      if (!owner_.unread_.empty()) owner_.say(std::exchange(owner_.unread_, {}));
+    }
 
    private:
     FakeTransport& owner_;
   };
 
   ChannelEvents* events_ = nullptr;
+  std::string unread_;
 };
 
 }  // namespace sluice::redis

@@ -54,6 +54,9 @@ class Link final : private ReplyStream::Events {
   // ends. REQUIRES: ready()
   void ask(std::string_view command, Answer answer);
 
+  // What has arrived is heard now.
+  void poll() { stream_.poll(); }
+
   std::size_t unanswered() const { return sent_ - answered_ - asked_.size(); }  // commands of send()
   bool idle() const { return sent_ == answered_; }
   std::int64_t heard_at_us() const { return stream_.heard_at_us(); }

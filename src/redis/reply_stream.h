@@ -40,6 +40,10 @@ class ReplyStream final : private ChannelEvents {
   // REQUIRES: on_open() came
   void send(std::string_view bytes) { channel_->send(bytes); }
 
+  void poll() {
+    if (channel_) channel_->poll();
+  }
+
   std::int64_t heard_at_us() const { return heard_at_us_; }  // when the last byte came
 
  private:

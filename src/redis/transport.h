@@ -10,7 +10,8 @@
 // have their own.
 namespace sluice::redis {
 
-// Hears what happens to a Channel. Called on the loop's thread, and never from inside connect() or send().
+// Hears what happens to a Channel. Called on the loop's thread; never from inside connect() or send(), but
+// from inside poll().
 class ChannelEvents {
  public:
   virtual void on_connected() = 0;
@@ -31,6 +32,10 @@ class Channel {
   // Takes all of `bytes` and keeps what the network does not. REQUIRES: on_connected() came, on_closed() did
   // not.
   virtual void send(std::string_view bytes) = 0;
+
+  // Reads at once what has arrived: the events come from inside this call. For those about to conclude that
+  // nothing came, although the loop was just busy elsewhere.
+  virtual void poll() {}
 };
 
 // Makes channels. Belongs to one event loop's thread.

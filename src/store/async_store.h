@@ -37,7 +37,12 @@ class StoreCall {
  public:
   std::span<const Charge> charges;
   std::span<ChargeResult> results;  // as many as charges
-  std::int64_t deadline_us = 0;     // on the process's clock: an answer after it is kNoAnswer; 0: none
+  // On the process's clock: an answer after it is kNoAnswer; 0: none. It bounds the store's time, not ours:
+  // what a call spends in our queue, behind others on a server that keeps answering, is added to it.
+  std::int64_t deadline_us = 0;
+  // When the caller goes, on the same clock; 0: not said. A call that has not been sent by then is kShed.
+  std::int64_t caller_deadline_us = 0;
+  std::uint32_t flow = 0;  // whose it is: calls of different flows take turns
   std::optional<Dedupe> dedupe;
   // Not 0: gives back what an allowed call with the same charges, answered with this `now_us`, has charged;
   // `results` still holds what it answered (algorithm/refund.h says why; all zero if it is not known: then
@@ -59,6 +64,8 @@ class StoreCall {
 
   // For the store: it is on its second way, after a connection was lost with it. There is no third.
   bool sent_again = false;
+  std::int64_t queued_at_us = 0;     // while it waits
+  StoreCall* next_queued = nullptr;  // in its flow
 
   // The answer is there. Called on the thread that started the call, at most once, and not if start() said
   // "done".
@@ -74,8 +81,8 @@ class AsyncStore {
  public:
   virtual ~AsyncStore() = default;
 
-  // Charges as Store::apply() does. True: done already (for instance, the breaker is open: kNoAnswer). False:
-  // on_done() will be called, always, by the deadline at the latest.
+  // Charges as Store::apply() does. True: done already (for instance, the breaker is open: kNoAnswer; or too
+  // much waits: kShed). False: on_done() will be called, always.
   virtual bool start(StoreCall& call) = 0;
 
   // A hint that start() will soon be asked for this key, as in Store.
@@ -83,6 +90,9 @@ class AsyncStore {
 
   // Whether start() always says "done".
   virtual bool answers_at_once() const { return false; }
+
+  // So much waits that whoever has questions under way should not bring more. Most stores never say so.
+  virtual bool busy() const { return false; }
 
   // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
   virtual void reset(std::span<const CounterName> counters, std::function<void(int)> done) = 0;

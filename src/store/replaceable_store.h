@@ -47,6 +47,7 @@ class ReplaceableStore final : public AsyncStore {
   void end_burst() override { store_->end_burst(); }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override;
+  bool busy() const override { return store_->busy(); }
   Health health() const override { return store_->health(); }
 
  private:

@@ -41,6 +41,9 @@ enum class Verdict : std::uint8_t {
   kDenied,
   kNoAnswer,
   kNoRoom,  // it would fit, but there is no memory to count it in: nothing was charged
+  // Nor is this a failure: the store works, but more waits for it than it can answer in time, so it was not
+  // asked, and nothing was charged. That is our overload, never a reason to let somebody pass.
+  kShed,
 };
 
 // Whether the store has decided.

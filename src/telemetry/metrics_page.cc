@@ -144,6 +144,10 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
   text.sample({{"error_type", "queue_full"}}, redis.queue_full);
   for (std::size_t kind = 0; kind < redis.errors.size(); ++kind)
     text.sample({{"error_type", label_of(static_cast<redis::ServerError>(kind))}}, redis.errors[kind]);
+  text.family("rate_limiter_shed_total", "counter",
+              "Checks that were refused because more was asked of the store than it can answer in time.");
+  text.sample({{"reason", "queue_full"}}, redis.shed_queue_full);
+  text.sample({{"reason", "caller_deadline"}}, redis.shed_caller_deadline);
   text.family("rate_limiter_clock_delta_seconds", "gauge",
               "How far the clock of a Redis node is ahead of ours; negative: behind.");
   for (const StoreReport::NodeClock& clock : store.clocks)

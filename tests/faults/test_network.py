@@ -136,15 +136,16 @@ def test_slower_than_the_deadline(through, trial, http, weather):
 
 
 def test_the_operator_hears_of_answers_that_come_too_late(through, load, http):
-    """The server is well, and the breaker closed; but the network takes longer than the policy allows."""
+    """The server is well, but the network takes longer than the policy allows: the breaker opens, and nobody waits."""
     network, node = through
     client = http(node)
     network.set(latency_s=0.018)
     running = load(node, policy_id="quick", per_second=100)
-    wait_until(lambda: "later than the deadlines" in " ".join(client.get("/readyz").json["problems"]), WAIT_S,
+    wait_until(lambda: "slower than the deadlines" in " ".join(client.get("/readyz").json["problems"]), WAIT_S,
                "the problem")
-    node.wait_for_log("later than the deadlines of .* raise `deadline`", WAIT_S)
+    node.wait_for_log("does not answer as it should: .*slower than the deadlines of checks", WAIT_S)
     network.heal()
+    wait_until(lambda: not client.get("/readyz").json["problems"], WAIT_S, "a probe that is quick enough")
     running.stop()
 
 
@@ -173,7 +174,10 @@ def test_memory_stays_flat_while_nothing_comes_back(redis_server, proxy, sluice,
     def ask(connection):
         began = now()
         answer = connection.post("/v1/ratelimit/check-batch", checks)
-        return answer.status, now() - began, [one["degraded"] for one in answer.json["results"]]
+        # Decided without the store, or shed because too much waits for it already.
+        results = answer.json["results"] if answer.status == 200 else [{"error": answer.json}]
+        undecided = [one["error"]["code"] == "overloaded" if "error" in one else one["degraded"] for one in results]
+        return answer.status, now() - began, undecided
 
     def flood():
         with concurrent.futures.ThreadPoolExecutor(BATCHES) as pool:
@@ -183,9 +187,9 @@ def test_memory_stays_flat_while_nothing_comes_back(redis_server, proxy, sluice,
     network.set(deaf=True)
     resident = []
     for _ in range(4):
-        for status, seconds, degraded in flood():
-            assert status == 200
-            assert all(degraded)
+        for status, seconds, undecided in flood():
+            assert status in (200, 503)
+            assert all(undecided)
             assert seconds < 2 + HANG_S / 4
         resident.append(resident_bytes(node))
     assert resident[-1] - resident[0] < 24 * MIB, [one // MIB for one in resident]

@@ -16,6 +16,37 @@ using ClusterRepliesTest = ClusterRepliesFixture;
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 constexpr const char* kTryAgain = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
 
+TEST_F(ClusterRepliesTest, WhoIsSentToANodeWithoutAConnectionWaitsNoLongerThanTheDeadline) {
+  connect();
+  const auto asked = call_on(kA, 10'000), patient = call_on(kA);
+  EXPECT_FALSE(store_->start(*asked));
+  at(kA).say(redirect("ASK", tag_on(kA), kD));
+  EXPECT_FALSE(store_->start(*patient));
+  at(kA).say(redirect("ASK", tag_on(kA), kD));
+  pass(9'999);
+  EXPECT_EQ(asked->times_done, 0);
+  pass(1);
+  EXPECT_EQ(asked->times_done, 1);
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(patient->times_done, 0);
+  log_in(kD);
+  EXPECT_EQ(count(at(kD).take_sent(), kAsking), 1) << "the one that still waits";
+}
+
+TEST_F(ClusterRepliesTest, WhoIsSentToANodeThatCannotBeReachedIsAnsweredWhenItsBreakerOpens) {
+  options_.node.breaker.failures_in_a_row = 1;
+  connect();
+  const auto asked = call_on(kA);
+  EXPECT_FALSE(store_->start(*asked));
+  at(kA).say(redirect("ASK", tag_on(kA), kD));
+  pass(0);
+  ASSERT_TRUE(at(kD).open());
+  at(kD).cut("Connection refused");
+  pass(0);
+  EXPECT_EQ(asked->times_done, 1);
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+}
+
 TEST_F(ClusterRepliesTest, EachReplyHasItsAction) {
   enum class Then { kGoesToD, kAsksD, kComesBack, kComesBackOnANewConnection, kFails };
   using enum Then;

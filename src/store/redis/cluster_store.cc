@@ -84,6 +84,17 @@ bool ClusterStore::start_on(Node* node, StoreCall& call) {
   return true;
 }
 
+bool ClusterStore::would_shed(const Part& part) const {
+  const Node* node = nodes_.of_slot(part.slot);
+  return node != nullptr && node->store->would_shed(part);
+}
+
+bool ClusterStore::busy() const {
+  bool any = false;
+  nodes_.for_each([&](const Node& node) { any |= node.store->busy(); });
+  return any;
+}
+
 SplitCall* ClusterStore::spare_split() {
   if (spare_splits_.empty()) {
     if (splits_.size() >= kRedisSplitCallsMax) {
@@ -103,9 +114,19 @@ void ClusterStore::give_back(SplitCall& split) { spare_splits_.push_back(&split)
 bool ClusterStore::start_split(StoreCall& call) {
   leave_unanswered(call);
   SplitCall* split = spare_split();
-  if (split == nullptr) return true;
-  ++counters_.split_calls;
+  if (split == nullptr) {
+    call.verdict = Verdict::kShed;
+    return true;
+  }
   split->begin(call, *this);
+  // All of it or nothing: what one node would shed, no other is asked for.
+  if (std::ranges::any_of(split->parts(), [this](const Part& part) { return would_shed(part); })) {
+    ++counters_.too_many_split;
+    call.verdict = Verdict::kShed;
+    give_back(*split);
+    return true;
+  }
+  ++counters_.split_calls;
   for (Part& part : split->parts())
     if (start_part(part)) split->one_less();
   if (!split->one_less()) return false;
@@ -116,7 +137,7 @@ bool ClusterStore::start_split(StoreCall& call) {
 void ClusterStore::on_parts_done(SplitCall& split) {
   if (split.call() != nullptr) return conclude(split).on_done();
   for (const Part* part : split.refunds())
-    if (part->verdict == Verdict::kNoAnswer) ++counters_.refunds_lost;
+    if (!is_answer(part->verdict)) ++counters_.refunds_lost;
   give_back(split);
 }
 

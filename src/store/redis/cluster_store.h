@@ -33,7 +33,7 @@ struct ClusterStoreCounters {
   std::uint64_t tried_again = 0;     // calls that waited for a slot to settle, each time
   std::uint64_t astray = 0;          // calls given up after too many redirects
   std::uint64_t without_node = 0;    // calls on a slot that nobody has
-  std::uint64_t too_many_split = 0;  // turned away: more of them than we keep
+  std::uint64_t too_many_split = 0;  // shed: more of them than we keep, or than a node can answer
   std::uint64_t refreshes = 0;       // maps that were asked for
   std::uint64_t maps = 0;            // and understood
 };
@@ -88,11 +88,17 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   void end_burst() override;
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override;
+  bool busy() const override;
   // Connected: every slot has a node that is well. One sentence per problem.
   Health health() const override;
 
   const ClusterStoreCounters& counters() const { return counters_; }
-  RedisStoreCounters node_counters() const { return nodes_.counters(); }
+  // Of the nodes together, with what was shed before it came to them.
+  RedisStoreCounters node_counters() const {
+    RedisStoreCounters sum = nodes_.counters();
+    sum.shed_queue_full += counters_.too_many_split;
+    return sum;
+  }
   const ClusterNodes& nodes() const { return nodes_; }
   ReplicaLooksCounters look_counters() const {
     return replicas_ ? replicas_->counters() : ReplicaLooksCounters{};
@@ -108,6 +114,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   // Calls that are split.
   bool start_split(StoreCall& call);
   bool start_part(Part& part);
+  bool would_shed(const Part& part) const;
   bool start_on(Node* node, StoreCall& call);
   static void leave_unanswered(StoreCall& call);
   void on_parts_done(SplitCall& split) override;

@@ -33,7 +33,7 @@ class ClusterStoreFixture : public LoopFixture {
     ClusterStoreOptions options;
     options.seeds = cluster_.seeds();
     options.node.connection.script = redis_script();
-    options.node.operation_timeout_us = kSecond;  // a busy machine is not a fault
+    options.node.operation_timeout_us = options.node.slow_us = kSecond;  // a busy machine is not a fault
     return options;
   }
   ClusterStore& make_connected_store(ClusterStoreOptions with) {

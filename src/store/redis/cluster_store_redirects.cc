@@ -71,8 +71,10 @@ std::vector<ClusterStore::Part*> ClusterStore::take_on(std::span<StoreCall* cons
       split->begin(*call, *this);
       split->one_less();  // it is started
       parts.push_back(&split->parts().front());
-    } else {
-      fail({&call, 1});
+    } else {  // the node that sent it away has charged nothing
+      leave_unanswered(*call);
+      call->verdict = Verdict::kShed;
+      call->on_done();
     }
   }
   return parts;

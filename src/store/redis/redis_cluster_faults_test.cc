@@ -60,7 +60,7 @@ class ClusterLoadFixture : public ClusterStoreFixture {
       for (Counter& counter : counters_) {
         if (counter.charge.key != charged.key) continue;
         if (call.verdict == Verdict::kAllowed) counter.allowed += charged.cost;
-        if (call.verdict == Verdict::kNoAnswer) counter.unanswered += charged.cost;
+        if (!is_answer(call.verdict)) counter.unanswered += charged.cost;
       }
     }
     ++(call.verdict == Verdict::kAllowed  ? allowed_

@@ -37,7 +37,7 @@ class RedisLoadFixture : public RedisStoreFixture {
       return true;
     });
   }
-  void note(const TestCall& call) { ++(call.verdict == Verdict::kNoAnswer ? unanswered_ : allowed_); }
+  void note(const TestCall& call) { ++(call.allowed() ? allowed_ : unanswered_); }
 
   void load_for(std::int64_t us, std::int64_t patience_us = 100'000) {
     const std::int64_t end_us = clock_.now_us() + us;

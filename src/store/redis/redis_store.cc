@@ -44,9 +44,11 @@ RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& oth
   for (const auto field :
        {&RedisStoreCounters::batches, &RedisStoreCounters::checks, &RedisStoreCounters::keys,
         &RedisStoreCounters::timeouts, &RedisStoreCounters::lost, &RedisStoreCounters::sent_again,
-        &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full, &RedisStoreCounters::late_batches,
-        &RedisStoreCounters::scripts_reloaded, &RedisStoreCounters::connections_made,
-        &RedisStoreCounters::connections_lost, &RedisStoreCounters::contradictions})
+        &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full,
+        &RedisStoreCounters::shed_queue_full, &RedisStoreCounters::shed_caller_deadline,
+        &RedisStoreCounters::late_batches, &RedisStoreCounters::scripts_reloaded,
+        &RedisStoreCounters::connections_made, &RedisStoreCounters::connections_lost,
+        &RedisStoreCounters::contradictions})
     this->*field += other.*field;
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
   return *this;
@@ -61,20 +63,22 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
       probe_(std::make_unique<Probe>(params, random(1u << 16), options_.only_looks)),
+      probe_within_us_(options_.operation_timeout_us),
       next_deadline_us_(kNoDeadline),
-      late_(kLatenessWindowUs) {}
+      late_(kLatenessWindowUs),
+      shed_(kLatenessWindowUs) {}
 
 RedisStore::~RedisStore() = default;
 
 bool RedisStore::start(StoreCall& call) {
   call.sent_again = false;
-  if (!enqueue(call, queue_)) return true;
+  if (!enqueue(call, queue_, true)) return true;
   send_queue();
   return false;
 }
 
 // False: it is answered already.
-bool RedisStore::enqueue(StoreCall& call, std::deque<StoreCall*>& queue) {
+bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.verdict = Verdict::kNoAnswer;
   call.replayed = call.conflict = call.moving = false;
   call.results_known = 0;
@@ -83,13 +87,18 @@ bool RedisStore::enqueue(StoreCall& call, std::deque<StoreCall*>& queue) {
     probe_->look_where(call.charges[0].slot_tag);
     return false;
   }
-  if (queue.size() >= options_.queue_max) {
-    ++counters_.queue_full;
+  if (is_new && !has_room(call)) {
+    if (!connection_.ready()) return ++counters_.queue_full, false;
+    call.verdict = Verdict::kShed;
+    ++counters_.shed_queue_full;
+    shed_.add(1, 1, clock_.now_us());
     return false;
   }
   if (options_.cluster != nullptr && call.dedupe) call.dedupe->slot_tag = call.charges[0].slot_tag;
-  if (call.deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, call.deadline_us);
-  queue.push_back(&call);
+  for (const std::int64_t deadline_us : {call.deadline_us, call.caller_deadline_us})
+    if (deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, deadline_us);
+  call.queued_at_us = clock_.now_us();
+  queue.push(call);
   return true;
 }
 
@@ -109,13 +118,9 @@ void RedisStore::send_queue() {
   }
   while (!queue_.empty() && flights_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
-    while (!queue_.empty() && (queue_.front() == nullptr || batch->add(*queue_.front(), limits_)))
-      queue_.pop_front();
-    if (batch->empty()) {
-      spares_.push_back(std::move(batch));
-      return;
-    }
-    send(std::move(batch), clock_.now_us());
+    const std::int64_t now_us = clock_.now_us();
+    while (!queue_.empty() && batch->add(queue_.front(), limits_)) leave_queue(queue_, now_us);
+    send(std::move(batch), now_us);
   }
 }
 
@@ -167,8 +172,14 @@ std::int64_t RedisStore::decide_at_us() const {
 
 void RedisStore::send_probe(std::int64_t now_us) {
   std::unique_ptr<Batch> batch = spare_batch();
+  probe_->deadline_us = breaker_.closed() ? 0 : now_us + probe_within_us_;
+  if (probe_->deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, probe_->deadline_us);
   batch->add(*probe_, limits_);
   send(std::move(batch), now_us);
+}
+
+void RedisStore::leave_out_probe(std::vector<StoreCall*>& calls) const {
+  std::erase(calls, static_cast<StoreCall*>(probe_.get()));
 }
 
 // EVAL loads the script and runs it in one step: whoever flushes scripts cannot come in between. When one is
@@ -232,6 +243,12 @@ void RedisStore::on_ready() {
   adviser_.on_ready();
   breaker_.hurry(clock_.now_us());
   in_doubt_ = !problem_.empty();
+  // What they have waited so far was for the server.
+  const auto begin_anew = [now_us = clock_.now_us()](StoreCall& call) {
+    return call.queued_at_us = now_us, false;
+  };
+  queue_.remove_if(begin_anew);
+  asking_queue_.remove_if(begin_anew);
   send_queue();
 }
 
@@ -289,7 +306,13 @@ void RedisStore::finish(InFlight& command, bool answered) {
 void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
   if (command.ends_flight) --flights_;
   counters_.contradictions += command.batch->contradictions();
-  if (!command.late) breaker_.record(answered, command.batch->size(), clock_.now_us());
+  const std::int64_t now_us = clock_.now_us();
+  const std::size_t calls = command.batch->size();
+  bound_.note_answers(calls, !queue_.empty(), now_us);
+  // Those that reached their deadlines have been recorded then, if the server is to blame.
+  if (!command.late && (!answered || command.missed < calls))
+    breaker_.record(answered, answered ? calls - command.missed : calls, now_us);
+  if (breaker_.closed()) probe_within_us_ = options_.operation_timeout_us;
   command.batch->append_waiting(waiting);
   spares_.push_back(std::move(command.batch));
 }
@@ -301,7 +324,7 @@ bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::stri
   if (!node_failed) note_use();
   std::vector<StoreCall*> calls, failed;
   end_batch(command, !node_failed, calls);
-  std::erase(calls, static_cast<StoreCall*>(probe_.get()));
+  leave_out_probe(calls);
   if (!breaker_.closed()) fail_queue(failed);
   options_.cluster->on_sent_away(*this, kind, error, calls);
   complete(failed);
@@ -327,9 +350,9 @@ void RedisStore::on_lost(std::string_view why) {
   const bool is_part = options_.cluster != nullptr;
   const auto repeatable = std::ranges::stable_partition(
       waiting, [is_part](const StoreCall* call) { return !call->dedupe || (call->sent_again && !is_part); });
-  for (StoreCall* call : repeatable) call->sent_again = true;
   lost.assign(waiting.begin(), repeatable.begin());
-  queue_.insert(queue_.begin(), repeatable.begin(), repeatable.end());
+  for (StoreCall* call : repeatable) call->sent_again = true;
+  put_back({repeatable.begin(), repeatable.end()});
   counters_.lost += lost.size();
   counters_.sent_again += repeatable.size();
   // A server that closes an idle connection has failed nobody.

@@ -20,6 +20,8 @@
 #include "redis/server_error.h"
 #include "store/async_store.h"
 #include "store/redis/batch.h"
+#include "store/redis/fair_queue.h"
+#include "store/redis/queue_bound.h"
 #include "store/redis/slot_groups.h"
 #include "store/redis/trouble_news.h"
 
@@ -53,7 +55,8 @@ struct RedisStoreOptions {
   std::size_t batches_in_flight = 2;
   std::size_t queue_max = kRedisQueueMax;
   std::int64_t operation_timeout_us =
-      50'000;  // a server that takes longer is failing, whatever callers can bear
+      50'000;                     // a server that takes longer is failing, whatever callers can bear
+  std::int64_t slow_us = 10'000;  // one that misses a deadline of so much or more is failing, too
   std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
   // Takes a sentence for the log: what goes wrong and why, and that it is over. Not more than a few a minute.
   std::function<void(bool is_problem, const std::string& sentence)> on_news;
@@ -72,15 +75,17 @@ struct RedisStoreOptions {
 // What a RedisStore has done so far; only grows.
 struct RedisStoreCounters {
   std::uint64_t batches = 0;
-  std::uint64_t checks = 0;       // in them
-  std::uint64_t keys = 0;         // in them
-  std::uint64_t timeouts = 0;     // checks that got no answer by their deadline
-  std::uint64_t lost = 0;         // checks in flight when the connection went
-  std::uint64_t sent_again = 0;   // those of them with a request id
-  std::uint64_t turned_away = 0;  // by the breaker
-  std::uint64_t queue_full = 0;
-  std::uint64_t late_batches = 0;      // no reply within the operation timeout
-  std::uint64_t scripts_reloaded = 0;  // after NOSCRIPT
+  std::uint64_t checks = 0;                // in them
+  std::uint64_t keys = 0;                  // in them
+  std::uint64_t timeouts = 0;              // checks that got no answer by their deadline
+  std::uint64_t lost = 0;                  // checks in flight when the connection went
+  std::uint64_t sent_again = 0;            // those of them with a request id
+  std::uint64_t turned_away = 0;           // by the breaker
+  std::uint64_t queue_full = 0;            // while there was no connection
+  std::uint64_t shed_queue_full = 0;       // checks that were not asked for: too much waited already
+  std::uint64_t shed_caller_deadline = 0;  // the same: their callers went before it was their turn
+  std::uint64_t late_batches = 0;          // no reply within the operation timeout
+  std::uint64_t scripts_reloaded = 0;      // after NOSCRIPT
   std::uint64_t connections_made = 0;
   std::uint64_t connections_lost = 0;                            // attempts that failed, too
   std::uint64_t contradictions = 0;                              // see Batch
@@ -98,11 +103,15 @@ struct RedisStoreCounters {
 // Batches by nature: while a batch is in flight, calls queue; when its reply is there, the queue goes as the
 // next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to tune.
 //
-// No call waits longer than its deadline, whatever the server does. A call without an answer may have been
-// charged, unless it never left the queue. Replies come in order, so a late one is recognised as such and
-// only frees its place in the pipeline. One that keeps failing, or does not want us, is left alone by the
-// breaker; then calls are answered kNoAnswer on the spot, and a probe on a key of its own finds out when it
-// is back.
+// A deadline is the server's: it counts from when a call is sent, or while there is no connection, or while
+// the server says nothing. A call that waits behind others on a server that keeps answering just waits, and
+// what may wait is bounded by what the server can answer (QueueBound); who comes beyond that is kShed. Flows
+// take turns (FairQueue), and one that holds less than its part of the queue always gets in.
+//
+// A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
+// late one is recognised as such and only frees its place in the pipeline. A server that keeps failing or
+// missing deadlines, or does not want us, is left alone by the breaker; then calls are answered kNoAnswer on
+// the spot, and a probe on a key of its own finds out when it is back, and quick enough.
 //
 // A server that says nothing at all gets a new connection, after the operation timeout or, if that is longer,
 // after half of the time that the most patient call under way had when it was sent. A call that was under way
@@ -133,6 +142,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return next_deadline_us_; }
+  bool busy() const override { return queue_.size() >= room() / 2; }
   Health health() const override;
 
   const RedisStoreCounters& counters() const { return counters_; }
@@ -152,12 +162,17 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   // Nothing waits, nothing is under way: the store may be destroyed.
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
 
-  // Starts calls together; those that are done already hear of it by on_done(). `asking`: the server may take
-  // them although the slot is not its own yet.
+  // start() would answer kShed.
+  bool would_shed(const StoreCall& call) const {
+    return connection_.ready() && breaker_.closed() && !left_out_ && !has_room(call);
+  }
+
+  // Starts calls together, which are under way already and so are not shed; those that are done already hear
+  // of it by on_done(). `asking`: the server may take them although the slot is not its own yet.
   void start_all(std::span<StoreCall* const> calls, bool asking);
 
   // Takes back the calls that were not sent yet, except those that are to be asked for with an ASKING.
-  std::vector<StoreCall*> take_queue() { return take(queue_); }
+  std::vector<StoreCall*> take_queue() { return queue_.take(); }
 
   // Sends a command that is no check. False: it cannot be sent now.
   bool ask(std::string_view command, OnReply on_reply, bool asking = false);
@@ -176,6 +191,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     std::int64_t patience_us = 0;  // then it is late
     std::int64_t silence_us = 0;   // of the server, that it can bear
     bool late = false;
+    std::size_t missed = 0;       // of the batch: calls that reached their deadlines
     std::int64_t sent_at_us = 0;  // by the wall clock
     bool asking = false;          // comes after an ASKING
     bool ends_flight = true;      // its reply frees a place
@@ -186,9 +202,22 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void on_reply(std::span<const redis::RespValue> reply) override;
   void on_lost(std::string_view why) override;
 
-  bool enqueue(StoreCall& call, std::deque<StoreCall*>& queue);
+  // Calls that reached their deadlines.
+  struct Expired {
+    std::vector<StoreCall*> failed;  // without an answer
+    std::vector<StoreCall*> shed;
+    std::size_t slow = 0;    // of the failed: sent, and the server had all the time that it may need
+    std::size_t unsent = 0;  // of the failed
+    std::int64_t time_us = INT64_MAX;  // that the slow ones had, at least
+  };
+
+  bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
+  std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
+  bool has_room(const StoreCall& call) const;
+  void leave_queue(FairQueue& queue, std::int64_t now_us);
+  void put_back(std::span<StoreCall* const> calls);
   void send_queue();
-  void send_flights(std::deque<StoreCall*>& queue, bool asking);
+  void send_flights(FairQueue& queue, bool asking);
   std::uint64_t group_of(const StoreCall& call) const;
   void send(std::unique_ptr<Batch> batch, std::int64_t now_us);
   void add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us);
@@ -198,6 +227,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::int64_t decide_at_us() const;
   bool must_look_at_clock(std::int64_t now_us);
   void send_probe(std::int64_t now_us);
+  void leave_out_probe(std::vector<StoreCall*>& calls) const;
   void resend_with_script(InFlight command);
   void answer(InFlight& command, std::span<const redis::RespValue> reply);
   void refuse_moving(InFlight& command, std::string_view key_numbers);
@@ -205,10 +235,11 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   bool hand_over(InFlight& command, redis::ServerError kind, std::string_view error);
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
-  std::size_t collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired);
-  void note_unsent(std::size_t calls, std::int64_t now_us);
+  void collect_expired(std::int64_t now_us, Expired& expired);
+  bool stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired);
+  void note_failed(const Expired& expired, std::int64_t now_us);
+  std::int64_t silent_since_us() const;
   std::int64_t silent_for_us(std::int64_t now_us) const;
-  static std::vector<StoreCall*> take(std::deque<StoreCall*>& queue);
   void fail_queue(std::vector<StoreCall*>& failed);
   void finish(InFlight& command, bool answered);
   void end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting);
@@ -229,8 +260,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::Breaker breaker_;
   redis::Connection connection_;
   redis::Adviser adviser_;
-  std::deque<StoreCall*> queue_;         // null: answered already
-  std::deque<StoreCall*> asking_queue_;  // the same for those that go after an ASKING
+  FairQueue queue_;
+  FairQueue asking_queue_;  // those that go after an ASKING
+  QueueBound bound_;
   std::deque<InFlight> in_flight_;
   std::size_t flights_ = 0;          // a batch alone is one, too
   std::size_t questions_ = 0;        // in_flight_ that somebody waits for
@@ -242,14 +274,16 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   bool connected_ = false;
   bool left_out_ = false;                  // for its clock
   std::int64_t clock_look_at_us_ = 0;      // next, while it is
+  std::int64_t probe_within_us_;           // the answer to a probe closes the breaker, if it takes no longer
   bool in_doubt_ = false;                  // there was a problem, and the connection is new
   std::string command_;                    // being written; empty between uses
   std::int64_t next_deadline_us_;          // no call's is earlier
   int held_back_ = 0;                      // more calls are about to come: send nothing yet
   std::string problem_;                    // from the first failure until a batch is answered
   redis::RecentShare late_;                // checks, and those whose deadline was before the answer
+  redis::RecentShare shed_;                // calls
   std::int64_t refused_moving_at_us_ = 0;  // last; 0: never
-  TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_;
+  TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_;
   RedisStoreCounters counters_;
 };
 

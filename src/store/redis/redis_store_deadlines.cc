@@ -7,47 +7,89 @@
 // What RedisStore does as time passes: calls reach their deadlines, commands grow late, connections fall
 // silent. The rule for silence is at the class; what is under way then is sent again, or not, by on_lost().
 namespace sluice {
+namespace {
+
+constexpr std::int64_t kLookAgainUs = 1'000;  // at calls that wait although their own time is over
+
+}  // namespace
 
 void RedisStore::expire_calls(std::int64_t now_us) {
   if (now_us < next_deadline_us_) return;
-  std::vector<StoreCall*> expired;
-  const std::size_t unsent = collect_expired(now_us, expired);
-  if (unsent > 0) note_unsent(unsent, now_us);
-  counters_.timeouts += expired.size();
-  complete(expired);
+  // An answer that has arrived is in time, even if our own loop was too busy to look.
+  if (connection_.ready()) connection_.poll();
+  Expired expired;
+  collect_expired(now_us, expired);
+  note_failed(expired, now_us);
+  leave_out_probe(expired.failed);
+  counters_.timeouts += expired.failed.size();
+  counters_.shed_caller_deadline += expired.shed.size();
+  if (!expired.shed.empty()) shed_.add(expired.shed.size(), expired.shed.size(), now_us);
+  for (StoreCall* call : expired.shed) call->verdict = Verdict::kShed;
+  complete(expired.failed);
+  complete(expired.shed);
 }
 
-// Calls whose time passed in the queue. If the server talks to us they are impatient; else they have failed.
-void RedisStore::note_unsent(std::size_t calls, std::int64_t now_us) {
+// A server that answered sooner than callers with little time could bear has not failed.
+void RedisStore::note_failed(const Expired& expired, std::int64_t now_us) {
+  if (expired.slow > 0) {
+    note_problem("the server does not answer in time", "it is slower than the deadlines of checks");
+    probe_within_us_ = std::min(expired.time_us, options_.operation_timeout_us);
+    breaker_.record(false, expired.slow, now_us);
+  }
+  if (expired.unsent == 0) return;
   if (!connection_.ready()) {
     if (problem_.empty()) note_problem("there is no connection", "none came about in time");
-  } else if (silent_for_us(now_us) >= options_.operation_timeout_us) {
+  } else if (silent_for_us(now_us) >= std::min(options_.slow_us, options_.operation_timeout_us)) {
     note_problem("the server does not answer in time", "no reply");
   } else {
-    return late_.add(calls, calls, now_us);
+    return late_.add(expired.unsent, expired.unsent, now_us);
   }
-  breaker_.record(false, calls, now_us);
+  breaker_.record(false, expired.unsent, now_us);
 }
 
-// Returns how many of them were never sent: the last.
-std::size_t RedisStore::collect_expired(std::int64_t now_us, std::vector<StoreCall*>& expired) {
+void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
   next_deadline_us_ = kNoDeadline;
-  const auto look_at = [&](StoreCall*& call) {
-    if (call == nullptr || call->deadline_us == 0) return;
-    if (call->deadline_us > now_us) {
-      next_deadline_us_ = std::min(next_deadline_us_, call->deadline_us);
-      return;
+  for (InFlight& command : in_flight_) {
+    if (!command.batch) continue;
+    for (StoreCall*& call : command.batch->calls()) {
+      if (call == nullptr || call->deadline_us == 0) continue;
+      if (call->deadline_us > now_us) {
+        next_deadline_us_ = std::min(next_deadline_us_, call->deadline_us);
+        continue;
+      }
+      ++command.missed;
+      // Whoever allows us less than the server may need gets no answer, but nobody lets them pass for it.
+      const std::int64_t time_us = call->deadline_us - command.asked_at_us;
+      const bool is_impatient = call->deadline_us == call->caller_deadline_us && time_us < options_.slow_us;
+      if (time_us >= options_.slow_us) {
+        ++expired.slow;
+        expired.time_us = std::min(expired.time_us, time_us);
+      }
+      (is_impatient ? expired.shed : expired.failed).push_back(std::exchange(call, nullptr));
     }
-    expired.push_back(std::exchange(call, nullptr));
-  };
-  for (InFlight& command : in_flight_)
-    if (command.batch) std::ranges::for_each(command.batch->calls(), look_at);
-  const std::size_t were_sent = expired.size();
-  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_}) {
-    std::ranges::for_each(*queue, look_at);
-    while (!queue->empty() && queue->front() == nullptr) queue->pop_front();
   }
-  return expired.size() - were_sent;
+  for (FairQueue* queue : {&queue_, &asking_queue_})
+    queue->remove_if([&](StoreCall& call) { return !stays_queued(call, now_us, expired); });
+}
+
+// Whether a call that was not sent yet goes on waiting: as long as the server answers others, and its caller
+// is there.
+bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
+  const std::int64_t time_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us - call.queued_at_us;
+  const bool is_silent = !connection_.ready() || silent_for_us(now_us) >= time_us;
+  const auto is_over = [now_us](std::int64_t deadline_us) {
+    return deadline_us != 0 && deadline_us <= now_us;
+  };
+  if (is_silent && (is_over(call.deadline_us) || is_over(call.caller_deadline_us))) {
+    ++expired.unsent;
+    return expired.failed.push_back(&call), false;
+  }
+  if (is_over(call.caller_deadline_us)) return expired.shed.push_back(&call), false;
+  std::int64_t due_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us;
+  if (is_over(call.deadline_us)) due_us = std::max(silent_since_us() + time_us, now_us + kLookAgainUs);
+  if (call.caller_deadline_us != 0) due_us = std::min(due_us, call.caller_deadline_us);
+  next_deadline_us_ = std::min(next_deadline_us_, due_us);
+  return true;
 }
 
 // A late reply will still come in its turn, unless the server has gone.
@@ -77,25 +119,22 @@ void RedisStore::expire_commands(std::int64_t now_us) {
 }
 
 // While somebody waits for it. Replies come in order, so whoever waits longest waits for the very next.
+std::int64_t RedisStore::silent_since_us() const {
+  const std::int64_t heard_at_us = connection_.heard_at_us();
+  return in_flight_.empty() ? heard_at_us : std::max(in_flight_.front().asked_at_us, heard_at_us);
+}
+
 std::int64_t RedisStore::silent_for_us(std::int64_t now_us) const {
-  if (in_flight_.empty()) return 0;
-  return now_us - std::max(in_flight_.front().asked_at_us, connection_.heard_at_us());
+  return in_flight_.empty() ? 0 : now_us - silent_since_us();
 }
 
 // The breaker is open: nobody in the queue will be asked for.
 void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
-  for (std::deque<StoreCall*>* queue : {&queue_, &asking_queue_}) {
-    const std::vector<StoreCall*> waiting = take(*queue);
+  for (FairQueue* queue : {&queue_, &asking_queue_}) {
+    const std::vector<StoreCall*> waiting = queue->take();
     counters_.turned_away += waiting.size();
     failed.insert(failed.end(), waiting.begin(), waiting.end());
   }
-}
-
-std::vector<StoreCall*> RedisStore::take(std::deque<StoreCall*>& queue) {
-  std::vector<StoreCall*> taken(queue.begin(), queue.end());
-  queue.clear();
-  std::erase(taken, nullptr);
-  return taken;
 }
 
 }  // namespace sluice

@@ -23,7 +23,7 @@ class RedisStoreFixture : public LoopFixture {
     RedisStoreOptions options;
     options.connection.address = {.host = "127.0.0.1", .port = server.port()};
     options.connection.script = redis_script();
-    options.operation_timeout_us = kSecond;  // a busy machine is not a fault
+    options.operation_timeout_us = options.slow_us = kSecond;  // a busy machine is not a fault
     return options;
   }
 

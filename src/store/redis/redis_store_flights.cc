@@ -7,14 +7,11 @@
 // What RedisStore does on a node of a cluster: commands on one slot each, and calls that go elsewhere.
 namespace sluice {
 
-void RedisStore::send_flights(std::deque<StoreCall*>& queue, bool asking) {
+void RedisStore::send_flights(FairQueue& queue, bool asking) {
   while (!queue.empty() && flights_ < options_.batches_in_flight) {
     groups_.clear();
-    while (!queue.empty() &&
-           (queue.front() == nullptr || groups_.add(group_of(*queue.front()), *queue.front())))
-      queue.pop_front();
-    if (groups_.empty()) return;
     const std::int64_t now_us = clock_.now_us();
+    while (!queue.empty() && groups_.add(group_of(queue.front()), queue.front())) leave_queue(queue, now_us);
     // A key under other numbers does not fit into the batch of its slot, but may follow it.
     groups_.for_each([&](std::span<StoreCall* const> calls) {
       for (std::size_t taken = 0; taken < calls.size();) {
@@ -49,10 +46,10 @@ void RedisStore::append_asking(std::int64_t now_us) {
 }
 
 void RedisStore::start_all(std::span<StoreCall* const> calls, bool asking) {
-  std::deque<StoreCall*>& queue = asking ? asking_queue_ : queue_;
+  FairQueue& queue = asking ? asking_queue_ : queue_;
   ++held_back_;  // first all, then send
   for (StoreCall* call : calls)
-    if (!enqueue(*call, queue)) call->on_done();
+    if (!enqueue(*call, queue, false)) call->on_done();
   --held_back_;
   send_queue();
 }

@@ -43,10 +43,10 @@ void RedisStore::note_use() {
 }
 
 void RedisStore::note_answer(InFlight& command, std::int64_t server_us) {
-  note_use();
+  // An answer that nobody waited for any more is no proof that the server works as it should.
+  command.missed < command.batch->size() ? note_use() : connection_.note_use();
   if (options_.decide_by == nullptr) adviser_.note_clock(command.sent_at_us, wall_us(), server_us);
-  const auto missed = static_cast<std::uint64_t>(std::ranges::count(command.batch->calls(), nullptr));
-  late_.add(command.batch->size(), missed, clock_.now_us());
+  late_.add(command.batch->size(), command.missed, clock_.now_us());
 }
 
 std::int64_t RedisStore::wall_us() const {
@@ -78,6 +78,10 @@ void RedisStore::tell_news(std::int64_t now_us) {
     tell(true, std::string(kMovingSentence));
   const std::string late = lateness();
   if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) tell(true, late);
+  const std::uint64_t shed = shed_.sum(now_us).bad;
+  if (shed_news_.is_news(shed == 0 ? "" : "shed", now_us) && shed > 0)
+    tell(true, "has more checks than it answers in time: " + std::to_string(shed) +
+                   " were shed in the last seconds; it needs help, or their senders have to slow down");
 }
 
 // Nothing of the batch was charged. Who is on the move is refused, the others go again.
@@ -88,7 +92,7 @@ void RedisStore::refuse_moving(InFlight& command, std::string_view key_numbers) 
   command.batch->part_refused(key_numbers, refused, others);
   end_batch(command, true, all);
   for (StoreCall* call : refused) call->moving = true;
-  queue_.insert(queue_.begin(), others.begin(), others.end());
+  put_back(others);
   complete(refused);
 }
 

@@ -36,6 +36,7 @@ class ReplicaLooks::Look final : public StoreCall {
     charges = call.charges;
     results = call.results;
     deadline_us = until_us;
+    flow = call.flow;
   }
   void on_done() override { owner_.finish(*this); }
 
@@ -104,7 +105,7 @@ ReplicaLooks::Look* ReplicaLooks::spare_look() {
 void ReplicaLooks::finish(Look& look) {
   StoreCall& call = look.call();
   spares_.push_back(&look);
-  if (look.verdict == Verdict::kNoAnswer) {
+  if (!is_answer(look.verdict)) {
     ++counters_.passed_on;
     return ask_master_(call);
   }

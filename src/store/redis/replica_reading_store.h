@@ -34,6 +34,7 @@ class ReplicaReadingStore final : public AsyncStore {
     looks_.tick(now_us, [this] { return &master_; });
   }
   std::int64_t next_due_us() const override { return std::min(master_.next_due_us(), looks_.next_due_us()); }
+  bool busy() const override { return master_.busy(); }
   // The master's: without the replica everything works.
   Health health() const override { return master_.health(); }
 

@@ -52,6 +52,8 @@ void SplitCall::begin(StoreCall& call, Events& events) {
     part.whole_ = this;
     part.first_ = charges_.size();
     part.deadline_us = call.deadline_us;
+    part.caller_deadline_us = call.caller_deadline_us;
+    part.flow = call.flow;
     part.dedupe = call.dedupe;
     part.sent_again = call.sent_again;
     part.refund_of_us = call.refund_of_us;
@@ -74,13 +76,14 @@ void SplitCall::begin(StoreCall& call, Events& events) {
 StoreCall& SplitCall::settle(const ParamsTable& params) {
   assert(call_ != nullptr && waiting_ == 0);
   StoreCall& call = *call_;
-  bool denied = false, unanswered = false, all_known = true;
+  bool denied = false, unanswered = false, shed = false, all_known = true;
   call.conflict = false;
   call.replayed = true;
   call.now_us = parts_.front().now_us;
   for (const Part& part : parts_) {
     unanswered |= part.verdict == Verdict::kNoAnswer;
     denied |= part.verdict == Verdict::kDenied;
+    shed |= part.verdict == Verdict::kShed;
     all_known &= part.results_known == part.results.size();
     call.conflict |= part.conflict;
     call.replayed &= part.replayed;
@@ -88,10 +91,11 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   // An id that belongs to another request does so whatever the other slots say.
   call.verdict = call.conflict ? Verdict::kDenied
                  : unanswered  ? Verdict::kNoAnswer
+                 : shed        ? Verdict::kShed
                  : denied      ? Verdict::kDenied
                                : Verdict::kAllowed;
   // Who has an id and no answer asks again, and then needs what was granted.
-  const bool asks_again = call.verdict == Verdict::kNoAnswer && call.dedupe.has_value();
+  const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
   undo_ = call.verdict != Verdict::kAllowed && !asks_again && call.refund_of_us == 0;
   call.results_known = all_known ? call.results.size() : 0;
   if (all_known) copy_results(params);
@@ -131,6 +135,7 @@ std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline
     part->results = std::span(results_).subspan(part->first_, kept - part->first_);
     part->refund_of_us = part->now_us;
     part->deadline_us = deadline_us;
+    part->caller_deadline_us = 0;
     if (part->dedupe) part->dedupe->id.high ^= kRefundMark;
     part->hops = 0;
     part->give_up_at_us = 0;

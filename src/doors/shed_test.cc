@@ -1,0 +1,99 @@
+// What the doors say of checks that the engine has shed: a 503 and its like, never a denial.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "doors/doors_fixture.h"
+#include "doors/redis_reply.h"
+#include "engine/late_store.h"
+
+namespace sluice::doors {
+namespace {
+
+class ShedTest : public testing::DoorsFixture {
+ protected:
+  net::HttpResponse handle(std::string_view path, std::string_view body) {
+    net::HttpResponse response;
+    full.handle_http({.method = "POST", .path = path, .body = body, .peer = &peer}, response, [this] {
+      return [this](net::HttpResponse&& answer) { late_answers.push_back(std::move(answer)); };
+    });
+    return response;
+  }
+  net::GrpcCode code_of(std::string_view path, std::string_view message) {
+    std::string reply;
+    return full
+        .handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message, reply,
+                      [] { return net::Application::GrpcLater(); })
+        .code;
+  }
+
+  sluice::testing::LateStore late{local_store};
+  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  App full{late_limiter, options, 1};
+  std::vector<net::HttpResponse> late_answers;
+};
+
+constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k"})";
+const std::string kThree =
+    R"({"checks":[)" + std::string(kCheck) + "," + std::string(kCheck) + "," + std::string(kCheck) + "]}";
+
+TEST_F(ShedTest, OverHttpItIsA503ThatSpreadsThoseWhoComeBack) {
+  late.room = 0;
+  std::set<std::string> waits;
+  for (int i = 0; i < 10; ++i) {
+    const auto answer = handle("/v1/ratelimit/check", kCheck);
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_EQ(answer.content_type, "application/problem+json");
+    EXPECT_TRUE(answer.body.contains(R"("code":"overloaded")")) << answer.body;
+    waits.insert(testing::header(answer, "retry-after"));
+  }
+  EXPECT_EQ(waits, (std::set<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(left("k"), 10);
+}
+
+TEST_F(ShedTest, ABatchSaysWhichOfItsChecksWereNotDecided) {
+  late.room = 2;
+  handle("/v1/ratelimit/check-batch", kThree);
+  late.answer_all();
+  ASSERT_EQ(late_answers.size(), 1u);
+  EXPECT_EQ(late_answers[0].status, 200);
+  const std::string& body = late_answers[0].body;
+  const std::size_t error = body.find(R"({"allowed":false,"error":{)");
+  ASSERT_NE(error, std::string::npos) << body;
+  EXPECT_TRUE(body.substr(error).contains(R"("code":"overloaded","field":"checks[2]")")) << body;
+  EXPECT_EQ(left("k"), 8) << "the others are charged";
+}
+
+TEST_F(ShedTest, ABatchOfWhichNothingWasDecidedIsShedAsAWhole) {
+  late.room = 0;
+  EXPECT_EQ(handle("/v1/ratelimit/check-batch", kThree).status, 503);
+  late.room = 3;
+  handle("/v1/ratelimit/check-batch", kThree);
+  late.shed_all();
+  ASSERT_EQ(late_answers.size(), 1u);
+  EXPECT_EQ(late_answers[0].status, 503);
+  EXPECT_NE(testing::header(late_answers[0], "retry-after"), "");
+}
+
+TEST_F(ShedTest, OverGrpcItIsResourceExhausted) {
+  late.room = 0;
+  std::string check, batch;
+  net::WireWriter writer(check);
+  writer.string(1, "api");
+  const auto entry = writer.begin_message(2);
+  writer.element(1, "key");
+  writer.element(2, "k");
+  writer.end_message(entry);
+  net::WireWriter(batch).element(1, check);
+  EXPECT_EQ(code_of("/sluice.v1.RateLimiter/CheckAndIncrement", check), net::GrpcCode::kResourceExhausted);
+  EXPECT_EQ(code_of("/sluice.v1.RateLimiter/CheckBatch", batch), net::GrpcCode::kResourceExhausted);
+}
+
+TEST_F(ShedTest, OverTheRedisProtocolOneMayTryAgain) {
+  std::string reply;
+  redis_reply::refuse(reply, {ErrorCode::kOverloaded, "too much to do", ""});
+  EXPECT_EQ(reply, "-TRYAGAIN too much to do\r\n");
+}
+
+}  // namespace
+}  // namespace sluice::doors

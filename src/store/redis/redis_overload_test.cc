@@ -1,0 +1,223 @@
+#include <gmock/gmock.h>
+
+#include "store/redis/redis_replies_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using BreakerState = redis::Breaker::State;
+
+// More is asked of a RedisStore than its server can answer: that is our overload, and no failure of the
+// server.
+class RedisOverloadTest : public RedisRepliesFixture {
+ protected:
+  void SetUp() override {
+    options_.on_news = [this](bool, const std::string& sentence) { news_.push_back(sentence); };
+  }
+  std::unique_ptr<TestCall> call_of(std::uint32_t flow, std::uint64_t key = 1) {
+    auto made = call(10'000, key);
+    made->flow = flow;
+    return made;
+  }
+  TestCall& start(std::unique_ptr<TestCall> made) {
+    calls_.push_back(std::move(made));
+    TestCall& started = *calls_.back();
+    if (store_->start(started)) started.on_done();
+    return started;
+  }
+  // So many calls of a flow, each under numbers of its own, so that no two of them fit into one batch.
+  void fill(std::uint32_t flow, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto made = std::make_unique<TestCall>(
+          std::vector<Charge>{
+              {{0, 1},
+               params_.intern(*make_limit_params(
+                   Algorithm::kGcra, {static_cast<std::int64_t>(10 + i), kSecond}, std::nullopt))}},
+          clock_.now_us() + 10'000);
+      made->flow = flow;
+      start(std::move(made));
+    }
+  }
+
+  std::vector<std::unique_ptr<TestCall>> calls_;
+  std::vector<std::string> news_;
+};
+
+TEST_F(RedisOverloadTest, TimeInOurOwnQueueIsNoFailureOfTheServer) {
+  connect();
+  fill(1, 40);
+  for (int i = 0; i < 40; ++i) {
+    pass(5'000);  // in time for the call that was sent, long after the deadline that the others had at first
+    server_.say(admitted());
+  }
+  for (const auto& each : calls_) EXPECT_TRUE(each->allowed());
+  EXPECT_EQ(store_->counters().timeouts, 0u);
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+}
+
+TEST_F(RedisOverloadTest, TheServersTimeBeginsWhenItIsAsked) {
+  connect();
+  fill(1, 2);
+  pass(9'000);
+  server_.say(admitted());
+  pass(9'999);
+  EXPECT_EQ(calls_[1]->times_done, 0);
+  pass(1);
+  EXPECT_EQ(calls_[1]->times_done, 1);
+  EXPECT_EQ(calls_[1]->verdict, Verdict::kNoAnswer);
+}
+
+TEST_F(RedisOverloadTest, WhoWaitsForASilentServerWaitsNoLongerThanTheDeadline) {
+  connect();
+  fill(1, 3);
+  pass(9'999);
+  EXPECT_EQ(calls_[2]->times_done, 0);
+  pass(1);
+  for (const auto& each : calls_) EXPECT_EQ(each->verdict, Verdict::kNoAnswer);
+  for (const auto& each : calls_) EXPECT_EQ(each->times_done, 1);
+}
+
+TEST_F(RedisOverloadTest, WhatArrivedWhileWeWereBusyIsInTime) {
+  connect();
+  TestCall& asked = start(call_of(1));
+  server_.say_when_polled(admitted());
+  pass(kSecond);
+  EXPECT_TRUE(asked.allowed());
+  EXPECT_EQ(store_->counters().timeouts, 0u);
+}
+
+TEST_F(RedisOverloadTest, WhatCannotBeServedIsShedAndNotLetThrough) {
+  options_.queue_max = 3;
+  connect();
+  fill(1, 5);  // one is sent, three wait
+  EXPECT_EQ(calls_[4]->times_done, 1);
+  EXPECT_EQ(calls_[4]->verdict, Verdict::kShed);
+  EXPECT_EQ(store_->counters().shed_queue_full, 1u);
+  EXPECT_EQ(store_->counters().queue_full, 0u);
+  EXPECT_TRUE(store_->busy());
+  pass(0);
+  EXPECT_THAT(news_, ElementsAre(HasSubstr("more checks than it answers in time: 1 were shed")));
+  for (int i = 0; i < 4; ++i) server_.say(admitted());
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(calls_[static_cast<std::size_t>(i)]->allowed());
+  EXPECT_FALSE(store_->busy());
+}
+
+TEST_F(RedisOverloadTest, ABystanderGetsInAndGoesWithTheNextBatch) {
+  options_.queue_max = 10;
+  connect();
+  fill(1, 100);
+  TestCall& bystander = start(call_of(2, 77));
+  ASSERT_EQ(bystander.times_done, 0) << "those who hold the most are shed, not others";
+  server_.say(admitted());
+  // A call of the whale's and the bystander's.
+  server_.say("*5\r\n:1800000000000000\r\n$-1\r\n$-1\r\n:1\r\n:1\r\n");
+  EXPECT_TRUE(bystander.allowed());
+}
+
+TEST_F(RedisOverloadTest, RefundsAreNotShed) {
+  options_.queue_max = 2;
+  connect();
+  fill(1, 4);
+  auto refund = call_of(1);
+  refund->refund_of_us = Grant::kAnyTime;
+  EXPECT_EQ(start(std::move(refund)).times_done, 0);
+}
+
+TEST_F(RedisOverloadTest, ACallerWhoGoesBeforeItsTurnIsShed) {
+  connect();
+  fill(1, 1);
+  auto hurried = call_of(1, 2);
+  hurried->caller_deadline_us = clock_.now_us() + 5'000;
+  fill(1, 3);
+  TestCall& asked = start(std::move(hurried));
+  pass(4'000);
+  server_.say(admitted());
+  pass(1'000);
+  EXPECT_EQ(asked.times_done, 1);
+  EXPECT_EQ(asked.verdict, Verdict::kShed);
+  EXPECT_EQ(store_->counters().shed_caller_deadline, 1u);
+}
+
+TEST_F(RedisOverloadTest, NobodyIsLetThroughForAShortDeadlineOfTheirOwn) {
+  connect();
+  auto hurried = call_of(1);
+  hurried->caller_deadline_us = clock_.now_us() + 1'000;
+  TestCall& asked = start(std::move(hurried));
+  pass(1'000);
+  EXPECT_EQ(asked.verdict, Verdict::kShed) << "a healthy server may need longer than that";
+  auto patient = call_of(1, 3);
+  patient->deadline_us = clock_.now_us() + 50'000;
+  patient->caller_deadline_us = clock_.now_us() + 12'000;
+  server_.say(admitted());
+  TestCall& second = start(std::move(patient));
+  pass(12'000);
+  EXPECT_EQ(second.verdict, Verdict::kNoAnswer) << "no healthy server needs as long as that";
+}
+
+TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
+  connect();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+    TestCall& asked = start(call_of(1));
+    pass(10'000);
+    EXPECT_EQ(asked.verdict, Verdict::kNoAnswer);
+    if (i < 4) pass(20'000), server_.say(admitted());
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  server_.say(admitted());
+  pass(0);
+  EXPECT_THAT(store_->health().problems,
+              Contains(HasSubstr("the server does not answer in time (it is slower than the deadlines")));
+  EXPECT_THAT(news_, Contains(HasSubstr("failure rules decide until it does")));
+  TestCall& next = start(call_of(1));
+  EXPECT_EQ(next.times_done, 1) << "on the spot";
+  EXPECT_EQ(next.verdict, Verdict::kNoAnswer);
+
+  // A probe that is as slow does not close it.
+  pass(500'000);
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kHalfOpen);
+  pass(10'000);
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  pass(20'000);
+  server_.say(admitted());
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+
+  // A quick one does.
+  pass(500'000);
+  pass(9'000);
+  server_.say(admitted());
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  pass(0);
+  EXPECT_THAT(store_->health().problems, Not(Contains(HasSubstr("does not answer in time"))));
+}
+
+TEST_F(RedisOverloadTest, AFewLateAnswersAmongManyAreEnough) {
+  options_.breaker.failures_in_a_row = 1'000;
+  connect();
+  for (int i = 0; i < 60; ++i) {
+    start(call_of(1));
+    const bool is_late = i == 30;
+    pass(is_late ? 10'000 : 1'000);
+    server_.say(admitted());
+    EXPECT_EQ(store_->breaker_state(), is_late ? BreakerState::kOpen : BreakerState::kClosed) << i;
+    if (is_late) break;
+  }
+}
+
+TEST_F(RedisOverloadTest, DeadlinesThatAreTooShortForAHealthyServerHurtNobodyElse) {
+  connect();
+  for (int i = 0; i < 100; ++i) {
+    TestCall& asked = start(call(1'000));
+    pass(1'000);
+    EXPECT_EQ(asked.verdict, Verdict::kNoAnswer);
+    pass(1'000);
+    server_.say(admitted());
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,74 @@
+"""More is asked than Redis can answer, by one tenant, while Redis is well: load alone admits nothing beyond a limit.
+
+The deadline of the policies is long: a busy machine is not a slow store. What is asserted are numbers of decisions,
+never how long they take.
+"""
+
+import concurrent.futures
+import json
+import re
+
+import pytest
+
+from rig.patience import HANG_S
+
+LIMIT = 10
+POLICIES = f"""
+policies:
+  - id: scarce
+    limits: [{{ name: units, per: [tenant, key], rate: {LIMIT}/366d }}]
+    on_failure: open
+    deadline: 30s
+"""
+CONNECTIONS = 24
+ROUNDS = 3
+BATCH = json.dumps({"checks": [{"policy_id": "scarce", "tenant_id": "whale", "key": "k"}] * 1000})
+
+
+@pytest.fixture(params=["server", "cluster"])
+def store_url(request):
+    return request.getfixturevalue("redis_server")().url if request.param == "server" \
+        else request.getfixturevalue("cluster")().url
+
+
+def flood(connection):
+    """(how many were allowed, how many were shed) of several batches, one after the other."""
+    allowed = shed = 0
+    for _ in range(ROUNDS):
+        answer = connection.post("/v1/ratelimit/check-batch", BATCH)
+        if answer.status == 503:
+            assert answer.json["code"] == "overloaded"
+            assert 1 <= int(answer.headers["retry-after"]) <= 3
+            shed += 1000
+            continue
+        assert answer.status == 200
+        for one in answer.json["results"]:
+            if "error" in one:
+                assert (one["allowed"], one["error"]["code"]) == (False, "overloaded")
+                shed += 1
+            else:
+                assert not one["degraded"]
+                allowed += one["allowed"]
+    return allowed, shed
+
+
+def bystand(connection):
+    """A tenant who asks for little, one check at a time: none of them is shed."""
+    answers = [connection.check(policy_id="scarce", tenant_id="bystander", key="k") for _ in range(3 * LIMIT)]
+    assert not any(one["degraded"] for one in answers)
+    return [one["allowed"] for one in answers]
+
+
+def test_a_flood_of_batches_lifts_no_limit(store_url, sluice, http):
+    node = sluice(store_url, policies=POLICIES)
+    connections = [http(node, timeout_s=HANG_S) for _ in range(CONNECTIONS + 1)]
+    with concurrent.futures.ThreadPoolExecutor(CONNECTIONS + 1) as pool:
+        whale = [pool.submit(flood, one) for one in connections[1:]]
+        bystander = pool.submit(bystand, connections[0])
+        assert bystander.result() == [True] * LIMIT + [False] * 2 * LIMIT
+        allowed, shed = map(sum, zip(*(one.result() for one in whale)))
+    assert allowed == LIMIT
+    page = http(node).get("/metrics").body.decode()
+    assert int(re.search(r'rate_limiter_shed_total\{reason="queue_full"\} (\d+)', page)[1]) == shed
+    assert re.search(r'rate_limiter_failed_total\{policy="scarce",mode="open"\} 0', page) or \
+        "rate_limiter_failed_total{policy=\"scarce\"" not in page
