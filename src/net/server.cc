@@ -325,12 +325,15 @@ Server::Stats Server::stats() const {
           .connections_refused = refused_};
 }
 
-void Server::report(const std::string& problem, std::int64_t now_us) {
+void Server::report(std::string_view problem, std::int64_t now_us) {
   std::int64_t next_us = next_report_us_.load();
   if (!options_.on_problem || now_us < next_us) return;
   // Of several threads in the same trouble, one speaks.
   if (!next_report_us_.compare_exchange_strong(next_us, now_us + kReportPauseUs)) return;
-  options_.on_problem(problem);
+  try {
+    options_.on_problem(std::string(problem));
+  } catch (const std::bad_alloc&) {  // not even for these words
+  }
 }
 
 void Server::wake_workers() const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -86,7 +87,7 @@ class Server {
 
  private:
   class Worker;
-  void report(const std::string& problem, std::int64_t now_us);
+  void report(std::string_view problem, std::int64_t now_us);
   void wake_workers() const;
   Server(ServerOptions options, const Clock& clock);
 

@@ -10,6 +10,7 @@ namespace sluice::net {
 
 SessionContext::SessionContext(Application& app, const Clock& the_clock)
     : application(app), clock(the_clock) {
+  streams.reserve(kIdleStreamsMax);  // so that giving one back cannot fail
   refresh_time();
 }
 
