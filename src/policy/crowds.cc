@@ -1,9 +1,6 @@
 #include "policy/crowds.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <string_view>
 
 #include "base/limits.h"
 #include "policy/pattern.h"
@@ -11,63 +8,57 @@
 namespace sluice {
 namespace {
 
-// The `always` policies of one tenant, or those for any tenant.
-struct Group {
-  std::size_t limits_anywhere = 0;                    // of policies with patterns or without a resource
-  std::map<std::string_view, std::size_t> limits_at;  // of those with an exact resource, which never meet
-  std::size_t fullest = 0;                            // the largest of limits_at
-  std::size_t last = 0;                               // position of the group's last policy
-  const Policy* largest = nullptr;
-  const Policy* largest_exact = nullptr;
-
-  std::size_t limits() const { return limits_anywhere + fullest; }
-
-  void add(const Policy& policy, std::size_t position) {
-    const auto pattern = parse_pattern(policy.resource);
-    if (pattern && pattern->kind == Pattern::Kind::kExact) {
-      fullest = std::max(fullest, limits_at[policy.resource] += policy.limits.size());
-      largest_exact = larger(largest_exact, &policy);
-    } else {
-      limits_anywhere += policy.limits.size();
-    }
-    last = position;
-    largest = larger(largest, &policy);
-  }
-
-  // What a request for one exact resource could add by naming the policy of another one.
-  const Policy* largest_elsewhere() const { return limits_at.size() > 1 ? largest_exact : nullptr; }
-
-  static const Policy* larger(const Policy* a, const Policy* b) {
-    if (!a || !b) return a ? a : b;
-    return a->limits.size() >= b->limits.size() ? a : b;
-  }
-};
-
-using Groups = std::map<std::string_view, Group>;  // by tenant; "" is any
-
-// The largest `always` policy of each of two tenants, the largest first. Whatever tenant a request has, one
-// of the two is another tenant's, which the request could name.
-using Rivals = std::array<const Policy*, 2>;
-
-Rivals find_rivals(const Groups& groups) {
-  Rivals rivals = {};
-  for (const auto& [tenant, group] : groups) {
-    if (tenant.empty()) continue;
-    if (Group::larger(rivals[0], group.largest) == rivals[0])
-      rivals[1] = Group::larger(rivals[1], group.largest);
-    else
-      rivals = {group.largest, rivals[0]};
-  }
-  return rivals;
+const Policy* larger(const Policy* a, const Policy* b) {
+  if (!a || !b) return a ? a : b;
+  return a->limits.size() >= b->limits.size() ? a : b;
 }
 
-const Policy* largest_of_others(const Rivals& rivals, std::string_view tenant) {
-  return rivals[0] && rivals[0]->tenant == tenant ? rivals[1] : rivals[0];
+void find_crowds_among(const std::vector<const Policy*>& policies, bool shadow, std::vector<Crowd>& out) {
+  std::map<std::string_view, LimitCrowd> of_tenant;  // "" is any
+  std::map<const Policy*, std::size_t> position_of;
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    if (policies[i]->shadow != shadow) continue;
+    of_tenant[policies[i]->tenant].add(*policies[i]);
+    position_of[policies[i]] = i;
+  }
+  const LimitCrowd& any = of_tenant[""];
+  const auto last = [&](const LimitCrowd& crowd) {
+    return crowd.last_always() ? position_of[crowd.last_always()] : 0;
+  };
+  if (std::string message = crowd_message("", {}, any); !message.empty())
+    return out.push_back({last(any), std::move(message)});
+  for (const auto& [tenant, own] : of_tenant)
+    if (std::string message = tenant.empty() ? "" : crowd_message(tenant, own, any); !message.empty())
+      out.push_back({std::max(last(any), last(own)), std::move(message)});
 }
 
-std::string crowd_message(std::string_view tenant, std::size_t always, const Policy* beside) {
-  std::string text = "up to " + std::to_string(always + (beside ? beside->limits.size() : 0)) +
-                     " limits could apply to one request";
+}  // namespace
+
+void LimitCrowd::add(const Policy& policy) {
+  if (!policy.always) {
+    specific_ = larger(specific_, &policy);
+    return;
+  }
+  last_always_ = &policy;
+  const auto pattern = parse_pattern(policy.resource);
+  if (pattern && pattern->kind == Pattern::Kind::kExact) {
+    fullest_ = std::max(fullest_, always_at_[policy.resource] += policy.limits.size());
+    largest_exact_ = larger(largest_exact_, &policy);
+  } else {
+    always_anywhere_ += policy.limits.size();
+  }
+}
+
+const Policy* LimitCrowd::beside() const {
+  return larger(specific_, always_at_.size() > 1 ? largest_exact_ : nullptr);
+}
+
+std::string crowd_message(std::string_view tenant, const LimitCrowd& own, const LimitCrowd& any) {
+  const std::size_t always = own.always() + any.always();
+  const Policy* const beside = larger(own.beside(), any.beside());
+  const std::size_t limits = always + (beside ? beside->limits.size() : 0);
+  if (limits <= kLimitsPerCheckMax) return {};
+  std::string text = "up to " + std::to_string(limits) + " limits could apply to one request";
   if (!tenant.empty()) text += " of tenant \"" + std::string(tenant) + '"';
   text += ": " + std::to_string(always) + " of `always` policies";
   if (beside) text += " and " + std::to_string(beside->limits.size()) + " of policy \"" + beside->id + '"';
@@ -75,37 +66,9 @@ std::string crowd_message(std::string_view tenant, std::size_t always, const Pol
          " may, so put fewer limits into `always` policies, or give them exact resources that differ";
 }
 
-void find_crowds_among(const std::vector<const Policy*>& policies, bool shadow, std::vector<Crowd>& out) {
-  Groups groups;
-  const Policy* specific = nullptr;
-  for (std::size_t i = 0; i < policies.size(); ++i) {
-    const Policy& policy = *policies[i];
-    if (policy.shadow != shadow) continue;
-    if (policy.always)
-      groups[policy.tenant].add(policy, i);
-    else
-      specific = Group::larger(specific, &policy);
-  }
-  if (groups.empty()) return;
-
-  const Rivals rivals = find_rivals(groups);
-  const Group& any = groups[""];
-  const auto check = [&](std::string_view tenant, const Group& group, std::size_t always, std::size_t last) {
-    const Policy* beside = Group::larger(specific, largest_of_others(rivals, tenant));
-    for (const Group* each : {&any, &group}) beside = Group::larger(beside, each->largest_elsewhere());
-    const bool crowded = always + (beside ? beside->limits.size() : 0) > kLimitsPerCheckMax;
-    if (crowded) out.push_back({last, crowd_message(tenant, always, beside)});
-    return crowded;
-  };
-  if (any.limits() > 0 && check("", any, any.limits(), any.last)) return;
-  for (const auto& [tenant, group] : groups)
-    if (!tenant.empty()) check(tenant, group, any.limits() + group.limits(), std::max(any.last, group.last));
-}
-
-}  // namespace
-
 std::vector<Crowd> find_crowds(const std::vector<const Policy*>& policies) {
   std::vector<Crowd> crowds;
+  if (std::ranges::none_of(policies, [](const Policy* policy) { return policy->always; })) return crowds;
   for (const bool shadow : {false, true}) find_crowds_among(policies, shadow, crowds);
   return crowds;
 }

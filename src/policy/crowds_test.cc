@@ -45,9 +45,18 @@ const std::vector<Row> kRows = {
     {"those of a tenant meet those of any tenant", many("a", 20, "") + many("b", 13, ", tenant: b"),
      "policies[32].always: up to 33 limits could apply to one request of tenant \"b\": 33 of "},
     {"a tenant's are not blamed when any tenant's are too many",
-     many("a", 33, "") + many("b", 13, ", tenant: b"), "policies[32].always: up to 34 limits"},
-    {"a caller may name another tenant's policy", many("a", 31, "") + line("b", 2, kAlways + ", tenant: b"),
-     "policies[30].always: up to 33"},
+     many("a", 33, "") + many("b", 13, ", tenant: b"), "policies[32].always: up to 33 limits"},
+    {"nobody can name another tenant's policy",
+     many("a", 31, ", tenant: a") + line("b", 16, ", tenant: b") + line("c", 16, kAlways + ", tenant: c"),
+     ""},
+    {"but its own", many("a", 31, ", tenant: a") + line("b", 2, ", tenant: a"),
+     "policies[30].always: up to 33 limits could apply to one request of tenant \"a\": 31 of `always` "
+     "policies "
+     "and 2 of policy \"b\""},
+    {"and that of any tenant", many("a", 31, ", tenant: a") + line("b", 2, kPlain),
+     "policies[30].always: up to 33 limits could apply to one request of tenant \"a\""},
+    {"a tenant without `always` policies has those of any tenant",
+     many("a", 17, "") + line("b", 16, ", tenant: b"), "policies[16].always: up to 33"},
     {"of its own tenant it is there already", many("a", 20, ", tenant: a") + line("b", 12, kAlways), ""},
     {"patterns may meet", many("a", 17, ", resource: /a/*") + many("b", 16, ", resource: '/{x}/y'"),
      "policies[32].always: up to 33"},
@@ -73,6 +82,36 @@ TEST(Crowds, MoreLimitsThanACheckMayHaveAreFoundBeforehand) {
     EXPECT_EQ(found.substr(0, row.expected.size()), row.expected) << row.what;
     EXPECT_EQ(std::ranges::count(problems, '\n'), 1) << row.what;
   }
+}
+
+// One change after the other, as the API makes them.
+class CrowdedSnapshot : public ::testing::Test {
+ protected:
+  bool put(const std::string& lines) {
+    auto next = snapshot->with({.put = testing::policies_of("policies:\n" + lines)}, params);
+    if (next) snapshot = *next;
+    return next.has_value();
+  }
+
+  ParamsTable params;
+  std::shared_ptr<const Snapshot> snapshot = Snapshot::empty();
+};
+
+TEST_F(CrowdedSnapshot, OneTenantsPoliciesStandInNobodyElsesWay) {
+  ASSERT_TRUE(put(line("g", 16, kAlways + ", tenant: greedy") + line("h", 15, kAlways + ", tenant: greedy")));
+  EXPECT_TRUE(put(line("o", 16, ", tenant: other")));
+  EXPECT_TRUE(put(line("p", 16, kAlways + ", tenant: other, resource: /p")));
+  EXPECT_FALSE(put(line("i", 2, ", tenant: greedy")));
+}
+
+TEST_F(CrowdedSnapshot, WhatIsForAnyTenantIsCountedWithEveryTenant) {
+  ASSERT_TRUE(put(line("t", 16, kAlways + ", tenant: t")));
+  ASSERT_TRUE(put(line("a", 16, kAlways)));
+  EXPECT_FALSE(put(line("b", 1, kAlways)));
+  EXPECT_FALSE(put(line("b", 1, kPlain)));
+  snapshot = *snapshot->with({.remove = {"t"}}, params);
+  EXPECT_TRUE(put(line("b", 1, kAlways)));
+  EXPECT_FALSE(put(line("t", 16, ", tenant: t")));
 }
 
 TEST(Crowds, ASnapshotRefusesThemToo) {

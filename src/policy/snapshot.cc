@@ -58,13 +58,13 @@ void Snapshot::match(std::string_view tenant, std::string_view resource, const R
   };
   const TenantPolicies* const own = of_tenant(tenant);
   visit_specific_of(own, resource, take);
-  if (!always_.empty()) add_always(own, resource, filter, out);
+  if (always_ > 0) add_always(own, resource, filter, out);
 }
 
 void Snapshot::match_always(std::string_view tenant, std::string_view resource, const RolloutFilter& filter,
                             Matches& out) const {
   out.policies.clear();
-  if (!always_.empty()) add_always(of_tenant(tenant), resource, filter, out);
+  if (always_ > 0) add_always(of_tenant(tenant), resource, filter, out);
 }
 
 void Snapshot::add_always(const TenantPolicies* own, std::string_view resource, const RolloutFilter& filter,

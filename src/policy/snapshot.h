@@ -116,7 +116,11 @@ class Snapshot {
   // Whether some policy is under rollout, so that what applies depends on more than tenant and resource.
   bool has_rollout() const { return rollouts_ > 0; }
   // Whether there is an `always` policy.
-  bool has_always() const { return !always_.empty(); }
+  bool has_always() const { return always_ > 0; }
+  // The policies of that tenant, or those for any tenant if the name is empty; null: there are none.
+  const TenantPolicies* policies_of(std::string_view tenant) const {
+    return tenant.empty() ? any_tenant_.get() : of_tenant(tenant);
+  }
 
  private:
   using Pointer = std::shared_ptr<const CompiledPolicy>;
@@ -136,8 +140,7 @@ class Snapshot {
   std::shared_ptr<const EnvoyDomains> envoy_domains_;  // null: none
   std::shared_ptr<const MrFirsts> mr_firsts_;          // null: none
   std::size_t rollouts_ = 0;                           // policies under rollout
-  std::vector<Pointer> always_;                        // all of them, for find_crowds()
-  std::array<Pointer, 2> largest_;  // of the other policies, those with most limits: enforced, shadow
+  std::size_t always_ = 0;                             // `always` policies
   std::shared_ptr<PolicyNumbers> numbers_;
 };
 

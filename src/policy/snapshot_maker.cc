@@ -52,7 +52,6 @@ class Snapshot::Maker {
         take_out(*old);
       }
     if (auto done = rebuild_tenants(); !done) return done;
-    find_largest();
     if (auto done = check_crowds(); !done) return done;
     if (change.envoy_domains)
       made_->envoy_domains_ = std::make_shared<const EnvoyDomains>(std::move(*change.envoy_domains));
@@ -79,7 +78,7 @@ class Snapshot::Maker {
       if (const auto* old = base_.by_id_.find_pointer(id)) take_out(*old);
       touched_.insert((*compiled)->source.tenant);
       made_->rollouts_ += (*compiled)->has_rollout;
-      always_changed_ |= (*compiled)->always;
+      made_->always_ += (*compiled)->always;
       put_.push_back(std::move(*compiled));
     }
     return {};
@@ -99,7 +98,7 @@ class Snapshot::Maker {
     out_.insert(old.get());
     touched_.insert(old->source.tenant);
     made_->rollouts_ -= old->has_rollout;
-    always_changed_ |= old->always;
+    made_->always_ -= old->always;
     by_id_.erase(old->source.id);
   }
 
@@ -161,45 +160,44 @@ class Snapshot::Maker {
     return {};
   }
 
-  void find_largest() {
-    for (const bool shadow : {false, true}) {
-      Pointer& largest = made_->largest_[shadow];
-      const auto consider = [&](const Pointer& policy) {
-        const Policy* const version = policy->always ? nullptr : largest_version(*policy, shadow);
-        if (!version) return;
-        if (!largest || version->limits.size() > largest_version(*largest, shadow)->limits.size())
-          largest = policy;
-      };
-      if (largest && out_.contains(largest.get())) {
-        largest.reset();
-        by_id_.map().for_each(consider);
-      }
-      for (const std::shared_ptr<CompiledPolicy>& each : put_) consider(each);
+  // Other tenants' requests cannot have become too crowded; unless what is for any tenant has changed.
+  Result<void> check_crowds() {
+    if (made_->always_ == 0) return {};
+    static const LimitCrowds kNothing;
+    const LimitCrowds& any = made_->any_tenant_ ? made_->any_tenant_->crowds() : kNothing;
+    if (!touched_.contains("")) {
+      for (const std::string& tenant : touched_)
+        if (auto fits = fits_together(tenants_.map().find(tenant), any); !fits) return fits;
+      return {};
     }
+    for (const bool shadow : {false, true})
+      if (std::string crowded = crowd_message("", {}, any[shadow]); !crowded.empty())
+        return std::unexpected(too_crowded({any[shadow].last_always()}, std::move(crowded)));
+    Result<void> all;
+    tenants_.map().for_each([&](const std::shared_ptr<const TenantPolicies>& own) {
+      if (all) all = fits_together(own.get(), any);
+    });
+    return all;
   }
 
-  Result<void> check_crowds() {
-    if (always_changed_) {
-      std::vector<std::size_t> all(put_.size());
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-      made_->always_ =
-          changed(base_.always_, all, [](const CompiledPolicy& policy) { return policy.always; });
-    }
-    if (made_->always_.empty()) return {};
-    std::vector<const Policy*> sources;
-    const auto add = [&](const Pointer& policy, bool shadow) {
-      if (const Policy* version = policy ? largest_version(*policy, shadow) : nullptr)
-        sources.push_back(version);
-    };
-    for (const Pointer& each : made_->always_)
-      for (const bool shadow : {false, true}) add(each, shadow);
-    for (const bool shadow : {false, true}) add(made_->largest_[shadow], shadow);
-    const std::vector<Crowd> crowds = find_crowds(sources);
-    if (crowds.empty()) return {};
-    // The crowd's policy may be one that stays; then any new one is what made it too large.
-    const auto put = position_of_.find(sources[crowds.front().policy]->id);
-    return std::unexpected(in_policy(put == position_of_.end() ? 0 : put->second,
-                                     {ErrorCode::kInvalidArgument, crowds.front().message, "always"}));
+  Result<void> fits_together(const TenantPolicies* own, const LimitCrowds& any) const {
+    if (!own) return {};
+    for (const bool shadow : {false, true})
+      if (std::string crowded = crowd_message(own->name(), own->crowds()[shadow], any[shadow]);
+          !crowded.empty())
+        return std::unexpected(too_crowded({own->crowds()[shadow].last_always(), any[shadow].last_always()},
+                                           std::move(crowded)));
+    return {};
+  }
+
+  // The last `always` policies may be some that stay; then any new one is what made it too large.
+  Error too_crowded(std::initializer_list<const Policy*> last, std::string message) const {
+    std::size_t blamed = 0;
+    for (const Policy* policy : last)
+      if (const auto put = policy ? position_of_.find(policy->id) : position_of_.end();
+          put != position_of_.end())
+        blamed = std::max(blamed, put->second);
+    return in_policy(blamed, {ErrorCode::kInvalidArgument, std::move(message), "always"});
   }
 
   Result<void> change_users(PolicyChange& change) {
@@ -265,7 +263,6 @@ class Snapshot::Maker {
   std::unordered_set<const CompiledPolicy*> out_;             // replaced or removed
   std::vector<std::uint32_t> withdrawn_;                      // numbers
   std::set<std::string> touched_;                             // tenants
-  bool always_changed_ = false;
 };
 
 std::shared_ptr<const Snapshot> Snapshot::empty() {

@@ -31,6 +31,8 @@ TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies
     const auto pattern = parse_pattern(policies_[i]->source.resource);
     assert(pattern && policies_[i]->source.tenant == tenant_);
     (policies_[i]->always ? always_ : specific_).insert(*pattern, static_cast<std::uint32_t>(i));
+    for (const bool shadow : {false, true})
+      if (const Policy* const version = largest_version(*policies_[i], shadow)) crowds_[shadow].add(*version);
     const Policy& source = policies_[i]->source;
     if (is_mr_entry(source) && (!first_mr_entry_ || source.resource < first_mr_entry_->source.resource))
       first_mr_entry_ = policies_[i].get();

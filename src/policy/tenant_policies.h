@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "policy/compiled.h"
+#include "policy/crowds.h"
 #include "policy/pattern_trie.h"
 #include "policy/text_hash.h"
 
@@ -91,6 +92,8 @@ class TenantPolicies {
   const ResourceIndex& specific() const { return specific_; }
   const ResourceIndex& always() const { return always_; }
   bool knows_tier(std::string_view tier) const { return std::ranges::binary_search(tiers_, tier); }
+  // What they can bring to one request; [1] in shadow.
+  const LimitCrowds& crowds() const { return crowds_; }
   // Of those that the multi-rate API knows (mr_entry.h), the one with the smallest prefix; null: there is
   // none.
   const CompiledPolicy* first_mr_entry() const { return first_mr_entry_; }
@@ -102,6 +105,7 @@ class TenantPolicies {
   const std::vector<Pointer> policies_;
   ResourceIndex specific_;
   ResourceIndex always_;
+  LimitCrowds crowds_;
   const CompiledPolicy* first_mr_entry_ = nullptr;
   std::vector<std::string_view> tiers_;  // of all policies, sorted
 };
