@@ -64,6 +64,8 @@ struct AdminContext {
   PolicyCatalog& catalog;
   const Clock& clock;
   control::RolloutPilot& rollouts;
+  // Every change of a policy that is in force goes through these stages; null: it is in force at once.
+  const std::vector<control::RolloutStage>* staged = nullptr;
 
   // Writes it in the caller's name, with his reason and his idempotency key, if he `may` at that moment.
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts,

@@ -74,12 +74,10 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);
 
-  // An emergency has no limit, and waits for nobody.
-  if (is_switch_call(*call)) {
-    response = answer_switch_call(parts_.switch_desk, *call);
+  // An emergency has no limit, and waits for nobody; only the answer does, for the record.
+  if (is_switch_call(*call)) return answer_switch(*call, response, defer);
+  if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), call->body.size(), response))
     return;
-  }
-  if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), response)) return;
 
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken =
@@ -88,6 +86,28 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
                 [later](net::HttpResponse&& answer) { (*later)(std::move(answer)); });
   if (!taken) return doors::write_problem(PlaneLink::busy(), response);
   *later = defer();
+}
+
+void AdminDoor::answer_switch(const AdminCall& call, net::HttpResponse& response,
+                              const std::function<net::Application::HttpLater()>& defer) {
+  net::HttpResponse answer = answer_switch_call(parts_.switch_desk, call);
+  const auto later = std::make_shared<net::Application::HttpLater>();
+  const bool is_turned = call.method == "PUT" && answer.status == 200;
+  if (is_turned && when_recorded([later, answer] { (*later)(net::HttpResponse(answer)); }))
+    *later = defer();
+  else
+    response = std::move(answer);
+}
+
+// Nobody waits for a database that is known to be gone.
+bool AdminDoor::when_recorded(std::function<void()> then) {
+  if (!parts_.outbox || !parts_.plane.status().reachable) return false;
+  return link_.ask(
+      [outbox = parts_.outbox](AdminContext& context) {
+        outbox->write(context.registry);
+        return true;
+      },
+      [then = std::move(then)](bool&&) { then(); });
 }
 
 }  // namespace sluice::admin

@@ -38,9 +38,16 @@ class AdminDoor final : public doors::AdminSeam {
   net::GrpcStatus get_current_config(const doors::GrpcCall& call) override {
     return policies_.current_config(call);
   }
-  void tick() override { link_.tick(); }
+  bool when_recorded(std::function<void()> then) override;
+  void tick() override {
+    link_.tick();
+    policies_.tick(parts_.clock.now_us());
+  }
 
  private:
+  void answer_switch(const AdminCall& call, net::HttpResponse& response,
+                     const std::function<net::Application::HttpLater()>& defer);
+
   const AdminParts parts_;
   SelfLimiter limiter_;
   PlaneLink link_;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "control/access.h"
 #include "control/control_plane.h"
+#include "control/outbox.h"
 #include "control/rollout_pilot.h"
 #include "control/switch_desk.h"
 #include "doors/rate_limit_headers.h"
@@ -21,6 +22,8 @@ struct AdminParts {
   SelfLimits& self_limits;
   doors::HeaderDialects dialects;
   control::RolloutPilot& rollouts;
+  const std::vector<control::RolloutStage>* staged = nullptr;  // as AdminContext has it
+  control::Outbox* outbox = nullptr;  // of records that answers wait for; null: they wait for none
 };
 
 }  // namespace sluice::admin

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/policy_views.h"
+#include "base/control_limits.h"
 #include "base/encode.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
@@ -15,7 +16,7 @@ using ledger::Record;
 
 // At most so many records are looked at for one page, whatever the filter.
 constexpr std::int64_t kLookedAtMax = 20'000;
-constexpr std::int64_t kReadAtATime = 1'000;
+constexpr std::int64_t kReadAtATime = kRecordsAtATime;
 
 DocumentNode document_of(const std::string& body, const std::string& name) {
   Problems unused;
@@ -74,27 +75,28 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   const auto below = call.number("below", 1, INT64_MAX, *newest + 1);
   if (!below) return std::unexpected(below.error());
 
-  DocumentNode list = list_node();
+  PageItems items;
+  bool is_full = false;
   std::int64_t end = std::min(*below, *newest + 1);  // records from here on were told
   const std::int64_t stop = std::max<std::int64_t>(end - kLookedAtMax, 1);
-  while (end > stop && std::ssize(list.items) < *limit) {
+  while (end > stop && !is_full && items.size() < *limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
     const auto records =
         context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin));
     if (!records) return std::unexpected(records.error());
-    for (auto record = records->rbegin(); record != records->rend() && std::ssize(list.items) < *limit;
-         ++record) {
+    for (auto record = records->rbegin(); record != records->rend() && items.size() < *limit; ++record) {
+      if (fits(call, *record)) {
+        auto entry = entry_view(context, *record);
+        if (!entry) return std::unexpected(entry.error());
+        if (is_full = !items.add(std::move(*entry)); is_full) break;
+      }
       end = record->revision;
-      if (!fits(call, *record)) continue;
-      auto entry = entry_view(context, *record);
-      if (!entry) return std::unexpected(entry.error());
-      list.items.push_back(std::move(*entry));
     }
-    if (std::ssize(list.items) < *limit) end = begin;
+    if (!is_full && items.size() < *limit) end = begin;
   }
   AdminAnswer answer;
   answer.body = map_node();
-  put(answer.body, "entries", std::move(list));
+  put(answer.body, "entries", items.take());
   put(answer.body, "next", end > 1 ? number_node(end) : null_node());
   return answer;
 }

@@ -80,7 +80,7 @@ Result<std::string> configure_policy(AdminContext& context, const PolicyChangeCa
   const auto expected = change.version == 0 ? std::nullopt : std::optional(change.version);
   auto written = put_one_policy(context, change.call, *policy, expected, "put");
   if (!written) return std::unexpected(in_words_of_grpc(std::move(written.error())));
-  return policy->id + '#' + std::to_string(written->version);
+  return policy->id + '#' + std::to_string(version_in_force(*written));
 }
 
 }  // namespace sluice::admin

@@ -1,5 +1,6 @@
 #include "admin/lld_rules.h"
 
+#include <algorithm>
 #include <array>
 
 #include "admin/body_reader.h"
@@ -68,7 +69,7 @@ Result<LldRule> read_rule(const AdminCall& call, const std::optional<LldRule>& b
   return rule;
 }
 
-DocumentNode rule_view(const Policy& policy, const LldRule& rule) {
+DocumentNode rule_view(AdminContext& context, const Policy& policy, const LldRule& rule) {
   DocumentNode view = map_node();
   put(view, "rule_id", text_node(LldRuleName{policy.id, rule.name, rule.tier}.id()));
   put(view, "name", text_node(rule.name));
@@ -81,6 +82,7 @@ DocumentNode rule_view(const Policy& policy, const LldRule& rule) {
   put(view, "tier", rule.tier.empty() ? null_node() : text_node(rule.tier));
   put(view, "policy_id", text_node(policy.id));
   put(view, "version", number_node(policy.version));
+  put_times(context, policy, view);
   return view;
 }
 
@@ -101,10 +103,11 @@ Result<Found> find(AdminContext& context, const AdminCall& call) {
   return Found{(*policy)->source, *name, std::move(*rule)};
 }
 
-AdminAnswer rule_answer(const Policy& policy, const LldRuleName& name, const LldRule& rule) {
+AdminAnswer rule_answer(AdminContext& context, const Policy& policy, const LldRuleName& name,
+                        const LldRule& rule) {
   AdminAnswer answer;
   answer.version = policy.version;
-  answer.body = rule_view(policy, rule);
+  answer.body = rule_view(context, policy, rule);
   answer.location = "/api/v1/rules/" + name.id();
   return answer;
 }
@@ -113,6 +116,8 @@ AdminAnswer rule_answer(const Policy& policy, const LldRuleName& name, const Lld
 // got other rules since, so the ledger alone could not tell that it is the same.
 Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
                                                    const LldRuleName& name, const LldRule& rule) {
+  if (const auto all = context.written_before(call); all && std::ranges::any_of(*all, is_staged))
+    return std::nullopt;  // a rollout began by it, and is answered when it is put
   const auto before = context.written_before(call, ledger::Kind::kPolicy, name.policy_id);
   if (!before) return std::unexpected(before.error());
   if (!*before) return std::nullopt;
@@ -120,7 +125,7 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
   auto policy = parse_policy((*before)->body, name.policy_id, unused);
   if (!policy || find_rule(*policy, name) != rule) return std::unexpected(key_of_another_change(call));
   policy->version = (*before)->version;
-  return rule_answer(*policy, name, rule);
+  return rule_answer(context, *policy, name, rule);
 }
 
 bool has_rule(const ledger::Record& record, const LldRuleName& name) {
@@ -153,8 +158,13 @@ Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, con
   const auto written = put_one_policy(context, call, policy, version, action);
   if (!written) return std::unexpected(written.error());
   Policy now = policy;
-  now.version = written->version;
-  return rule_answer(now, name, *find_rule(now, name));
+  now.version = version_in_force(*written);
+  AdminAnswer answer = rule_answer(context, now, name, *find_rule(now, name));
+  if (is_staged(*written)) {
+    answer.status = 202;
+    answer.location = "/v1/policies/" + policy.id + "/rollout";
+  }
+  return answer;
 }
 
 Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, const Seen& seen) {
@@ -181,7 +191,7 @@ Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, 
   put_rule(policy, *rule);
   auto answer = write_rule(context, call, policy, seen.value_or(there ? there->source.version : 0), name,
                            "create rule");
-  if (answer) answer->status = 201;
+  if (answer && answer->status == 200) answer->status = 201;
   return answer;
 }
 
@@ -236,7 +246,7 @@ Result<AdminAnswer> get_lld_rule(AdminContext& context, const AdminCall& call) {
   const auto found = find(context, call);
   if (!found) return std::unexpected(found.error());
   AdminAnswer answer;
-  answer.body = rule_view(found->policy, found->rule);
+  answer.body = rule_view(context, found->policy, found->rule);
   answer.version = found->policy.version;
   return answer;
 }
@@ -249,7 +259,7 @@ Result<AdminAnswer> list_lld_rules(AdminContext& context, const AdminCall& call)
   DocumentNode list = list_node();
   for (const PolicyPointer& policy : page->policies)
     for (const LldRule& rule : rules_in(policy->source))
-      list.items.push_back(rule_view(policy->source, rule));
+      list.items.push_back(rule_view(context, policy->source, rule));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "rules", std::move(list));

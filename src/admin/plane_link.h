@@ -64,7 +64,7 @@ template <class Question, class Tell>
 bool PlaneLink::ask(Question question, Tell tell) {
   return parts_.plane.submit([question = std::move(question), tell = std::move(tell), inbox = inbox_,
                               parts = parts_](control::Registry& registry) {
-    AdminContext context{registry, parts.catalog, parts.clock, parts.rollouts};
+    AdminContext context{registry, parts.catalog, parts.clock, parts.rollouts, parts.staged};
     auto answer = std::make_shared<decltype(question(context))>(question(context));
     inbox->post([tell, answer] { tell(std::move(*answer)); });
   });

@@ -1,10 +1,12 @@
 #include "admin/policies.h"
 
+#include <algorithm>
 #include <array>
 
 #include "admin/body_reader.h"
 #include "admin/policy_batch.h"
 #include "admin/policy_views.h"
+#include "base/control_limits.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
 #include "policy/literals.h"
@@ -54,6 +56,14 @@ Result<Policy> policy_of_body(const AdminCall& call) {
 
 AdminAnswer written_answer(AdminContext& context, const Record& record) {
   AdminAnswer answer;
+  if (is_staged(record)) {  // the policy is as it was
+    answer.status = 202;
+    answer.version = version_in_force(record);
+    answer.location = "/v1/policies/" + record.name + "/rollout";
+    if (const CompiledPolicy* const now = context.catalog.current()->find(record.name))
+      answer.body = policy_view(context, *now);
+    return answer;
+  }
   answer.status = record.version == 1 ? 201 : 200;
   answer.version = record.version;
   if (const CompiledPolicy* now = context.catalog.current()->find(record.name);
@@ -62,6 +72,35 @@ AdminAnswer written_answer(AdminContext& context, const Record& record) {
   else
     answer.body = version_view(record);  // somebody has changed it since
   return answer;
+}
+
+// Which versions a page has: at most so many below one.
+struct VersionRange {
+  std::int64_t below, limit;
+};
+
+// The oldest version that was looked at: the page goes on below it. Read in portions, since each may be
+// large. 1: that was all.
+Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, VersionRange range,
+                                  PageItems& items) {
+  std::int64_t below = range.below;
+  for (std::int64_t seen = 0; seen < range.limit;) {
+    const auto portion = std::min<std::size_t>(kRecordsAtATime, static_cast<std::size_t>(range.limit - seen));
+    const auto records =
+        context.registry.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion);
+    if (!records) return std::unexpected(records.error());
+    for (const Record& record : *records) {
+      Problems unused;
+      const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);
+      const bool is_seen =
+          call.principal.tenants.empty() || (policy && call.principal.sees_tenant(policy->tenant));
+      if (is_seen && !items.add(version_view(record))) return below;
+      below = record.version;
+      ++seen;
+    }
+    if (records->size() < portion) return 1;
+  }
+  return below;
 }
 
 }  // namespace
@@ -75,10 +114,15 @@ Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) 
   if (!page) return std::unexpected(page.error());
   AdminAnswer answer;
   answer.body = map_node();
-  DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies) list.items.push_back(policy_view(context, *policy));
-  put(answer.body, "policies", std::move(list));
-  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  PageItems items;
+  std::string next = page->next;
+  for (const PolicyPointer& policy : page->policies)
+    if (items.add(policy_view(context, *policy)))
+      next = policy == page->policies.back() ? page->next : policy->name();
+    else
+      break;
+  put(answer.body, "policies", items.take());
+  put(answer.body, "next", next.empty() ? null_node() : text_node(next));
   return answer;
 }
 
@@ -132,25 +176,17 @@ Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) 
   if (!limit) return std::unexpected(limit.error());
   const auto below = call.number("below", 1, INT64_MAX, INT64_MAX);
   if (!below) return std::unexpected(below.error());
-  const auto records = context.registry.ledger().history(Kind::kPolicy, call.path[2], *below,
-                                                         static_cast<std::size_t>(*limit));
-  if (!records) return std::unexpected(records.error());
-  AdminAnswer answer;
-  answer.body = map_node();
-  DocumentNode list = list_node();
-  for (const Record& record : *records) {
-    Problems unused;
-    const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);
-    if (!call.principal.tenants.empty() && (!policy || !call.principal.sees_tenant(policy->tenant))) continue;
-    list.items.push_back(version_view(record));
-  }
-  if (list.items.empty() && *below == INT64_MAX)
+  PageItems items;
+  const auto next = add_versions(context, call, {*below, *limit}, items);
+  if (!next) return std::unexpected(next.error());
+  if (items.size() == 0 && *below == INT64_MAX)
     return std::unexpected(Error{
         ErrorCode::kNotFound,
         "the database has no policy \"" + call.path[2] + "\"; those of files have no versions here", ""});
-  put(answer.body, "versions", std::move(list));
-  const bool is_full = records->size() == static_cast<std::size_t>(*limit);
-  put(answer.body, "next", is_full ? number_node(records->back().version) : null_node());
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "versions", items.take());
+  put(answer.body, "next", *next > 1 ? number_node(*next) : null_node());
   return answer;
 }
 

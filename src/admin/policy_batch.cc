@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/control_limits.h"
+#include "control/staged_rollout.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
 #include "policy/fields.h"
@@ -67,20 +69,28 @@ std::string body_of(const Policy& policy) {
 // What the policy said once `change` was written. One that files have says the same as now.
 Result<std::string> body_then(AdminContext& context, const std::string& id,
                               const std::vector<Record>& change) {
-  const auto versions = context.registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kPageMax);
-  if (!versions) return std::unexpected(versions.error());
-  for (const Record& version : *versions)
-    if (version.revision <= change.back().revision) return version.body;
+  std::int64_t below = INT64_MAX;
+  for (std::int64_t seen = 0; seen < kPageMax && below > 1; seen += kRecordsAtATime) {
+    const auto versions =
+        context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime);
+    if (!versions) return std::unexpected(versions.error());
+    for (const Record& version : *versions)
+      if (version.revision <= change.back().revision) return version.body;
+    below = versions->empty() ? 1 : versions->back().version;
+  }
   const auto now = context.catalog.current();
   const CompiledPolicy* const filed = now->find(id);
   return filed && context.catalog.is_from_file(id) ? body_of(filed->source) : std::string();
 }
 
-AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch) {
-  const auto unchanged = static_cast<std::int64_t>(batch.policies.size() - changed.items.size());
+AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch,
+                      DocumentNode rolling_out = list_node()) {
+  const auto unchanged =
+      static_cast<std::int64_t>(batch.policies.size() - changed.items.size() - rolling_out.items.size());
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "changed", std::move(changed));
+  if (!rolling_out.items.empty()) put(answer.body, "rolling_out", std::move(rolling_out));
   put(answer.body, "unchanged", number_node(unchanged));
   put_warnings(answer.body, batch.policies);
   return answer;
@@ -89,7 +99,15 @@ AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch) {
 DocumentNode versions_of(const std::vector<Record>& records) {
   DocumentNode list = list_node();
   for (const Record& record : records)
-    list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
+    if (!is_staged(record))
+      list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
+  return list;
+}
+
+DocumentNode rollouts_of(const std::vector<Record>& records) {
+  DocumentNode list = list_node();
+  for (const Record& record : records)
+    if (is_staged(record)) list.items.push_back(text_node(record.name));
   return list;
 }
 
@@ -117,7 +135,7 @@ Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, co
   auto records = put_policies(context, call, *changed, batch.seen, "put");
   if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
   if (!records) return std::unexpected(records.error());
-  return answer_of(versions_of(*records), batch);
+  return answer_of(versions_of(*records), batch, rollouts_of(*records));
 }
 
 Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
@@ -137,15 +155,23 @@ Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, cons
 Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, const PolicyBatch& batch,
                                  const std::vector<Record>& earlier) {
   for (const Record& record : earlier)
-    if (record.kind != ledger::Kind::kPolicy ||
+    if ((record.kind != ledger::Kind::kPolicy && !is_staged(record)) ||
         std::ranges::find(batch.policies, record.name, &Policy::id) == batch.policies.end())
       return std::unexpected(key_of_another_change(call));
   for (const Policy& policy : batch.policies) {
+    const auto rollout = std::ranges::find_if(
+        earlier, [&](const Record& record) { return is_staged(record) && record.name == policy.id; });
+    if (rollout != earlier.end()) {
+      const auto then = control::parse_rollout(rollout->body, rollout->name);
+      if (!then || body_of(then->candidate) != body_of(policy))
+        return std::unexpected(key_of_another_change(call));
+      continue;
+    }
     const auto body = body_then(context, policy.id, earlier);
     if (!body) return std::unexpected(body.error());
     if (*body != body_of(policy)) return std::unexpected(key_of_another_change(call));
   }
-  return answer_of(versions_of(earlier), batch);
+  return answer_of(versions_of(earlier), batch, rollouts_of(earlier));
 }
 
 }  // namespace sluice::admin

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/control_limits.h"
+#include "base/stream_limits.h"
 #include "doors/grpc_call.h"
 #include "doors/problem.h"
 #include "net/protobuf_wire.h"
@@ -40,13 +42,35 @@ PolicyList PolicyList::of(std::shared_ptr<const Snapshot> snapshot, const contro
 }
 
 PolicyListing::PolicyListing(PlaneLink& link, net::GrpcStream& stream, control::Principal principal,
-                             std::size_t& open_lists)
+                             PolicyListings& listings)
     : link_(link),
       stream_(stream),
       principal_(std::move(principal)),
-      open_lists_(open_lists),
+      listings_(listings),
       self_(std::make_shared<PolicyListing*>(this)) {
-  ++open_lists_;
+  listings_.open_.push_back(this);
+}
+
+void PolicyListing::leave() { std::erase(listings_.open_, this); }
+
+void PolicyListing::look(std::int64_t now_us) {
+  if (since_us_ == 0) since_us_ = now_us;
+  const std::int64_t fair_us = kPolicyListPatienceUs + sent_bytes_ * 1'000'000 / kPolicyListBytesPerSecond;
+  if (finished_ || now_us - since_us_ <= fair_us) return;
+  list_ = {};
+  finish({net::GrpcCode::kResourceExhausted, "the list was read too slowly; ask again", {}});
+}
+
+std::string PolicyListings::refusal(const std::string& admin) const {
+  const auto is_his = [&](const PolicyListing* listing) { return listing->admin() == admin; };
+  if (open_.size() < kPolicyListsMax &&
+      std::cmp_less(std::ranges::count_if(open_, is_his), kPolicyListsPerAdmin))
+    return "";
+  return "too many lists of policies are being read; try again when one of them has ended";
+}
+
+void PolicyListings::cut_slow_readers(std::int64_t now_us) {
+  for (PolicyListing* listing : std::vector(open_)) listing->look(now_us);  // each may leave
 }
 
 void PolicyListing::on_message(std::string_view message) {
@@ -83,12 +107,14 @@ void PolicyListing::on_room() {
     message.clear();
     write_message(list_.policies[next_]->source, message);
     stream_.send(message);
+    sent_bytes_ += std::ssize(message);
   }
   if (next_ == list_.policies.size()) finish({});
 }
 
 void PolicyListing::finish(const net::GrpcStatus& status) {
   finished_ = true;
+  leave();
   stream_.finish(status);
 }
 

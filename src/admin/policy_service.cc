@@ -4,8 +4,6 @@
 
 #include "admin/configure_policy.h"
 #include "admin/current_config.h"
-#include "admin/policy_list.h"
-#include "base/stream_limits.h"
 #include "doors/problem.h"
 #include "net/protobuf_wire.h"
 
@@ -14,7 +12,8 @@ namespace sluice::admin {
 net::GrpcStatus PolicyService::configure(const doors::GrpcCall& call) {
   auto principal = who(call.context);
   if (!principal) return doors::grpc_status(principal.error());
-  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kWrite); status.code != net::GrpcCode::kOk)
+  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kWrite, call.message.size());
+      status.code != net::GrpcCode::kOk)
     return status;
   auto change = PolicyChangeCall::read(call.message, call.context, *std::move(principal));
   if (!change) return doors::grpc_status(change.error());
@@ -57,7 +56,8 @@ std::expected<control::Principal, net::GrpcStatus> PolicyService::reader(const n
   if (!principal) return std::unexpected(doors::grpc_status(principal.error()));
   if (auto may = principal->may(control::Role::kRead); !may)
     return std::unexpected(doors::grpc_status(may.error()));
-  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kRead); status.code != net::GrpcCode::kOk)
+  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kRead, 0);
+      status.code != net::GrpcCode::kOk)
     return std::unexpected(std::move(status));
   return *std::move(principal);
 }
@@ -70,11 +70,9 @@ std::unique_ptr<net::GrpcStreamHandler> PolicyService::list(const net::GrpcConte
   };
   auto principal = reader(context);
   if (!principal) return refuse(principal.error());
-  if (open_lists_ >= kPolicyListsMax)
-    return refuse({net::GrpcCode::kResourceExhausted,
-                   "too many lists of policies are being read; try again when one of them has ended",
-                   {}});
-  return std::make_unique<PolicyListing>(link_, stream, *std::move(principal), open_lists_);
+  if (const std::string why = listings_.refusal(principal->name); !why.empty())
+    return refuse({net::GrpcCode::kResourceExhausted, why, {}});
+  return std::make_unique<PolicyListing>(link_, stream, *std::move(principal), listings_);
 }
 
 }  // namespace sluice::admin

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "admin/plane_link.h"
+#include "admin/policy_list.h"
 #include "admin/self_limits.h"
 #include "control/access.h"
 #include "doors/grpc_call.h"
@@ -26,6 +27,7 @@ class PolicyService {
   net::GrpcStatus current_config(const doors::GrpcCall& call);
   // The handler must not outlive this object. Null: the call has been refused and is over.
   std::unique_ptr<net::GrpcStreamHandler> list(const net::GrpcContext& context, net::GrpcStream& stream);
+  void tick(std::int64_t now_us) { listings_.cut_slow_readers(now_us); }
 
  private:
   // kPermissionDenied, and so on; or the status that says how often one may ask.
@@ -42,7 +44,7 @@ class PolicyService {
   const control::Access& access_;
   SelfLimiter& limiter_;
   PlaneLink& link_;
-  std::size_t open_lists_ = 0;
+  PolicyListings listings_;
 };
 
 }  // namespace sluice::admin

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "admin/policy_list.h"
+#include "base/control_limits.h"
 #include "base/stream_limits.h"
 #include "control/policy_keeper.h"
 #include "ledger/memory_ledger.h"
@@ -363,16 +364,36 @@ TEST_F(PolicyServiceTest, AListWithoutAQuestionOrWithABadOneIsRefused) {
   EXPECT_EQ(odd.status->code, GrpcCode::kInternal);
 }
 
-TEST_F(PolicyServiceTest, TooManyListsAtATimeAreRefused) {
+TEST_F(PolicyServiceTest, OneAdminLeavesListsToOthers) {
+  PolicyListings listings;
+  std::vector<Reader> readers(kPolicyListsMax);
+  std::vector<std::unique_ptr<PolicyListing>> open;
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const std::string admin = "token " + std::to_string(i / kPolicyListsPerAdmin);
+    ASSERT_EQ(listings.refusal(admin), "") << i;
+    open.push_back(std::make_unique<PolicyListing>(*link, readers[i],
+                                                   control::Principal{admin, {Role::kRead}, {}}, listings));
+  }
+  EXPECT_NE(listings.refusal("token new"), "") << "all places are taken";
+}
+
+TEST_F(PolicyServiceTest, WhoReadsTooSlowlyIsCutAndMakesRoom) {
+  publish(500);
+  Reader stuck, silent;
+  stuck.room = 7;
+  const auto reading = open_list(stuck), asking = open_list(silent);
+  reading->on_message("");
+  run_until([&] { return stuck.received.size() == 7; });
+  service->tick(1'000'000);
+  service->tick(2'000'000 + kPolicyListPatienceUs);
+  ASSERT_TRUE(stuck.status && silent.status);
+  EXPECT_EQ(silent.status->code, GrpcCode::kResourceExhausted) << "who asks nothing keeps no place either";
+  std::vector<Reader> readers(kPolicyListsPerAdmin + 1);
   std::vector<std::unique_ptr<net::GrpcStreamHandler>> open;
-  std::vector<Reader> readers(kPolicyListsMax + 1);
   for (Reader& reader : readers) open.push_back(open_list(reader));
-  EXPECT_FALSE(readers[kPolicyListsMax - 1].status);
+  EXPECT_NE(open[kPolicyListsPerAdmin - 1], nullptr) << "all places are free again";
   EXPECT_EQ(open.back(), nullptr);
-  EXPECT_EQ(readers.back().status->code, GrpcCode::kResourceExhausted);
-  open.clear();
-  Reader later;
-  EXPECT_NE(open_list(later), nullptr);
+  EXPECT_EQ(readers.back().status->code, GrpcCode::kResourceExhausted) << "but there are no more";
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "admin/policy_views.h"
 
 #include <algorithm>
+#include <set>
 
+#include "base/control_limits.h"
+#include "control/staged_rollout.h"
 #include "policy/denies_everyone.h"
 #include "policy/dimension_names.h"
 #include "policy/document.h"
 #include "policy/document_builder.h"
+#include "policy/document_text.h"
+#include "policy/literals.h"
 #include "policy/policy_writer.h"
 
 namespace sluice::admin {
@@ -38,7 +43,50 @@ Result<void> stands_still(AdminContext& context, const std::string& id) {
   return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), "id"});
 }
 
+// The beginning of a rollout, if this change has to be one: of a policy that is in force, and says something
+// else.
+std::optional<ledger::Draft> staged_change(AdminContext& context, const Policy& policy) {
+  if (!context.staged) return std::nullopt;
+  const auto snapshot = context.catalog.current();
+  const CompiledPolicy* const now = snapshot->find(policy.id);
+  control::StagedRollout rollout;
+  rollout.candidate = policy;
+  if (now) rollout.candidate.version = now->source.version;
+  if (!now || rollout.candidate == now->source || context.catalog.is_from_file(policy.id))
+    return std::nullopt;
+  rollout.stages = *context.staged;
+  rollout.started_us = rollout.since_us = context.clock.now_us();
+  const control::RolloutKeeper::Known* const before = context.rollouts.keeper().find(policy.id);
+  return control::rollout_drafts(rollout, before ? before->version : 0, "start").front();
+}
+
+// What the caller wrote with the same idempotency key, if rollouts began by it and it is what he asks for
+// now: they know when they began, so that the ledger alone would take them for another change.
+std::optional<Result<std::vector<ledger::Record>>> staged_before(AdminContext& context, const AdminCall& call,
+                                                                 const std::vector<Policy>& policies) {
+  auto earlier = context.written_before(call);
+  if (!earlier || std::ranges::none_of(*earlier, is_staged)) return std::nullopt;
+  const auto says = [](const ledger::Record& record, Policy policy) {
+    const auto rollout = is_staged(record) ? control::parse_rollout(record.body, record.name)
+                                           : Result<control::StagedRollout>(std::unexpected(Error{}));
+    std::string body;
+    if (rollout)
+      policy.version = rollout->candidate.version;
+    else
+      write_policy(policy, body);
+    return rollout ? rollout->candidate == policy : record.body == body;
+  };
+  if (!std::ranges::equal(*earlier, policies, says)) return std::unexpected(key_of_another_change(call));
+  return earlier;
+}
+
 }  // namespace
+
+std::int64_t version_in_force(const ledger::Record& record) {
+  if (!is_staged(record)) return record.version;
+  const auto rollout = control::parse_rollout(record.body, record.name);
+  return rollout ? rollout->candidate.version : 0;
+}
 
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy) {
   if (!denies_everyone(policy) || call.parameter("confirm") == "deny-everyone") return {};
@@ -85,9 +133,18 @@ Result<void> is_at_version(AdminContext& context, const AdminCall& call, const s
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
                                                  const SeenVersions& seen, std::string_view action) {
+  const bool may_stage = action != "rollback";
+  if (auto again = may_stage ? staged_before(context, call, policies) : std::nullopt)
+    return *std::move(again);
   std::vector<ledger::Draft> drafts;
+  std::set<std::string_view> written;  // as policies
   for (const Policy& policy : policies) {
     if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+    if (auto rollout = may_stage ? staged_change(context, policy) : std::nullopt) {
+      drafts.push_back(*std::move(rollout));
+      continue;
+    }
+    written.insert(policy.id);
     ledger::Draft& draft = drafts.emplace_back();
     draft.kind = ledger::Kind::kPolicy;
     draft.name = policy.id;
@@ -100,9 +157,13 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
     for (const Policy& policy : policies) {
       if (auto may = may_write(context, call, policy); !may) return may;
       if (auto may = stands_still(context, policy.id); !may) return may;
+      if (written.contains(policy.id)) continue;
+      PolicyChange becomes;  // what the rollout leads to must be possible, too
+      becomes.put.push_back(policy);
+      if (auto good = context.catalog.try_change(std::move(becomes)); !good) return good;
     }
     for (const auto& [id, version] : seen)  // of those that are written, the ledger compares it
-      if (std::ranges::find(policies, id, &Policy::id) == policies.end())
+      if (!written.contains(id))
         if (auto same = is_at_version(context, call, id, version); !same) return same;
     return {};
   });
@@ -152,6 +213,37 @@ DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy) {
   put(view, "source", text_node(context.catalog.is_from_file(policy.source.id) ? "file" : "api"));
   put(view, "document", policy_document(policy.source));
   return view;
+}
+
+// Back to when it was last withdrawn, or its first version; of very many versions, some way back.
+void put_times(AdminContext& context, const Policy& policy, DocumentNode& view) {
+  constexpr int kPortionsMax = 16;
+  std::int64_t created_us = 0, updated_us = 0, below = policy.version + 1;
+  for (int i = 0; i < kPortionsMax && below > 1 && !context.catalog.is_from_file(policy.id); ++i) {
+    const auto versions =
+        context.registry.ledger().history(ledger::Kind::kPolicy, policy.id, below, kRecordsAtATime);
+    if (!versions || versions->empty()) break;
+    below = versions->back().version;
+    for (const ledger::Record& version : *versions) {
+      if (version.is_withdrawn()) {
+        below = 0;
+        break;
+      }
+      created_us = version.at_us;
+      if (version.version == policy.version) updated_us = version.at_us;
+    }
+  }
+  put(view, "created_at", updated_us == 0 ? null_node() : text_node(instant_text(created_us)));
+  put(view, "updated_at", updated_us == 0 ? null_node() : text_node(instant_text(updated_us)));
+}
+
+bool PageItems::add(DocumentNode item) {
+  std::string text;
+  append_json(item, text);
+  if (size() > 0 && bytes_ + text.size() > kPageBytesMax) return false;
+  bytes_ += text.size();
+  list_.items.push_back(std::move(item));
+  return true;
 }
 
 Error about_one_policy(Error error) {

@@ -40,9 +40,16 @@ Result<void> is_at_version(AdminContext& context, const AdminCall& call, const s
 // Writes these policies as one change, if all that was seen is still so. Refuses what the caller may not do,
 // and documents that would deny everyone, unless the query says confirm=deny-everyone. The records are
 // parallel to the policies.
+//
+// Where changes are staged, what replaces a policy in force is the beginning of a rollout instead, and its
+// record is that: is_staged(). To go back to an earlier version, "rollback", is not staged: that is a rescue.
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
                                                  const SeenVersions& seen, std::string_view action);
+inline bool is_staged(const ledger::Record& record) { return record.kind == ledger::Kind::kRollout; }
+// The version of the policy that is in force once this was written; of a rollout, the one it begins beside.
+std::int64_t version_in_force(const ledger::Record& record);
+
 // The same for the only policy there is.
 Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& call, const Policy& policy,
                                       std::optional<std::int64_t> expected, std::string_view action);
@@ -62,11 +69,29 @@ void put_warnings(DocumentNode& answer, std::span<const Policy> policies);
 // {"id":…,"version":…,"source":"api","document":{…}}
 DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy);
 
+// When the policy was made, and when it became this version, as `created_at` and `updated_at`. Null: it comes
+// from a file, or the database cannot tell at present.
+void put_times(AdminContext& context, const Policy& policy, DocumentNode& view);
+
 // Errors about "policies[0].resource" become errors about "resource": callers sent one policy and not a list.
 Error about_one_policy(Error error);
 
 // The page bounds of all lists.
 inline constexpr std::int64_t kPageMax = 1000, kPageDefault = 100;
+
+// The items of one page, as JSON no larger than kPageBytesMax; but the first is always taken. Not
+// thread-safe.
+class PageItems {
+ public:
+  // False: it does not fit any more, and is not in.
+  bool add(DocumentNode item);
+  DocumentNode take() { return std::move(list_); }
+  std::int64_t size() const { return std::ssize(list_.items); }
+
+ private:
+  DocumentNode list_ = {.kind = DocumentNode::Kind::kList};
+  std::size_t bytes_ = 0;
+};
 
 template <class Takes>
 Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes) {

@@ -58,6 +58,7 @@ DocumentNode rule_view(AdminContext& context, const Policy& source) {
   put(view, "limits", number_node(static_cast<std::int64_t>(source.limits.size())));
   put(view, "version", number_node(source.version));
   put(view, "source", text_node(context.catalog.is_from_file(source.id) ? "file" : "api"));
+  put_times(context, source, view);
   return view;
 }
 

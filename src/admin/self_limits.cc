@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "base/control_limits.h"
 #include "doors/problem.h"
 #include "telemetry/prometheus.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMinuteUs = 60'000'000;
 constexpr MemoryStoreOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
-constexpr std::string_view kRead = "admin.read", kWrite = "admin.write";
+constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
 
 // The log knows each call, so that a minute is any minute and not one of the clock.
 Policy built_in(std::string_view id, std::int64_t per_minute) {
@@ -24,12 +25,26 @@ Policy built_in(std::string_view id, std::int64_t per_minute) {
   return policy;
 }
 
+Policy built_in_bytes() {
+  Policy policy;
+  policy.id = kBytes;
+  policy.resource = "/" + policy.id;
+  policy.limits.push_back(
+      {.name = "hour",
+       .per = {"key"},
+       .params =
+           make_limit_params(Algorithm::kTokenBucket, {kTenantWriteKibPerHour, 60 * kMinuteUs}, {}).value()});
+  return policy;
+}
+
 }  // namespace
 
 SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
     : clock_(clock), memory_(clock, params_, kMemory), store_(memory_, clock) {
   board_.publish(
-      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes)}, params_).value());
+      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in_bytes()},
+                        params_)
+          .value());
 }
 
 std::string SelfLimits::metrics() {
@@ -42,6 +57,7 @@ std::string SelfLimits::metrics() {
               "Calls of the admin API that an admin made beyond the limit.");
   text.sample({{"kind", "read"}}, denied(kRead));
   text.sample({{"kind", "write"}}, denied(kWrite));
+  text.sample({{"kind", "bytes"}}, denied(kBytes));
   return std::move(text).take();
 }
 
@@ -49,23 +65,28 @@ SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std
     : limiter_({limits.store_, limits.board_, limits.hasher_, limits.clock_, limits.totals_}),
       headers_(dialects, seed) {}
 
-Decision SelfLimiter::decide(const control::Principal& principal, Kind kind) {
-  auto decision = limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite,
-                                  .key = std::string_view(principal.name).substr(0, kKeyBytesMax)});
+Decision SelfLimiter::decide(const control::Principal& principal, Kind kind, std::size_t bytes) {
+  const std::string_view who = std::string_view(principal.name).substr(0, kKeyBytesMax);
+  auto decision = limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite, .key = who});
+  assert(decision);
+  if (!decision->allowed || kind == Kind::kRead || principal.tenants.empty()) return *std::move(decision);
+  const auto kib = static_cast<std::int64_t>(bytes >> 10) + 1;
+  decision = limiter_.check({.policy_id = kBytes, .key = who, .cost = kib});
   assert(decision);
   return *std::move(decision);
 }
 
-bool SelfLimiter::admit(const control::Principal& principal, Kind kind, net::HttpResponse& response) {
-  const Decision decision = decide(principal, kind);
+bool SelfLimiter::admit(const control::Principal& principal, Kind kind, std::size_t bytes,
+                        net::HttpResponse& response) {
+  const Decision decision = decide(principal, kind, bytes);
   if (decision.allowed) return true;
   doors::write_denial(429, decision, response);
   headers_.add(decision, response);
   return false;
 }
 
-net::GrpcStatus SelfLimiter::admit(const control::Principal& principal, Kind kind) {
-  const Decision decision = decide(principal, kind);
+net::GrpcStatus SelfLimiter::admit(const control::Principal& principal, Kind kind, std::size_t bytes) {
+  const Decision decision = decide(principal, kind, bytes);
   if (decision.allowed) return {};
   return {
       net::GrpcCode::kResourceExhausted,

@@ -51,13 +51,14 @@ class SelfLimiter {
     return http_method == "GET" || http_method == "HEAD" ? Kind::kRead : Kind::kWrite;
   }
 
-  // False: this admin has to wait, and `response` says so: 429 with rate limit headers and Retry-After.
-  bool admit(const control::Principal& principal, Kind kind, net::HttpResponse& response);
+  // False: this admin has to wait, and `response` says so: 429 with rate limit headers and Retry-After. What
+  // is written stays for ever, so who is limited to some tenants may send so many bytes an hour, too.
+  bool admit(const control::Principal& principal, Kind kind, std::size_t bytes, net::HttpResponse& response);
   // The same over gRPC: OK, or RESOURCE_EXHAUSTED with how long to wait.
-  net::GrpcStatus admit(const control::Principal& principal, Kind kind);
+  net::GrpcStatus admit(const control::Principal& principal, Kind kind, std::size_t bytes);
 
  private:
-  Decision decide(const control::Principal& principal, Kind kind);
+  Decision decide(const control::Principal& principal, Kind kind, std::size_t bytes);
 
   Limiter limiter_;
   doors::RateLimitHeaders headers_;

@@ -18,7 +18,7 @@ class SelfLimitsTest : public ::testing::Test {
     int in = 0;
     for (int i = 0; i < calls; ++i) {
       net::HttpResponse response;
-      in += limiter.admit({who, {control::Role::kAdmin}, {}}, SelfLimiter::kind_of(method), response);
+      in += limiter.admit({who, {control::Role::kAdmin}, {}}, SelfLimiter::kind_of(method), 0, response);
     }
     return in;
   }
@@ -52,7 +52,7 @@ TEST_F(SelfLimitsTest, TheAnswerTellsWhenToComeBack) {
   admitted(one, "token a", "PUT", 10);
   clock.advance(10 * kSecondUs);
   net::HttpResponse response;
-  ASSERT_FALSE(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite, response));
+  ASSERT_FALSE(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite, 0, response));
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_THAT(response.body, HasSubstr(R"("policy_id":"admin.write")"));
@@ -64,12 +64,27 @@ TEST_F(SelfLimitsTest, TheAnswerTellsWhenToComeBack) {
 }
 
 TEST_F(SelfLimitsTest, CallsOverGrpcCountToo) {
-  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite).code, net::GrpcCode::kOk);
+  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite, 0).code, net::GrpcCode::kOk);
   EXPECT_EQ(admitted(one, "token a", "PUT", 10), 9);
-  const net::GrpcStatus refused = one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite);
+  const net::GrpcStatus refused = one.admit({"token a", {}, {}}, SelfLimiter::Kind::kWrite, 0);
   EXPECT_EQ(refused.code, net::GrpcCode::kResourceExhausted);
   EXPECT_THAT(refused.message, HasSubstr("in 60000 ms"));
-  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kRead).code, net::GrpcCode::kOk);
+  EXPECT_EQ(one.admit({"token a", {}, {}}, SelfLimiter::Kind::kRead, 0).code, net::GrpcCode::kOk);
+}
+
+TEST_F(SelfLimitsTest, WhoIsLimitedToTenantsWritesSoManyBytesAnHour) {
+  constexpr std::size_t kMiB = 1u << 20;
+  const control::Principal shop{"token shop", {control::Role::kWrite}, {"shop"}};
+  const control::Principal root{"token root", {control::Role::kAdmin}, {}};
+  int mebibytes = 0;
+  for (int minute = 0; minute < 20; ++minute, clock.advance(60 * kSecondUs))
+    for (int i = 0; i < 10; ++i) {
+      mebibytes += one.admit(shop, SelfLimiter::Kind::kWrite, kMiB).code == net::GrpcCode::kOk;
+      EXPECT_EQ(one.admit(root, SelfLimiter::Kind::kWrite, kMiB).code, net::GrpcCode::kOk);
+      EXPECT_EQ(one.admit(shop, SelfLimiter::Kind::kRead, kMiB).code, net::GrpcCode::kOk);
+    }
+  EXPECT_GE(mebibytes, 63);
+  EXPECT_LE(mebibytes, 64 + 20 * 64 / 60);
 }
 
 TEST_F(SelfLimitsTest, AVeryLongNameIsAnAdminToo) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -16,7 +17,12 @@ class CellBoard {
  public:
   using Pointer = std::shared_ptr<const Cells>;
 
-  explicit CellBoard(Pointer cells) : current_(cells), wanted_(std::move(cells)) {}
+  using Moved = std::function<void(const Relocation&)>;
+
+  // `moved` hears of every named tenant that lives elsewhere from then on, by whatever thread publishes; may
+  // be empty.
+  explicit CellBoard(Pointer cells, Moved moved = {})
+      : moved_(std::move(moved)), current_(cells), wanted_(std::move(cells)) {}
 
   // Changes whenever current() does.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -25,9 +31,14 @@ class CellBoard {
     return current_;
   }
   void publish(Pointer cells) {
-    const std::lock_guard lock(mutex_);
-    current_ = std::move(cells);
-    generation_.fetch_add(1, std::memory_order_release);
+    const Pointer before = current();
+    {
+      const std::lock_guard lock(mutex_);
+      current_ = cells;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    if (!moved_) return;
+    for (const Relocation& relocation : before->relocations_to(*cells)) moved_(relocation);
   }
 
   Pointer wanted() const {
@@ -48,6 +59,7 @@ class CellBoard {
   }
 
  private:
+  const Moved moved_;
   mutable std::mutex mutex_;
   Pointer current_, wanted_;  // guarded by mutex_
   std::atomic<std::uint64_t> generation_ = 0;

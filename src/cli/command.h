@@ -16,9 +16,11 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitDenied = 1;  // a denial, or a document that is not valid
 inline constexpr int kExitError = 2;   // no answer: wrong usage, no connection, cannot start
 
-// A sentence for stderr that says what to do; main prints it and exits with kExitError.
+// A sentence for stderr that says what to do; main prints it and exits with that status.
 struct CommandError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit CommandError(const std::string& sentence, int exit_status = kExitError)
+      : std::runtime_error(sentence), status(exit_status) {}
+  int status;
 };
 
 // Adds the subcommand to `app`; when the command line names it, `exit_code` is set by running it.

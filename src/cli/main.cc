@@ -31,6 +31,9 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? sluice::cli::kExitOk : sluice::cli::kExitError;
+  } catch (const sluice::cli::CommandError& e) {
+    std::fprintf(stderr, "sluice: %s\n", e.what());
+    return e.status;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "sluice: %s\n", e.what());
     return sluice::cli::kExitError;

@@ -76,6 +76,11 @@ void log_sentence(bool is_problem, const std::string& sentence) {
   log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
 }
 
+std::vector<control::RolloutStage> read_stages(const ServeOptions& options) {
+  if (options.staged_rollouts.empty()) return {};
+  return value_of(control::parse_stages(options.staged_rollouts), "staged-rollouts");
+}
+
 // To where the operator looks, and not into the log, which is kept.
 void print_once(const std::string& token) {
   fmt::print("The first token, with the role admin; it is shown only now:\n{}\n", token);
@@ -115,6 +120,25 @@ void try_new_stores(const Cells& before, const Cells& after) {
   }
 }
 
+// Where a tenant is counted decides what it may do next: an event, too.
+ledger::Change move_record(const Relocation& moved, std::int64_t now_us) {
+  DocumentNode body = map_node();
+  put(body, "from", text_node(moved.from->name));
+  put(body, "to", text_node(moved.to->name));
+  put(body, "counters", text_node(moved.to->when_moved == WhenMoved::kKeep ? "keep" : "reset"));
+  std::string text;
+  append_json(body, text);
+  return {.drafts = {{.kind = ledger::Kind::kEvent,
+                      .name = moved.tenant,
+                      .action = "move",
+                      .body = std::move(text),
+                      .expected_version = std::nullopt}},
+          .actor = "cells file",
+          .reason = "",
+          .at_us = now_us,
+          .request_id = ""};
+}
+
 // A cell's new address is said as it comes into force.
 void log_new_addresses(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -133,22 +157,25 @@ Node::Node(const ServeOptions& options)
       tls_(options),
       identities_(options.identities),
       has_cells_(!options.cells.empty()),
-      cells_(read_cells(options)),
+      cells_(read_cells(options),
+             [this](const Relocation& moved) { keep_record(move_record(moved, wall_clock_.now_us())); }),
       memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       in_memory_(memory_, clock_),
       catalog_(board_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
       ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
-      policy_keeper_(catalog_),
+      ledger_copy_(options.state_dir, ledger_->name() + '\n' + options.key_prefix),
+      policy_keeper_(catalog_, options.policies_per_tenant),
       user_keeper_(catalog_),
       outbox_(clock_, log_sentence),
       switch_desk_(
           big_switch_, clock_, [this](ledger::Change change) { keep_record(std::move(change)); },
           log_sentence),
       rollout_keeper_(catalog_),
+      staged_(read_stages(options)),
       rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
-      plane_(start_plane()),
+      plane_(start_plane(options)),
       access_(tokens_, wall_clock_, &identities_.board()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
@@ -166,10 +193,22 @@ std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options)
   FileRepository::Options repository;
   repository.log = log_sentence;
   repository.may_deny_everyone = options.allow_deny_everyone;
-  return std::make_unique<FileRepository>(paths, catalog_, repository);
+  repository.state_dir = options.state_dir;
+  auto files = std::make_unique<FileRepository>(paths, catalog_, repository);
+  const RepositoryStatus status = files->status();
+  if (!status.loaded && !status.from_copy)
+    throw CommandError(
+        fmt::format("{}; nothing is served without the policies that --policies names",
+                    status.problems.empty() ? "the policy files cannot be used" : status.problems.front()),
+        kExitDenied);
+  return files;
 }
 
-std::unique_ptr<control::ControlPlane> Node::start_plane() {
+std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& settings) {
+  // Until the database, or a copy of what it said, has told otherwise.
+  board_.say_unmatched(settings.before_policies == "closed" ? Unmatched::kUnknownClosed
+                                                            : Unmatched::kUnknownOpen);
+  registry_.keep_in(ledger_copy_);
   registry_.add(ledger::Kind::kPolicy, policy_keeper_);
   registry_.add(ledger::Kind::kUser, user_keeper_);
   registry_.add(ledger::Kind::kToken, tokens_);
@@ -177,6 +216,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
   registry_.add(ledger::Kind::kRollout, rollout_keeper_);
   control::ControlPlane::Options options;
   options.log = log_sentence;
+  options.on_loaded = [this] { board_.say_unmatched(Unmatched::kNoPolicy); };
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
@@ -198,6 +238,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
       if (const auto token = control::make_first_token(registry, is_needed, wall_clock_)) print_once(*token);
     });
   auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
+  if (plane->status().restored) board_.say_unmatched(Unmatched::kNoPolicy);
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
     log(LogLevel::kWarning,
         "no policies: every check is allowed; name a file or directory with --policies, or make one with the "
@@ -207,7 +248,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane() {
 
 void Node::tell_reset(const doors::ResetReport& report) {
   log(LogLevel::kInfo, report.sentence());
-  keep_record(reset_record(report, wall_clock_.now_us()));
+  outbox_.post(reset_record(report, wall_clock_.now_us()));  // the answer waits until it is written
 }
 
 // What has happened goes to the ledger as soon as that is possible.
@@ -289,22 +330,23 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{clock_,
-                                  wall_clock_,
-                                  params_,
-                                  memory_,
-                                  in_memory_,
-                                  board_,
-                                  hasher_,
-                                  key_secrets_.get(),
-                                  totals_,
-                                  door_options_,
-                                  cells_,
-                                  has_cells_,
-                                  big_switch_,
-                                  switch_desk_,
-                                  {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_,
-                                   door_options_.dialects, rollouts_}};
+  const NodeThread::Shared shared{
+      clock_,
+      wall_clock_,
+      params_,
+      memory_,
+      in_memory_,
+      board_,
+      hasher_,
+      key_secrets_.get(),
+      totals_,
+      door_options_,
+      cells_,
+      has_cells_,
+      big_switch_,
+      switch_desk_,
+      {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_, door_options_.dialects, rollouts_,
+       staged_.empty() ? nullptr : &staged_, &outbox_}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

@@ -42,8 +42,9 @@ namespace sluice::cli {
 // they stand, each from those above it. Its functions are thread-safe.
 class Node {
  public:
-  // Throws CommandError if it cannot start, for example because the address is taken. Policies that are not
-  // valid are no such reason: it serves, says "not ready", and takes them when they are mended.
+  // Throws CommandError if it cannot start: because the address is taken, or because policy files are missing
+  // or wrong and no good copy of them was kept. With a copy it serves that, says "not ready", and takes the
+  // files when they are mended. A policy database that is gone is no reason not to start.
   explicit Node(const ServeOptions& options);
 
   // "127.0.0.1:8080, admin API on …": where it really listens.
@@ -71,7 +72,7 @@ class Node {
 
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
-  std::unique_ptr<control::ControlPlane> start_plane();
+  std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
   void tell_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change);
   std::string metrics();
@@ -96,6 +97,7 @@ class Node {
   PolicyCatalog catalog_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files
   std::unique_ptr<ledger::Ledger> ledger_;
+  control::LedgerCopy ledger_copy_;
   control::PolicyKeeper policy_keeper_;
   control::UserKeeper user_keeper_;
   control::TokenBoard tokens_;
@@ -104,6 +106,7 @@ class Node {
   control::SwitchDesk switch_desk_;
   control::RolloutKeeper rollout_keeper_;
   DecisionTotals totals_;
+  const std::vector<control::RolloutStage> staged_;  // of every change; empty: none is staged
   control::RolloutPilot rollouts_;
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;

@@ -85,7 +85,11 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--allow-deny-everyone",
                                          "--admin-reads-per-minute",
                                          "--admin-writes-per-minute",
+                                         "--policies-per-tenant",
+                                         "--staged-rollouts",
                                          "--switch-file",
+                                         "--state-dir",
+                                         "--before-policies",
                                          "--mr-policies",
                                          "--cells",
                                          "--key-secret",
@@ -131,6 +135,12 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("policy-db", o.policy_db,
       "where the API keeps policies: sqlite:FILE (made at the first write), postgres://…, redis://… and\n"
       "what else --store takes, or redis: the Redis of --store");
+  add("state-dir", o.state_dir,
+      "folder for copies of the last good policies, for a start while their files are wrong or their\n"
+      "database is gone; empty: none are kept");
+  add("before-policies", o.before_policies,
+      "open or closed: what checks get that come before any policies are known")
+      ->check(CLI::IsMember({"open", "closed"}));
   add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
   add_flag("metrics-open", o.metrics_open,
            "/metrics names policies to everybody, not only on loopback or with a token");
@@ -140,6 +150,11 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::Range(std::int64_t{1}, kSlidingLogMax));
   add("admin-writes-per-minute", o.admin_writes_per_minute, "the same for changes")
       ->check(CLI::Range(std::int64_t{1}, kSlidingLogMax));
+  add("policies-per-tenant", o.policies_per_tenant, "that the API takes; files may have more")
+      ->check(CLI::Range(std::int64_t{1}, static_cast<std::int64_t>(kPoliciesMax)));
+  add("staged-rollouts", o.staged_rollouts,
+      "every change of a policy by the API is rolled out in these stages, as 1%:10m,10%:1h,100%:1h, or\n"
+      "default; empty: it is in force at once");
   add("switch-file", o.switch_file, "while this file exists every check is allowed, for an hour at most");
   command.add_option("--mr-policies", o.mr_policies, "JSON file in the `domains` schema")
       ->envname("RATE_LIMIT_CONFIG");

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/control_limits.h"
+
 namespace CLI {
 class App;
 }
@@ -25,14 +27,18 @@ struct ServeOptions {
   bool allow_deny_everyone = false;      // policy files may do that
   std::string identities;                // file: names in certificates of clients, and their roles
   std::string policy_db = "sqlite:./sluice.db";
+  std::string state_dir = "./sluice.state";  // for a start without policy files or database; empty: none
+  std::string before_policies = "open";      // what checks get before any policies are known
   bool require_token = false;
   bool metrics_open = false;
   std::int64_t max_checks_per_second = 0;  // 0: no bound
   std::int64_t admin_reads_per_minute = 1000;
   std::int64_t admin_writes_per_minute = 100;
-  std::string switch_file;  // while it exists, the big red switch is open
-  std::string store;        // empty: as the REDIS_ variables say, else memory
-  std::string cells;        // file with further stores and who is placed on them
+  std::int64_t policies_per_tenant = kPoliciesPerTenant;
+  std::string staged_rollouts;  // stages of every change of a policy; empty: at once
+  std::string switch_file;      // while it exists, the big red switch is open
+  std::string store;            // empty: as the REDIS_ variables say, else memory
+  std::string cells;            // file with further stores and who is placed on them
   std::string key_prefix = "rl:";
   std::string key_secret;
   std::string key_secrets;  // file; the names of keys are HMACs then

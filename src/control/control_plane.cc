@@ -21,6 +21,7 @@ ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options optio
     : registry_(registry), clock_(clock), options_(std::move(options)) {
   status_.since_us = clock_.now_us();
   look_after();
+  if (!registry_.is_loaded()) restore();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -64,6 +65,7 @@ void ControlPlane::run() {
     if (now_us >= next_second_us_) {
       next_second_us_ = now_us + kSecondUs;
       for (const Job& job : options_.every_second) job(registry_);
+      keep_copy();
     }
     const bool may_look = now_us >= next_try_us_;
     if (!had_a_job && !may_look) pause();
@@ -82,6 +84,7 @@ bool ControlPlane::run_a_job() {
   }
   const std::int64_t before = registry_.revision();
   job(registry_);
+  show_problems();
   if (registry_.revision() == before) return true;
   note({});  // the database has answered
   const std::lock_guard lock(mutex_);
@@ -97,6 +100,43 @@ void ControlPlane::look_after() {
   if (const auto forgotten = registry_.ledger().forget_events_before(now_us - options_.events_kept_us);
       !forgotten)
     note(std::unexpected(forgotten.error()));
+}
+
+void ControlPlane::restore() {
+  if (auto sentence = registry_.restore())
+    restored_ = "the policy database has not answered yet; " + std::move(*sentence);
+  {
+    const std::lock_guard lock(mutex_);
+    status_.restored = !restored_.empty();
+  }
+  options_.log(true, !restored_.empty() ? restored_
+                                        : "nothing is known of what the policy database says; checks that no "
+                                          "other policy is for are decided by --before-policies");
+  show_problems();
+}
+
+// A database may answer whoever asks, and take nothing: its disk is full, it is locked, or a replica.
+void ControlPlane::show_problems() {
+  std::vector<std::string> problems = registry_.problems();
+  if (!trouble_.empty()) problems.push_back(trouble_);
+  const std::string& refused = registry_.write_trouble();
+  if (!refused.empty() && trouble_.empty())
+    problems.push_back("the policy database " + registry_.ledger().name() +
+                       " answers, but takes no changes (" + refused +
+                       "); the next one that it takes ends this");
+  if (!registry_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
+  const std::lock_guard lock(mutex_);
+  status_.writable = refused.empty();
+  status_.restored &= !registry_.is_loaded();
+  status_.problems = std::move(problems);
+}
+
+void ControlPlane::keep_copy() {
+  const auto kept = registry_.keep_copy(clock_);
+  if (!kept && !copy_failed_)
+    options_.log(true, "no copy of the policy database could be kept for a start without it (" +
+                           kept.error().message + "); name a folder with --state-dir");
+  copy_failed_ = !kept;
 }
 
 // It may have answered: that it has lost something, or that its data cannot be read.
@@ -115,9 +155,10 @@ void ControlPlane::note(const Result<void>& outcome) {
     if (was_reachable != status_.reachable) status_.since_us = now_us;
     status_.failures += !outcome;
     status_.revision = registry_.revision();
-    status_.problems = registry_.problems();
-    if (!outcome) status_.problems.push_back(trouble(outcome.error()));
   }
+  trouble_ = outcome ? "" : trouble(outcome.error());
+  show_problems();
+  if (!was_loaded && registry_.is_loaded()) options_.on_loaded();
   if (outcome) {
     failures_in_a_row_ = 0;
     next_try_us_ = 0;
@@ -126,7 +167,7 @@ void ControlPlane::note(const Result<void>& outcome) {
                               std::to_string(registry_.revision()));
     return;
   }
-  if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble(outcome.error()));
+  if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble_);
   // A database that lacks a record answers; what else is written there is to be followed.
   const bool answers = outcome.error().code == ErrorCode::kFailedPrecondition;
   const std::int64_t pause_us =

@@ -19,7 +19,9 @@ namespace sluice::control {
 // How the control plane is doing, for /readyz, metrics and logs.
 struct PlaneStatus {
   bool loaded = false;                // has read everything at least once
+  bool restored = false;              // has not, but what a copy says is in force
   bool reachable = false;             // the database answered well the last time it was asked
+  bool writable = true;               // it took the latest change
   std::int64_t since_us = 0;          // reachable or not since then
   std::int64_t revision = 0;          // of the ledger, applied
   std::uint64_t failures = 0;         // calls that the database did not answer well
@@ -41,12 +43,14 @@ class ControlPlane {
   struct Options {
     Log log = [](bool, const std::string&) {};
     std::function<std::uint64_t(std::uint64_t below)> random;  // for pauses; empty: none is shortened
+    std::function<void()> on_loaded = [] {};  // the first time; called by whatever thread loads
     std::vector<Job> every_second;  // what is to be done now and then, whether the database is there or not
     std::int64_t events_kept_us = 90LL * 86'400 * 1'000'000;
   };
 
   // Reads the ledger once before it returns, so that the first check meets the policies; a database that does
-  // not answer is tried again later. `ledger` and the keepers of `registry` outlive it.
+  // not answer is tried again later, and meanwhile the registry's copy is in force. `ledger` and the keepers
+  // of `registry` outlive it.
   ControlPlane(Registry& registry, const Clock& clock, Options options);
   ~ControlPlane();  // waits for the job at hand; those that wait are dropped
   ControlPlane(const ControlPlane&) = delete;
@@ -61,7 +65,10 @@ class ControlPlane {
   bool run_a_job();
   void look_after();  // follows or loads, if it is time
   void note(const Result<void>& outcome);
+  void restore();
+  void keep_copy();
   std::string trouble(const Error& error) const;
+  void show_problems();
   void pause();
 
   Registry& registry_;
@@ -79,6 +86,9 @@ class ControlPlane {
   std::int64_t next_look_us_ = 0;  // however many jobs there are
   std::int64_t next_forget_us_ = 0;
   int failures_in_a_row_ = 0;
+  std::string trouble_;   // of the latest look; empty: none
+  std::string restored_;  // what is in force instead of the database's own; empty: nothing
+  bool copy_failed_ = false;
   std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 #include "control/control_plane.h"
 #include "control/first_token.h"
 #include "control/test_control_node.h"
+#include "ledger/chain.h"
 
 namespace sluice::control {
 namespace {
@@ -243,6 +244,28 @@ TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
   EXPECT_FALSE(plane.status().loaded);
   database->set_available(true);
   EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
+}
+
+TEST_F(ControlPlaneTest, AnEventKeepsWhatItSaysForNinetyDaysAndItsEntryForEver) {
+  constexpr std::int64_t kNow = 1'800'000'000'000'000, kNinetyDays = 90LL * 86'400 * 1'000'000;
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));  // long ago, and no event
+  for (const std::int64_t at : {kNow - kNinetyDays - 1, kNow - kNinetyDays, kNow})
+    ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kEvent, "p", "reset", "{}"}},
+                                     .actor = "token ops",
+                                     .reason = "why",
+                                     .at_us = at}));
+  const ManualClock then(kNow);
+  const ControlPlane plane(there.registry, then, {});
+  const auto records = here.ledger.read_after(0, 10).value();
+  std::vector<bool> has_body;
+  ledger::ChainVerifier verifier;
+  for (const ledger::Record& record : records) {
+    has_body.push_back(!record.body.empty());
+    EXPECT_TRUE(verifier.feed(record));
+  }
+  EXPECT_EQ(has_body, (std::vector<bool>{true, false, true, true})) << "not a microsecond earlier";
+  EXPECT_EQ(records[1].actor, "token ops");
 }
 
 // Readers that never stop asking.

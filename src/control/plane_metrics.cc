@@ -17,6 +17,8 @@ std::string plane_metrics(const PlaneStatus& status) {
   PrometheusText text;
   write_value(text, "rate_limiter_policy_database_up", "gauge",
               "Whether the policy database answered the last time.", status.reachable);
+  write_value(text, "rate_limiter_policy_database_writable", "gauge",
+              "Whether the policy database took the latest change that it was sent.", status.writable);
   write_value(text, "rate_limiter_policy_database_failures_total", "counter",
               "Calls that the policy database did not answer.", status.failures);
   write_value(text, "rate_limiter_policy_revision", "gauge",

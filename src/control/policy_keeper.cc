@@ -1,8 +1,11 @@
 #include "control/policy_keeper.h"
 
+#include <set>
 #include <utility>
 
+#include "policy/crowds.h"
 #include "policy/document.h"
+#include "policy/tenant_policies.h"
 #include "policy/user_document.h"
 
 namespace sluice::control {
@@ -38,7 +41,41 @@ Result<void> PolicyKeeper::check(std::span<const ledger::Draft* const> drafts) {
     if (!policy) return std::unexpected(policy.error());
     change.put.push_back(std::move(*policy));
   }
+  if (auto fits = check_shares(change); !fits) return fits;
   return catalog_.try_change(std::move(change));
+}
+
+// One tenant's admins must not use up what all tenants share.
+Result<void> PolicyKeeper::check_shares(const PolicyChange& change) const {
+  const auto snapshot = catalog_.current();
+  std::set<std::string_view> changed(change.remove.begin(), change.remove.end());
+  std::map<std::string_view, std::vector<const Policy*>> put_of;  // by tenant
+  for (const Policy& policy : change.put) {
+    changed.insert(policy.id);
+    if (!policy.tenant.empty()) put_of[policy.tenant].push_back(&policy);
+  }
+  for (const auto& [tenant, put] : put_of) {
+    LimitCrowds crowds;
+    auto count = static_cast<std::int64_t>(put.size());
+    for (const Policy* policy : put) crowds[policy->shadow].add(*policy);
+    if (const TenantPolicies* const now = snapshot->policies_of(tenant))
+      for (const auto& policy : now->policies()) {
+        if (changed.contains(policy->name()) || catalog_.is_from_file(policy->name())) continue;
+        ++count;
+        crowds[policy->shadow].add(policy->source);
+      }
+    if (count > per_tenant_)
+      return invalid("tenant", "tenant \"" + std::string(tenant) + "\" would have " + std::to_string(count) +
+                                   " policies; at most " + std::to_string(per_tenant_) +
+                                   " may be (--policies-per-tenant)");
+    for (const LimitCrowd& crowd : crowds)
+      if (crowd.limits() > kLimitsPerTenantMax)
+        return invalid("limits", "policies of tenant \"" + std::string(tenant) + "\" could put " +
+                                     std::to_string(crowd.limits()) + " limits on one request; at most " +
+                                     std::to_string(kLimitsPerTenantMax) +
+                                     " may be a tenant's own, so put fewer into `always` policies");
+  }
+  return {};
 }
 
 // In the order of the ledger, so that of two policies for one place every node chooses the same. One that

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "ledger/chain.h"
+#include "policy/literals.h"
 
 namespace sluice::control {
 namespace {
@@ -40,8 +41,45 @@ Result<void> Registry::apply_documents(std::int64_t revision) {
   if (!read && salvaged_ == revision) return read;  // nothing is new
   salvaged_ = revision;
   problems_.clear();
+  if (read && copy_) copied_ = copy_->replace(revision, documents);
+  if (read) take_back_restored(documents);
   apply(documents);
   return read;
+}
+
+// The ledger knows nothing of them: it is another one, or was restored from a copy of its own.
+void Registry::take_back_restored(std::vector<ledger::Record>& documents) {
+  auto restored = std::exchange(restored_, {});
+  for (const ledger::Record& record : documents) restored.erase({record.kind, record.name});
+  for (const auto& [kind, name] : restored)
+    documents.push_back({.kind = kind, .name = name, .action = "delete"});
+}
+
+std::optional<std::string> Registry::restore() {
+  if (!copy_) return std::nullopt;
+  const auto contents = copy_->read();
+  if (!contents && contents.error().code == ErrorCode::kNotFound) return std::nullopt;
+  if (!contents) {
+    problems_[{}] = {{}, "the copy of the policy database cannot be used: " + contents.error().message};
+    return std::nullopt;
+  }
+  apply(contents->documents);
+  for (const ledger::Record& record : contents->documents) restored_.insert({record.kind, record.name});
+  return "what it said at revision " + std::to_string(contents->revision) + ", " +
+         instant_text(contents->at_us) + ", is in force, from the copy " + copy_->path();
+}
+
+Result<void> Registry::keep_copy(const Clock& clock) {
+  if (!copy_ || !loaded_) return {};
+  if (auto copied = std::exchange(copied_, {}); !copied) return copied;
+  auto written = copy_->write_if_due(clock);
+  if (written || written.error().code != ErrorCode::kFailedPrecondition) return written;
+  // Somebody has damaged it: it is made anew.
+  std::vector<ledger::Record> documents;
+  const std::int64_t revision = revision_;
+  auto read =
+      ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
+  return read ? copy_->replace(revision, documents) : read;
 }
 
 Result<void> Registry::note_newest(std::int64_t revision) {
@@ -66,6 +104,7 @@ Result<void> Registry::follow() {
     }
     if (news.empty()) return {};
     apply(news);
+    if (copy_) copy_->note(news);
     revision_ = news.back().revision;
     hash_ = news.back().hash;
   }
@@ -92,6 +131,8 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
     if (!good) return answer_of_then(change, good.error());
     if (has_documents) change.expected_revision = revision_;
     auto written = ledger_.append(change);
+    const bool refused = !written && written.error().code == ErrorCode::kUnavailable;
+    if (written || refused) write_trouble_ = refused ? written.error().message : "";
     if (written) {
       if (auto done = catch_up(*written); !done) return std::unexpected(done.error());
       return written;
@@ -117,6 +158,7 @@ Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
   if (written.back().revision <= revision_) return {};
   if (written.front().revision != revision_ + 1) return follow();
   apply(written);
+  if (copy_) copy_->note(written);
   revision_ = written.back().revision;
   hash_ = written.back().hash;
   return {};

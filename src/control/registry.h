@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
+#include "control/ledger_copy.h"
 #include "ledger/ledger.h"
 
 namespace sluice::control {
@@ -55,8 +58,17 @@ class Registry {
   // REQUIRES: before load(); the keeper outlives this.
   void add(ledger::Kind kind, Keeper& keeper) { keepers_[kind] = &keeper; }
 
+  // From now on what is in force is kept there, too. REQUIRES: before load(); the copy outlives this.
+  void keep_in(LedgerCopy& copy) { copy_ = &copy; }
+
   // If a record is missing, what the others say is in force nevertheless.
   Result<void> load();
+  // Brings into force what the copy has, while the ledger cannot be read; load() takes back what is not in
+  // the ledger. A sentence about what that is; none: there is no copy that can be used. REQUIRES: nothing
+  // was loaded.
+  std::optional<std::string> restore();
+  // Brings the copy up to date, if it is time. To be called every second.
+  Result<void> keep_copy(const Clock& clock);
   Result<void> follow();
   // Whichever of the two is due.
   Result<void> refresh() { return loaded_ ? follow() : load(); }
@@ -73,6 +85,8 @@ class Registry {
   ledger::Ledger& ledger() { return ledger_; }
   bool is_loaded() const { return loaded_; }
   std::int64_t revision() const { return revision_; }  // up to here everything is applied
+  // Why the ledger did not take the latest change although it answers; empty: it took it, or was not asked.
+  const std::string& write_trouble() const { return write_trouble_; }
   // Of documents that are not in force as they are written.
   std::vector<std::string> problems() const;
   // The newest version of a document that has such a problem, or null.
@@ -82,6 +96,7 @@ class Registry {
   using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
 
   Result<void> apply_documents(std::int64_t revision);
+  void take_back_restored(std::vector<ledger::Record>& documents);
   Result<void> note_newest(std::int64_t revision);
   Error lost() const;
   // What the same request wrote before, if it did; otherwise the error.
@@ -94,9 +109,13 @@ class Registry {
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, Keeper*> keepers_;
+  LedgerCopy* copy_ = nullptr;                               // null: none is kept
+  Result<void> copied_;                                      // how the latest load() could be copied
+  std::set<std::pair<ledger::Kind, std::string>> restored_;  // in force by the copy's word
   bool loaded_ = false;
   std::int64_t revision_ = 0;
   std::string hash_;  // of the record of that revision
+  std::string write_trouble_;
   // Up to there documents were applied though others were missing.
   std::optional<std::int64_t> salvaged_;
   struct Problem {

@@ -120,6 +120,36 @@ TEST(RolloutDriver, WhereNobodyIsLeftTheStageBeforeIsTheMeasure) {
   EXPECT_FALSE(driver.excess());
 }
 
+// However far a rollout came: what it counted is nothing to the next one of the same policy.
+TEST(RolloutDriver, ARolloutThatBeginsAgainKnowsNothingOfTheLastOne) {
+  for (const std::size_t stage_then : {0u, 1u, 2u}) {
+    StagedRollout rollout = two_stages();
+    rollout.stages = {{1, 60 * kSecondUs}, {10, 60 * kSecondUs}, {100, 60 * kSecondUs}};
+    const StagedRollout again = rollout;
+    RolloutDriver driver;
+    driver.look(rollout, 1, {}, 0);
+    RolloutTallies seen = tallies(5000, 5, 2000, 2);
+    driver.look(rollout, 1, seen, 1);
+    for (std::size_t stage = 1; stage <= stage_then; ++stage) {
+      rollout = rollout.advanced(2);
+      driver.look(rollout, static_cast<std::int64_t>(1 + stage), seen, 2);
+      seen = tallies(5000 * (1 + stage), 5, 2000, 2);
+      driver.look(rollout, static_cast<std::int64_t>(1 + stage), seen, 2);
+    }
+    // Aborted, and begun again: the candidate denies all, but the old version was asked by nobody since.
+    EXPECT_EQ(driver.look(again, 20, seen, 3), Step::kWait) << stage_then;
+    EXPECT_EQ(driver.tallies(), RolloutTallies()) << stage_then;
+    seen.candidate.denied += 5000;
+    EXPECT_EQ(driver.look(again, 20, seen, 4), Step::kWait) << stage_then;
+    EXPECT_EQ(driver.reference(), Tally()) << stage_then;
+    EXPECT_FALSE(driver.excess()) << stage_then;
+    // And goes on by what is counted now.
+    seen.live.allowed += 1000;
+    EXPECT_EQ(driver.look(again, 20, seen, 5), Step::kRollBack) << stage_then;
+    EXPECT_EQ(driver.reference(), (Tally{1000, 0})) << stage_then;
+  }
+}
+
 TEST(RolloutDriver, WhatHasEndedStaysAsItIs) {
   StagedRollout rollout = two_stages();
   rollout.state = RolloutState::kAborted;

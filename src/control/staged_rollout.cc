@@ -149,6 +149,27 @@ Result<StagedRollout> parse_rollout(std::string_view body, const std::string& na
   return rollout;
 }
 
+Result<std::vector<RolloutStage>> parse_stages(std::string_view text) {
+  if (text == "default") return StagedRollout::default_stages();
+  std::vector<RolloutStage> stages;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const std::size_t sign = one.find("%:");
+    const auto percent = parse_integer(one.substr(0, sign));
+    if (sign == one.npos || !percent || *percent < 0 || *percent > 100)
+      return invalid("", shown(one) + " is not a stage; write PERCENT%:HOLD, as 10%:30m");
+    const auto hold = parse_hold(one.substr(sign + 2));
+    if (!hold) return invalid("", hold.error());
+    if (!stages.empty() && *percent <= stages.back().percent)
+      return invalid("", shown(one) + " is not above the stage before; a rollout only grows");
+    stages.push_back({static_cast<int>(*percent), *hold});
+  }
+  if (stages.empty() || stages.size() > kRolloutStagesMax)
+    return invalid("", "a rollout has from 1 to " + std::to_string(kRolloutStagesMax) + " stages");
+  return stages;
+}
+
 std::vector<ledger::Draft> rollout_drafts(const StagedRollout& rollout, std::int64_t version,
                                           std::string_view action) {
   std::vector<ledger::Draft> drafts;

@@ -74,6 +74,9 @@ std::string write_rollout(const StagedRollout& rollout);
 Result<StagedRollout> parse_rollout(std::string_view body, const std::string& name);
 DocumentNode stages_document(const std::vector<RolloutStage>& stages);
 
+// "1%:10m,100%:1h", as a setting has it: percents grow. "default": default_stages().
+Result<std::vector<RolloutStage>> parse_stages(std::string_view text);
+
 // What is to be written for a rollout to become this, if its newest version is `version`. A finished one
 // comes with the policy's next version: both or none.
 std::vector<ledger::Draft> rollout_drafts(const StagedRollout& rollout, std::int64_t version,

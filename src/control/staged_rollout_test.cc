@@ -92,5 +92,17 @@ TEST(StagedRollout, WhatIsWrongIsNamed) {
   EXPECT_FALSE(parse_rollout("{", "api.read"));
 }
 
+TEST(RolloutStages, AreReadFromASetting) {
+  constexpr std::int64_t kMinute = 60'000'000;
+  EXPECT_EQ(parse_stages("default"), StagedRollout::default_stages());
+  EXPECT_EQ(parse_stages("1%:10m,100%:1h"),
+            (std::vector<RolloutStage>{{1, 10 * kMinute}, {100, 60 * kMinute}}));
+  EXPECT_EQ(parse_stages("0%:1s"), (std::vector<RolloutStage>{{0, 1'000'000}}));
+  for (const std::string_view bad :
+       {"", ",", "10", "10%", "10%:", "%:1m", "-1%:1m", "101%:1m", "x%:1m", "1:1m", "10%:1m,10%:1m",
+        "10%:1m,5%:1m", "1%:0s", "1%:91d", "1%:1m,,2%:1m"})
+    EXPECT_FALSE(parse_stages(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace sluice::control

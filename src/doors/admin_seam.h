@@ -25,6 +25,10 @@ class AdminSeam {
   // GetCurrentConfig of ratelimiter.v1.RateLimiterService.
   virtual net::GrpcStatus get_current_config(const GrpcCall& call) = 0;
 
+  // Calls `then`, later, when all that was told for the record is written, or cannot be at present. False:
+  // that cannot be waited for, and it is never called.
+  virtual bool when_recorded(std::function<void()> then) = 0;
+
   virtual void tick() = 0;  // answers that have come are sent
 };
 

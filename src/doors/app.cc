@@ -212,7 +212,12 @@ std::vector<HttpPath> http_paths() {
 
 App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin,
          ThrottleLimits* throttle)
-    : context_(limiter, options, seed), health_(options), admin_(admin), throttle_(throttle) {}
+    : context_(limiter, options, seed), health_(options), admin_(admin), throttle_(throttle) {
+  if (admin_)
+    context_.when_recorded = [admin](std::function<void()> then) {
+      return admin->when_recorded(std::move(then));
+    };
+}
 
 std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
   if (!throttle_) return nullptr;

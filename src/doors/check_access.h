@@ -62,10 +62,12 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
   return allowed;
 }
 
-// It was done.
-inline void tell_reset(const DoorOptions& options, ResetReport report, int counters) {
-  report.counters = counters;
-  if (options.on_reset) options.on_reset(report);
+// It was done, if it was. Returns whether there is something to wait for.
+inline bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
+  if (!counters || !options.on_reset) return false;
+  report.counters = *counters;
+  options.on_reset(report);
+  return true;
 }
 
 }  // namespace sluice::doors

@@ -81,6 +81,8 @@ struct DoorContext {
 
   Limiter& limiter;
   const DoorOptions& options;
+  // As AdminSeam::when_recorded(). Empty: nothing can be waited for.
+  std::function<bool(std::function<void()> then)> when_recorded;
   LoadGate gate;
   RateLimitHeaders headers, envoy_headers;
   CheckList checks;

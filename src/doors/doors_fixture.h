@@ -70,6 +70,7 @@ class LateAdmin final : public AdminSeam {
     call.defer();
     return {};
   }
+  bool when_recorded(std::function<void()>) override { return false; }
   void tick() override {}
 
   net::Application::HttpLater later;

@@ -56,14 +56,13 @@ net::GrpcStatus answer_reset(DoorContext& context, const GrpcCall& call, CheckRe
   auto allowed = may_reset(context, call.context, request, reason);
   if (!allowed) return grpc_status(allowed.error());
   allowed->reach.shared = shared;
-  return answer_grpc(
-      [&](const auto& postpone) { return context.limiter.reset(request, allowed->reach, postpone); },
+  return answer_grpc_recorded(
+      context, [&](const auto& postpone) { return context.limiter.reset(request, allowed->reach, postpone); },
       call.reply, call.defer,
-      [&options = context.options, report = std::move(allowed->report), write](const Result<int>& existed,
-                                                                               std::string& reply) {
-        if (existed) tell_reset(options, report, *existed);
-        return write(existed, reply);
-      });
+      [&options = context.options, report = std::move(allowed->report)](const Result<int>& existed) {
+        return tell_reset(options, report, existed);
+      },
+      write);
 }
 
 }  // namespace sluice::doors

@@ -89,11 +89,13 @@ void http_reset(DoorContext& context, const net::HttpRequest& request, net::Http
   const auto reset = [&context, &check, reach = allowed->reach](const auto& postpone) {
     return context.limiter.reset(check, reach, postpone);
   };
-  answer_http(
-      reset, response, defer,
-      [&context, report = std::move(allowed->report)](const Result<int>& existed, net::HttpResponse& out) {
+  answer_http_recorded(
+      context, reset, response, defer,
+      [&context, report = std::move(allowed->report)](const Result<int>& existed) {
+        return tell_reset(context.options, report, existed);
+      },
+      [](const Result<int>& existed, net::HttpResponse& out) {
         if (!existed) return write_problem(existed.error(), out);
-        tell_reset(context.options, report, *existed);
         out.body.append("{\"reset\":").append(std::to_string(*existed)).append("}");
       });
 }

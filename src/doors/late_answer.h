@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "doors/door_context.h"
 #include "doors/grpc_call.h"
 #include "engine/limiter.h"
 #include "net/http_api.h"
@@ -39,6 +41,63 @@ net::GrpcStatus answer_grpc(const Ask& ask, std::string& reply, const GrpcDefer&
     };
   });
   return answer ? write(*answer, reply) : net::GrpcStatus{};
+}
+
+// The same where `record(result)` tells the audit something, and returns whether it did: then the answer
+// waits until that is written, so that what was answered is on record whatever happens next.
+template <class Ask, class Record, class Write>
+void answer_http_recorded(DoorContext& context, const Ask& ask, net::HttpResponse& response,
+                          const HttpDefer& defer, Record record, Write write) {
+  const auto hold = [&context, record](const auto& result, const std::function<void()>& tell) {
+    return record(result) && context.when_recorded && context.when_recorded(tell);
+  };
+  const auto telling = [write](const auto& result,
+                               const std::shared_ptr<net::Application::HttpLater>& later) {
+    return [write, result, later] {
+      net::HttpResponse response_then;
+      write(result, response_then);
+      (*later)(std::move(response_then));
+    };
+  };
+  const auto later = std::make_shared<net::Application::HttpLater>();
+  const auto answer = ask([&] {
+    *later = defer();
+    return [hold, telling, later](const auto& late) {
+      if (const auto tell = telling(late, later); !hold(late, tell)) tell();
+    };
+  });
+  if (!answer) return;
+  if (hold(*answer, telling(*answer, later)))
+    *later = defer();
+  else
+    write(*answer, response);
+}
+
+template <class Ask, class Record, class Write>
+net::GrpcStatus answer_grpc_recorded(DoorContext& context, const Ask& ask, std::string& reply,
+                                     const GrpcDefer& defer, Record record, Write write) {
+  const auto hold = [&context, record](const auto& result, const std::function<void()>& tell) {
+    return record(result) && context.when_recorded && context.when_recorded(tell);
+  };
+  const auto telling = [write](const auto& result,
+                               const std::shared_ptr<net::Application::GrpcLater>& later) {
+    return [write, result, later] {
+      std::string message;
+      const net::GrpcStatus status = write(result, message);
+      (*later)(status, message);
+    };
+  };
+  const auto later = std::make_shared<net::Application::GrpcLater>();
+  const auto answer = ask([&] {
+    *later = defer();
+    return [hold, telling, later](const auto& late) {
+      if (const auto tell = telling(late, later); !hold(late, tell)) tell();
+    };
+  });
+  if (!answer) return {};
+  if (!hold(*answer, telling(*answer, later))) return write(*answer, reply);
+  *later = defer();
+  return {};
 }
 
 }  // namespace sluice::doors

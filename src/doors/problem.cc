@@ -108,6 +108,12 @@ std::string_view retry_after(ErrorCode code) {
   return code == ErrorCode::kOverloaded ? kSeconds[turn++ % std::size(kSeconds)] : kSeconds[0];
 }
 
+std::string_view why_degraded(Reason reason) {
+  if (reason == Reason::kStoreFull) return "there is no memory left to count this; try again";
+  if (reason == Reason::kPoliciesUnknown) return "the policies cannot be read yet; try again";
+  return "the counters cannot be reached; try again";
+}
+
 std::string_view why_denied(const Decision& decision) {
   if (decision.reason != Reason::kTooLarge) return "the limit is used up; try again later";
   return decision.limit() == 0 ? "this limit allows nothing"
@@ -141,10 +147,7 @@ void write_problem(int status, std::string_view detail, net::HttpResponse& respo
 void write_denial(int status, const Decision& decision, net::HttpResponse& response) {
   if (decision.degraded) {
     begin_problem("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-                  "Temporary Reduced Capacity", status,
-                  decision.reason == Reason::kStoreFull ? "there is no memory left to count this; try again"
-                                                        : "the counters cannot be reached; try again",
-                  response);
+                  "Temporary Reduced Capacity", status, why_degraded(decision.reason), response);
   } else {
     begin_problem("https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota Exceeded", status,
                   why_denied(decision), response);

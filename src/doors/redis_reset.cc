@@ -14,10 +14,10 @@ namespace {
 namespace reply = redis_reply;
 
 // The keys of one command, some of which the store answers about later.
-class Resets {
+class Resets : public std::enable_shared_from_this<Resets> {
  public:
-  Resets(const DoorOptions& options, ResetReport report, std::size_t keys)
-      : options_(options), report_(std::move(report)), missing_(keys) {}
+  Resets(DoorContext& context, ResetReport report, std::size_t keys)
+      : context_(context), report_(std::move(report)), missing_(keys) {}
 
   void put(const Result<int>& existed) {
     --missing_;
@@ -27,10 +27,16 @@ class Resets {
     } else if (!problem_) {
       problem_ = existed.error();
     }
-    if (missing_ == 0 && any_done_) tell_reset(options_, report_, known_);
-    if (missing_ == 0 && later) later(answer());
+    if (missing_ > 0) return;
+    recording_ = any_done_ && tell_reset(context_.options, report_, known_) && context_.when_recorded &&
+                 context_.when_recorded([self = shared_from_this()] {
+                   self->recording_ = false;
+                   self->later(self->answer());
+                 });
+    if (!recording_ && later) later(answer());
   }
-  bool complete() const { return missing_ == 0; }
+  // And what was done is on record, if that could be waited for.
+  bool complete() const { return missing_ == 0 && !recording_; }
   // REQUIRES: complete.
   std::string answer() const {
     std::string out;
@@ -44,11 +50,12 @@ class Resets {
   net::RedisHandler::Later later;  // once the first has to be waited for
 
  private:
-  const DoorOptions& options_;
+  DoorContext& context_;
   const ResetReport report_;
   std::size_t missing_;
   int known_ = 0;
   bool any_done_ = false;
+  bool recording_ = false;
   std::optional<Error> problem_;
 };
 
@@ -65,7 +72,7 @@ void reset_keys(DoorContext& context, const RedisCaller& caller, const CompiledP
   for (const std::string_view key : keys)
     if (auto good = check_throttle_key(key); !good) return reply::refuse(out, good.error());
   allowed->report.policy_id = policy.source.id;
-  const auto resets = std::make_shared<Resets>(context.options, std::move(allowed->report), keys.size());
+  const auto resets = std::make_shared<Resets>(context, std::move(allowed->report), keys.size());
   for (const std::string_view key : keys) {
     const auto existed = context.limiter.reset({.key = key, .own_policy = &policy}, allowed->reach, [&] {
       return [resets](const Result<int>& late) { resets->put(late); };

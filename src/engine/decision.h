@@ -20,6 +20,7 @@ enum class Reason : std::uint8_t {
   kStoreFull,         // the same: the store has no memory left to count this check
   kSwitch,            // the big red switch is open
   kTenantMoving,      // denied: the tenant's counters are on their way to another store
+  kPoliciesUnknown,   // the policies could not be read yet: --before-policies decided
 };
 
 // What callers are told about a tier that no policy knows.

@@ -40,9 +40,17 @@ void add_shadow(const Answered& shadow, Decision& decision) {
 }
 
 std::string_view to_string(Reason reason) {
-  constexpr std::string_view kNames[] = {
-      "ok",     "limited",           "never",      "no_policy", "no_limit",
-      "shadow", "store_unavailable", "store_full", "switch",    "tenant_moving"};
+  constexpr std::string_view kNames[] = {"ok",
+                                         "limited",
+                                         "never",
+                                         "no_policy",
+                                         "no_limit",
+                                         "shadow",
+                                         "store_unavailable",
+                                         "store_full",
+                                         "switch",
+                                         "tenant_moving",
+                                         "policies_unavailable"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "engine/decision.h"
+#include "policy/repository.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -40,6 +41,14 @@ inline void explain(const CompiledPolicy* first_policy, const Answered& enforced
     decision.reason = decision.tightest && decision.tightest->result->outcome.retry_after_us == kNever
                           ? Reason::kTooLarge
                           : Reason::kLimited;
+}
+
+// What becomes of a request that no policy in force is for, where others may be that are not known yet.
+inline void explain_unmatched(Unmatched unmatched, Decision& decision) {
+  if (decision.reason != Reason::kNoPolicy || unmatched == Unmatched::kNoPolicy) return;
+  decision.allowed = unmatched == Unmatched::kUnknownOpen;
+  decision.degraded = true;
+  decision.reason = Reason::kPoliciesUnknown;
 }
 
 // What the shadow limits add to it: never a denial, but a reason, and the numbers if there are no others.

@@ -106,7 +106,8 @@ inline Answered JointExplainer::part_of(const Answered& all, const Positions& po
 
 std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, const Answered& enforced,
                                                         const Answered& shadow, const Decision& overall,
-                                                        const FailureRule& failure_rule) {
+                                                        const FailureRule& failure_rule,
+                                                        Unmatched unmatched) {
   limits_.clear();
   if (!plan.enforced.in_a_row() || !plan.shadow.in_a_row())
     limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
@@ -124,6 +125,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
       decision.allowed = failure_rule.allows(mine.limits, overall);
     } else {
       explain(part.first_policy, mine, overall.now_us, decision);
+      explain_unmatched(unmatched, decision);
     }
     if (part.shadow_end == shadow_begin) [[likely]]
       continue;

@@ -73,7 +73,7 @@ class JointExplainer {
   // What becomes of each part. `overall` has been decided. The result is valid until the next call.
   std::span<const Decision> explain_parts(const JointPlan& plan, const Answered& enforced,
                                           const Answered& shadow, const Decision& overall,
-                                          const FailureRule& failure_rule);
+                                          const FailureRule& failure_rule, Unmatched unmatched);
 
   // Every part is the same.
   std::span<const Decision> repeat(const Decision& decision, std::size_t times);

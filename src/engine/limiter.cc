@@ -196,6 +196,8 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     call.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
   else
     explain(asked.first_policy, enforced, now_us, decision);
+  if (!asked.first_policy) [[unlikely]]
+    explain_unmatched(planner_.unmatched(), decision);
   decision.replayed = call.replayed;
   if (!shadow.limits.empty()) [[unlikely]] {
     add_shadow(shadow, decision);
@@ -206,7 +208,9 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
 }
 
 void Limiter::count(const Answered& enforced, const Decision& decision) {
-  if (!decision.policy) return planner_.counters().add_no_policy();
+  if (!decision.policy)
+    return decision.reason == Reason::kPoliciesUnknown ? planner_.counters().add_unknown(decision.allowed)
+                                                       : planner_.counters().add_no_policy();
   DecisionCounters& counters = planner_.counters();
   const bool charged = !decision.degraded && !decision.replayed;
   const CompiledPolicy* last = nullptr;

@@ -238,6 +238,7 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
                             Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  bool refuse_unknown(bool is_look, Result<JointDecision>& answer);
   Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, bool is_look);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);

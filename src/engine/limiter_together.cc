@@ -19,7 +19,22 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
     answer = std::unexpected(planned.error());
     return nullptr;
   }
+  if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
+    if (refuse_unknown(is_look, answer)) return nullptr;
   return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), is_look}, answer);
+}
+
+// What is decided together is denied together, before anything is charged.
+[[gnu::cold]] bool Limiter::refuse_unknown(bool is_look, Result<JointDecision>& answer) {
+  const auto is_unmatched = [](const JointPlan::Part& part) { return !part.first_policy; };
+  if (planner_.unmatched() != Unmatched::kUnknownClosed ||
+      std::ranges::none_of(joint_plan_.parts, is_unmatched))
+    return false;
+  answer->overall.reason = Reason::kNoPolicy;
+  explain_unmatched(planner_.unmatched(), answer->overall);
+  answer->parts = joint_explainer_.repeat(answer->overall, joint_plan_.parts.size());
+  if (!is_look) planner_.counters().add_unknown(false);
+  return true;
 }
 
 PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests,
@@ -93,7 +108,8 @@ void Limiter::conclude_parts(const JointPlan& plan, const Answered& enforced, co
     return;
   }
   answer->overall = *overall;
-  answer->parts = joint_explainer_.explain_parts(plan, enforced, shadow, answer->overall, failure_rule_);
+  answer->parts = joint_explainer_.explain_parts(plan, enforced, shadow, answer->overall, failure_rule_,
+                                                 planner_.unmatched());
 }
 
 [[gnu::cold]] void Limiter::let_pass_together(std::span<const CheckRequest> requests,

@@ -51,6 +51,7 @@ Planner::Planner(const Parts& parts)
 
 [[gnu::noinline]] void Planner::load_snapshot() {
   generation_ = policies_.generation();  // first: if a newer one comes in between, it is loaded next time
+  unmatched_ = policies_.unmatched();    // before the policies: nothing is called unsaid that they say
   snapshot_ = policies_.current();
   memo_.forget_all();
   named_memo_.forget_all();
@@ -122,13 +123,22 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   return {};
 }
 
+// It may be one of those that we don't know yet; those for every request we do know.
+[[gnu::cold]] Result<void> Planner::find_unknown(const CheckRequest& request, const Dimensions& dimensions,
+                                                 Matches& out) const {
+  if (unmatched_ == Unmatched::kNoPolicy)
+    return std::unexpected(policy_not_found(request.policy_id, dimensions.tenant()));
+  snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), out);
+  return {};
+}
+
 [[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, Dimensions dimensions,
                                                    Matches& out) const {
   const CompiledPolicy* const named = snapshot_->find(request.policy_id);
   // What belongs to one tenant is nothing to another, whoever names it: in the same words as what nobody has.
   const std::string_view tenant = dimensions.tenant();
   if (!named || (!tenant.empty() && !named->source.tenant.empty() && named->source.tenant != tenant))
-    return std::unexpected(policy_not_found(request.policy_id, tenant));
+    return find_unknown(request, dimensions, out);
   if (tenant.empty()) dimensions.imply_tenant(implied_tenant(named));
   snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), out);
   std::erase(out.policies, named);

@@ -92,6 +92,8 @@ class Planner {
         snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
     return tier_of(user, dimensions);
   }
+  // What it means if there is none.
+  Unmatched unmatched() const { return unmatched_; }
   // Where the policies of the latest plan live.
   const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
 
@@ -119,6 +121,7 @@ class Planner {
   void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
   void match_own(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
+  Result<void> find_unknown(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
   Result<void> find_named(const CheckRequest& request, Dimensions dimensions, Matches& out) const;
   // Of a request that tells none. `named`: the policy it names, or null.
   std::string_view implied_tenant(const CompiledPolicy* named) const {
@@ -147,6 +150,7 @@ class Planner {
   std::shared_ptr<const Snapshot> snapshot_;
   std::uint64_t generation_ = 0;
   bool held_ = false;
+  Unmatched unmatched_ = Unmatched::kNoPolicy;  // as the board had it with this snapshot
 
   const CompiledUser* user_ = nullptr;  // of the latest plan; null: nothing is agreed with this user
   std::string_view tier_;               // of the latest plan

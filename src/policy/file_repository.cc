@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policy/denies_everyone.h"
+#include "policy/policy_files_copy.h"
 
 namespace sluice {
 namespace {
@@ -29,13 +30,27 @@ std::string counted(std::size_t count, const std::string& one, const std::string
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
 
+// ": api.read#2, api.write#5 and 3 more"
+std::string listed(const std::vector<std::string>& versions) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(versions.size(), kShown); ++i)
+    text += (i == 0 ? ": " : ", ") + versions[i];
+  if (versions.size() > kShown) text += " and " + std::to_string(versions.size() - kShown) + " more";
+  return text;
+}
+
 }  // namespace
 
 FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
-    : paths_(std::move(paths)), catalog_(catalog), options_(std::move(options)) {
+    : paths_(std::move(paths)),
+      catalog_(catalog),
+      options_(std::move(options)),
+      copy_(options_.state_dir.empty() ? "" : policy_files_copy(options_.state_dir, paths_)) {
   // First watch, then load: no change falls in between.
   watcher_ = std::make_unique<FileWatcher>(paths_, options_.watch, [this] { load(false); });
   load(true);
+  if (!status().loaded && !copy_.empty()) take_copy();
 }
 
 void FileRepository::reload() { load(true); }
@@ -67,33 +82,74 @@ void FileRepository::load(bool although_unchanged) {
     fail(problems);
 }
 
-void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
+Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) {
   const auto before = catalog_.current();
   std::vector<Policy> policies;
   std::unordered_set<std::string> ids;
-  std::size_t changed = 0;
+  std::vector<std::string> changed;
   for (WrittenPolicy& each : sources.policies) {
     Policy& policy = policies.emplace_back(std::move(each.policy));
-    changed += give_version(policy, *before);
+    if (give_version(policy, *before)) changed.push_back(policy.id + '#' + std::to_string(policy.version));
     ids.insert(policy.id);
   }
-  if (auto taken = catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)); !taken) {
-    Problems problems;
-    problems.add({"", 0, taken.error().field, taken.error().message});
-    return fail(problems);
-  }
+  if (auto taken = catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)); !taken)
+    return std::unexpected(taken.error());
   ++loads_;
   remember_withdrawn(*before, ids);
   ids_ = std::move(ids);
+  return changed;
+}
+
+void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
+  const auto changed = publish(std::move(sources));
+  if (!changed) {
+    Problems problems;
+    problems.add({"", 0, changed.error().field, changed.error().message});
+    return fail(problems);
+  }
   {
     const std::lock_guard lock(status_mutex_);
     status_.loaded = true;
+    status_.from_copy = false;
     ++status_.reloads;
     status_.problems.clear();
   }
   options_.log(false, "loaded " + counted(ids_.size(), "policy", "policies") + " from " +
-                          counted(files.size(), "file", "files") + ", " + std::to_string(changed) +
-                          " new or changed");
+                          counted(files.size(), "file", "files") + ", " + std::to_string(changed->size()) +
+                          " new or changed" + listed(*changed));
+  if (!copy_.empty()) keep_copy(files);
+}
+
+void FileRepository::keep_copy(const std::vector<PolicyFile>& files) const {
+  if (const auto kept = keep_policy_files(copy_, paths_, files); !kept)
+    options_.log(true, "no copy of the policy files could be kept for a later start (" +
+                           kept.error().message + "); name a folder with --state-dir");
+}
+
+void FileRepository::take_copy() {
+  const std::lock_guard lock(loading_);
+  const auto files = kept_policy_files(copy_, paths_);
+  if (!files) {
+    if (files.error().code != ErrorCode::kNotFound)
+      options_.log(true, "the copy of the policy files cannot be used: " + files.error().message);
+    return;
+  }
+  Problems problems;
+  auto sources = parse_policy_files(*files, problems);
+  if (const auto taken = problems.empty() ? publish(std::move(sources)) : std::vector<std::string>();
+      !taken || !problems.empty()) {
+    options_.log(true, "the copy of the policy files cannot be used: " +
+                           (taken ? problems.first_error().message : taken.error().message));
+    return;
+  }
+  const std::string sentence = "the policy files are refused; the last good copy of them, " + copy_ +
+                               ", is in force instead, with " + counted(ids_.size(), "policy", "policies");
+  {
+    const std::lock_guard status_lock(status_mutex_);
+    status_.from_copy = true;
+    status_.problems.push_back(sentence);
+  }
+  options_.log(true, sentence);
 }
 
 bool FileRepository::give_version(Policy& policy, const Snapshot& before) const {
@@ -131,13 +187,13 @@ void FileRepository::fail(const Problems& problems) {
   bool was_loaded;
   {
     const std::lock_guard lock(status_mutex_);
-    was_loaded = status_.loaded;
+    was_loaded = status_.loaded || status_.from_copy;
     ++status_.failures;
     status_.problems = problems.texts();
   }
   for (const std::string& problem : problems.texts()) options_.log(true, problem);
   options_.log(true, was_loaded ? "the policy files were refused; the last good policies stay in force"
-                                : "the policy files were refused; there are no policies in force");
+                                : "the policy files were refused");
 }
 
 }  // namespace sluice

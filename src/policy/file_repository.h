@@ -25,8 +25,12 @@ namespace sluice {
 // that, in case they come back, but not without end: when the oldest are forgotten, new ids start above the
 // highest version forgotten.
 //
+// What was good is also copied to a file of the state folder. If the files are missing or wrong when it is
+// made, that copy comes into force instead, which status() says; it belongs to these very paths.
+//
 //   FileRepository policies({"policies.yaml"}, catalog, {.log = log_line});
-//   if (!policies.status().loaded) refuse_to_start(policies.status().problems);
+//   const RepositoryStatus status = policies.status();
+//   if (!status.loaded && !status.from_copy) refuse_to_start(status.problems);
 class FileRepository final : public PolicyRepository {
  public:
   struct Options {
@@ -35,6 +39,7 @@ class FileRepository final : public PolicyRepository {
     FileWatcher::Options watch;
     std::size_t withdrawn_max = kWithdrawnPoliciesMax;
     bool may_deny_everyone = false;  // else files with such a policy are refused
+    std::string state_dir;           // for the last good copy; empty: none is kept
   };
 
   // REQUIRES: catalog outlives it.
@@ -54,6 +59,10 @@ class FileRepository final : public PolicyRepository {
   void load(bool although_unchanged);
   void succeed(const std::vector<PolicyFile>& files, PolicySources sources);
   void fail(const Problems& problems);
+  // Brings them into force; returns those that are new or have changed: "api.read#2".
+  Result<std::vector<std::string>> publish(PolicySources sources);
+  void keep_copy(const std::vector<PolicyFile>& files) const;
+  void take_copy();
   // True: the policy is new or has changed.
   bool give_version(Policy& policy, const Snapshot& before) const;
   void remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids);
@@ -62,6 +71,7 @@ class FileRepository final : public PolicyRepository {
   const std::vector<std::string> paths_;
   PolicyCatalog& catalog_;
   const Options options_;
+  const std::string copy_;  // the file; empty: none
 
   std::mutex loading_;                   // one load at a time; status() need not wait for it
   KeyHash read_last_;                    // what the latest load saw, good or bad; guarded by loading_

@@ -13,10 +13,7 @@ DecisionCounters::DecisionCounters(DecisionTotals& totals)
 
 DecisionCounters::~DecisionCounters() {
   const std::lock_guard lock(totals_.mutex_);
-  totals_.past_.no_policy += no_policy_.load(std::memory_order_relaxed);
-  totals_.past_.switched += switched_.load(std::memory_order_relaxed);
-  totals_.past_.unknown_tier += unknown_tier_.load(std::memory_order_relaxed);
-  DecisionTotals::collect(*cells_, totals_.past_);
+  DecisionTotals::collect(*this, totals_.past_);
   std::erase(totals_.live_, this);
 }
 
@@ -26,6 +23,15 @@ void DecisionCounters::begin_anew(const std::shared_ptr<PolicyNumbers>& numbers)
   const std::lock_guard lock(totals_.mutex_);
   DecisionTotals::collect(*cells_, totals_.past_);
   cells_ = std::move(fresh);
+}
+
+void DecisionTotals::collect(const DecisionCounters& counters, Sum& into) {
+  into.no_policy += counters.no_policy_.load(std::memory_order_relaxed);
+  into.unknown_allowed += counters.unknown_allowed_.load(std::memory_order_relaxed);
+  into.unknown_denied += counters.unknown_denied_.load(std::memory_order_relaxed);
+  into.switched += counters.switched_.load(std::memory_order_relaxed);
+  into.unknown_tier += counters.unknown_tier_.load(std::memory_order_relaxed);
+  collect(*counters.cells_, into);
 }
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
@@ -63,10 +69,7 @@ DecisionTotals::Sum DecisionTotals::sum() {
   const std::lock_guard lock(mutex_);
   Sum total = past_;
   for (const DecisionCounters* counters : live_) {
-    total.no_policy += counters->no_policy_.load(std::memory_order_relaxed);
-    total.switched += counters->switched_.load(std::memory_order_relaxed);
-    total.unknown_tier += counters->unknown_tier_.load(std::memory_order_relaxed);
-    collect(*counters->cells_, total);
+    collect(*counters, total);
   }
   return total;
 }

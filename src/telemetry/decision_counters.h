@@ -85,6 +85,8 @@ class DecisionCounters {
   void add_no_policy() { add_one(no_policy_); }
   // A check named a tier that no policy knows.
   void add_unknown_tier() { add_one(unknown_tier_); }
+  // No policy matched, and there may be some that are not known yet.
+  void add_unknown(bool allowed) { add_one(allowed ? unknown_allowed_ : unknown_denied_); }
   // The big red switch let it pass.
   void add_switched() { add_one(switched_); }
 
@@ -103,6 +105,8 @@ class DecisionCounters {
   DecisionTotals& totals_;
   std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
   std::atomic<std::uint64_t> no_policy_{0};
+  std::atomic<std::uint64_t> unknown_allowed_{0};
+  std::atomic<std::uint64_t> unknown_denied_{0};
   std::atomic<std::uint64_t> switched_{0};
   std::atomic<std::uint64_t> unknown_tier_{0};
 };
@@ -119,6 +123,7 @@ class DecisionTotals {
   struct Sum {
     std::map<std::string, PolicySum> by_policy;
     std::uint64_t no_policy = 0;
+    std::uint64_t unknown_allowed = 0, unknown_denied = 0;
     std::uint64_t switched = 0;
     std::uint64_t unknown_tier = 0;
   };
@@ -128,6 +133,7 @@ class DecisionTotals {
 
  private:
   friend class DecisionCounters;
+  static void collect(const DecisionCounters& counters, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy, PolicySum& into);
 

@@ -56,7 +56,7 @@ void write_candidates(PrometheusText& text, const PolicySums& policies) {
   }
 }
 
-void write_policies(PrometheusText& text, const PolicySums& policies) {
+void write_policies(PrometheusText& text, const DecisionTotals::Sum& decisions, const PolicySums& policies) {
   for (const Family& family :
        {Family{DecisionCounters::kAllowed, "rate_limiter_requests_allowed_total",
                "Checks that were allowed."},
@@ -69,9 +69,12 @@ void write_policies(PrometheusText& text, const PolicySums& policies) {
     for (const auto& [id, sum] : policies) text.sample({{"policy", id}}, sum.fields[family.field]);
   }
   text.family("rate_limiter_failed_total", "counter",
-              "Checks decided by the failure rule, without the store.");
+              "Checks decided by a failure rule: without the store, or without policies.");
   for (const auto& [id, sum] : policies)
     text.sample({{"policy", id}, {"mode", to_string(sum.on_failure)}}, sum.fields[DecisionCounters::kFailed]);
+  // Of --before-policies; there is no policy to name.
+  text.sample({{"policy", ""}, {"mode", "open"}}, decisions.unknown_allowed);
+  text.sample({{"policy", ""}, {"mode", "closed"}}, decisions.unknown_denied);
   text.family("rate_limiter_dimension_missing_total", "counter",
               "Limits skipped because the request lacked a dimension.");
   for (const auto& [id, sum] : policies)
@@ -175,12 +178,15 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
                          const RepositoryStatus& policies) {
   PrometheusText text;
   const PolicySums policy_sums = bounded(decisions.by_policy);
-  write_policies(text, policy_sums);
+  write_policies(text, decisions, policy_sums);
   write_candidates(text, policy_sums);
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
   write_value(text, "rate_limiter_unknown_tier_total", "counter",
               "Checks that named a tier which no policy knows.", decisions.unknown_tier);
+  write_value(text, "rate_limiter_policies_unavailable_total", "counter",
+              "Checks that no known policy was for, before the policies could be read.",
+              decisions.unknown_allowed + decisions.unknown_denied);
   write_value(text, "rate_limiter_switch_checks_total", "counter",
               "Checks allowed because the big red switch was open.", decisions.switched);
   write_memory(text, memory);

@@ -112,3 +112,21 @@ def test_the_hashes_are_a_chain_that_anybody_can_verify(server, http, tmp_path):
     for row in rows:
         computed.append(previous := record_hash(previous, row))
     assert computed == told
+
+
+def test_an_answered_reset_or_switch_is_on_record_whatever_happens_next(server, http, tmp_path, grpc_stub):
+    """Killed at once after each answer: nothing is lost."""
+    expected = []
+    for round_number in range(3):
+        running = server("policies: [{ id: filed, limits: [{ name: one, per: [key], rate: 10/h }] }]", sqlite(tmp_path))
+        client = http(running)
+        for number in range(10):
+            reason = f"{round_number}.{number}"
+            expect(client.post("/v1/reset", {"policy_id": "filed", "key": "k", "reason": reason}), 200)
+            expected.append(reason)
+        grpc_stub(running).ResetKey(policy_id="filed", dimensions={"key": "k"}, reason=f"{round_number}.grpc")
+        expect(client.request("PUT", "/v1/switch", {"mode": "normal", "reason": f"{round_number}.switch"}), 200)
+        expected += [f"{round_number}.grpc", f"{round_number}.switch"]
+        running.kill()
+    client = http(server(args=sqlite(tmp_path)))
+    assert [one["reason"] for page in pages(client, "/v1/audit?limit=10", "entries", cursor="below") for one in page][::-1] == expected

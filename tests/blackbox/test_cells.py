@@ -102,6 +102,18 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     rig.wait_for_remaining("bank", 69)
 
 
+def test_a_move_is_audited(rig):
+    def moves():
+        entries = rig.http.get("/v1/audit?action=move").json["entries"]
+        return [(one["kind"], one["name"], one["actor"], one["after"]) for one in entries][::-1]
+    rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")
+    there = ("event", "bank", "cells file", {"from": "default", "to": "eu", "counters": "reset"})
+    wait_until(lambda: moves() == [there], WAIT_SECONDS, "the entry")
+    rig.change("tenants: [acme], tiers: [gold]")
+    back = ("event", "bank", "cells file", {"from": "eu", "to": "default", "counters": "keep"})
+    wait_until(lambda: moves() == [there, back], WAIT_SECONDS, "both entries")
+
+
 def test_a_moved_tenant_starts_anew_if_so_asked(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")

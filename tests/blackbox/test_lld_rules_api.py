@@ -210,3 +210,12 @@ def test_a_body_that_is_no_object(client, name):
 
 def test_a_body_over_one_mebibyte(client):
     assert client.post("/api/v1/rules", json.dumps(RULE) + " " * (1 << 20)).status == 413
+
+
+def test_a_rule_tells_when_it_was_made_and_changed(admin):
+    client = admin()
+    made = expect(create(client), 201)
+    assert made["created_at"] == made["updated_at"] and made["created_at"].endswith("Z")
+    changed = expect(client.request("PUT", f"/api/v1/rules/{made['rule_id']}", {"limit": 50, "window_seconds": 3600}), 200)
+    assert changed["created_at"] == made["created_at"] < changed["updated_at"]
+    assert expect(client.get(f"/api/v1/rules/{made['rule_id']}"), 200) == changed

@@ -220,7 +220,8 @@ def test_one_missing_record_takes_no_other_policy_away(server, http, tmp_path):
         database.execute("DELETE FROM records WHERE revision = 2")
     database.close()
     client = http(server(args=sqlite(tmp_path)))
-    assert [limit(client, name) for name in "abc"] == [5, None, 5]
+    assert [limit(client, name) for name in "ac"] == [5, 5]
+    assert client.check(policy_id="b", key="k")["reason"] == "policies_unavailable", "it is there, but what it says is not"
     ready = client.get("/readyz")
     assert ready.status == 503 and any("revision 2: it is missing" in problem for problem in ready.json["problems"])
     expect_problem(put(client, "5/h", "z"), 503)
@@ -295,3 +296,33 @@ def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp
 def test_an_impossible_database_is_told_at_the_start(server, url):
     with pytest.raises(RuntimeError, match="--policy-db"):
         server(args=["--policy-db", url])
+
+
+def test_a_database_that_takes_no_changes_is_told(server, http, tmp_path):
+    client = http(server(args=sqlite(tmp_path)))
+    expect(put(client, "1/h"), 201)
+    assert metric(client, "rate_limiter_policy_database_writable") == 1
+    lock = sqlite3.connect(tmp_path / "policies.db", isolation_level=None)
+    try:
+        lock.execute("BEGIN IMMEDIATE")  # readers go on, nobody else writes
+        expect_problem(put(client, "2/h"), 503)
+        ready = client.get("/readyz")
+        assert ready.status == 200 and any("takes no changes" in problem for problem in ready.json["problems"]), ready
+        assert metric(client, "rate_limiter_policy_database_writable") == 0
+        assert limit(client) == 1
+    finally:
+        lock.close()
+    expect(put(client, "3/h"), 200)
+    assert client.get("/readyz").json["problems"] == []
+    assert metric(client, "rate_limiter_policy_database_writable") == 1
+
+
+def test_a_redis_that_takes_no_changes_is_told(server, http, durable_redis):
+    client = http(server(args=["--policy-db", durable_redis.url, *QUICK_END]))
+    expect(put(client, "1/h"), 201)
+    durable_redis.client.config_set("min-replicas-to-write", 1)
+    expect_problem(put(client, "2/h"), 503)
+    assert any("takes no changes" in problem for problem in client.get("/readyz").json["problems"])
+    durable_redis.client.config_set("min-replicas-to-write", 0)
+    expect(put(client, "3/h"), 200)
+    assert client.get("/readyz").json["problems"] == []

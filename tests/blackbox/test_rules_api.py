@@ -166,3 +166,21 @@ def test_other_methods(client):
     answer = client.request("PUT", "/v1/rules", RULE)
     expect_problem(answer, 405)
     assert set(answer.headers["allow"].split(", ")) == {"GET", "POST"}
+
+
+def test_a_rule_tells_when_it_was_made_and_changed(admin):
+    client = admin("policies: [{ id: filed, tenant: f, resource: /f, limits: [{ name: one, rate: 1/s }] }]")
+    body = {"tenant_id": "t", "resource": "/r", "limit": 1, "window_sec": 1}
+    made = expect(client.post("/v1/rules", body), 201)
+    assert made["created_at"] == made["updated_at"] and made["created_at"].endswith("Z")
+    assert expect(client.get("/v1/rules/t"), 200)["rules"] == [made]
+    document = client.get(f"/v1/policies/{made['rule_id']}").json["document"]
+    document["limits"][0]["rate"] = "2/s"
+    expect(client.request("PUT", f"/v1/policies/{made['rule_id']}", document), 200)
+    (changed,) = expect(client.get("/v1/rules/t"), 200)["rules"]
+    assert changed["created_at"] == made["created_at"] < changed["updated_at"]
+    expect(client.request("DELETE", f"/v1/rules/{made['rule_id']}"), 204)
+    again = expect(client.post("/v1/rules", body), 201)
+    assert again["created_at"] == again["updated_at"] > changed["updated_at"]
+    (filed,) = expect(client.get("/v1/rules/f"), 200)["rules"]
+    assert filed["created_at"] is None and filed["updated_at"] is None

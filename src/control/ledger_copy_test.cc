@@ -1,0 +1,126 @@
+#include "control/ledger_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "control/control_plane.h"
+#include "control/test_control_node.h"
+#include "ledger/temp_folder.h"
+
+namespace sluice::control {
+namespace {
+
+using ledger::Kind;
+
+std::string policy_body(const std::string& id, const std::string& rate) {
+  return R"({"id":")" + id + R"(","tenant":"t","resource":"/)" + id + R"(","limits":[{"rate":")" + rate +
+         R"("}]})";
+}
+
+// A node that keeps a copy, in a folder that the next one finds.
+struct CopyingNode : ControlNode {
+  CopyingNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const std::string& folder)
+      : ControlNode(database), copy(folder, "ledger") {
+    registry.keep_in(copy);
+  }
+  LedgerCopy copy;
+};
+
+class LedgerCopyTest : public ::testing::Test {
+ protected:
+  // What a node has in force that starts now, while the database is gone.
+  std::string without_database() {
+    CopyingNode next(std::make_shared<ledger::MemoryDatabase>(), folder.path());
+    return next.registry.restore() ? next.in_force() : "nothing is known";
+  }
+
+  ledger::TempFolder folder;
+  std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
+  CopyingNode node{database, folder.path()};
+  ManualClock clock{1'000'000};
+};
+
+TEST_F(LedgerCopyTest, WithoutOneNothingIsKnown) { EXPECT_EQ(without_database(), "nothing is known"); }
+
+TEST_F(LedgerCopyTest, AnEmptyLedgerLeavesNoFile) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(LedgerCopyTest, HasWhatTheLedgerSaidLast) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#1 b#1");
+  ASSERT_TRUE(node.put("a", policy_body("a", "2/s")));
+  ASSERT_TRUE(node.put("b", ""));
+  ASSERT_TRUE(node.put("c", policy_body("c", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#2 c#1");
+}
+
+TEST_F(LedgerCopyTest, IsWrittenByEveryLoad) {
+  ControlNode other(database);
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(other.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.load());
+  EXPECT_EQ(without_database(), "a#1");
+}
+
+TEST_F(LedgerCopyTest, TokensOutliveTheDatabase) {
+  ASSERT_TRUE(node.registry.load());
+  const std::string secret = make_token(token_entropy());
+  const Token token{"ops", hash_token(secret), {Role::kAdmin}, {}, 0};
+  ASSERT_TRUE(node.registry.write(
+      {.drafts = {{Kind::kToken, "ops", "create", write_token(token), 0}}, .actor = "test", .at_us = 1}));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  CopyingNode next(std::make_shared<ledger::MemoryDatabase>(), folder.path());
+  ASSERT_TRUE(next.registry.restore());
+  EXPECT_TRUE(next.tokens.find(secret, 1));
+  EXPECT_FALSE(next.tokens.find(make_token(token_entropy()), 1));
+}
+
+TEST_F(LedgerCopyTest, ADamagedOneIsAProblemAndNoPolicies) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  std::filesystem::resize_file(node.copy.path(), std::filesystem::file_size(node.copy.path()) - 1);
+  CopyingNode next(std::make_shared<ledger::MemoryDatabase>(), folder.path());
+  EXPECT_FALSE(next.registry.restore());
+  EXPECT_EQ(next.in_force(), "");
+  ASSERT_EQ(next.registry.problems().size(), 1u);
+  EXPECT_NE(next.registry.problems()[0].find("damaged"), std::string::npos);
+
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock)) << "it is made anew from the ledger";
+  EXPECT_EQ(without_database(), "a#1 b#1");
+}
+
+TEST_F(LedgerCopyTest, WhatTheLedgerDoesNotKnowIsTakenBack) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  auto fresh = std::make_shared<ledger::MemoryDatabase>();
+  ControlNode other(fresh);
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(other.put("b", policy_body("b", "1/s")));
+  CopyingNode next(fresh, folder.path());
+  ASSERT_TRUE(next.registry.restore());
+  EXPECT_EQ(next.in_force(), "a#1");
+  ASSERT_TRUE(next.registry.load());
+  EXPECT_EQ(next.in_force(), "b#1");
+  EXPECT_EQ(without_database(), "b#1");
+}
+
+TEST_F(LedgerCopyTest, OfAnotherLedgerIsNotTaken) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(LedgerCopy(folder.path(), "another").read().error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace sluice::control
