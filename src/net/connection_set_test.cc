@@ -72,6 +72,7 @@ class ConnectionSetTest : public testing::Test {
     for (int i = 0; i < 20; ++i) {
       if (loop_.wait(0) == 0 && !set_.has_ready()) return;
       loop_.dispatch();
+      if (set_.has_large()) set_.read_large();
       set_.flush();
       set_.relieve();
     }
