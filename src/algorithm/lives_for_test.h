@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "algorithm/migrate.h"
 #include "base/limits.h"
@@ -30,16 +31,10 @@ struct Counter {
   Outcome would(std::int64_t now_us, std::int64_t cost, OnDenial on_denial = OnDenial::kFree) const {
     return Counter(*this).decide(now_us, cost, on_denial);
   }
-  Counter moved_to(const LimitParams& to, std::int64_t now_us) const {
-    const bool from_log = limit.algorithm == Algorithm::kSlidingLog;
-    Counter moved{to};
-    if (to.algorithm != Algorithm::kSlidingLog)
-      moved.state = from_log ? migrate_from_log(limit, to, log, now_us) : migrate(limit, to, state, now_us);
-    else if (from_log)
-      migrate_log(limit, to, moved.log = log, now_us);
-    else
-      moved.log = migrate_to_log(limit, to, state, now_us);
-    return moved;
+  // As other numbers see it.
+  Counter seen_by(const LimitParams& to, std::int64_t now_us) const {
+    Kept kept = moved(limit, to, to.on_change, {state, log}, now_us).kept;
+    return {to, kept.state, std::move(kept.log)};
   }
   bool fresh(std::int64_t now_us) const {
     return limit.algorithm == Algorithm::kSlidingLog ? is_fresh(limit, log, now_us)

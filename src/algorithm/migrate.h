@@ -4,30 +4,79 @@
 
 #include "algorithm/step.h"
 
-// What becomes of a counter when the numbers of its limit change: at its next touch its state is turned into
-// one of the new numbers, by `to.on_change`. Pure functions.
+// What becomes of a counter that is asked under other numbers than those it is kept under: the limit has
+// changed, or the key has another tier, an override, numbers that a call brings along. Pure functions.
 //
-//   keep           units in use stay in use, at most as many as fit: a raised limit helps at once, a lowered
-//                  one denies until consumption fits. Nothing is rounded where nothing needs to be: buckets
-//                  of the same rate keep their level, windows of the same algorithm and period their counts.
+// What was used stays used. The numbers only interpret it, so the counter stays under those by which it was
+// last charged, and drains as they say, until a charge under others can take all of it along:
+//
+//   look               writes nothing
+//   admission          what was used and the cost are kept under the new numbers: together they fit
+//   denial             nothing moves (what a step under the former numbers would forget is forgotten); except
+//                      where the new numbers can hold all that was used and would make room sooner: so a
+//                      raised limit helps even him who comes too early
+//   denial that counts adds what it adds and moves, if the new numbers can hold what was used
+//   nothing in use     moves at once: it might as well have been forgotten
+//
+//       kept by 100/d, 100 used                  ┌─ asked by 1/d: denied, for the use does not fit into 1
+//   ──────────────┼──────────────────────────────┼────────────────────────┼─ asked by 100/d: 100 used,
+//                 used up                        nothing is written         but for what has come back
+//
+// Were the counter clamped to what 1/d can hold, the next 99 would be given away.
+//
+// How use is understood under the new numbers:
+//
+//   keep           units in use stay in use: a raised limit helps at once, a lowered one denies until the use
+//                  fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their
+//                  level, windows of the same algorithm and period their counts, logs their entries.
 //   proportional   the same share of the limit is in use: 60 of 100 become 120 of 200, in whole units,
-//   rounded
-//                  up.
+//                  rounded up.
 //   reset          nothing is in use.
 //
-// Another family (bucket, window, log) understands the units in use all the same. Where the numbers are the
-// same and only `on_change` is another, the state stays as it is.
+// The last two are for versions of a policy. Between numbers that hold at one time (tiers, overrides) it is
+// always `keep`: else whoever may choose would choose himself a new limit.
 namespace sluice {
 
-// REQUIRES: neither is a sliding log.
-State migrate(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us);
+// What a counter holds: a State or, of a sliding log, a Log.
+struct Kept {
+  State state = {};
+  Log log = {};
+};
 
-// REQUIRES: `from` is a sliding log and `to` is none, and the other way round.
-State migrate_from_log(const LimitParams& from, const LimitParams& to, Log log, std::int64_t now_us);
-Log migrate_to_log(const LimitParams& from, const LimitParams& to, const State& state, std::int64_t now_us);
+// True when both decide alike: they differ in `on_change` at most. Then nothing needs to be moved.
+bool same_numbers(const LimitParams& a, const LimitParams& b);
 
-// From one sliding log to another, in place. What happened when is all that a log knows, so kept it means the
-// same under any limit; a share of the limit is taken from each entry, beginning with the newest.
-void migrate_log(const LimitParams& from, const LimitParams& to, Log& log, std::int64_t now_us);
+struct Moved {
+  Kept kept;
+  bool whole =
+      true;  // all that was used is in it; else the new numbers are used up, and it is not to be kept
+};
+
+// The counter as the new numbers see it.
+Moved moved(const LimitParams& from, const LimitParams& to, OnChange how, const Kept& kept,
+            std::int64_t now_us);
+
+struct Touch {
+  std::int64_t now_us = 0;
+  std::int64_t cost = 0;
+  OnDenial on_denial = OnDenial::kFree;
+  bool others_fit = true;  // false: another limit of the check has no room
+};
+
+struct Touched {
+  Outcome outcome;
+  std::int64_t denied_cost = 0;  // of a leaky_bucket that was one before, too
+  bool moved = false;            // what is kept is under the new numbers from now on
+  Kept kept;                     // else under the former: unchanged by a look, else as after a denial there
+};
+
+// Decides `cost` under `to` on a counter that is kept under `from`. retry_after_us is exact: if nobody else
+// comes, the cost fits then and not before.
+//
+// `from` null: nobody knows what it was kept under. Then a bucket that is not full counts as used up until it
+// would be, and the counts of a window or log as in use now; it moves by an admission only.
+// REQUIRES: as step(); `from` is not the same numbers, and if it is null, not both are logs.
+Touched touch(const LimitParams* from, const LimitParams& to, OnChange how, const Kept& kept,
+              const Touch& touch);
 
 }  // namespace sluice

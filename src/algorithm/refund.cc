@@ -97,6 +97,16 @@ State without(const LimitParams& p, const State& state, std::int64_t now_us, con
 
 }  // namespace
 
+Grant under_other_numbers(const LimitParams& kept_by, const LimitParams& granted_by, const Grant& grant) {
+  const auto either = [&](OnChange how) { return kept_by.on_change == how || granted_by.on_change == how; };
+  std::int64_t cost = grant.cost;
+  if (grant.at_us != Grant::kAnyTime || either(OnChange::kReset) || granted_by.capacity == 0)
+    cost = 0;
+  else if (either(OnChange::kProportional))
+    cost = std::min(cost, floor_div(cost * kept_by.capacity, granted_by.capacity));
+  return {grant.at_us, cost, {}};
+}
+
 State refund(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
   assert(p.algorithm != Algorithm::kSlidingLog && in_range(now_us, grant));
   if (p.capacity == 0) return state;

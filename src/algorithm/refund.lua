@@ -5,8 +5,6 @@
 --
 -- `grant` is what is known of the charge: at_us (or ANY_TIME_US), cost, remaining, reset_after_us.
 
-local ANY_TIME_US = 9007199254740992  -- 2^53: it is not known when
-
 local function refund_steps()
   local floor, max, min = math.floor, math.max, math.min
 

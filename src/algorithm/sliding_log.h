@@ -67,6 +67,56 @@ inline std::int64_t fits_at_us(const LimitParams& p, const Log& log, std::int64_
   return entry->at_us + p.rate.period_us;
 }
 
+// What of a log counts now, without changing it: as settle() would leave it.
+class Settled {
+ public:
+  Settled(const LimitParams& p, const Log& log, std::int64_t now_us)
+      : period_us_(p.rate.period_us), latest_us_(now_us + period_us_), end_(log.end()) {
+    const std::int64_t time_us = log.empty() ? now_us : std::max(now_us, at_us(log.back()));
+    first_ = std::ranges::find_if(log, [&](const LogEntry& e) { return at_us(e) > time_us - period_us_; });
+    for (auto entry = first_; entry != end_; ++entry) units_ += entry->cost;
+  }
+  std::int64_t units() const { return units_; }
+  // When nothing counts any more. REQUIRES: something does.
+  std::int64_t empty_at_us() const { return at_us(*(end_ - 1)) + period_us_; }
+  // When at most so many units count. REQUIRES: there are more.
+  std::int64_t frees_at_us(std::int64_t units) const {
+    std::int64_t excess = units_ - units;
+    auto entry = first_;
+    while ((excess -= entry->cost) > 0) ++entry;
+    return at_us(*entry) + period_us_;
+  }
+
+ private:
+  std::int64_t at_us(const LogEntry& entry) const { return std::min(entry.at_us, latest_us_); }
+
+  std::int64_t period_us_;
+  std::int64_t latest_us_;
+  Log::const_iterator first_, end_;
+  std::int64_t units_ = 0;
+};
+
+inline std::int64_t units_used(const LimitParams& p, const Log& log, std::int64_t now_us) {
+  return Settled(p, log, now_us).units();
+}
+
+// What step() would say of a cost that is free when it is denied.
+inline Outcome would(const LimitParams& p, const Log& log, std::int64_t now_us, std::int64_t cost) {
+  if (p.capacity == 0) return {.retry_after_us = kNever};
+  const Settled settled(p, log, now_us);
+  const bool allowed = cost == 0 || settled.units() + cost <= p.capacity;
+  const std::int64_t units = settled.units() + (allowed ? cost : 0);
+  Outcome outcome{.allowed = allowed, .remaining = std::max<std::int64_t>(p.capacity - units, 0)};
+  if (allowed && cost > 0)
+    outcome.reset_after_us =
+        std::max(settled.units() > 0 ? settled.empty_at_us() - now_us : 0, p.rate.period_us);
+  else if (units > 0)
+    outcome.reset_after_us = settled.empty_at_us() - now_us;
+  if (!allowed)
+    outcome.retry_after_us = cost <= p.capacity ? settled.frees_at_us(p.capacity - cost) - now_us : kNever;
+  return outcome;
+}
+
 inline Outcome step(const LimitParams& p, Log& log, std::int64_t now_us, std::int64_t cost,
                     OnDenial on_denial) {
   if (p.capacity == 0) return {.retry_after_us = kNever};

@@ -5,7 +5,9 @@
 --   fits(limit, log, now_us, cost)                  →  allowed, changed; charges nothing, forgets what is too old
 --   charge(limit, log, now_us, cost, count_denied)  →  allowed, changed
 --   explain(limit, log, now_us, cost, allowed)      →  remaining, retry_after_us, reset_after_us; of a log after one of these
---   units_used(limit, log, now_us)                  →  whole units in use
+--   units_used(limit, log, now_us)                  →  whole units in use, at most the capacity
+--   settle(limit, log, now_us)                      →  the time that counts, changed; forgets what is too old
+--   append(log, at_us, cost)                        REQUIRES: not older than the newest
 
 local function sliding_log_steps()
   local function total(log)
@@ -109,5 +111,5 @@ local function sliding_log_steps()
     return math.min(total(log), limit.capacity)
   end
 
-  return {fits = fits, charge = charge, explain = explain, units_used = units_used}
+  return {fits = fits, charge = charge, explain = explain, units_used = units_used, settle = settle, append = append}
 end

@@ -21,12 +21,16 @@ class Reader {
     std::string word;
     if (!(words_ >> word) || word[0] == '#') return;
     if (word == "fresh") {
+      const LimitParams limit = next_.limit;
       next_ = {};
       next_.fresh = true;
+      next_.limit = limit;
+      limits_ = {limit};
       grants_.clear();
     } else if (word == "limit") {
       read_limit();
-      next_.limit_changed = !next_.fresh;
+      if (next_.fresh) limits_.clear();
+      limits_.push_back(next_.limit);
     } else if (word == "count_denied") {
       next_.on_denial = this->word() == "on" ? OnDenial::kCharge : OnDenial::kFree;
     } else {
@@ -38,7 +42,7 @@ class Reader {
       else
         read_charge(word);
       rows_.push_back(next_);
-      next_.fresh = next_.limit_changed = false;
+      next_.fresh = false;
     }
     if (words_ >> word) fail("unexpected " + word);
   }
@@ -142,11 +146,28 @@ class Reader {
     next_.outcome.retry_after_us = number();
     next_.outcome.reset_after_us = number();
     expect("|");
-    if (next_.limit.algorithm != Algorithm::kSlidingLog) {
+    read_state();
+  }
+
+  // at first second, or the entries of a log; then `of N` if it is not kept under the limit of now
+  void read_state() {
+    std::string text;
+    std::getline(words_, text);
+    const std::size_t of = text.find("of");
+    words_ = std::istringstream(text.substr(0, of));
+    next_.kept_by = next_.limit;
+    if (of != std::string::npos) {
+      std::istringstream rest(text.substr(of + 2));
+      std::size_t number = 0;
+      if (!(rest >> number) || number < 1 || number > limits_.size()) fail("no such limit since fresh");
+      next_.kept_by = limits_[number - 1];
+    }
+    next_.state = {};
+    next_.log.clear();
+    if (next_.kept_by.algorithm != Algorithm::kSlidingLog) {
       next_.state = {number(), number(), number()};
       return;
     }
-    next_.log.clear();
     for (std::string entry; words_ >> entry;) {
       const std::size_t colon = entry.find(':');
       if (colon == std::string::npos) fail("not an entry: " + entry);
@@ -158,7 +179,8 @@ class Reader {
   int number_ = 0;
   std::istringstream words_;
   VectorRow next_;
-  std::vector<Grant> grants_;  // of the rows since `fresh`
+  std::vector<LimitParams> limits_;  // since `fresh`
+  std::vector<Grant> grants_;        // of the rows since `fresh`
   std::vector<VectorRow> rows_;
 };
 

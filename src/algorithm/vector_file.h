@@ -13,17 +13,17 @@ namespace sluice {
 
 // One row: decide `cost` at `now_us`, or give `refund_of` back; the rest is what must come of it.
 struct VectorRow {
-  std::string where;           // "gcra.vec:17"
-  bool fresh = false;          // this row starts a new counter
-  bool limit_changed = false;  // `limit` differs from the row before: migrate first
+  std::string where;   // "gcra.vec:17"
+  bool fresh = false;  // this row starts a new counter
   LimitParams limit;
   OnDenial on_denial = OnDenial::kFree;
   std::int64_t now_us = 0;
   std::int64_t cost = 0;
   std::optional<Grant> refund_of;
   Outcome outcome;
-  State state;  // of every algorithm but sliding_log
-  Log log;      // of sliding_log
+  LimitParams kept_by;  // the numbers that it is kept under afterwards
+  State state;          // of every algorithm but sliding_log
+  Log log;              // of sliding_log
 };
 
 // Throws std::runtime_error("gcra.vec:17: …") at the first line it can't read.

@@ -12,6 +12,7 @@
 #include "algorithm/for_test.h"
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
+#include "algorithm/sliding_log.h"
 #include "algorithm/vector_file.h"
 
 namespace sluice {
@@ -19,40 +20,50 @@ namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/vectors";
 
+// Gives back what a row says.
+void give_back(const LimitParams& kept_by, Kept& kept, const VectorRow& row) {
+  Grant grant = *row.refund_of;
+  if (!same_numbers(kept_by, row.limit)) grant = under_other_numbers(kept_by, row.limit, grant);
+  if (kept_by.algorithm == Algorithm::kSlidingLog)
+    refund(kept_by, kept.log, row.now_us, grant);
+  else
+    kept.state = refund(kept_by, kept.state, row.now_us, grant);
+}
+
 // Decides row after row. Stops at the first difference: the rows after it would only repeat it.
 void run(const std::vector<VectorRow>& rows) {
-  LimitParams limit;
-  State state;
-  Log log;
+  LimitParams kept_by;
+  Kept kept;
   for (const VectorRow& row : rows) {
     SCOPED_TRACE(row.where);
-    const bool is_log = row.limit.algorithm == Algorithm::kSlidingLog;
-    if (row.fresh) {
-      state = {};
-      log.clear();
-    } else if (row.limit_changed && is_log) {
-      migrate_log(limit, row.limit, log, row.now_us);
-    } else if (row.limit_changed) {
-      state = migrate(limit, row.limit, state, row.now_us);
-    }
-    limit = row.limit;
-    if (row.refund_of && is_log)
-      refund(limit, log, row.now_us, *row.refund_of);
-    else if (row.refund_of)
-      state = refund(limit, state, row.now_us, *row.refund_of);
+    const LimitParams& limit = row.limit;
+    if (row.fresh) kept = {};
+    if (row.fresh || same_numbers(kept_by, limit)) kept_by = limit;
+    if (row.refund_of) give_back(kept_by, kept, row);
     const OnDenial on_denial = row.refund_of ? OnDenial::kFree : row.on_denial;  // the look after a refund
-    if (is_log) {
-      ASSERT_EQ(step(limit, log, row.now_us, row.cost, on_denial), row.outcome);
-      ASSERT_EQ(log, row.log);
-    } else {
-      const Stepped stepped = step(limit, state, row.now_us, row.cost, on_denial);
-      ASSERT_EQ(stepped.outcome, row.outcome);
-      ASSERT_EQ(stepped.state, row.state);
-      if (row.refund_of) {
-        ASSERT_EQ(state, row.state) << "a look has changed what the refund has left";
+    if (!same_numbers(kept_by, limit)) {
+      const Touched touched =
+          touch(&kept_by, limit, limit.on_change, kept, {row.now_us, row.cost, on_denial});
+      ASSERT_EQ(touched.outcome, row.outcome);
+      kept = touched.kept;
+      if (touched.moved) kept_by = limit;
+    } else if (limit.algorithm == Algorithm::kSlidingLog) {
+      const Outcome would = sliding_log::would(limit, kept.log, row.now_us, row.cost);
+      ASSERT_EQ(step(limit, kept.log, row.now_us, row.cost, on_denial), row.outcome);
+      if (would.allowed || on_denial == OnDenial::kFree) {
+        ASSERT_EQ(would, row.outcome) << "as it was asked before";
       }
-      state = stepped.state;
+    } else {
+      const Stepped stepped = step(limit, kept.state, row.now_us, row.cost, on_denial);
+      ASSERT_EQ(stepped.outcome, row.outcome);
+      if (row.refund_of) {
+        ASSERT_EQ(kept.state, row.state) << "a look has changed what the refund has left";
+      }
+      kept.state = stepped.state;
     }
+    ASSERT_TRUE(same_numbers(kept_by, row.kept_by)) << "it is kept under others";
+    ASSERT_EQ(kept.state, row.state);
+    ASSERT_EQ(kept.log, row.log);
   }
 }
 

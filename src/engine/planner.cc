@@ -163,12 +163,10 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
                                                  LimitStatus& status) const {
   const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
   if (!own || own->params == limit.params) return;
-  if (!own->holds_at(clock_.now_us())) {
-    charge.previous = own->params;
-    return;
-  }
+  const bool holds = own->holds_at(clock_.now_us());
+  charge.relatives.own = holds ? limit.params : own->params;
+  if (!holds) return;
   charge.params = own->params;
-  charge.previous = limit.params;
   status.numbers = own->numbers;
 }
 
@@ -208,7 +206,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     Charge& charge = plan.charges[plan.size];
     charge.key = *key;
     charge.params = limit.params;
-    charge.previous = limit.previous;
+    charge.relatives = limit.relatives;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
     if (places_) charge.slot_tag = slot_tag(dimensions, policy, limit, *key);
@@ -242,7 +240,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   for (std::size_t i = first; i < plan.size; ++i) {
     if (plan.limits[i].policy->name() != named) continue;
     plan.charges[i].params = request.numbers.params;
-    plan.charges[i].previous = 0;
+    plan.charges[i].relatives = {};
     plan.limits[i].numbers = request.numbers.numbers;
   }
 }

@@ -102,11 +102,11 @@ TEST_F(UsersTest, TheCallToAStoreTellsTheNumbersOfBefore) {
   const ParamsId own = params.intern(numbers(5));
   ASSERT_TRUE(planner.plan({.key = "ann"}, false));
   EXPECT_EQ(planner.enforced().charges[0].params, own);
-  EXPECT_EQ(planner.enforced().charges[0].previous, second.params);
+  EXPECT_EQ(planner.enforced().charges[0].relatives.own, second.params);
   clock.advance(kSecondUs);
   ASSERT_TRUE(planner.plan({.key = "ann"}, false));
   EXPECT_EQ(planner.enforced().charges[0].params, second.params);
-  EXPECT_EQ(planner.enforced().charges[0].previous, own);
+  EXPECT_EQ(planner.enforced().charges[0].relatives.own, own);
 }
 
 }  // namespace

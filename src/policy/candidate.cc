@@ -22,14 +22,6 @@ Result<void> check_same_requests(const Policy& policy, const Policy& candidate) 
   return {};
 }
 
-// A key may go from one version to the other and back; each reads the other's counters.
-void know_numbers(std::vector<CompiledLimit>& limits, std::span<const CompiledLimit> others) {
-  for (CompiledLimit& limit : limits) {
-    const auto other = std::ranges::find(others, limit.identity, &CompiledLimit::identity);
-    if (other != others.end() && other->params != limit.params) limit.previous = other->params;
-  }
-}
-
 void move_counters(std::vector<CompiledLimit>& limits, const KeyHash& away) {
   for (CompiledLimit& limit : limits) {
     limit.identity.high ^= away.high;
@@ -73,9 +65,8 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
     for (CompiledTier& tier : made->comparison_->tiers) move_counters(tier.limits, away);
   }
 
-  know_numbers(policy.limits, made->policy_->limits);
-  for (CompiledTier& tier : policy.tiers)
-    know_numbers(tier.limits, made->policy_->limits_for_tier(tier.name));
+  // A key may go from one version to the other and back; each reads the other's counters.
+  know_relatives(policy, made->policy_.get(), params);
   policy.candidate = made;
   return made;
 }

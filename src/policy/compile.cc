@@ -13,8 +13,6 @@
 namespace sluice {
 namespace {
 
-using Limits = std::span<const CompiledLimit>;
-
 // Lengths before texts, so that no two different lists of names make the same bytes.
 void append_name(std::string& bytes, std::string_view name) {
   bytes.append(std::to_string(name.size())).append(":").append(name);
@@ -80,20 +78,13 @@ Key slot_key_of(std::vector<std::string> per) {
   return shared_key(per);
 }
 
-// The limit of the same name in an earlier version; its numbers are what counters may still be kept by.
-ParamsId previous_of(const CompiledLimit& limit, Limits before) {
-  const auto found = std::ranges::find(before, limit.identity, &CompiledLimit::identity);
-  if (found == before.end()) return 0;
-  return found->params == limit.params ? found->previous : found->params;
-}
-
 // Compiles the limits of one policy.
 class LimitCompiler {
  public:
   LimitCompiler(const Policy& policy, ParamsTable& params, const CompileOptions& options)
       : policy_(policy), params_(params), options_(options) {}
 
-  Result<std::vector<CompiledLimit>> compile(const std::vector<Limit>& limits, Limits before) {
+  Result<std::vector<CompiledLimit>> compile(const std::vector<Limit>& limits) {
     std::vector<CompiledLimit> compiled;
     compiled.reserve(limits.size());
     for (const Limit& limit : limits) {
@@ -112,7 +103,6 @@ class LimitCompiler {
       added.key = shared_key(*limit.per);
       added.is_none = is_no_limit(limit.params);
       if (!added.by_tenant) added.slot_key = slot_key_of(*limit.per);
-      added.previous = previous_of(added, before);
       if (policy_.on_failure != OnFailure::kLocal) continue;
       auto local = compile_local(added);
       if (!local) return std::unexpected(local.error());
@@ -137,7 +127,47 @@ class LimitCompiler {
   const CompileOptions& options_;
 };
 
+// Calls visit(limit) for every limit of this identity: the plain one and those of the tiers.
+template <typename Policy, typename Visit>
+void visit_variants(Policy& policy, const KeyHash& identity, Visit visit) {
+  const auto visit_all = [&](auto& limits) {
+    for (auto& limit : limits)
+      if (limit.identity == identity) visit(limit);
+  };
+  visit_all(policy.limits);
+  for (auto& tier : policy.tiers) visit_all(tier.limits);
+}
+
 }  // namespace
+
+// Those that hold now come first, then those of the other version, then what that knew.
+void know_relatives(CompiledPolicy& policy, const CompiledPolicy* other, ParamsTable& params) {
+  const auto add = [](std::vector<KnownNumbers>& family, ParamsId id, bool former) {
+    if (std::ranges::find(family, id, &KnownNumbers::params) == family.end()) family.push_back({id, former});
+  };
+  std::vector<KnownNumbers> family;
+  const auto know = [&](std::vector<CompiledLimit>& limits) {
+    for (const CompiledLimit& limit : limits) {
+      family.clear();
+      const std::span<const KnownNumbers> own = params.family(limit.relatives.family);
+      visit_variants(policy, limit.identity,
+                     [&](const CompiledLimit& each) { add(family, each.params, false); });
+      if (other) {
+        visit_variants(*other, limit.identity,
+                       [&](const CompiledLimit& each) { add(family, each.params, true); });
+        visit_variants(*other, limit.identity, [&](const CompiledLimit& each) {
+          for (const KnownNumbers& known : params.family(each.relatives.family))
+            add(family, known.params, true);
+        });
+      }
+      for (const KnownNumbers& known : own) add(family, known.params, true);
+      const FamilyId id = params.intern_family(family);
+      visit_variants(policy, limit.identity, [&](CompiledLimit& each) { each.relatives.family = id; });
+    }
+  };
+  know(policy.limits);
+  for (CompiledTier& tier : policy.tiers) know(tier.limits);
+}
 
 std::span<const CompiledLimit> CompiledPolicy::limits_for_tier(std::string_view tier) const {
   if (tiers.empty()) return limits;
@@ -182,15 +212,16 @@ Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const Comp
   compiled->source = std::move(policy);
   const Policy& source = compiled->source;
   LimitCompiler limits(source, params, options);
-  auto plain = limits.compile(source.limits, before ? before->limits_for_tier({}) : Limits{});
+  auto plain = limits.compile(source.limits);
   if (!plain) return std::unexpected(plain.error());
   compiled->limits = std::move(*plain);
   compiled->tiers.reserve(source.tiers.size());
   for (const auto& [name, tier] : source.tiers) {
-    auto of_tier = limits.compile(tier, before ? before->limits_for_tier(name) : Limits{});
+    auto of_tier = limits.compile(tier);
     if (!of_tier) return std::unexpected(of_tier.error());
     compiled->tiers.push_back({name, std::move(*of_tier)});
   }
+  know_relatives(*compiled, before, params);
   if (!source.costs.empty()) compiled->costs = std::make_shared<const CostTable>(source.costs.read());
   compiled->has_rollout = source.rollout != Rollout{};
   compiled->shadow = source.shadow;

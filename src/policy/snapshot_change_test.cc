@@ -128,7 +128,9 @@ TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
 TEST_F(SnapshotChangeTest, PreviousNumbersComeFromTheVersionBefore) {
   const auto first = Snapshot::compile({make_policy("a", "", "/a", false, 1, 1)}, params_).value();
   const auto second = first->with({.put = {make_policy("a", "", "/a", false, 1, 2)}}, params_).value();
-  EXPECT_EQ(second->find("a")->limits[0].previous, first->find("a")->limits[0].params);
+  const ParamsId before = first->find("a")->limits[0].params, now = second->find("a")->limits[0].params;
+  EXPECT_TRUE(std::ranges::equal(params_.family(second->find("a")->limits[0].relatives.family),
+                                 std::vector<KnownNumbers>{{now}, {before, true}}));
   const auto third = second->with({.put = {make_policy("other", "", "/b", false, 1, 2)}}, params_).value();
   EXPECT_EQ(third->find("a"), second->find("a")) << "what does not change is shared";
 }

@@ -1,12 +1,24 @@
 // What MemoryStore does to give back; it is rare, and kept apart from what every check does.
 #include <cassert>
 #include <mutex>
+#include <utility>
 
+#include "algorithm/sliding_log.h"
 #include "base/limits.h"
 #include "store/memory_store.h"
 #include "store/pressure.h"
 
 namespace sluice {
+namespace {
+
+void give_back(const LimitParams& params, Kept& kept, std::int64_t now_us, const Grant& grant) {
+  if (params.algorithm == Algorithm::kSlidingLog)
+    refund(params, kept.log, now_us, grant);
+  else
+    kept.state = refund(params, kept.state, now_us, grant);
+}
+
+}  // namespace
 
 Verdict MemoryStore::refund(std::span<const Charge> charges, std::span<ChargeResult> results,
                             std::int64_t granted_at_us, std::int64_t& now_us) {
@@ -19,32 +31,35 @@ Verdict MemoryStore::refund(std::span<const Charge> charges, std::span<ChargeRes
   return Verdict::kAllowed;
 }
 
+// Under the numbers that the counter is kept under.
 ChargeResult MemoryStore::refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us) {
   Shard& shard = shard_of(charge.key);
   const std::lock_guard lock(shard.lock);
   const LimitParams& params = params_[charge.params];
-  Slot* const slot = shard.find(charge.key, charge.params, now_us);
+  Slot* const slot = shard.find(charge.key);
+  const LimitParams& from = slot != nullptr ? params_[slot->params_id()] : params;
+  const bool moving = !same_numbers(from, params);
+  Kept kept = slot != nullptr ? shard.kept(*slot) : Kept{};
   const bool gives = slot != nullptr && is_given_back(charge, grant.at_us);
-  const bool is_log = params.algorithm == Algorithm::kSlidingLog;
   if (gives) shard.note_sooner_idle();
+  if (gives) give_back(from, kept, now_us, moving ? under_other_numbers(from, params, grant) : grant);
+
   ChargeResult result;
-  Stepped level;
-  if (is_log) {
-    Log none;
-    if (gives) sluice::refund(params, *slot->log(), now_us, grant);
-    result.outcome =
-        slot != nullptr ? shard.step_log(*slot, now_us, 0, OnDenial::kFree) : step(params, none, now_us, 0);
+  if (moving) {
+    const OnChange change = params_.change(slot->params_id(), charge.params, charge.relatives);
+    const Touched look = touch(&from, params, change, kept, {.now_us = now_us});
+    result.outcome = look.outcome;
+    result.denied_cost = look.denied_cost;
+  } else if (params.algorithm == Algorithm::kSlidingLog) {
+    result.outcome = sliding_log::would(params, kept.log, now_us, 0);
   } else {
-    State state = slot != nullptr ? slot->state(params.algorithm) : State{};
-    if (gives) state = sluice::refund(params, state, now_us, grant);
-    level = step(params, state, now_us, 0);
+    const Stepped level = step(params, kept.state, now_us, 0);
     result.outcome = level.outcome;
     if (params.algorithm == Algorithm::kLeakyBucket) result.denied_cost = level.state.second;
   }
   const bool now_warns = warns(params, result.outcome.remaining, slot != nullptr && slot->warned());
-  result.pressure = pressure_of(result.outcome, now_warns);
-  if (gives && is_log) slot->set_warned(now_warns);
-  if (gives && !is_log) slot->set_state(charge.params, params.algorithm, level.state, now_warns);
+  result.pressure = pressure_of(result.outcome.remaining, now_warns);
+  if (gives) shard.replace(*slot, slot->params_id(), std::move(kept), now_warns);
   return result;
 }
 

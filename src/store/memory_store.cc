@@ -151,7 +151,7 @@ Verdict MemoryStore::try_several(std::span<const Charge> charges, std::span<Char
     all_fit = true;
     for (std::size_t i = 0; i < n; ++i) {
       all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
-      takes_memory |= pending[i].is_new() || pending[i].is_log();
+      takes_memory |= pending[i].is_new() || pending[i].may_grow();
     }
     reserved = takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us) : Reserved::kYes;
     if (reserved == Reserved::kNo) return Verdict::kNoRoom;
@@ -207,6 +207,17 @@ void MemoryStore::tend() {
     shard.shrink();
     tended_.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+std::string MemoryStore::bytes_of(const KeyHash& key) const {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.lock);
+  const Slot* const slot = shard.find(key);
+  if (slot == nullptr) return {};
+  std::string bytes(reinterpret_cast<const char*>(slot), sizeof(Slot));
+  for (const LogEntry& entry : shard.kept(*slot).log)
+    bytes.append(reinterpret_cast<const char*>(&entry), sizeof(LogEntry));
+  return bytes;
 }
 
 Store::Stats MemoryStore::stats() const {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "store/byte_budget.h"
@@ -50,6 +51,9 @@ class MemoryStore final : public Store {
   std::int64_t no_room_at_us() const override { return no_room_at_us_.load(std::memory_order_relaxed); }
   void tend() override;
   Stats stats() const override;
+
+  // What is kept of a counter, byte by byte; empty: nothing. For tests.
+  std::string bytes_of(const KeyHash& key) const;
 
  private:
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "algorithm/migrate.h"
@@ -15,8 +14,8 @@
 
 namespace sluice {
 
-// The slow and obvious store, to compare others with in tests: a map of what every counter holds; each is
-// copied before a check and put back if the check is denied. It never forgets. Not thread-safe.
+// The slow and obvious store, to compare others with in tests: a map of what every counter holds. A check is
+// tried on copies, and what becomes of them is kept if it is to be. It never forgets. Not thread-safe.
 class NaiveStore final : public Store {
  public:
   NaiveStore(const Clock& clock, const ParamsTable& params) : clock_(clock), params_(params) {}
@@ -24,22 +23,12 @@ class NaiveStore final : public Store {
   Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                 std::int64_t& now_us) override {
     now_us = clock_.now_us();
-    std::vector<Counter> before;
-    bool all_fit = true;
-    for (std::size_t i = 0; i < charges.size(); ++i) {
-      before.push_back(move(charges[i]));
-      results[i] = take(charges[i], charges[i].cost);
-      all_fit &= results[i].outcome.allowed;
-    }
-    for (std::size_t i = 0; i < charges.size() && !all_fit; ++i) {
-      if (!results[i].outcome.allowed) continue;
-      if (charges[i].on_denial == OnDenial::kFree) {
-        counters_[charges[i].key] = before[i];
-        results[i] = look(charges[i]);
-      }
-      if (params_[charges[i].params].algorithm == Algorithm::kLeakyBucket)
-        count_denial(charges[i], before[i], results[i]);
-    }
+    std::vector<bool> fits;
+    for (const Charge& charge : charges)
+      fits.push_back(decided(charge, counters_[charge.key], true).outcome.allowed);
+    const bool all_fit = std::ranges::find(fits, false) == fits.end();
+    for (std::size_t i = 0; i < charges.size(); ++i)
+      results[i] = settle(charges[i], decided(charges[i], counters_[charges[i].key], all_fit || !fits[i]));
     return all_fit ? Verdict::kAllowed : Verdict::kDenied;
   }
 
@@ -47,17 +36,21 @@ class NaiveStore final : public Store {
                  std::int64_t& now_us) override {
     now_us = clock_.now_us();
     for (std::size_t i = 0; i < charges.size(); ++i) {
-      const Charge& charge = charges[i];
-      const LimitParams& params = params_[charge.params];
-      Counter& counter = move(charge);
-      const bool stays = !is_given_back(charge, granted_at_us);
-      const Grant grant(granted_at_us, charge.cost, results[i].outcome);
-      if (!stays && is_log(params))
-        sluice::refund(params, counter.log, clock_.now_us(), grant);
-      else if (!stays)
-        counter.state = sluice::refund(params, counter.state, clock_.now_us(), grant);
-      results[i] = look(charge);
-      if (!stays) counter.warned = warns(params, results[i].outcome.remaining, counter.warned);
+      Charge charge = charges[i];
+      Counter& counter = counters_[charge.key];
+      const bool gives = is_given_back(charge, granted_at_us) && counter.params != 0;
+      const LimitParams& kept_by = params_[counter.params != 0 ? counter.params : charge.params];
+      const bool moves = !same_numbers(kept_by, params_[charge.params]);
+      Grant grant(granted_at_us, charge.cost, results[i].outcome);
+      if (moves) grant = under_other_numbers(kept_by, params_[charge.params], grant);
+      if (gives && is_log(kept_by))
+        sluice::refund(kept_by, counter.kept.log, now_us, grant);
+      else if (gives)
+        counter.kept.state = sluice::refund(kept_by, counter.kept.state, now_us, grant);
+      charge.cost = 0;
+      charge.on_denial = OnDenial::kFree;
+      results[i] = settle(charge, decided(charge, counter, true));
+      if (gives) counter.warned = warns(params_[charge.params], results[i].outcome.remaining, counter.warned);
     }
     return Verdict::kAllowed;
   }
@@ -71,62 +64,57 @@ class NaiveStore final : public Store {
 
  private:
   struct Counter {
-    ParamsId params = 0;
-    State state;
-    Log log;
+    ParamsId params = 0;  // that it is kept under; 0: fresh
+    Kept kept;
     bool warned = false;
   };
 
   static bool is_log(const LimitParams& params) { return params.algorithm == Algorithm::kSlidingLog; }
 
-  // The counter of a charge, under the numbers of its limit.
-  Counter& move(const Charge& charge) {
-    Counter& counter = counters_[charge.key];
-    const ParamsId former = std::exchange(counter.params, charge.params);
-    if (former == 0 || former == charge.params) return counter;
-    const LimitParams &from = params_[former], &to = params_[charge.params];
-    const std::int64_t now_us = clock_.now_us();
-    if (to.on_change == OnChange::kReset) counter.warned = false;
-    if (is_log(from) && is_log(to))
-      migrate_log(from, to, counter.log, now_us);
-    else if (is_log(from))
-      counter.state = migrate_from_log(from, to, std::exchange(counter.log, {}), now_us);
-    else if (is_log(to))
-      counter.log = migrate_to_log(from, to, std::exchange(counter.state, {}), now_us);
-    else
-      counter.state = migrate(from, to, counter.state, now_us);
-    return counter;
+  bool moves(const Charge& charge, const Counter& counter) const {
+    return counter.params != 0 && !same_numbers(params_[counter.params], params_[charge.params]);
   }
 
-  ChargeResult take(const Charge& charge, std::int64_t cost) {
+  // What becomes of a counter, in full; nothing is written.
+  Touched decided(const Charge& charge, const Counter& counter, bool others_fit) const {
+    const LimitParams& params = params_[charge.params];
+    const std::int64_t now_us = clock_.now_us();
+    if (moves(charge, counter))
+      return touch(&params_[counter.params], params,
+                   params_.change(counter.params, charge.params, charge.relatives), counter.kept,
+                   {now_us, charge.cost, charge.on_denial, others_fit});
+    Touched touched{.moved = charge.cost > 0, .kept = counter.kept};
+    touched.outcome = stepped(params, touched.kept, charge.cost, charge.on_denial);
+    if (touched.outcome.allowed && !others_fit) {
+      const bool charged = charge.on_denial == OnDenial::kCharge;
+      Kept level = counter.kept;
+      const Outcome unchanged = stepped(params, level, 0, OnDenial::kFree);
+      if (!charged) touched.outcome = unchanged;
+      if (!charged) touched.kept = level;
+      touched.kept.state = with_denial(params, counter.kept.state, touched.kept.state, now_us, charge.cost);
+      if (!charged) touched.moved = params.algorithm == Algorithm::kLeakyBucket;
+    }
+    if (params.algorithm == Algorithm::kLeakyBucket) touched.denied_cost = touched.kept.state.second;
+    return touched;
+  }
+
+  Outcome stepped(const LimitParams& params, Kept& kept, std::int64_t cost, OnDenial on_denial) const {
+    if (is_log(params)) return step(params, kept.log, clock_.now_us(), cost, on_denial);
+    const Stepped stepped = step(params, kept.state, clock_.now_us(), cost, on_denial);
+    kept.state = stepped.state;
+    return stepped.outcome;
+  }
+
+  ChargeResult settle(const Charge& charge, const Touched& touched) {
     const LimitParams& params = params_[charge.params];
     Counter& counter = counters_[charge.key];
-    ChargeResult result;
-    if (is_log(params)) {
-      result.outcome = step(params, counter.log, clock_.now_us(), cost, charge.on_denial);
-    } else {
-      const Stepped stepped = step(params, counter.state, clock_.now_us(), cost, charge.on_denial);
-      counter.state = stepped.state;
-      result.outcome = stepped.outcome;
-    }
-    if (params.algorithm == Algorithm::kLeakyBucket) result.denied_cost = counter.state.second;
+    ChargeResult result{.outcome = touched.outcome, .denied_cost = touched.denied_cost};
     const bool now_warns = warns(params, result.outcome.remaining, counter.warned);
-    result.pressure = pressure_of(result.outcome, now_warns);
-    if (cost > 0) counter.warned = now_warns;
+    result.pressure = pressure_of(result.outcome.remaining, now_warns);
+    if (charge.cost == 0) return result;
+    if (touched.moved) counter = {charge.params, touched.kept, now_warns};
+    if (!touched.moved && moves(charge, counter)) counter.kept = touched.kept;
     return result;
-  }
-
-  // Its level.
-  ChargeResult look(Charge charge) {
-    charge.on_denial = OnDenial::kFree;
-    return take(charge, 0);
-  }
-
-  // A leaky bucket that had room counts what another denied.
-  void count_denial(const Charge& charge, const Counter& before, ChargeResult& result) {
-    State& state = counters_[charge.key].state;
-    state = with_denial(params_[charge.params], before.state, state, clock_.now_us(), charge.cost);
-    result.denied_cost = state.second;
   }
 
   const Clock& clock_;

@@ -1,6 +1,10 @@
 #include "store/params_table.h"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
+
+#include "algorithm/migrate.h"
 
 namespace sluice {
 
@@ -13,13 +17,8 @@ std::size_t ParamsTable::Hash::operator()(const LimitParams& p) const {
 }
 
 ParamsTable::ParamsTable(std::uint32_t distinct_max)
-    : distinct_max_(distinct_max),
-      blocks_(std::make_unique<std::atomic<LimitParams*>[]>(distinct_max / kBlock + 1)) {
+    : distinct_max_(distinct_max), params_(distinct_max), families_(kFamiliesMax) {
   assert(distinct_max < kDistinctLimitParamsMax);
-}
-
-ParamsTable::~ParamsTable() {
-  for (std::uint32_t i = 0; i <= distinct_max_ / kBlock; ++i) delete[] blocks_[i].load();
 }
 
 ParamsId ParamsTable::intern(const LimitParams& params) {
@@ -27,14 +26,30 @@ ParamsId ParamsTable::intern(const LimitParams& params) {
   if (const auto known = ids_.find(params); known != ids_.end()) return known->second;
   if (last_ == distinct_max_) return 0;
   const ParamsId id = last_ + 1;
-  LimitParams* block = blocks_[id / kBlock].load(std::memory_order_relaxed);
-  if (block == nullptr) {
-    block = new LimitParams[kBlock];
-    blocks_[id / kBlock].store(block, std::memory_order_release);
-  }
-  block[id % kBlock] = params;
+  params_.put(id, params);
   ids_.emplace(params, id);
   return last_ = id;
+}
+
+FamilyId ParamsTable::intern_family(std::vector<KnownNumbers> family) {
+  if (family.size() > kFamilyMax) family.resize(kFamilyMax);
+  if (family.size() < 2) return 0;
+  const std::lock_guard lock(mutex_);
+  if (const auto known = family_ids_.find(family); known != family_ids_.end()) return known->second;
+  if (family_ids_.size() == kFamiliesMax) return 0;
+  const auto id = static_cast<FamilyId>(family_ids_.size() + 1);
+  families_.put(id, family);
+  family_ids_.emplace(std::move(family), id);
+  return id;
+}
+
+OnChange ParamsTable::change(ParamsId from, ParamsId to, const Relatives& relatives) const {
+  const LimitParams& numbers = (*this)[to];
+  if (numbers.on_change == OnChange::kKeep) return OnChange::kKeep;
+  const auto known = family(relatives.family);
+  const auto found = std::ranges::find_if(
+      known, [&](const KnownNumbers& each) { return same_numbers((*this)[each.params], (*this)[from]); });
+  return found != known.end() && found->former ? numbers.on_change : OnChange::kKeep;
 }
 
 }  // namespace sluice

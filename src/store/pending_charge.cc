@@ -2,27 +2,70 @@
 
 #include <utility>
 
+#include "algorithm/sliding_log.h"
+
 namespace sluice {
 
-// The sliding log steps in place, and a step cannot be undone. So it is asked for its level, which tells
-// whether the cost fits; the step itself waits for settle(), unless it is a denial that changes nothing.
-bool PendingCharge::decide_log(ChargeResult& result) {
-  const auto try_cost = [&](std::int64_t cost) {
-    Log none;
-    return slot_ != nullptr ? shard_->step_log(*slot_, now_us_, cost, OnDenial::kFree)
-                            : step(*params_, none, now_us_, cost);
-  };
-  result.outcome = try_cost(0);
+PendingCharge::Way PendingCharge::way_of_other_numbers() const {
+  if (!same_numbers(shard_->params()[slot_->params_id()], *params_)) return Way::kMoving;
+  return way_;
+}
+
+// The sliding log steps in place, and a step cannot be undone. So it is only asked what it would do; the step
+// itself waits for settle(), and a look or a denial that changes nothing has none.
+bool PendingCharge::decide_unusual(ChargeResult& result) {
+  if (way_ == Way::kMoving) {
+    result.outcome = touched(true).outcome;
+    return result.outcome.allowed;
+  }
+  result.outcome = would_of_log(0);
   const bool fits = result.outcome.allowed && charge_->cost <= result.outcome.remaining;
-  if (!fits) result.outcome = try_cost(charge_->cost);
+  if (!fits) result.outcome = would_of_log(charge_->cost);
   return fits;
 }
 
-bool PendingCharge::reserve_log(bool all_fit) {
+bool PendingCharge::reserve_unusual(bool all_fit) {
   const bool charged = charge_->cost > 0 && (all_fit || charge_->on_denial == OnDenial::kCharge);
-  log_full_ =
-      charged && !(slot_ != nullptr ? shard_->reserve_log(*slot_, now_us_) : shard_->has_memory_for_log());
+  const bool grows = charged && params_->algorithm == Algorithm::kSlidingLog;
+  if (grows && way_ == Way::kLog && slot_ != nullptr) {
+    shard_->step_log(*slot_, now_us_, 0, OnDenial::kFree);  // settles it
+    log_full_ = !shard_->reserve_log(*slot_, now_us_);
+  } else {
+    log_full_ = grows && !shard_->has_memory_for_log();
+  }
   return !log_full_ || !all_fit;
+}
+
+bool PendingCharge::settle_unusual(bool all_fit, bool charged, ChargeResult& result) {
+  return way_ == Way::kMoving ? settle_moving(all_fit, result) : settle_log(charged, result);
+}
+
+Outcome PendingCharge::would_of_log(std::int64_t cost) const {
+  static const Log kNone;
+  return sliding_log::would(*params_, slot_ != nullptr ? *slot_->log() : kNone, now_us_, cost);
+}
+
+OnChange PendingCharge::change() const {
+  return shard_->params().change(slot_->params_id(), charge_->params, charge_->relatives);
+}
+
+Touched PendingCharge::touched(bool others_fit) const {
+  return touch(&shard_->params()[slot_->params_id()], *params_, change(), shard_->kept(*slot_),
+               {now_us_, charge_->cost, charge_->on_denial, others_fit});
+}
+
+bool PendingCharge::settle_moving(bool all_fit, ChargeResult& result) {
+  Touched touched = this->touched(all_fit || !result.outcome.allowed);
+  result.outcome = touched.outcome;
+  result.denied_cost = touched.denied_cost;
+  const bool warned_before = warned() && change() != OnChange::kReset;
+  warns_ = warns(*params_, result.outcome.remaining, warned_before);
+  result.pressure = pressure_of(result.outcome.remaining, warns_);
+  if (touched.moved)
+    shard_->replace(*slot_, charge_->params, std::move(touched.kept), warns_);
+  else if (charge_->cost > 0)
+    shard_->replace(*slot_, slot_->params_id(), std::move(touched.kept), warned());
+  return false;
 }
 
 bool PendingCharge::settle_log(bool charged, ChargeResult& result) {
@@ -35,12 +78,16 @@ bool PendingCharge::settle_log(bool charged, ChargeResult& result) {
     charged = !is_fresh(*params_, log, now_us_);
   }
   warns_ = note_pressure(result);
-  if (slot_ != nullptr && charge_->cost > 0) slot_->set_warned(warns_);
+  if (slot_ != nullptr && charge_->cost > 0) {
+    if (!charged) shard_->step_log(*slot_, now_us_, 0, OnDenial::kFree);  // settles it
+    slot_->set_warned(warns_);
+  }
   return charged && slot_ == nullptr;
 }
 
 bool PendingCharge::insert() {
-  if (!log_) return shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
+  if (way_ == Way::kUsual)
+    return shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
   Log log;
   step(*params_, log, now_us_, charge_->cost, charge_->on_denial);
   return shard_->insert(charge_->key, charge_->params, std::move(log), warns_, now_us_);

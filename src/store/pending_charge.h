@@ -24,10 +24,11 @@ class PendingCharge {
 
   // False when all charges fit but this one's log cannot grow: then nothing must be settled. A denial that a
   // log cannot take down is not counted. For a new counter's slot see Shard::make_room().
-  bool reserve(bool all_fit) { return !log_ || reserve_log(all_fit); }
+  bool reserve(bool all_fit) { return way_ == Way::kUsual || reserve_unusual(all_fit); }
   // Whether insert() would follow if all charges fit.
   bool is_new() const { return slot_ == nullptr && charge_->cost > 0; }
-  bool is_log() const { return log_; }
+  // Whether its memory may grow with a counter that is there.
+  bool may_grow() const { return way_ != Way::kUsual; }
   Shard& shard() const { return *shard_; }
 
   // Writes what is to be kept of an existing counter and completes the result. Returns whether insert() must
@@ -38,9 +39,18 @@ class PendingCharge {
   bool insert();
 
  private:
-  bool decide_log(ChargeResult& result);
-  bool reserve_log(bool all_fit);
+  // kMoving: the counter is kept under other numbers (algorithm/migrate.h).
+  enum class Way : std::uint8_t { kUsual, kLog, kMoving };
+
+  Way way_of_other_numbers() const;
+  bool decide_unusual(ChargeResult& result);
+  bool reserve_unusual(bool all_fit);
+  bool settle_unusual(bool all_fit, bool charged, ChargeResult& result);
   bool settle_log(bool charged, ChargeResult& result);
+  bool settle_moving(bool all_fit, ChargeResult& result);
+  OnChange change() const;
+  Touched touched(bool others_fit) const;
+  Outcome would_of_log(std::int64_t cost) const;
   bool note_pressure(ChargeResult& result) const;
   bool warned() const { return slot_ != nullptr && slot_->warned(); }
   State stored() const { return slot_ != nullptr ? slot_->state(params_->algorithm) : State{}; }
@@ -51,7 +61,7 @@ class PendingCharge {
   Slot* slot_;  // null: there is no such counter yet
   std::int64_t now_us_;
   State after_;  // not for logs, which change in place
-  bool log_;
+  Way way_;
   bool log_full_;  // of a log only: it cannot grow
   bool warns_;
 };
@@ -61,11 +71,13 @@ inline bool PendingCharge::decide(Shard& shard, const ParamsTable& params, const
   shard_ = &shard;
   charge_ = &charge;
   params_ = &params[charge.params];
-  slot_ = shard.find(charge.key, charge.params, now_us);
+  slot_ = shard.find(charge.key);
   now_us_ = now_us;
-  log_ = params_->algorithm == Algorithm::kSlidingLog;
-  if (log_) [[unlikely]]
-    return decide_log(result);
+  way_ = params_->algorithm == Algorithm::kSlidingLog ? Way::kLog : Way::kUsual;
+  if (slot_ != nullptr && slot_->params_id() != charge.params) [[unlikely]]
+    way_ = way_of_other_numbers();
+  if (way_ != Way::kUsual) [[unlikely]]
+    return decide_unusual(result);
   const auto keep = [&](const Stepped& stepped) {
     after_ = stepped.state;
     result.outcome = stepped.outcome;
@@ -80,8 +92,8 @@ inline bool PendingCharge::decide(Shard& shard, const ParamsTable& params, const
 inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {
   const bool charged = all_fit || charge_->on_denial == OnDenial::kCharge;
   result.denied_cost = 0;
-  if (log_) [[unlikely]]
-    return settle_log(charged, result);
+  if (way_ != Way::kUsual) [[unlikely]]
+    return settle_unusual(all_fit, charged, result);
   const bool another_denied = !all_fit && result.outcome.allowed;
   const bool untouched = another_denied && !charged;
   if (untouched) {
@@ -110,7 +122,7 @@ inline bool PendingCharge::settle(bool all_fit, ChargeResult& result) {
 // Returns whether the counter warns from now on.
 inline bool PendingCharge::note_pressure(ChargeResult& result) const {
   const bool now_warns = warns(*params_, result.outcome.remaining, warned());
-  result.pressure = pressure_of(result.outcome, now_warns);
+  result.pressure = pressure_of(result.outcome.remaining, now_warns);
   return now_warns;
 }
 

@@ -16,8 +16,9 @@ inline bool warns(const LimitParams& params, std::int64_t remaining, bool warned
          (warned_before && used_percents >= kWarningLastsPercent * params.capacity);
 }
 
-inline Pressure pressure_of(const Outcome& outcome, bool warns) {
-  if (!outcome.allowed || outcome.remaining == 0) return Pressure::kThrottled;
+// It follows use alone: a large cost that is denied on a half-used limit throttles nobody.
+inline Pressure pressure_of(std::int64_t remaining, bool warns) {
+  if (remaining == 0) return Pressure::kThrottled;
   return warns ? Pressure::kWarning : Pressure::kNormal;
 }
 

@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "algorithm/migrate.h"
-
 namespace sluice {
 namespace {
 
@@ -87,24 +85,19 @@ bool Shard::reserve_log(Slot& slot, std::int64_t now_us) {
 
 bool Shard::has_memory_for_log() const { return budget_->has_room(sizeof(Log) + sizeof(LogEntry)); }
 
-void Shard::migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us) {
-  const LimitParams& from = (*params_)[slot.params_id()];
-  const LimitParams& to = (*params_)[params];
-  const bool warned = slot.warned() && to.on_change != OnChange::kReset;
+Kept Shard::kept(const Slot& slot) const {
+  if (is_log(slot)) return {.log = *slot.log()};
+  return {.state = slot.state((*params_)[slot.params_id()].algorithm)};
+}
+
+void Shard::replace(Slot& slot, ParamsId params, Kept kept, bool warned) {
   note_sooner_idle();
-  const bool from_log = is_log(slot), to_log = to.algorithm == Algorithm::kSlidingLog;
-  if (from_log && to_log) {
-    migrate_log(from, to, *slot.log(), now_us);
-    slot.set_log(params, slot.log(), warned);
-  } else if (from_log) {
-    const State state = migrate_from_log(from, to, *slot.log(), now_us);
-    drop_log(slot);
-    slot.set_state(params, to.algorithm, state, warned);
-  } else if (to_log) {
-    own_log(slot, params, migrate_to_log(from, to, slot.state(from.algorithm), now_us), warned);
-  } else {
-    slot.set_state(params, to.algorithm, migrate(from, to, slot.state(from.algorithm), now_us), warned);
-  }
+  if (is_log(slot)) drop_log(slot);
+  const Algorithm algorithm = (*params_)[params].algorithm;
+  if (algorithm == Algorithm::kSlidingLog)
+    own_log(slot, params, std::move(kept.log), warned);
+  else
+    slot.set_state(params, algorithm, kept.state, warned);
 }
 
 bool Shard::is_unused(const Slot& slot, std::int64_t now_us, Unused unused) const {

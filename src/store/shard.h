@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "algorithm/migrate.h"
 #include "store/byte_budget.h"
 #include "store/params_table.h"
 #include "store/spin_lock.h"
@@ -31,13 +32,15 @@ class alignas(64) Shard {
 
   void prefetch(const KeyHash& key) const { table_.prefetch(key); }
 
-  // The counter, brought under the numbers of `params` if it was kept under others; null if there is none.
-  Slot* find(const KeyHash& key, ParamsId params, std::int64_t now_us) {
-    Slot* slot = table_.find(key);
-    if (slot != nullptr && slot->params_id() != params) [[unlikely]]
-      migrate_slot(*slot, params, now_us);
-    return slot;
-  }
+  // The counter, under whatever numbers it is kept; null if there is none.
+  Slot* find(const KeyHash& key) { return table_.find(key); }
+
+  const ParamsTable& params() const { return *params_; }
+
+  // What the counter holds, copied.
+  Kept kept(const Slot& slot) const;
+  // Keeps this instead, under these numbers.
+  void replace(Slot& slot, ParamsId params, Kept kept, bool warned);
 
   // Whether so many new counters can be kept, after room was made for them if need be. Then every Slot* of
   // this shard is void.
@@ -80,7 +83,6 @@ class alignas(64) Shard {
     kIdle    // or only what a leaky_bucket has denied
   };
 
-  void migrate_slot(Slot& slot, ParamsId params, std::int64_t now_us);
   Slot& insert_slot(const KeyHash& key);
   void own_log(Slot& slot, ParamsId params, Log log, bool warned);
   void drop_log(Slot& slot);

@@ -17,9 +17,8 @@ struct Charge {
   ParamsId params = 0;  // of the store's ParamsTable
   std::int64_t cost = 1;
   OnDenial on_denial = OnDenial::kFree;
-  // For stores outside the process:
   std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/wire.h)
-  ParamsId previous = 0;       // the numbers that the limit had before; 0: none, or not known
+  Relatives relatives;
 };
 
 // How near a counter is to its limit. Above 80 % it warns until it falls below 70 % again, so that the

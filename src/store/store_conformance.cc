@@ -157,8 +157,10 @@ TEST_P(StoreConformance, PressureDoesNotFlicker) {
       {2, 1, Pressure::kNormal, "69: over"},
       {0, 6, Pressure::kNormal, "75: not again before it is above 80"},
       {0, 25, Pressure::kThrottled, "100: full"},
-      {1, 5, Pressure::kThrottled, "99, and the cost is denied"},
-      {0, 0, Pressure::kWarning, "99: a look is allowed"},
+      {1, 5, Pressure::kWarning, "99, though the cost is denied: it follows use"},
+      {50, 60, Pressure::kNormal, "49, though the cost is denied"},
+      {0, 50, Pressure::kWarning, "99 again"},
+      {0, 0, Pressure::kWarning, "99: a look"},
   };
   const ParamsId hundred = limit(Algorithm::kGcra, 100, 100 * kSecond);  // one a second comes back
   for (const Row& row : rows) {

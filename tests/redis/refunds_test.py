@@ -2,7 +2,7 @@
 
 import pytest
 from script import REPLAYED, Check, Entry, Numbers, RequestId, pack_state, unpack_state
-from vectors import Grant, Limit
+from vectors import ANY_TIME_US, Grant, Limit
 
 NOW = 1_790_000_000_000_000
 HOUR = 3_600_000_000
@@ -74,13 +74,15 @@ def test_a_counter_that_has_moved_to_other_numbers_is_left_alone(algorithm, scri
     assert client.get(KEYS[0]) == value
 
 
-def test_a_counter_of_the_previous_numbers_moves_first(script, client):
+def test_a_counter_of_other_numbers_gives_back_under_those(script, client):
     limits = [Numbers(Limit.parse("gcra 50/1h"), 100, 2), *TEN_PER_HOUR]
     refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 4),))
     client.set(KEYS[0], pack_state(1, TEN_PER_HOUR[0].limit, (NOW + HOUR, 0, 0)))  # all 10, by a node that knows no others
     answer = script(KEYS[:1], limits, [refund], now_us=NOW)
+    assert answer.records[0].outcomes[0].remaining == 50 - 10, "how much of that charge is left nobody knows"
+    answer = script(KEYS[:1], limits, [Check(refund.entries, refund_of=(Grant(ANY_TIME_US, 4, 0, 0),))], now_us=NOW)
     assert answer.records[0].outcomes[0].remaining == 50 - 10 + 4
-    assert unpack_state(client.get(KEYS[0]))[0] == 100
+    assert unpack_state(client.get(KEYS[0])) == (1, False, (NOW + HOUR * 6 // 10, 0, 0))
 
 
 def test_what_nobody_knows_of_the_grant_gives_back_less(script):

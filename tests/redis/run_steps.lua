@@ -2,14 +2,12 @@
 --
 --   fresh
 --   limit ALGORITHM CAPACITY DENOMINATOR INTERVAL_US INTERVAL_REMAINDER FULL_US FULL_REMAINDER PERIOD_US ON_CHANGE
---   migrate NOW_US          to the limit of the last line, from the one before
 --   row NOW_US COST COUNT_DENIED                                       →  ALLOWED REMAINING RETRY_AFTER_US RESET_AFTER_US STATE…
 --   refund NOW_US GRANTED_AT_US COST GRANTED_REMAINING GRANTED_RESET   →  the same, by a look afterwards
 
-local limit, former
-local migrate, _, migrate_log = migration()
+local touch, tell, given = migration()
 local refund, refund_log = refund_steps()
-local at, first, second, log = 0, 0, 0, {}
+local limit, kept_by, kept  -- kept_by nil: fresh
 
 local function numbers_of(line)
   local numbers = {}
@@ -22,49 +20,63 @@ local function print_numbers(numbers)
   print(table.concat(numbers, ' '))
 end
 
-local function tell(now_us, cost, allowed)
-  local steps, remaining, retry, reset = limit.steps
-  if limit.algorithm == SLIDING_LOG then
-    remaining, retry, reset = steps.explain(limit, log, now_us, cost, allowed)
-    return print_numbers({allowed and 1 or 0, remaining, retry, reset, unpack(log)})
+local function is_log(of) return of.algorithm == SLIDING_LOG end
+
+local function same_numbers(a, b)
+  for name, value in pairs(a) do
+    if type(value) == 'number' and name ~= 'on_change' and b[name] ~= value then return false end
   end
-  remaining, retry, reset = steps.explain(limit, at, first, second, now_us, cost, allowed)
-  print_numbers({allowed and 1 or 0, remaining, retry, reset, at, first, second})
+  return true
+end
+
+local function begin()
+  if not kept_by then kept = is_log(limit) and {log = {}} or {0, 0, 0} end
+  if not kept_by or same_numbers(kept_by, limit) then kept_by = limit end
+end
+
+local function show(allowed, remaining, retry, reset)
+  print_numbers({allowed and 1 or 0, remaining, retry, reset, unpack(kept.log or kept)})
 end
 
 local function row(now_us, cost, count_denied)
-  local allowed
-  if limit.algorithm == SLIDING_LOG then
-    allowed = limit.steps.charge(limit, log, now_us, cost, count_denied)
+  begin()
+  local steps, moved, allowed = limit.steps
+  if kept_by ~= limit then
+    moved, kept, allowed = touch(kept_by, limit, limit.on_change, kept, now_us, cost, count_denied, true)
+    if not moved then return show(allowed, tell(kept_by, limit, limit.on_change, kept, now_us, cost, count_denied)) end
+    kept_by = limit
+  elseif is_log(limit) then
+    allowed = steps.charge(limit, kept.log, now_us, cost, count_denied)
   else
-    allowed, at, first, second = limit.steps.charge(limit, at, first, second, now_us, cost, count_denied)
+    local at, first, second
+    allowed, at, first, second = steps.charge(limit, kept[1], kept[2], kept[3], now_us, cost, count_denied)
+    kept = {at, first, second}
   end
-  tell(now_us, cost, allowed)
+  if is_log(limit) then return show(allowed, steps.explain(limit, kept.log, now_us, cost, allowed)) end
+  show(allowed, steps.explain(limit, kept[1], kept[2], kept[3], now_us, cost, allowed))
 end
 
 local function give_back(now_us, grant)
-  if limit.algorithm == SLIDING_LOG then
-    refund_log(limit, log, now_us, grant)
+  begin()
+  if kept_by ~= limit then grant.cost, grant.remaining, grant.reset_after_us = given(kept_by, limit, grant), 0, 0 end
+  if is_log(kept_by) then
+    refund_log(kept_by, kept.log, now_us, grant)
   else
-    at, first, second = refund(limit, at, first, second, now_us, grant)
+    kept = {refund(kept_by, kept[1], kept[2], kept[3], now_us, grant)}
   end
-  tell(now_us, 0, limit.capacity > 0)
+  if kept_by ~= limit then return row(now_us, 0, false) end
+  local explain = limit.steps.explain
+  if is_log(limit) then return show(limit.capacity > 0, explain(limit, kept.log, now_us, 0, limit.capacity > 0)) end
+  show(limit.capacity > 0, explain(limit, kept[1], kept[2], kept[3], now_us, 0, limit.capacity > 0))
 end
 
 for line in io.lines() do
   local n = numbers_of(line)
   if string.find(line, 'fresh') then
-    at, first, second, log = 0, 0, 0, {}
+    kept_by = nil
   elseif string.find(line, 'limit') then
-    former = limit
     limit = {algorithm = n[1], capacity = n[2], denominator = n[3], interval_us = n[4], interval_remainder = n[5],
       full_us = n[6], full_remainder = n[7], period_us = n[8], on_change = n[9], steps = algorithms[n[1] + 1]()}
-  elseif string.find(line, 'migrate') then
-    if limit.algorithm == SLIDING_LOG then
-      migrate_log(former, limit, log, n[1])
-    else
-      at, first, second = migrate(former, limit, at, first, second, n[1])
-    end
   elseif string.find(line, 'refund') then
     give_back(n[1], {at_us = n[2], cost = n[3], remaining = n[4], reset_after_us = n[5]})
   else

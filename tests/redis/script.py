@@ -54,15 +54,17 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """A limit in a call: its numbers, their tag, and the index of those it had before (0: none)."""
+    """A limit in a call: its numbers, their tag, the index of others that its counters may be kept under (0: none), and whether
+    they are a former version's."""
 
     limit: object
     tag: int = 1
     previous: int = 0
+    former: bool = False
 
     def pack(self):
         n = self.limit
-        return (struct.pack(">BBHII", n.algorithm + 8 * n.on_change, self.tag, self.previous, n.capacity, n.denominator)
+        return (struct.pack(">BBHII", n.algorithm + 8 * n.on_change + 32 * self.former, self.tag, self.previous, n.capacity, n.denominator)
                 + uint(n.interval_us, 6) + uint(n.interval_remainder, 4) + uint(n.full_us, 7)
                 + uint(n.full_remainder, 4) + uint(n.period_us, 6))
 

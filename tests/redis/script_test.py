@@ -91,30 +91,43 @@ def test_numbers_from_before_the_last_change_are_found_too(script):
     assert only(script(KEYS[:1], chain, [explain(Entry(1, 1, 0))], now_us=NOW)).remaining == 90
 
 
-def test_numbers_that_nobody_remembers_keep_the_state_at_most_full(script):
-    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW)
-    unknown = [Numbers(Limit.parse("gcra 100/1m"), 9)]
-    outcome = only(script(KEYS[:1], unknown, [explain(Entry(1, 1, 0))], now_us=NOW))
-    assert (outcome.remaining, outcome.reset_after_us) == (0, 60 * SECOND)
+@pytest.mark.parametrize("text", ["gcra 100/1m", "gcra 10/1d", "fixed_window 10/1d", "sliding_log 10/1d"])
+def test_a_bucket_of_numbers_that_nobody_remembers_is_used_up_until_it_is_full(text, script, client):
+    """Read as it stands, 1 of 10 an hour would be a twentieth of a unit of 10 a day, and the rest given away."""
+    script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1),))], now_us=NOW)
+    value = client.get(KEYS[0])
+    unknown = [Numbers(Limit.parse(text), 9)]
+    outcome = only(script(KEYS[:1], unknown, [explain(Entry(1, 1))], now_us=NOW))
+    assert (outcome.allowed, outcome.remaining, outcome.retry_after_us, outcome.reset_after_us) == (False, 0, HOUR // 10, HOUR // 10)
+    assert client.get(KEYS[0]) == value
+    assert only(script(KEYS[:1], unknown, [explain(Entry(1, 1))], now_us=NOW + HOUR // 10)).allowed
+
+
+@pytest.mark.parametrize("text", ["fixed_window 9/1d", "sliding_window 9/1m", "gcra 9/1h", "sliding_log 9/1h"])
+@pytest.mark.parametrize("algorithm", ["fixed_window", "sliding_log"])
+def test_counts_of_numbers_that_nobody_remembers_are_in_use_now(algorithm, text, script, client):
+    before = [Numbers(Limit.parse(f"{algorithm} 10/1h"), 1)]
+    script(KEYS[:1], before, [Check((Entry(1, 1, 8),))], now_us=NOW)
+    unknown = [Numbers(Limit.parse(text), 9)]
+    assert script(KEYS[:1], unknown, [Check((Entry(1, 1, 2),)), Check((Entry(1, 1),)), Check((Entry(1, 1),))], now_us=NOW).verdicts == [0, 1, 0]
 
 
 def test_a_fraction_over_another_denominator_is_less_than_a_microsecond(script, client):
-    client.set(KEYS[0], pack_state(9, TEN_PER_HOUR[0].limit, (NOW + 5, 999_999_999, 0)))
+    client.set(KEYS[0], pack_state(1, TEN_PER_HOUR[0].limit, (NOW + 5, 999_999_999, 0)))
     assert only(script(KEYS[:1], TEN_PER_HOUR, [explain(Entry(1, 1, 0))], now_us=NOW)).reset_after_us == 5
 
 
-@pytest.mark.parametrize("tag", [1, 9])
 @pytest.mark.parametrize("age_us, before", [(HOUR - 1, 77), (HOUR, 0)])
-def test_a_denied_cost_is_remembered_for_as_long_as_a_full_bucket_takes_to_run_empty(tag, age_us, before, script, client):
-    """Written under other numbers, known or not; and added to by a check that another limit denies."""
+def test_a_denied_cost_is_remembered_for_as_long_as_a_full_bucket_takes_to_run_empty(age_us, before, script, client):
+    """Kept under other numbers, and added to by a check that another limit denies: that moves nothing, unless there is nothing to move."""
     limits = [Numbers(Limit.parse("leaky_bucket 20/1h"), 2, 2), Numbers(Limit.parse("leaky_bucket 10/1h"), 1),
               Numbers(Limit.parse("gcra 0/1h"), 3)]
-    client.set(KEYS[0], pack_state(tag, limits[0].limit, (NOW - age_us, 0, 77)))
+    client.set(KEYS[0], pack_state(1, limits[0].limit, (NOW - age_us, 0, 77)))
     assert only(script(KEYS[:1], limits, [explain(Entry(1, 1, 0))], now_us=NOW)).denied_cost == before
     answer = script(KEYS[:3], limits, [Check((Entry(1, 1, 5), Entry(2, 3)), explain=True), Check((Entry(3, 1),))], now_us=NOW)
     assert answer.verdicts == [0, 1]
     assert [outcome.denied_cost for outcome in answer.records[0].outcomes] == [before + 5, 0]
-    assert unpack_state(client.get(KEYS[0])) == (2, False, (NOW, 0, before + 5))
+    assert unpack_state(client.get(KEYS[0])) == (1 if before else 2, False, (NOW, 0, before + 5))
     assert client.exists(KEYS[1]) == 0
 
 
@@ -139,8 +152,8 @@ def test_a_leaky_bucket_of_zero_remembers_nothing(script, client):
 def test_a_denied_cost_that_a_leaky_bucket_has_left_goes_with_another_algorithm(script, client):
     """Also when nobody remembers the numbers it was written under."""
     client.set(KEYS[0], pack_state(9, Limit.parse("leaky_bucket 10/1h"), (NOW, 0, 77)))
-    assert script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 11),))], now_us=NOW).verdicts == [0]
-    assert client.get(KEYS[0]) is None
+    assert script(KEYS[:1], TEN_PER_HOUR, [Check((Entry(1, 1, 10),))], now_us=NOW).verdicts == [1]
+    assert unpack_state(client.get(KEYS[0])) == (1, True, (NOW + HOUR, 0, 0))
 
 
 @pytest.mark.parametrize("old, new", [("gcra", "sliding_log"), ("sliding_log", "gcra"), ("sliding_log", "fixed_window"),

@@ -35,8 +35,6 @@ def program(rows):
             yield "fresh"
         if row.limit is not limit:
             yield "limit " + " ".join(str(n) for n in dataclasses.astuple(row.limit))
-            if row.limit_changed:
-                yield f"migrate {row.now_us}"
             limit = row.limit
         if row.refund_of:
             yield f"refund {row.now_us} " + " ".join(str(n) for n in dataclasses.astuple(row.refund_of))

@@ -49,10 +49,11 @@ def whole(answer, values, _):
 
 
 def without_denied_costs(answer, values, limits):
-    """What decides: the same, but for what leaky buckets have denied and when. Of the values only those afterwards."""
+    """What decides: the same, but for what leaky buckets have denied and when, and for the pressure, which once followed the
+    cost. Of the values only those afterwards."""
     def bare_record(record):
         return record and dataclasses.replace(
-            record, outcomes=tuple(dataclasses.replace(outcome, denied_cost=0) for outcome in record.outcomes))
+            record, outcomes=tuple(dataclasses.replace(outcome, denied_cost=0, pressure="") for outcome in record.outcomes))
 
     def bare_value(value, numbers):
         if value is None or numbers.limit.name != "leaky_bucket":

@@ -69,7 +69,7 @@ class Row:
     where: str
     fresh: bool
     limit: Limit
-    limit_changed: bool
+    kept_by: Limit  # the numbers that the state is under afterwards
     count_denied: bool
     now_us: int
     cost: int
@@ -79,16 +79,17 @@ class Row:
 
 
 def read(lines, name):
-    rows, grants = [], []
-    fresh, changed, limit, count_denied = True, False, None, False
+    rows, grants, limits = [], [], []
+    fresh, limit, count_denied = True, None, False
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         if words[0] == "fresh":
-            fresh, changed, count_denied, grants = True, False, False, []
+            fresh, count_denied, grants, limits = True, False, [], [limit]
         elif words[0] == "limit":
-            limit, changed = Limit.parse(" ".join(words[1:])), not fresh
+            limit = Limit.parse(" ".join(words[1:]))
+            limits = [limit] if fresh else limits + [limit]
         elif words[0] == "count_denied":
             count_denied = words[1] == "on"
         else:
@@ -101,10 +102,12 @@ def read(lines, name):
                 refund_of = grants[number - 1] if kind == "refund" else Grant(ANY_TIME_US, number, 0, 0)
             numbers = tuple(map(int, numbers))
             grants.append(Grant(now_us, cost, numbers[0], numbers[2]))
+            state, _, of = state.partition("of")
+            kept_by = limits[int(of) - 1] if of else limit
             state = tuple(int(n) for word in state.split() for n in word.split(":"))
-            rows.append(Row(f"{name}:{number}", fresh, limit, changed, count_denied, now_us, cost, refund_of,
+            rows.append(Row(f"{name}:{number}", fresh, limit, kept_by, count_denied, now_us, cost, refund_of,
                             (allowed == "yes", *numbers), state))
-            fresh = changed = False
+            fresh = False
     return rows
 
 

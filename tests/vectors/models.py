@@ -23,6 +23,13 @@ class Limit:
         self.capacity = 0 if count == 0 else burst or count
         self.interval = Fraction(period, count) if count else None
 
+    def __deepcopy__(self, _):
+        return self
+
+
+def same_numbers(one, other):
+    return vars(one) | {"on_change": other.on_change} == vars(other)
+
 
 class Bucket:
     """Full again at the moment `full_at`; each unit takes one interval to come back."""
@@ -133,7 +140,7 @@ class Windows:
 
     def set_units(self, now, units):
         if units:
-            self.index, self.current = now // self.limit.period, units
+            self.index, self.current = now // self.limit.period, min(units, UNITS_MAX)
 
     def place(self):
         return self.index
@@ -176,6 +183,10 @@ class Log:
             self.entries[-1][1] = min(self.entries[-1][1] + cost, UNITS_MAX)
         else:
             self.entries.append([at, cost])
+
+    def take(self, time, entries):
+        for at, cost in entries:  # what is too old for this period still counts now
+            self.add(max(at, time - self.limit.period + 1, 0), cost)
 
     def units(self, now):
         later = copy.deepcopy(self)
@@ -225,18 +236,22 @@ def new_counter(limit):
     return (Bucket if limit.algorithm in BUCKETS else Windows if limit.algorithm in WINDOWS else Log)(limit)
 
 
-def changed(counter, limit, now):
-    """The counter after its limit's numbers have changed."""
+def same_meter(old, limit):
+    """Whether a state means the same under both."""
+    if not (old.capacity and limit.capacity):
+        return False
+    if old.algorithm in BUCKETS and limit.algorithm in BUCKETS:
+        return old.interval == limit.interval
+    return (old.algorithm, old.period) == (limit.algorithm, limit.period)
+
+
+def seen(counter, limit, now):
+    """The counter as other numbers see it, all of it: a bucket may hold more than fits."""
+    counter = copy.deepcopy(counter)
     old, moved = counter.limit, new_counter(limit)
-    if vars(old) | {"on_change": limit.on_change} == vars(limit):
-        counter.limit = limit
-        return counter
-    if limit.on_change == "reset":
+    if limit.on_change == "reset" or not (old.capacity and limit.capacity):
         return moved
-    if limit.on_change == "proportional":
-        take_share(counter, moved, now)
-    else:
-        keep(counter, moved, now)
+    (take_share if limit.on_change == "proportional" else keep)(counter, moved, now)
     if old.algorithm == limit.algorithm == "leaky_bucket":
         moved.denied = counter.remembered(now)
         if moved.denied and not moved.full_at:
@@ -247,34 +262,70 @@ def changed(counter, limit, now):
 def keep(counter, moved, now):
     old, limit = counter.limit, moved.limit
     if old.algorithm == limit.algorithm == "sliding_log":
-        moved.entries = counter.entries
-    elif not (old.capacity and limit.capacity):
-        return
-    elif isinstance(counter, Bucket) and isinstance(moved, Bucket) and old.interval == limit.interval:
-        moved.full_at = counter.full_at
-    elif isinstance(counter, Windows) and old.algorithm == limit.algorithm and old.period == limit.period:
+        moved.take(counter.settle(now), counter.entries)
+    elif same_meter(old, limit) and isinstance(counter, Bucket):
+        if counter.missing(now):
+            moved.full_at = now + counter.missing(now)
+    elif same_meter(old, limit):
         moved.index, moved.current, moved.previous = counter.index, counter.current, counter.previous
-    elif "sliding_log" in (old.algorithm, limit.algorithm):
-        moved.set_units(now, min(counter.units(now), old.capacity, limit.capacity))
     else:
-        moved.set_units(now, min(counter.units(now), limit.capacity))
+        moved.set_units(now, counter.units(now))
 
 
 def take_share(counter, moved, now):
     old, limit = counter.limit, moved.limit
-    if not (old.capacity and limit.capacity):
-        return
 
     def share(units):
         return ceil(Fraction(min(units, old.capacity) * limit.capacity, old.capacity))
 
     if old.algorithm == limit.algorithm == "sliding_log":
-        counter.settle(now)
+        time = counter.settle(now)
         costs = [cost for _, cost in counter.entries]
         newer = [share(sum(costs[i:])) for i in range(len(costs) + 1)]
-        moved.entries = [[at, newer[i] - newer[i + 1]] for i, (at, _) in enumerate(counter.entries) if newer[i] > newer[i + 1]]
+        shares = [(at, newer[i] - newer[i + 1]) for i, (at, _) in enumerate(counter.entries)]
+        moved.take(time, [(at, cost) for at, cost in shares if cost])
     else:
         moved.set_units(now, share(counter.units(now)))
+
+
+def holds_all(counter, limit, now):
+    """Whether the new numbers have a place for all that is in use."""
+    old = counter.limit
+    if limit.on_change != "keep" or not old.capacity or (same_meter(old, limit) and isinstance(counter, Windows)):
+        return True
+    if same_meter(old, limit) and isinstance(counter, Bucket):
+        return counter.missing(now) <= limit.capacity * limit.interval
+    return counter.units(now) <= limit.capacity
+
+
+def ask(counter, limit, now, cost, count_denied):
+    """Decides under the limit, whatever the counter is kept under, until others can take all of it along. → counter, expected columns"""
+    old = counter.limit
+    if same_numbers(old, limit):
+        counter.limit = limit
+        return counter, step(counter, now, cost, count_denied)
+    unchanged, counter = counter, copy.deepcopy(counter)
+    if old.capacity:
+        counter.settle(now)
+    moved = seen(counter, limit, now)
+    if cost and (not old.capacity or counter.idle(now) and not getattr(counter, "denied", 0)):
+        return moved, step(moved, now, cost, count_denied)  # it might as well have been forgotten
+    is_look = cost == 0 and not (count_denied and isinstance(moved, Windows))
+    def fits(wait):
+        return is_look or seen(counter, limit, now + wait).fits(now + wait, cost)
+
+    allowed = limit.capacity > 0 and fits(0)
+    waits = NEVER if cost > limit.capacity or not limit.capacity else smallest(fits)
+    if cost and limit.capacity:
+        whole = holds_all(counter, limit, now)
+        sooner = waits > 0 and whole and smallest(lambda wait: moved.fits(now + wait, cost)) < waits
+        if allowed or sooner or (count_denied and whole):
+            return moved, step(moved, now, cost, count_denied)
+    remaining, reset = level(moved, now) if limit.capacity else (0, 0)
+    if limit.on_change != "reset" and old.capacity:
+        reset = smallest(lambda wait: counter.idle(now + wait))
+    counter.note(now, cost == 0, cost)
+    return counter if cost else unchanged, ["yes" if allowed else "no", remaining, waits, reset]
 
 
 def smallest(holds, start=0):
@@ -328,14 +379,20 @@ class Grant:
         self.remaining, self.reset = expected[1], expected[3]
 
 
-def refund(counter, now, grant):
-    """Takes the charge out; returns what a look says afterwards."""
+def refund(counter, limit, now, grant):
+    """Takes the charge out; what a look says afterwards."""
     counter.give_back(now, grant)
-    return step(counter, now, 0, False)
+    return ask(counter, limit, now, 0, False)
 
 
-def give_back(counter, now, cost):
+def give_back(counter, limit, now, cost):
     """The same for units that nobody remembers when they were charged."""
-    if counter.limit.capacity:
+    old, words = counter.limit, (counter.limit.on_change, limit.on_change)
+    if not same_numbers(old, limit) and ("reset" in words or not limit.capacity):
+        cost = 0
+    elif not same_numbers(old, limit) and "proportional" in words:
+        cost = min(cost, floor(Fraction(cost * old.capacity, limit.capacity)))
+    if old.capacity:
         counter.take_latest(now, cost)
-    return step(counter, now, 0, False)
+        counter.settle(now)
+    return ask(counter, limit, now, 0, False)

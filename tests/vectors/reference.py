@@ -10,7 +10,7 @@ import random
 import re
 import sys
 
-from models import ALGORITHMS, BUCKETS, WINDOWS, Grant, Limit, changed, give_back, new_counter, refund, step
+from models import ALGORITHMS, BUCKETS, Grant, Limit, ask, give_back, new_counter, refund
 
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
@@ -25,16 +25,18 @@ def parse_limit(words):
 def answer(lines):
     """Yields (line, what the line should be), row by row."""
     counter = limit = None
-    count_denied = pending = False
+    count_denied = False
+    limits = []  # that this counter has had
     grants = []  # of the rows of this counter; None: not an admitted charge
     for line in lines:
         words, answered = line.split(), line
         if not words or words[0].startswith("#"):
             pass
         elif words[0] == "fresh":
-            counter, count_denied, grants = None, False, []
+            counter, count_denied, grants, limits = None, False, [], []
         elif words[0] == "limit":
-            limit, pending = parse_limit(words), True
+            limit = parse_limit(words)
+            limits.append(limit)
         elif words[0] == "count_denied":
             count_denied = words[1] == "on"
         else:
@@ -42,22 +44,21 @@ def answer(lines):
             begin = 1 if kind else 0
             now, number = (int(word) for word in words[begin:begin + 2])
             if counter is None:
-                counter = new_counter(limit)
-            elif pending:
-                counter = changed(counter, limit, now)
-            pending, grant = False, None
+                counter, limits = new_counter(limit), [limit]
+            grant = None
             if kind == "refund":
-                expected = refund(counter, now, grants[number - 1])
+                counter, expected = refund(counter, limit, now, grants[number - 1])
             elif kind == "return":
-                expected = give_back(counter, now, number)
+                counter, expected = give_back(counter, limit, now, number)
             else:
-                expected = step(counter, now, number, count_denied)
+                counter, expected = ask(counter, limit, now, number, count_denied)
                 if number and expected[0] == "yes":
                     grant = Grant(counter, now, number, expected)
             grants.append(grant)
             asked = f"{kind} {now:>9} {number:>10}" if kind else f"{now:>16} {number:>10}"
             outcome = " ".join(f"{n:>{w}}" for n, w in zip(expected, (3, 10, 14, 14)))
-            answered = f"{asked} | {outcome} | {' '.join(str(c) for c in counter.columns())}".rstrip()
+            kept = "" if counter.limit is limit else f" of {limits.index(counter.limit) + 1}"
+            answered = f"{asked} | {outcome} | {' '.join(str(c) for c in counter.columns())}{kept}".rstrip()
         yield line, answered
 
 
@@ -91,8 +92,7 @@ def random_life(rng, written):
             now = max(now - rng.randint(0, 4 * limit.period), 0)
         rows = [line.split() for line in written if "|" in line]
         if rng.random() < 0.05:
-            others = [algorithm] if algorithm == "sliding_log" else BUCKETS + WINDOWS
-            line = random_limit(rng, rng.choice([algorithm, rng.choice(others)]))
+            line = random_limit(rng, rng.choice([algorithm, rng.choice(ALGORITHMS)]))
             limit, first = parse_limit(line.split()), len(rows)
             yield line
         admitted = [i for i, row in enumerate(rows, 1) if i > first and row[0].isdigit() and row[1] != "0" and row[3] == "yes"]

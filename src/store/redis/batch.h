@@ -71,7 +71,7 @@ class Batch {
   struct Counter {
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
-    ParamsId previous = 0;
+    Relatives relatives;
     std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
     std::uint32_t last_single = kNone;
   };

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <utility>
 
 #include "algorithm/migrate.h"
+#include "base/limits.h"
 #include "store/pressure.h"
 #include "store/redis/wire.h"
 
@@ -30,61 +32,92 @@ std::optional<Log> read_log(std::string_view value) {
   return log;
 }
 
-// What it was under its numbers, or nothing if it can't be read.
-std::optional<State> read_under(std::string_view value, const LimitParams& from, const LimitParams& to,
-                                std::int64_t now_us) {
-  if (from.algorithm != Algorithm::kSlidingLog) {
-    const std::optional<State> state = read_state(value);
-    return state && &from != &to ? migrate(from, to, *state, now_us) : state;
-  }
-  std::optional<Log> log = read_log(value);
-  if (!log) return std::nullopt;
-  return migrate_from_log(from, to, *std::move(log), now_us);
-}
-
 }  // namespace
 
-void CounterView::read(std::string_view value, const LimitRecords& limits, ParamsId params, ParamsId previous,
-                       std::int64_t now_us) {
-  state_ = {};
-  warned_ = known_ = false;
+void CounterView::read(std::string_view value, const LimitRecords& limits, ParamsId params,
+                       const Relatives& relatives) {
+  kept_ = {};
+  kept_by_ = nullptr;
+  moves_ = warned_ = false;
   const LimitParams& to = limits.params(params);
   if (value.empty() || to.algorithm == Algorithm::kSlidingLog) return;
-  const std::int64_t tag = number_at(value, 0, 1);
-  const bool these = tag % 128 == limits.tag(params);
-  if (!these && to.on_change == OnChange::kReset) return;
-  const bool former = !these && previous != 0 && tag % 128 == limits.tag(previous);
-  const auto state = read_under(value, former ? limits.params(previous) : to, to, now_us);
-  if (!state) return;
-  state_ = *state;
-  warned_ = tag >= 128;
-  known_ = these || former;
+  const auto tag = static_cast<int>(number_at(value, 0, 1));
+  const auto [kept_by, change] = limits.kept_by(tag % 128, params, relatives);
+  const bool is_log =
+      kept_by != nullptr ? kept_by->algorithm == Algorithm::kSlidingLog : value.substr(1).starts_with('L');
+  if (is_log) {
+    std::optional<Log> log = read_log(value);
+    if (!log) return;
+    kept_.log = *std::move(log);
+  } else {
+    const std::optional<State> state = read_state(value);
+    if (!state || (kept_by == nullptr && state->at >= kExactMax)) return;
+    kept_.state = *state;
+  }
+  kept_by_ = kept_by;
+  change_ = change;
+  moves_ = kept_by != &to;
+  warned_ = tag >= 128 && change != OnChange::kReset;
 }
 
 bool CounterView::replay(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
                          ChargeResult& result) {
   assert(params.algorithm != Algorithm::kSlidingLog);
-  Stepped stepped = step(params, state_, now_us, charge.cost, charge.on_denial);
+  if (moves_) [[unlikely]]
+    return replay_moving(params, charge, all_fit, now_us, result);
+  State& state = kept_.state;
+  Stepped stepped = step(params, state, now_us, charge.cost, charge.on_denial);
   const bool had_room = stepped.outcome.allowed;
   const bool untouched = had_room && !all_fit && charge.on_denial == OnDenial::kFree;
-  if (untouched) stepped = step(params, state_, now_us, 0);
-  if (had_room && !all_fit) stepped.state = with_denial(params, state_, stepped.state, now_us, charge.cost);
+  if (untouched) stepped = step(params, state, now_us, 0);
+  if (had_room && !all_fit) stepped.state = with_denial(params, state, stepped.state, now_us, charge.cost);
   result.outcome = stepped.outcome;
   const bool now_warns = warns(params, stepped.outcome.remaining, warned_);
-  result.pressure = pressure_of(stepped.outcome, now_warns);
+  result.pressure = pressure_of(stepped.outcome.remaining, now_warns);
   result.denied_cost = params.algorithm == Algorithm::kLeakyBucket ? stepped.state.second : 0;
   if (charge.cost == 0) return had_room;
-  known_ = true;
-  state_ = stepped.state;
+  kept_by_ = &params;
+  state = stepped.state;
   if (!untouched) warned_ = now_warns;
   return had_room;
 }
 
+bool CounterView::replay_moving(const LimitParams& params, const Charge& charge, bool all_fit,
+                                std::int64_t now_us, ChargeResult& result) {
+  Touch asked{now_us, charge.cost, charge.on_denial, true};
+  Touched touched = touch(kept_by_, params, change_, kept_, asked);
+  const bool had_room = touched.outcome.allowed;
+  asked.others_fit = all_fit || !had_room;
+  if (!asked.others_fit) touched = touch(kept_by_, params, change_, kept_, asked);
+  result.outcome = touched.outcome;
+  result.denied_cost = touched.denied_cost;
+  const bool now_warns = warns(params, touched.outcome.remaining, warned_);
+  result.pressure = pressure_of(touched.outcome.remaining, now_warns);
+  kept_ = std::move(touched.kept);
+  if (touched.moved) {
+    kept_by_ = &params;
+    moves_ = false;
+    warned_ = now_warns;
+  }
+  return had_room;
+}
+
+Outcome CounterView::look(const LimitParams& params, std::int64_t now_us) const {
+  return moves_ ? touch(kept_by_, params, change_, kept_, {.now_us = now_us}).outcome
+                : step(params, kept_.state, now_us, 0).outcome;
+}
+
 void CounterView::refund(const LimitParams& params, const Grant& grant, std::int64_t now_us) {
   assert(params.algorithm != Algorithm::kSlidingLog);
-  if (!known_ || grant.cost == 0) return;
-  state_ = sluice::refund(params, state_, now_us, grant);
-  warned_ = warns(params, step(params, state_, now_us, 0).outcome.remaining, warned_);
+  if (kept_by_ == nullptr || grant.cost == 0) return;
+  if (!moves_)
+    kept_.state = sluice::refund(params, kept_.state, now_us, grant);
+  else if (const Grant moved = under_other_numbers(*kept_by_, params, grant);
+           kept_by_->algorithm == Algorithm::kSlidingLog)
+    sluice::refund(*kept_by_, kept_.log, now_us, moved);
+  else
+    kept_.state = sluice::refund(*kept_by_, kept_.state, now_us, moved);
+  warned_ = warns(params, look(params, now_us).remaining, warned_);
 }
 
 }  // namespace sluice

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "algorithm/migrate.h"
 #include "algorithm/refund.h"
-#include "algorithm/step.h"
 #include "store/redis/limit_records.h"
 #include "store/store.h"
 
@@ -16,13 +16,13 @@ namespace sluice {
 // The script says only how many of the checks on a counter it admitted. What else an answer needs (what
 // remains, when to try again) follows from the state the counter had, by the very steps that the script has
 // taken; so Redis, of which there is one, is spared the work. Not for sliding logs: the script explains those
-// itself.
+// itself. Nor does it see what a counter becomes that is kept under other numbers (algorithm/migrate.h): that
+// follows, too.
 class CounterView {
  public:
-  // The value of the key before the call, empty when there was none; moved to these numbers if it was written
-  // under the previous ones (0: none). A counter that is a log now is not read.
-  void read(std::string_view value, const LimitRecords& limits, ParamsId params, ParamsId previous,
-            std::int64_t now_us);
+  // The value of the key before the call, empty when there was none. `relatives`: the numbers that it may be
+  // kept under, beside those of `params`. A counter that is a log now is not read.
+  void read(std::string_view value, const LimitRecords& limits, ParamsId params, const Relatives& relatives);
 
   // Goes through one charge. `all_fit`: whether the script admitted the check it belongs to. Returns whether
   // this counter had room.
@@ -33,9 +33,15 @@ class CounterView {
   void refund(const LimitParams& params, const Grant& grant, std::int64_t now_us);
 
  private:
-  State state_;
+  bool replay_moving(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
+                     ChargeResult& result);
+  Outcome look(const LimitParams& params, std::int64_t now_us) const;
+
+  Kept kept_;
+  const LimitParams* kept_by_ = nullptr;  // null: nobody knows, or those of the limit
+  OnChange change_ = OnChange::kKeep;     // how it comes to the limit's
+  bool moves_ = false;                    // it is kept under others than the limit's
   bool warned_ = false;
-  bool known_ = false;  // it was written under these numbers, or moved to them
 };
 
 }  // namespace sluice

@@ -59,19 +59,16 @@ while header do
     limits[limit_index] = limit
   end
 
-  if header == 1 and not limit.is_log then
-    -- One entry on a bucket or window. Checks on the same counter follow each other if the client has
-    -- put them so, and it is unpacked and packed once for all of them.
+  local value = values[key]
+  if header == 1 and not limit.is_log and
+    (not value or (#value == 12 or #value == 16) and byte(value) % 128 == limit.tag) then
+    -- One entry on a bucket or window, which is kept under these numbers. Checks on the same counter follow each
+    -- other if the client has put them so, and it is unpacked and packed once for all of them.
     local at, first, second, warned = 0, 0, 0, false
-    local value = values[key]
     if value then
-      if #value == 12 and byte(value) % 128 == limit.tag then
-        warned, at, first = unpack_bytes('>BI7I4', value)
-        warned = warned >= 128
-      else
-        general = general or general_checks(now_us, values, fresh_us, limit_at)
-        at, first, second, warned = general.load(key, limit)
-      end
+      warned, at, first = unpack_bytes('>BI7I4', value)
+      warned = warned >= 128
+      if #value == 16 then second = unpack_bytes('>I4', value, 13) end
     end
 
     local charge, this_key, this_limit, touched = limit.charge, key, limit_index, false

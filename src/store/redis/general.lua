@@ -4,15 +4,15 @@
 local REQUEST_ID, EXPLAIN = 64, 128  -- flags of a check
 local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
 
--- Returns load(key, limit)                     see counters.lua
---         decide(position, header, repeats)    →  verdict, record or nil (false: a conflict has none), where it ends
+-- Returns decide(position, header, repeats)    →  verdict, record or nil (false: a conflict has none), where it ends
 --         write_records()                      the decisions to be repeated for their request ids
 local function general_checks(now_us, values, fresh_us, limit_at)
   local checks = ARGV[2]
   local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
   local REFUND = 0  -- instead of `repeats`
-  local load, load_log, log_codec, written_under = counter_reader(now_us, values, limit_at)
+  local load, log_codec = counter_reader(values, limit_at)
   local new_records = {}
+  local touch, tell, given  -- of migrate.lua
 
   -- The entries of the check at hand.
   local entries = {}
@@ -23,11 +23,8 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       key, limit_index, count_denied, cost, position = struct.unpack('>I2I2BI4', checks, position)
       local limit = limit_at(limit_index)
       local entry = {key = key, limit = limit, cost = cost, count_denied = count_denied == 1}
-      if limit.is_log then
-        entry.log, entry.warned, entry.changed = load_log(key, limit)
-      else
-        entry.at, entry.first, entry.second, entry.warned = load(key, limit)
-      end
+      load(entry)
+      if entry.moving and not touch then touch, tell, given = migration() end
       entries[i] = entry
     end
     return position
@@ -36,7 +33,11 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local function decide_entry(entry)
     local limit = entry.limit
     entry.warned_before = entry.warned
-    if entry.log then
+    if entry.moving then
+      local _
+      _, _, entry.fits =
+        touch(entry.from, limit, entry.how, entry.kept, now_us, entry.cost, entry.count_denied, true)
+    elseif entry.log then
       local changed
       entry.fits, changed = limit.steps.fits(limit, entry.log, now_us, entry.cost)
       entry.changed = entry.changed or changed
@@ -60,8 +61,27 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     entry.warned = warned
   end
 
+  -- Of a counter that is kept under other numbers. When it has moved, it is as any other.
+  local function settle_moving(entry, all_fit)
+    local limit, moved, kept = entry.limit
+    moved, kept = touch(entry.from, limit, entry.how, entry.kept, now_us, entry.cost, entry.count_denied,
+      all_fit or not entry.fits)
+    entry.kept = kept
+    if not moved then return end
+    entry.moving = false
+    if entry.log then
+      entry.log = kept.log
+      settle_log(entry, false)
+      entry.changed = true
+    else
+      entry.at, entry.first, entry.second = kept[1], kept[2], kept[3]
+      entry.warned = limit.warns(limit, entry.warned, entry.at, entry.first, entry.second, now_us)
+    end
+  end
+
   local function settle_entry(entry, all_fit)
     if entry.cost == 0 then return end
+    if entry.moving then return settle_moving(entry, all_fit) end
     local charged = all_fit or entry.count_denied
     if entry.log then return settle_log(entry, charged) end
     local limit, untouched, _ = entry.limit, entry.fits and not charged
@@ -82,27 +102,48 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     end
   end
 
-  local function keep_log(entry, tag)
-    local log = entry.log
-    if not entry.changed then return values[entry.key] end
+  local function keep_log(key, limit, tag, log)
     if #log == 0 then return false end
-    fresh_us[entry.key] = log[#log - 1] + entry.limit.period_us
+    fresh_us[key] = log[#log - 1] + limit.period_us
     return log_codec().pack(tag, log)
   end
 
-  local function keep_counter(entry, tag)
-    local at, first, second = entry.at, entry.first, entry.second
+  local function keep_counter(key, limit, tag, at, first, second)
     if at == 0 and first == 0 and second == 0 then return false end
-    fresh_us[entry.key] = entry.limit.fresh_at_us(entry.limit, at, first, second)
+    fresh_us[key] = limit.fresh_at_us(limit, at, first, second)
     if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
     return struct.pack('>BI7I4', tag, at, first)
+  end
+
+  -- Under the numbers that it is kept under.
+  local function keep_moving(entry, warned)
+    local key, limit, kept = entry.key, entry.from, entry.kept
+    local tag = limit.tag + (warned and 128 or 0)
+    if kept.log then return keep_log(key, limit, tag, kept.log) end
+    return keep_counter(key, limit, tag, kept[1], kept[2], kept[3])
+  end
+
+  local function counts_denials(limit) return limit and limit.algorithm == LEAKY_BUCKET end
+
+  -- The value that is to be kept of an entry.
+  local function kept_value(entry)
+    local key, limit = entry.key, entry.limit
+    local tag = limit.tag + (entry.warned and 128 or 0)
+    if entry.moving then
+      if not entry.from then return values[key] end
+      return keep_moving(entry, string.byte(values[key]) >= 128)
+    end
+    if not entry.log then return keep_counter(key, limit, tag, entry.at, entry.first, entry.second) end
+    if not entry.changed then return values[key] end
+    return keep_log(key, limit, tag, entry.log)
   end
 
   -- Returns how often all entries had room: the first so many times.
   local function charge_entries(count, repeats)
     local admitted, leaves_trace = 0, false
     for i = 1, count do
-      leaves_trace = leaves_trace or entries[i].count_denied or entries[i].limit.algorithm == LEAKY_BUCKET
+      leaves_trace = leaves_trace or entries[i].count_denied or counts_denials(entries[i].limit) or
+        counts_denials(entries[i].from)
     end
     for _ = 1, repeats do
       local all_fit = true
@@ -118,8 +159,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     end
     for i = 1, count do
       local entry = entries[i]
-      local tag = entry.limit.tag + (entry.warned and 128 or 0)
-      if entry.cost > 0 then values[entry.key] = (entry.log and keep_log or keep_counter)(entry, tag) end
+      if entry.cost > 0 then values[entry.key] = kept_value(entry) end
     end
     return admitted
   end
@@ -136,15 +176,32 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     return position
   end
 
+  -- Under the numbers that it is kept under; what the charge was told means nothing to those.
+  local function refund_moving(entry, refund, refund_log)
+    local limit, from, kept = entry.limit, entry.from, entry.kept
+    local cost = given(from, limit, entry.grant)
+    local grant = {at_us = entry.grant.at_us, cost = cost, remaining = 0, reset_after_us = 0}
+    if kept.log then
+      refund_log(from, kept.log, now_us, grant)
+    else
+      entry.kept = {refund(from, kept[1], kept[2], kept[3], now_us, grant)}
+    end
+    local remaining = tell(from, limit, entry.how, entry.kept, now_us, 0, false)
+    local warned = limit.capacity - remaining > (entry.warned and limit.calm_at_most or limit.warns_above)
+    values[entry.key] = keep_moving(entry, warned)
+    entry.cost = 0
+  end
+
   local function refund_entries(count)
     local refund, refund_log = refund_steps()
     for i = 1, count do
       local entry = entries[i]
-      local limit, value, _, known = entry.limit, values[entry.key]
-      if value and value ~= '' then _, known = written_under(string.byte(value) % 128, limit) end
+      local limit = entry.limit
       entry.warned_before, entry.fits = entry.warned, limit.capacity > 0
-      if not known then
-        entry.cost = 0  -- none of what is there was charged under these numbers
+      if not entry.known then
+        entry.cost = 0  -- none of what is there was charged under numbers that are known
+      elseif entry.moving then
+        if entry.cost > 0 then refund_moving(entry, refund, refund_log) end
       elseif entry.log then
         entry.changed = refund_log(limit, entry.log, now_us, entry.grant) or entry.changed
         settle_log(entry, false)
@@ -162,18 +219,21 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local function explain_entry(entry, all_fit)
     local limit, cost, allowed, denied_cost = entry.limit, entry.cost, entry.fits, 0
     if allowed and not (all_fit or entry.count_denied) then cost = 0 end  -- another had no room: its unchanged level
-    if limit.algorithm == LEAKY_BUCKET then
+    if limit.algorithm == LEAKY_BUCKET and not entry.moving then
       denied_cost = limit.steps.denied_cost(limit, entry.at, entry.second, now_us)
     end
     local remaining, retry_after_us, reset_after_us
-    if entry.log then
+    if entry.moving then
+      remaining, retry_after_us, reset_after_us, denied_cost =
+        tell(entry.from, limit, entry.how, entry.kept, now_us, cost, entry.count_denied and not entry.grant)
+    elseif entry.log then
       remaining, retry_after_us, reset_after_us = limit.steps.explain(limit, entry.log, now_us, cost, allowed)
     else
       remaining, retry_after_us, reset_after_us =
         limit.steps.explain(limit, entry.at, entry.first, entry.second, now_us, cost, allowed)
     end
     local flags = allowed and 1 or 0
-    if not allowed or remaining == 0 then
+    if remaining == 0 then
       flags = flags + 4
     elseif limit.capacity - remaining > (entry.warned_before and limit.calm_at_most or limit.warns_above) then
       flags = flags + 2
@@ -221,5 +281,5 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     end
   end
 
-  return {load = load, decide = decide, write_records = write_records}
+  return {decide = decide, write_records = write_records}
 end

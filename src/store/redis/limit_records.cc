@@ -9,7 +9,9 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kPreviousAt = 2;  // in a record
-constexpr unsigned kOnChangeUnit = 8;   // the first byte is algorithm + 8 × on_change
+constexpr unsigned kOnChangeUnit =
+    8;  // the first byte is algorithm + 8 × on_change + 32 if it is a former version's
+constexpr char kFormer = 32;
 
 }  // namespace
 
@@ -43,32 +45,56 @@ LimitRecords::Entry& LimitRecords::entry(ParamsId id) {
   return entry;
 }
 
-std::uint16_t LimitRecords::number_of(ParamsId id, ParamsId previous, std::string& out) {
-  const auto append = [&](const std::string& record) {
-    out += record;
-    return static_cast<std::uint16_t>(out.size() / kBytes);
-  };
-  if (previous == 0) {
-    Entry& limit = entry(id);
-    if (limit.plain.call != call_) limit.plain = {call_, append(limit.record)};
-    return limit.plain.number;
+std::uint16_t LimitRecords::append(ParamsId id, bool former, std::uint16_t previous, std::string& out) {
+  const std::size_t at = out.size();
+  out += entry(id).record;
+  if (former) out[at] = static_cast<char>(out[at] | kFormer);
+  out[at + kPreviousAt] = static_cast<char>(previous >> 8);
+  out[at + kPreviousAt + 1] = static_cast<char>(previous & 0xff);
+  return static_cast<std::uint16_t>(out.size() / kBytes);
+}
+
+// From its end, as each names the next.
+std::uint16_t LimitRecords::append_family(FamilyId id, std::string& out) {
+  if (id == 0) return 0;
+  if (id >= families_.size()) families_.resize(id + 1);
+  if (families_[id].call == call_) return families_[id].number;
+  std::uint16_t next = 0;
+  const auto family = params_.family(id);
+  for (auto each = family.rbegin(); each != family.rend(); ++each)
+    next = append(each->params, each->former, next, out);
+  families_[id] = {call_, next};
+  return next;
+}
+
+std::uint16_t LimitRecords::number_of(ParamsId id, const Relatives& relatives, std::string& out) {
+  if (relatives == Relatives{}) {
+    Number& plain = entry(id).plain;
+    if (plain.call != call_) plain = {call_, append(id, false, 0, out)};
+    return plain.number;
   }
-  entry(previous);
-  Entry& limit = entry(id);
-  if (tag(id) == tag(previous)) return number_of(id, 0, out);
-  const std::uint16_t former = number_of(previous, 0, out);
-  const auto is_this = [&](const Number& n) { return n.call == call_ && n.previous == previous; };
-  if (const auto found = std::ranges::find_if(limit.changed, is_this); found != limit.changed.end())
-    return found->number;
-  const Number number{call_, append(limit.record), previous};
-  out[out.size() - kBytes + kPreviousAt] = static_cast<char>(former >> 8);
-  out[out.size() - kBytes + kPreviousAt + 1] = static_cast<char>(former & 0xff);
-  const auto stale = std::ranges::find_if(limit.changed, [&](const Number& n) { return n.call != call_; });
-  if (stale != limit.changed.end())
+  const auto is_this = [&](const Number& n) { return n.call == call_ && n.relatives == relatives; };
+  const std::vector<Number>& before = entry(id).related;
+  if (const auto found = std::ranges::find_if(before, is_this); found != before.end()) return found->number;
+  std::uint16_t others = append_family(relatives.family, out);
+  if (relatives.own != 0) others = append(relatives.own, false, others, out);
+  const Number number{call_, append(id, false, others, out), relatives};
+  std::vector<Number>& known = entry(id).related;
+  const auto stale = std::ranges::find_if(known, [&](const Number& n) { return n.call != call_; });
+  if (stale != known.end())
     *stale = number;
   else
-    limit.changed.push_back(number);
+    known.push_back(number);
   return number.number;
+}
+
+LimitRecords::KeptBy LimitRecords::kept_by(int tag, ParamsId id, const Relatives& relatives) const {
+  if (tag == this->tag(id)) return {&params_[id]};
+  if (relatives.own != 0 && tag == this->tag(relatives.own)) return {&params_[relatives.own]};
+  for (const KnownNumbers& known : params_.family(relatives.family))
+    if (tag == this->tag(known.params))
+      return {&params_[known.params], known.former ? params_[id].on_change : OnChange::kKeep};
+  return {};
 }
 
 }  // namespace sluice

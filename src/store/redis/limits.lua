@@ -25,7 +25,7 @@ local function limit_reader(records)
     if limit then return limit end
     local algorithm, tag, previous, capacity, denominator, interval_us, interval_remainder, full_us, full_remainder,
       period_us = struct.unpack('>BBI2I4I4I6I4I7I4I6', records, (index - 1) * LIMIT_BYTES + 1)
-    local on_change = math.floor(algorithm / 8)
+    local former, on_change = algorithm >= 32, math.floor(algorithm / 8) % 4
     algorithm = algorithm % 8
     local steps = steps_of[algorithm]
     if not steps then
@@ -33,7 +33,7 @@ local function limit_reader(records)
       steps_of[algorithm] = steps
     end
     limit = {
-      algorithm = algorithm, on_change = on_change, tag = tag, previous = previous, capacity = capacity, denominator = denominator,
+      algorithm = algorithm, on_change = on_change, former = former, tag = tag, previous = previous, capacity = capacity, denominator = denominator,
       interval_us = interval_us, interval_remainder = interval_remainder, full_us = full_us,
       full_remainder = full_remainder, period_us = period_us, steps = steps, charge = steps.charge,
       fresh_at_us = steps.fresh_at_us, is_log = algorithm == SLIDING_LOG, warns = window_warns,

@@ -72,6 +72,12 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     std::swap(now, before);
   }
 
+  // The numbers of before are those of a former version; or, of every second limit, of another tier.
+  Relatives relatives_of(const std::pair<ParamsId, ParamsId>& limit) {
+    if (limit.second == 0) return {};
+    return {.family = params_.intern_family({{limit.first}, {limit.second, limit.first % 2 == 0}})};
+  }
+
   void pass_time() {
     time_.advance(static_cast<std::int64_t>(below(100) == 0 ? below(30'000'000) : below(50'000)) * kSlower);
     if (GetParam() == Trace::kWithStepsBack && below(200) == 0)
@@ -97,7 +103,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
                          .params = limits_[k].first,
                          .cost = static_cast<std::int64_t>(below(10) + (looks ? 0 : 1)),
                          .on_denial = below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree,
-                         .previous = limits_[k].second});
+                         .relatives = relatives_of(limits_[k])});
     }
     auto call = std::make_unique<TestCall>(std::move(charges));
     if (GetParam() == Trace::kWithRefunds && below(10) == 0) call->refund_of_us = Grant::kAnyTime;
@@ -249,7 +255,8 @@ TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
   const std::map<Trace, std::pair<std::string, std::string>> mistakes = {
       {Trace::kWithLooks, {"+ cost * limit.interval_us", "+ cost * limit.interval_us + 1"}},
       {Trace::kWithStepsBack, {"if at > index + 1 then at = index + 1 end", ""}},
-      {Trace::kWithChanges, {"at, first, second = migrate(from,", "at, first, second = migrate(limit,"}},
+      {Trace::kWithChanges,
+       {"carried(from, to, how, units_used(from,", "carried(from, to, how, units_used(to,"}},
       {Trace::kWithRefunds, {"given_us = given_us - since_us", ""}},
   };
   const auto& [what, with] = mistakes.at(GetParam());

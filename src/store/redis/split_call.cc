@@ -27,7 +27,7 @@ void tell_level_without(const LimitParams& params, std::int64_t cost, ChargeResu
     outcome.reset_after_us = std::max<std::int64_t>(outcome.reset_after_us - refilled_us, 1);
   }
   result.pressure =
-      pressure_of(outcome, warns(params, outcome.remaining, result.pressure != Pressure::kNormal));
+      pressure_of(outcome.remaining, warns(params, outcome.remaining, result.pressure != Pressure::kNormal));
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+// Counters that are asked under numbers that change, in memory.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/test_seed.h"
+#include "store/memory_store.h"
+#include "store/used_stays_used.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kDay = 86'400'000'000;
+
+class MemoryNumbers : public testing::TestWithParam<Algorithm> {
+ protected:
+  ParamsId limit(std::int64_t count, OnChange on_change = OnChange::kKeep) {
+    LimitParams numbers = make_limit_params(GetParam(), {count, kDay}, {}).value();
+    numbers.on_change = on_change;
+    return params_.intern(numbers);
+  }
+  // How many of so many are admitted.
+  int admitted(ParamsId params, int asked, Relatives relatives = {}) {
+    int count = 0;
+    for (int i = 0; i < asked; ++i) count += check({key_, params, 1, OnDenial::kFree, 0, relatives});
+    return count;
+  }
+  bool check(const Charge& charge) {
+    ChargeResult result;
+    std::int64_t now_us = 0;
+    return store_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+  }
+
+  ManualClock clock_{1'800'000'000'000'000 / kDay * kDay};
+  ParamsTable params_;
+  MemoryStore store_{clock_, params_, {.bytes_max = 4 << 20}};
+  KeyHash key_{1, 2};
+};
+
+TEST_P(MemoryNumbers, ALookUnderASmallerLimitGivesNothingBack) {
+  const ParamsId hundred = limit(100), one = limit(1);
+  EXPECT_EQ(admitted(hundred, 150), 100);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(check({key_, one, 0}), true);
+    EXPECT_EQ(admitted(one, 3), 0);
+    EXPECT_EQ(admitted(hundred, 150), 0) << round;
+  }
+}
+
+TEST_P(MemoryNumbers, ChoosingAmongTiersGivesTheLargestOfThem) {
+  const ParamsId tiers[] = {limit(200), limit(150), limit(100)};
+  int sum = 0;
+  for (int round = 0; round < 6; ++round)
+    for (const ParamsId tier : tiers) sum += admitted(tier, 250);
+  EXPECT_EQ(sum, 200);
+}
+
+TEST_P(MemoryNumbers, ResetIsForVersionsAndTiersAreNone) {
+  const ParamsId ten = limit(10, OnChange::kReset), five = limit(5, OnChange::kReset);
+  const FamilyId first = params_.intern_family({{ten}, {five}});
+  EXPECT_EQ(admitted(ten, 20, {first}), 10);
+  EXPECT_EQ(admitted(five, 20, {first}), 0);
+  EXPECT_EQ(admitted(ten, 20, {first}), 0);
+  const ParamsId twenty = limit(20, OnChange::kReset);
+  const FamilyId second = params_.intern_family({{twenty}, {five}, {ten, true}});
+  EXPECT_EQ(admitted(twenty, 50, {second}), 20) << "another version begins anew";
+  EXPECT_EQ(admitted(five, 50, {second}), 0);
+  EXPECT_EQ(admitted(twenty, 50, {second}), 0) << "once";
+}
+
+TEST_P(MemoryNumbers, ARaisedLimitHelpsHimWhoCameTooEarly) {
+  if (GetParam() > Algorithm::kLeakyBucket) return;  // a window's end does not move
+  const auto slow = params_.intern(make_limit_params(GetParam(), {1, kDay}, 1).value());
+  const auto fast = params_.intern(make_limit_params(GetParam(), {86'400, kDay}, 1).value());
+  EXPECT_TRUE(check({key_, slow, 1}));
+  EXPECT_FALSE(check({key_, fast, 1}));
+  clock_.advance(1'000'000);
+  EXPECT_TRUE(check({key_, fast, 1})) << "not after a day";
+}
+
+TEST_P(MemoryNumbers, WhatWasUsedStaysUsedWhateverComes) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  UsedStaysUsed lives({.params = params_,
+                       .check =
+                           [&](const Charge& charge, ChargeResult& result) {
+                             std::int64_t now_us = 0;
+                             if (charge.cost > 0) store_.tend();
+                             return store_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+                           },
+                       .refund =
+                           [&](const Charge& charge, ChargeResult& result, std::int64_t granted_at_us) {
+                             std::int64_t now_us = 0;
+                             store_.refund({&charge, 1}, {&result, 1}, granted_at_us, now_us);
+                           },
+                       .bytes = [&](const KeyHash& key) { return store_.bytes_of(key); },
+                       .now_us = [&] { return clock_.now_us(); },
+                       .advance = [&](std::int64_t us) { clock_.advance(us); }},
+                      seed);
+  for (int life = 0; life < 60 && !HasFailure(); ++life)
+    lives.live(GetParam(), life % 3 == 2 ? OnChange::kProportional : OnChange::kKeep, 150);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, MemoryNumbers,
+                         testing::Values(Algorithm::kGcra, Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                         Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                         Algorithm::kSlidingLog),
+                         [](const auto& algorithm) { return std::string(to_string(algorithm.param)); });
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,99 @@
+// Counters that are asked under numbers that change, on a real server.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/test_seed.h"
+#include "store/redis/redis_store_fixture.h"
+#include "store/redis/wire.h"
+#include "store/used_stays_used.h"
+
+namespace sluice {
+namespace {
+
+class RedisNumbers : public RedisStoreFixture, public testing::WithParamInterface<Algorithm> {
+ protected:
+  static constexpr std::int64_t kDay = 86'400 * kSecond;
+
+  void SetUp() override {
+    RedisStoreFixture::SetUp();
+    if (HasFatalFailure()) return;
+    server_.start();
+    RedisStoreOptions with = options(server_);
+    with.decide_by = &time_;
+    make_connected_store(with);
+  }
+  std::string value_of(const KeyHash& key) {
+    std::string name;
+    append_key(name, "rl:", 0, key);
+    return server_.ask({"GET", name});
+  }
+  int admitted(ParamsId params, int asked, Relatives relatives) {
+    int count = 0;
+    for (int i = 0; i < asked; ++i) {
+      TestCall call({{.key = key("a"), .params = params, .relatives = relatives}});
+      count += finish(call).allowed();
+    }
+    return count;
+  }
+
+  TestRedisServer server_;
+  ManualClock time_{1'800'000'000 * kSecond / kDay * kDay};
+};
+
+TEST_P(RedisNumbers, APolicyThatIsLoweredAndRaisedGivesNothingBack) {
+  const ParamsId high = limit(GetParam(), 40, kDay), low = limit(GetParam(), 20, kDay);
+  EXPECT_EQ(admitted(high, 50, {}), 40);
+  EXPECT_EQ(admitted(low, 3, {params_.intern_family({{low}, {high, true}})}), 0);
+  EXPECT_EQ(admitted(high, 3, {params_.intern_family({{high}, {low, true}})}), 0);
+}
+
+// The same bursts, so that a moment looks alike under both.
+TEST_P(RedisNumbers, ATierOfAnotherRateIsNotMisread) {
+  if (GetParam() > Algorithm::kLeakyBucket) return;
+  const auto tier = [&](std::int64_t count) {
+    return params_.intern(make_limit_params(GetParam(), {count, kDay}, 10).value());
+  };
+  const ParamsId fast = tier(100), slow = tier(10);
+  const Relatives known{params_.intern_family({{fast}, {slow}})};
+  EXPECT_EQ(admitted(fast, 20, known), 10);
+  EXPECT_EQ(admitted(slow, 20, known), 0);
+  EXPECT_EQ(admitted(slow, 20, {}), 0) << "not even by one who does not know of the other";
+}
+
+TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  UsedStaysUsed lives({.params = params_,
+                       .check =
+                           [&](const Charge& charge, ChargeResult& result) {
+                             TestCall call({charge});
+                             finish(call);
+                             result = call.results[0];
+                             return call.allowed();
+                           },
+                       .refund =
+                           [&](const Charge& charge, ChargeResult& result, std::int64_t granted_at_us) {
+                             TestCall call({charge});
+                             call.results[0] = result;
+                             call.refund_of_us = granted_at_us;
+                             finish(call);
+                           },
+                       .bytes = [&](const KeyHash& key) { return value_of(key); },
+                       .now_us = [&] { return time_.now_us(); },
+                       .advance = [&](std::int64_t us) { time_.advance(us); }},
+                      seed);
+  for (int life = 0; life < 6 && !HasFailure(); ++life)
+    lives.live(GetParam(), life % 3 == 2 ? OnChange::kProportional : OnChange::kKeep, 100);
+  EXPECT_EQ(store_->counters().contradictions, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RedisNumbers,
+                         testing::Values(Algorithm::kGcra, Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                         Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                         Algorithm::kSlidingLog),
+                         [](const auto& algorithm) { return std::string(to_string(algorithm.param)); });
+
+}  // namespace
+}  // namespace sluice
