@@ -65,8 +65,8 @@ struct Grant {
 };
 
 // The grant as other numbers see it, which the counter has come to since. If it is known when it was charged,
-// nothing comes back: how much of it is left nobody knows. Other units do; where counters come by a share of the
-// limit, a share of them; where they begin anew, none.
+// nothing comes back: how much of it is left nobody knows. Other units do; where counters come by a share of
+// the limit, a share of them; where they begin anew, none.
 Grant under_other_numbers(const LimitParams& kept_by, const LimitParams& granted_by, const Grant& grant);
 
 // Returns the state without the charge. What it is like then, a look (a step of cost 0) tells.

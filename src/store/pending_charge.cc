@@ -86,8 +86,7 @@ bool PendingCharge::settle_log(bool charged, ChargeResult& result) {
 }
 
 bool PendingCharge::insert() {
-  if (way_ == Way::kUsual)
-    return shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
+  if (way_ == Way::kUsual) return shard_->insert(charge_->key, charge_->params, after_, warns_, now_us_);
   Log log;
   step(*params_, log, now_us_, charge_->cost, charge_->on_denial);
   return shard_->insert(charge_->key, charge_->params, std::move(log), warns_, now_us_);
