@@ -155,7 +155,7 @@ def test_without_its_database_a_node_enforces_what_it_knew(server, http, gone, k
         assert (answer["allowed"], answer["remaining"], answer["degraded"]) == (True, remaining, False)
     assert expect(client.post("/v1/ratelimit/check", QUESTION, bearer(token)), 200)["allowed"] is False
     assert [one["id"] for one in expect(client.get("/v1/policies", bearer(token)), 200)["policies"]] == ["q"]
-    ready = client.get("/readyz")
+    ready = client.get("/readyz", bearer(token))
     assert ready.status == 503 and any("from the copy" in problem for problem in ready.json["problems"]), ready
     body = {"id": "q", "limits": [{"rate": "9/h"}]}
     expect_problem(client.request("PUT", "/v1/policies/q", body, bearer(token)), 503)
