@@ -7,8 +7,10 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "algorithm/migrate.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -33,6 +35,8 @@ class UsedStaysUsed {
     std::function<std::string(const KeyHash&)> bytes;
     std::function<std::int64_t()> now_us;
     std::function<void(std::int64_t)> advance;
+    // Whether the store can tell counters of the one numbers from those of the others; not set: always.
+    std::function<bool(const LimitParams&, const LimitParams&)> tells_apart;
   };
 
   UsedStaysUsed(StoreUnderTest store, std::uint64_t seed) : store_(std::move(store)), random_(seed) {}
@@ -71,8 +75,11 @@ class UsedStaysUsed {
     variants_.clear();
     std::int64_t largest = 0;
     for (std::int64_t n = on_change_ == OnChange::kKeep ? 3 : 1; n > 0; --n) {
-      LimitParams numbers =
-          make_limit_params(algorithm_, {below(2) ? 1 + below(100) : 1 + below(5), kPeriodUs}, {}).value();
+      LimitParams numbers;
+      do
+        numbers =
+            make_limit_params(algorithm_, {below(2) ? 1 + below(100) : 1 + below(5), kPeriodUs}, {}).value();
+      while (is_mistaken(numbers));
       numbers.on_change = on_change_;
       variants_.push_back(store_.params.intern(numbers));
       largest = std::max(largest, numbers.capacity);
@@ -81,6 +88,13 @@ class UsedStaysUsed {
     }
     family_ = store_.params.intern_family(known_);
     versions_.push_back({store_.now_us(), largest});
+  }
+
+  bool is_mistaken(const LimitParams& numbers) const {
+    return store_.tells_apart && std::ranges::any_of(known_, [&](const KnownNumbers& each) {
+             const LimitParams& other = store_.params[each.params];
+             return !same_numbers(other, numbers) && !store_.tells_apart(other, numbers);
+           });
   }
 
   Charge charge(std::int64_t cost) {

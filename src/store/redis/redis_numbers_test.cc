@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/test_seed.h"
+#include "store/redis/limit_records.h"
 #include "store/redis/redis_store_fixture.h"
 #include "store/redis/wire.h"
 #include "store/used_stays_used.h"
@@ -82,7 +83,11 @@ TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
                            },
                        .bytes = [&](const KeyHash& key) { return value_of(key); },
                        .now_us = [&] { return time_.now_us(); },
-                       .advance = [&](std::int64_t us) { time_.advance(us); }},
+                       .advance = [&](std::int64_t us) { time_.advance(us); },
+                       .tells_apart =
+                           [](const LimitParams& a, const LimitParams& b) {
+                             return limit_record(a)[1] != limit_record(b)[1];  // the tag
+                           }},
                       seed);
   for (int life = 0; life < 6 && !HasFailure(); ++life)
     lives.live(GetParam(), life % 3 == 2 ? OnChange::kProportional : OnChange::kKeep, 100);
