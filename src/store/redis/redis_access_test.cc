@@ -90,7 +90,7 @@ TEST_F(RedisAccessTest, OverTlsInLargeBatches) {
   make_connected_store(options_for(tls_url(with_certificate())));
   const ParamsId many = limit(Algorithm::kGcra, 1'000'000, 60 * kSecond);
   std::vector<std::unique_ptr<TestCall>> calls;
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     calls.push_back(std::make_unique<TestCall>(std::vector<Charge>{{key(std::to_string(i)), many, 1}}));
     ASSERT_FALSE(store_->start(*calls.back()));
   }
