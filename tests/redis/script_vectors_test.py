@@ -11,6 +11,7 @@ from vectors import ALGORITHMS
 
 KEY = "rl:{abc}0123456789012345678901"
 LEAKY_BUCKET = ALGORITHMS.index("leaky_bucket")
+SLIDING_WINDOW = ALGORITHMS.index("sliding_window")
 
 
 def calls(rows):
@@ -85,6 +86,9 @@ def check_value(row, stored, value, expires_ms, before_ms, after_ms):
 def remembered_us(row):
     """Until nothing counts any more; a denied cost, until a full bucket would have run empty after that."""
     limit = row.kept_by
+    if limit.algorithm == SLIDING_WINDOW and limit != row.limit and row.state[2] > 0:
+        # Under other numbers the units of the window before may count as none; the window that knows them goes on.
+        return max(row.outcome[3], (row.state[0] + 1) * limit.period_us - row.now_us)
     if limit.algorithm != LEAKY_BUCKET or row.state[2] == 0:
         return row.outcome[3]
     return row.state[0] - row.now_us + limit.full_us + (limit.full_remainder > 0)
