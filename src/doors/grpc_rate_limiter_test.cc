@@ -66,7 +66,7 @@ TEST_F(GrpcRateLimiterTest, ADenialIsOk) {
   EXPECT_EQ(fields_of(answer.message, {6}),
             "2: 10\n3: 1800000000000\n4: -1\n5: \"api#1\"\n"
             "6: {\n  1: \"burst\"\n  2: \"key\"\n  3: 10\n  4: 1000\n  5: \"gcra\"\n}\n"
-            "7: 10\n10: 2\n11: \"never\"\n");
+            "7: 10\n11: \"never\"\n");
 }
 
 TEST_F(GrpcRateLimiterTest, WithoutAPolicyThereAreNoNumbers) {

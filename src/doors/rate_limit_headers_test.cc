@@ -96,7 +96,7 @@ TEST_F(RateLimitHeadersTest, WarnBeforeTheEndAndSayWhenToReturn) {
   const std::string denied = headers_of(limits(), 2, "ietf");
   EXPECT_TRUE(
       denied.starts_with("ratelimit-policy: \"burst\";q=10;w=100\nratelimit: \"burst\";r=1;t=10\n"
-                         "x-ratelimit-state: throttled\nretry-after: "))
+                         "x-ratelimit-state: warning\nretry-after: "))
       << denied;
   const int retry_after = std::stoi(denied.substr(denied.rfind(' ')));
   EXPECT_GE(retry_after, 10);
