@@ -11,6 +11,7 @@ WAIT_SECONDS = 60
 POLICY = """
 policies:
   - id: p
+    deadline: 30s  # however busy the machine is
     limits: [{ name: day, per: [tenant], rate: 100/d }]
 """
 
