@@ -47,7 +47,7 @@ net::GrpcStatus answer_grpc(const Ask& ask, std::string& reply, const GrpcDefer&
 // waits until that is written, so that what was answered is on record whatever happens next.
 template <class Ask, class Record, class Write>
 void answer_http_recorded(DoorContext& context, const Ask& ask, net::HttpResponse& response,
-                          const HttpDefer& defer, Record record, Write write) {
+                          const HttpDefer& defer, const Record& record, Write write) {
   const auto hold = [&context, record](const auto& result, const std::function<void()>& tell) {
     return record(result) && context.when_recorded && context.when_recorded(tell);
   };
@@ -75,7 +75,7 @@ void answer_http_recorded(DoorContext& context, const Ask& ask, net::HttpRespons
 
 template <class Ask, class Record, class Write>
 net::GrpcStatus answer_grpc_recorded(DoorContext& context, const Ask& ask, std::string& reply,
-                                     const GrpcDefer& defer, Record record, Write write) {
+                                     const GrpcDefer& defer, const Record& record, Write write) {
   const auto hold = [&context, record](const auto& result, const std::function<void()>& tell) {
     return record(result) && context.when_recorded && context.when_recorded(tell);
   };

@@ -11,6 +11,7 @@ WAIT_SECONDS = 60
 POLICY = """
 policies:
   - id: p
+    deadline: 2s  # however busy the machine is
     limits: [{ name: day, per: [ip], rate: 100/d }, { name: minute, per: [ip, route], rate: 50/d }]
 """
 

@@ -9,6 +9,7 @@ from harness.server import wait_until
 POLICIES = """
 policies:
   - id: api
+    deadline: 1s
     limits:
       - { name: hour, per: [tenant, key], rate: 10/h }
       - { name: day, per: [tenant], rate: 100/d, algorithm: fixed_window }

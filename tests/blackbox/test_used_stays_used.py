@@ -13,6 +13,7 @@ def policies(algorithm, rate, tiers=""):
     return f"""
 policies:
   - id: api
+    deadline: 30s  # however busy the machine is
     limits: [{{ name: day, per: [tenant, key], rate: {rate}/d, algorithm: {algorithm} }}]
     tiers: {{ {tiers} }}
 """
