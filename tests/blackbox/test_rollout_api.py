@@ -106,7 +106,7 @@ def test_what_was_used_stays_used(client):
     client.check(policy_id="p", key="k", tokens=400)
     start(client, stages=[{"percent": 100, "hold": "1h"}])
     decision = client.check(policy_id="p", key="k", tokens=50)
-    assert (decision["limit"], decision["remaining"], decision["policy_version"]) == (500, 50, 1)
+    assert (decision["limit"], decision["remaining"], decision["policy_version"]) == (500, 50, 2)
     expect(client.request("DELETE", "/v1/policies/p/rollout"), 200)
     decision = client.check(policy_id="p", key="k", tokens=0)
     assert (decision["limit"], decision["remaining"]) == (1000, 550)
