@@ -30,7 +30,7 @@ class CellBoard {
     const std::lock_guard lock(mutex_);
     return current_;
   }
-  void publish(Pointer cells) {
+  void publish(const Pointer& cells) {
     const Pointer before = current();
     {
       const std::lock_guard lock(mutex_);

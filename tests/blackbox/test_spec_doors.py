@@ -153,8 +153,8 @@ def test_mr_an_entry_called_default(server, grpc_stub, write):
     node = server(write(json.dumps({"domains": [one]}), "d.json"))
     mr = grpc_stub(node, MR)
     assert consume(mr, "k", "unknown") == (True, near(2), 0, 0)
-    assert mr.ConsumeAndCheckLimit(limit_key="k").remaining_capacity == near(1)
-    assert grpc_stub(node, ALLOW).Allow(key="k").remaining == 0, "it is the policy of that id, too"
+    assert mr.ConsumeAndCheckLimit(limit_key="k").remaining_capacity == near(2), "each domain has a bucket of its own"
+    assert grpc_stub(node, ALLOW).Allow(key="k").remaining == 1, "it is the policy of that id, too"
 
 
 def shown(config):
