@@ -274,7 +274,7 @@ void Server::Worker::Entrance::take(int fd, const sockaddr_storage& address) {
                                worker_.server_.options_.tls);
       return worker_.report_connections();
     }
-  } catch (const std::exception&) {  // no memory for it, here or in the kernel
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for it; it is refused below
   }
   close(fd);
   worker_.server_.refused_.fetch_add(1, std::memory_order_relaxed);
@@ -332,7 +332,7 @@ void Server::report(std::string_view problem, std::int64_t now_us) {
   if (!next_report_us_.compare_exchange_strong(next_us, now_us + kReportPauseUs)) return;
   try {
     options_.on_problem(std::string(problem));
-  } catch (const std::bad_alloc&) {  // not even for these words
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not even for these words
   }
 }
 
