@@ -62,13 +62,6 @@ void Http2Session::receive(std::span<char> bytes, std::string& out) {
   flush(out);
 }
 
-// From the application. A call that goes on for as long as its caller likes is not meant.
-bool Http2Session::awaits_answer() const {
-  for (const Http2Stream* stream = streams_; stream; stream = stream->next)
-    if (stream->deferred && stream->kind != Http2Stream::Kind::kStreaming) return true;
-  return false;
-}
-
 void Http2Session::flush(std::string& out) {
   if (finished_) return;
   out_ = &out;
@@ -308,6 +301,7 @@ void Http2Session::terminate(std::uint32_t error_code) {
   nghttp2_session_terminate_session(session_, error_code);
 }
 
+// From the application. A call that goes on for as long as its caller likes is not meant.
 bool Http2Session::owes_answer() const {
   for (const Http2Stream* stream = streams_; stream; stream = stream->next)
     if (stream->deferred && stream->kind != Http2Stream::Kind::kStreaming) return true;

@@ -33,7 +33,7 @@ class Http2Session final : public Session {
   void drain(std::string& out) override;
   void end_of_input() override { finished_ = true; }
   bool finished() const override { return finished_; }
-  bool wants_input() const override { return !context_.application.is_busy() || !awaits_answer(); }
+  bool wants_input() const override { return !context_.application.is_busy() || !owes_answer(); }
   bool idle() const override { return open_streams_ == 0; }
   bool owes_answer() const override;
   std::size_t held_bytes() const override {
@@ -45,8 +45,6 @@ class Http2Session final : public Session {
  private:
   friend struct Http2Callbacks;
   friend struct Http2Stream;
-
-  bool awaits_answer() const;
 
   // A stream's life.
   Http2Stream* find_stream(std::int32_t id);
