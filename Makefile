@@ -18,7 +18,11 @@ CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*
 # Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.
 PYTHON := /usr/bin/python3
 
-# Sanitizers of GCC 12 trip over strong address randomization on newer kernels.
+# Tests that mostly wait for servers, clients and clocks run side by side, more of them than there are cores.
+SIDE_BY_SIDE ?= $(shell echo $$((2 * $$(nproc))))
+PYTEST := $(PYTHON) -m pytest -q -p no:cacheprovider -n $(SIDE_BY_SIDE)
+
+# Sanitizers trip over strong address randomization on newer kernels.
 FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 export ASAN_OPTIONS  ?= detect_stack_use_after_return=1:strict_string_checks=1
@@ -63,14 +67,14 @@ test-threads:  ## the concurrent unit tests under TSan
 	@$(FIXED_ADDRESSES) tools/run_filtered build/tsan '$(CONCURRENT_FILTER)' $(CONCURRENT_TESTS)
 
 test-blackbox: dev  ## real clients against the server (SLUICE_BINARY, default the sanitized build)
-	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) -m pytest -q -p no:cacheprovider tests/blackbox $(ARGS)
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) tests/blackbox $(ARGS)
 
 test-redis:  ## the Redis script: against the vectors, a reference and planted mistakes, on a real server
 	@tools/install test
-	@$(PYTHON) -m pytest -q -p no:cacheprovider tests/redis
+	@$(PYTEST) tests/redis
 
 test-faults: dev  ## Redis killed, frozen, failed over, resharded, cut off: real servers under load; ARGS=… goes to pytest
-	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) -m pytest -q -p no:cacheprovider tests/faults $(ARGS)
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) tests/faults $(ARGS)
 
 test-docs: dev  ## every command and policy shown in the documentation
 	@$(PYTHON) tools/run_docs_test.py

@@ -1,34 +1,81 @@
-# sluice_module(NAME SOURCES… HEADERS-ONLY sources may be empty; DEPS folders and libraries; TESTS …)
+# sluice_module(NAME DEPS folders and libraries; PRIVATE_DEPS; TEST_DEPS; GENERATED sources)
 #
-# A folder of src/ becomes the library sluice_<name>, its tests the program <name>_test.
+# A folder of src/ becomes the library sluice_<name>, its tests the program <name>_test. What lies in the folder and below
+# it is built: *_test.cc and *_conformance.cc are tests, main.cc is a program's, all other *.cc are sources.
 # Precise DEPS are what keeps the layers apart: `make check` compares them with the #include lines.
+#
+# sluice_live_tests(NAME DEPS …; TESTS …) takes tests that start real servers out of their folder's program and makes one of
+# their own of them, since that takes time. It stands before the folder's sluice_module().
 
 add_library(sluice_flags INTERFACE)
 target_compile_options(sluice_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   -Wno-missing-field-initializers -Werror)
+# Clang checks the annotations of locks (base/mutex.h). It also sees what libstdc++ does inside, which is not ours to
+# change, and counts the bytes of embedded files.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(sluice_flags INTERFACE -Wthread-safety -Wno-deprecated-declarations -Wno-overlength-strings)
+endif()
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 
+# Headers that nearly every file parses, parsed once. Only where the tests are built: the release build has none of it,
+# and so still notices a missing #include.
+if(SLUICE_TESTS)
+  find_package(GTest REQUIRED)
+  file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+  set(parsed_once <algorithm> <array> <charconv> <expected> <filesystem> <functional> <map> <memory> <optional> <string>
+    <string_view> <unordered_map> <variant> <vector>)
+
+  add_library(sluice_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(sluice_precompiled PRIVATE sluice_flags)
+  target_precompile_headers(sluice_precompiled PRIVATE ${parsed_once})
+
+  # The tests' own code is not optimized: compiling it costs more than running it. What it tests is.
+  add_library(sluice_test_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(sluice_test_precompiled PRIVATE sluice_flags GTest::gmock GTest::gtest)
+  target_compile_options(sluice_test_precompiled PRIVATE -O0)
+  target_precompile_headers(sluice_test_precompiled PRIVATE ${parsed_once} <random> <set> <gmock/gmock.h> <gtest/gtest.h>)
+endif()
+
 function(sluice_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
-  if(ARG_SOURCES)
-    add_library(sluice_${name} STATIC ${ARG_SOURCES})
-    target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
-  else()
-    add_library(sluice_${name} INTERFACE)
-    target_link_libraries(sluice_${name} INTERFACE sluice_flags ${ARG_DEPS})
+  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_conformance|/main)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "(_test|_conformance)\\.cc$")
+  list(REMOVE_ITEM tests ${live_tests} "")
+  add_library(sluice_${name} STATIC ${sources} ${ARG_GENERATED})
+  target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  if(SLUICE_TESTS)
+    target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled)
+    sluice_test_program(${name} TESTS ${tests} DEPS sluice_${name} ${ARG_TEST_DEPS})
   endif()
-  if(SLUICE_TESTS AND ARG_TESTS)
-    find_package(GTest REQUIRED)
-    include(GoogleTest)
-    add_executable(${name}_test ${ARG_TESTS})
-    target_link_libraries(${name}_test PRIVATE sluice_${name} ${ARG_TEST_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
-    # Only where it is used: every other test then compiles to the same in any folder, and ccache knows it.
-    foreach(test ${ARG_TESTS})
-      file(STRINGS ${test} uses_it REGEX SLUICE_SOURCE_DIR LIMIT_COUNT 1)
-      if(uses_it)
-        set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-      endif()
-    endforeach()
-    add_test(NAME ${name} COMMAND ${name}_test)
+endfunction()
+
+macro(sluice_live_tests name)
+  cmake_parse_arguments(LIVE "" "" "DEPS;TESTS;SHARED" ${ARGN})
+  list(TRANSFORM LIVE_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM LIVE_SHARED PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(APPEND live_tests ${LIVE_TESTS})
+  if(SLUICE_TESTS)
+    sluice_test_program(${name} TESTS ${LIVE_TESTS} ${LIVE_SHARED} DEPS ${LIVE_DEPS})
   endif()
+endmacro()
+
+function(sluice_test_program name)
+  cmake_parse_arguments(ARG "" "" "DEPS;TESTS" ${ARGN})
+  if(NOT ARG_TESTS)
+    return()
+  endif()
+  add_executable(${name}_test ${ARG_TESTS})
+  target_link_libraries(${name}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  target_compile_options(${name}_test PRIVATE -O0)
+  target_precompile_headers(${name}_test REUSE_FROM sluice_test_precompiled)
+  # Only where it is used: every other test then compiles to the same in any folder, and ccache knows it.
+  foreach(test ${ARG_TESTS})
+    file(STRINGS ${test} uses_it REGEX SLUICE_SOURCE_DIR LIMIT_COUNT 1)
+    if(uses_it)
+      set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    endif()
+  endforeach()
+  add_test(NAME ${name} COMMAND ${name}_test)
 endfunction()

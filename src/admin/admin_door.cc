@@ -1,6 +1,7 @@
 #include "admin/admin_door.h"
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "admin/audit.h"
@@ -83,7 +84,10 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   const bool taken =
       link_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
                     AdminContext& context) { return answer_admin_call(kRoutes, context, *call); },
-                [later](net::HttpResponse&& answer) { (*later)(std::move(answer)); });
+                [later](std::optional<net::HttpResponse>&& answer) {
+                  if (!answer) doors::write_problem(PlaneLink::out_of_memory(), answer.emplace());
+                  (*later)(*std::move(answer));
+                });
   if (!taken) return doors::write_problem(PlaneLink::busy(), response);
   *later = defer();
 }
@@ -107,7 +111,7 @@ bool AdminDoor::when_recorded(std::function<void()> then) {
         outbox->write(context.registry);
         return true;
       },
-      [then = std::move(then)](bool&&) { then(); });
+      [then = std::move(then)](std::optional<bool>&&) { then(); });
 }
 
 }  // namespace sluice::admin

@@ -75,16 +75,21 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   const auto below = call.number("below", 1, INT64_MAX, *newest + 1);
   if (!below) return std::unexpected(below.error());
 
+  const auto oldest = context.registry.ledger().read_after(0, 1);
+  if (!oldest) return std::unexpected(oldest.error());
+  const std::int64_t first = oldest->empty() ? 1 : oldest->front().revision;  // what is older is gone
+
   PageItems items;
   bool is_full = false;
   std::int64_t end = std::min(*below, *newest + 1);  // records from here on were told
-  const std::int64_t stop = std::max<std::int64_t>(end - kLookedAtMax, 1);
+  const std::int64_t stop = std::max(end - kLookedAtMax, first);
   while (end > stop && !is_full && items.size() < *limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
     const auto records =
         context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin));
     if (!records) return std::unexpected(records.error());
     for (auto record = records->rbegin(); record != records->rend() && items.size() < *limit; ++record) {
+      if (record->revision >= end) continue;  // some before it are gone
       if (fits(call, *record)) {
         auto entry = entry_view(context, *record);
         if (!entry) return std::unexpected(entry.error());
@@ -97,7 +102,7 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "entries", items.take());
-  put(answer.body, "next", end > 1 ? number_node(end) : null_node());
+  put(answer.body, "next", end > first ? number_node(end) : null_node());
   return answer;
 }
 

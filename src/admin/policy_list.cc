@@ -1,6 +1,7 @@
 #include "admin/policy_list.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -84,8 +85,13 @@ void PolicyListing::on_message(std::string_view message) {
       [principal = principal_, tenant](AdminContext& context) {
         return PolicyList::of(context.catalog.current(), principal, tenant);
       },
-      [waiting = std::weak_ptr(self_)](PolicyList&& list) {
-        if (const auto self = waiting.lock()) (*self)->begin(std::move(list));
+      [waiting = std::weak_ptr(self_)](std::optional<PolicyList>&& list) {
+        const auto self = waiting.lock();
+        if (!self) return;
+        if (list)
+          (*self)->begin(*std::move(list));
+        else
+          (*self)->finish(doors::grpc_status(PlaneLink::out_of_memory()));
       });
   if (!taken) finish(doors::grpc_status(PlaneLink::busy()));
 }

@@ -1,5 +1,6 @@
 #include "admin/policy_service.h"
 
+#include <optional>
 #include <utility>
 
 #include "admin/configure_policy.h"
@@ -41,11 +42,13 @@ net::GrpcStatus PolicyService::current_config(const doors::GrpcCall& call) {
 template <class Question, class Answer>
 net::GrpcStatus PolicyService::ask(const doors::GrpcCall& call, Question question, Answer answer) {
   const auto later = std::make_shared<net::Application::GrpcLater>();
-  const bool taken = link_.ask(std::move(question), [later, answer](Result<std::string>&& result) {
-    std::string reply;
-    if (result) answer(*result, reply);
-    (*later)(result ? net::GrpcStatus{} : doors::grpc_status(result.error()), reply);
-  });
+  const bool taken =
+      link_.ask(std::move(question), [later, answer](std::optional<Result<std::string>>&& told) {
+        Result<std::string> result = told ? *std::move(told) : std::unexpected(PlaneLink::out_of_memory());
+        std::string reply;
+        if (result) answer(*result, reply);
+        (*later)(result ? net::GrpcStatus{} : doors::grpc_status(result.error()), reply);
+      });
   if (!taken) return doors::grpc_status(PlaneLink::busy());
   *later = call.defer();
   return {};

@@ -16,7 +16,7 @@ namespace sluice {
 namespace {
 
 [[maybe_unused]] bool in_range(std::int64_t now_us, std::int64_t cost) {
-  return now_us >= 0 && now_us < kExactMax / 2 && cost >= 0 && cost <= kCostMax;
+  return now_us >= 0 && now_us < kExactMax / 2 && cost >= 0 && cost <= kCostNever;
 }
 
 }  // namespace

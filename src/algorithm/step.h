@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithm/limit_params.h"
+#include "base/limits.h"
 
 // The vocabulary of the six algorithms. Each is a pure step: state, parameters, time and cost in; new state
 // and outcome out. No clock, no lock, no allocation (the sliding log's own buffer aside).
@@ -47,6 +48,8 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 inline constexpr std::int64_t kNever = -1;
+inline constexpr std::int64_t kCostNever = kCostMax + 1;  // a cost that no limit has room for
+static_assert(kRateMax < kCostNever);
 inline constexpr std::int64_t kDeniedCostMax = (1 << 22) - 1;
 inline constexpr std::int64_t kWindowUnitsMax = (1 << 30) - 1;  // where the count of a window saturates
 
@@ -78,12 +81,12 @@ struct Stepped {
 // used beyond it (is_free_look). A cost above the capacity is denied with
 // kNever. A clock that steps back mints nothing, and what it can add to a wait is bounded: a bucket is never
 // more than full, a window never more than one window ahead of the clock. REQUIRES: params.algorithm !=
-// kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^52 (the year 2112).
+// kSlidingLog, 0 <= cost <= kCostNever, 0 <= now_us < 2^52 (the year 2112).
 Stepped step(const LimitParams& params, const State& state, std::int64_t now_us, std::int64_t cost,
              OnDenial on_denial = OnDenial::kFree);
 
 // The same for the sliding log, in place.
-// REQUIRES: params.algorithm == kSlidingLog, 0 <= cost <= kCostMax, 0 <= now_us < 2^52.
+// REQUIRES: params.algorithm == kSlidingLog, 0 <= cost <= kCostNever, 0 <= now_us < 2^52.
 Outcome step(const LimitParams& params, Log& log, std::int64_t now_us, std::int64_t cost,
              OnDenial on_denial = OnDenial::kFree);
 

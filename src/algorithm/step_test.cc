@@ -33,6 +33,21 @@ TEST(Step, TenPerSecondAdmitsTenAtOnceAndThenDenies) {
   }
 }
 
+TEST(Step, NoLimitHasRoomForTheCostThatNeverFits) {
+  for (const OnDenial on_denial : {OnDenial::kFree, OnDenial::kCharge}) {
+    const auto is_never = [](const Outcome& outcome) {
+      return !outcome.allowed && outcome.retry_after_us == kNever;
+    };
+    for (const Algorithm algorithm : {kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow}) {
+      const LimitParams largest = limit(algorithm, kRateMax, kSecond);
+      EXPECT_TRUE(is_never(step(largest, {}, 5 * kSecond, kCostNever, on_denial).outcome))
+          << to_string(algorithm);
+    }
+    Log log;
+    EXPECT_TRUE(is_never(step(limit(kSlidingLog, kSlidingLogMax, kSecond), log, 0, kCostNever, on_denial)));
+  }
+}
+
 TEST(Step, AFractionOfAnotherDenominatorIsClampedNotWrapped) {
   const LimitParams thirds = limit(kGcra, 30'000, kSecond);
   const Stepped stepped = step(thirds, {.at = 1'000, .first = 999'999'999, .second = 0}, 1'000, 1);

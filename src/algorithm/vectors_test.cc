@@ -13,7 +13,7 @@
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
 #include "algorithm/sliding_log.h"
-#include "algorithm/vector_file.h"
+#include "algorithm/vector_file_for_test.h"
 
 namespace sluice {
 namespace {

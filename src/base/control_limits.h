@@ -15,6 +15,9 @@ inline constexpr std::int64_t kPoliciesPerTenant = 10'000;      // unless --poli
 inline constexpr std::size_t kLimitsPerTenantMax = 16;          // of its policies, on one request
 inline constexpr std::int64_t kTenantWriteKibPerHour = 65'536;  // of documents, by admins of some tenants
 
+inline constexpr std::int64_t kAuditDays = 90;  // unless --audit-days says otherwise
+inline constexpr std::int64_t kAuditDaysMax = 36'500;
+
 // An answer of the admin API: a list ends where it would become larger, and tells where it goes on.
 inline constexpr std::size_t kPageBytesMax = 4u << 20;
 inline constexpr std::size_t kRecordsAtATime = 64;  // that are read for one; each may have a MiB

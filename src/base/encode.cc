@@ -1,5 +1,7 @@
 #include "base/encode.h"
 
+#include <charconv>
+
 namespace sluice {
 
 std::string to_hex(std::string_view bytes) {
@@ -10,6 +12,18 @@ std::string to_hex(std::string_view bytes) {
     text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
   }
   return text;
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size(); at += 2) {
+    unsigned byte = 0;
+    const char *const begin = text.data() + at, *const end = begin + 2;
+    if (std::from_chars(begin, end, byte, 16).ptr != end) return std::nullopt;
+    bytes.push_back(static_cast<char>(byte));
+  }
+  return bytes;
 }
 
 std::string to_base32(std::string_view bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@ namespace sluice {
 
 // Two lower-case digits a byte.
 std::string to_hex(std::string_view bytes);
+// What to_hex() made this of, in either case of letters; nothing if it did not.
+std::optional<std::string> from_hex(std::string_view text);
 
 // Five bits a letter of a–z and 2–7, the first bits first; what does not fill a letter is left out.
 std::string to_base32(std::string_view bytes);

@@ -39,6 +39,7 @@ inline constexpr std::int64_t kIdempotencyTtlUsMax = 7LL * 86'400 * 1'000'000;
 inline constexpr std::size_t kPolicyFilesMax = 1000;              // of one directory
 inline constexpr std::size_t kPolicyProblemsMax = 20;             // named in one report; the rest is counted
 inline constexpr std::size_t kWithdrawnPoliciesMax = 10'000;      // whose versions are remembered
+inline constexpr std::size_t kWithdrawnNumbersKept = 10'000;      // see policy/policy_numbers.h
 inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/params_table.h
 
 // The control plane.
@@ -121,7 +122,7 @@ inline constexpr std::size_t kKeySecretBytesMin = 16, kKeySecretBytesMax = 1024;
 inline constexpr std::int64_t kKeySecretVersionMax = 1'000'000;
 inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one, whatever happens
 inline constexpr std::size_t kRedisQueueMin = 2'048;   // of them that a server may have, however slow it is
-inline constexpr std::size_t kDeniedKeysMax = 4'096;   // remembered by one loop for one server
+inline constexpr std::size_t kRememberedCountersMax = 4'096;  // of denied checks, by one loop: 352 KiB
 
 // Counters that are on their way between two Redis servers at a time.
 inline constexpr std::size_t kTenantMoveBatchMax = 256;

@@ -1,18 +1,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
+#include "base/control_limits.h"
 #include "base/encode.h"
 #include "cli/command.h"
 #include "cli/ledger_setup.h"
 #include "cli/serve_options.h"
-#include "control/control_plane.h"
 #include "ledger/chain.h"
 #include "ledger/verify.h"
 #include "policy/literals.h"
@@ -25,40 +23,36 @@ struct VerifyOptions {
   std::string key_prefix = ServeOptions().key_prefix;
   std::int64_t revision = 0;
   std::string hash;  // hexadecimal
+  std::int64_t audit_days = kAuditDays;
 };
+
+constexpr std::int64_t kDayUs = 86'400LL * 1'000'000;
 
 std::optional<ledger::NotedHash> noted_hash(const VerifyOptions& options) {
   if (options.hash.empty()) return std::nullopt;
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < options.hash.size(); at += 2) {
-    unsigned byte = 0;
-    const char* const begin = options.hash.data() + at;
-    if (std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2) break;
-    bytes.push_back(static_cast<char>(byte));
-  }
-  if (options.hash.size() != 2 * ledger::kHashBytes || bytes.size() != ledger::kHashBytes)
+  auto bytes = from_hex(options.hash);
+  if (!bytes || bytes->size() != ledger::kHashBytes)
     throw CommandError(
         fmt::format("--expect-hash must be {} hexadecimal digits, as `sluice audit verify` printed them",
                     2 * ledger::kHashBytes));
-  return ledger::NotedHash{options.revision, std::move(bytes)};
+  return ledger::NotedHash{options.revision, *std::move(bytes)};
 }
 
 int verify(const VerifyOptions& options) {
   const auto noted = noted_hash(options);
   const auto ledger = open_ledger_to_read(options.policy_db, options.key_prefix);
-  // Servers forget by their own clocks, which need not be ours.
-  constexpr std::int64_t kClocksDifferUs = 86'400LL * 1'000'000;
-  const SystemClock clock;
-  const auto found = ledger::verify_ledger(
-      *ledger, noted, clock.now_us() - control::ControlPlane::Options().events_kept_us + kClocksDifferUs);
+  const auto found = ledger::verify_ledger(*ledger, {.noted = noted, .kept_us = options.audit_days * kDayUs});
   if (!found) {
     if (found.error().code != ErrorCode::kFailedPrecondition) throw CommandError(found.error().message);
     fmt::print(stderr, "{} was tampered with: {}\n", ledger->name(), found.error().message);
     return kExitDenied;
   }
-  fmt::print("{}: {} records, none was tampered with\n", ledger->name(), found->revision);
-  if (found->revision == 0) return kExitOk;
-  fmt::print("first: revision 1 at {}\n", instant_text(found->first_at_us));
+  fmt::print("{}: {} records, none was tampered with\n", ledger->name(), found->records);
+  if (found->records == 0) return kExitOk;
+  if (const auto& anchor = found->anchor)
+    fmt::print("removed as old: up to revision {} all but {}, from before {}\n", anchor->revision,
+               anchor->kept, instant_text(anchor->before_us));
+  fmt::print("first: revision {} at {}\n", found->first_revision, instant_text(found->first_at_us));
   fmt::print("last: revision {} at {}\n", found->revision, instant_text(found->last_at_us));
   fmt::print("to note elsewhere: --expect-revision {} --expect-hash {}\n", found->revision,
              to_hex(found->hash));
@@ -89,6 +83,13 @@ void add_audit(CLI::App& app, int& exit_code) {
                        ->check(CLI::PositiveNumber);
   auto* hash = check->add_option("--expect-hash", options->hash,
                                  "and its hash: proves that nothing up to it was cut off or rewritten");
+  check
+      ->add_option(
+          "--audit-days", options->audit_days,
+          "of the server: entries that are younger must not have been removed; 0: whatever was, is fine")
+      ->capture_default_str()
+      ->envname("SLUICE_AUDIT_DAYS")
+      ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));
   revision->needs(hash);
   hash->needs(revision);
   check->footer("Example:\n  sluice audit verify --policy-db sqlite:./sluice.db");

@@ -21,8 +21,10 @@ class CellBoard {
 
   // `moved` hears of every named tenant that lives elsewhere from then on, by whatever thread publishes; may
   // be empty.
-  explicit CellBoard(Pointer cells, Moved moved = {})
-      : moved_(std::move(moved)), current_(cells), wanted_(std::move(cells)) {}
+  explicit CellBoard(const Pointer& cells, Moved moved = {}) : CellBoard(cells, cells, std::move(moved)) {}
+  // `current` is what is in force until it is known what can be.
+  CellBoard(Pointer current, Pointer wanted, Moved moved)
+      : moved_(std::move(moved)), current_(std::move(current)), wanted_(std::move(wanted)) {}
 
   // Changes whenever current() does.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }

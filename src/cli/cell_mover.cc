@@ -10,7 +10,6 @@
 namespace sluice::cli {
 namespace {
 
-using redis::StoreTarget;
 using Kind = TenantMoveOptions::Kind;
 
 // Every loop follows within some milliseconds; what it has sent to the old cell by then is answered soon
@@ -21,10 +20,6 @@ constexpr std::int64_t kLookAgainUs = 1'000'000;  // whether another node is don
 // Tenants are not kept waiting for an old cell that is gone.
 constexpr std::uint32_t kLossesMax = 5;
 
-bool is_single(const StoreSettings& store) {
-  return store.redis && store.redis->kind == StoreTarget::Kind::kSingle;
-}
-
 std::string whose(const Relocation& relocation) {
   return fmt::format("moved tenant {} from {} to {}", relocation.tenant, relocation.from->name,
                      relocation.to->name);
@@ -32,77 +27,67 @@ std::string whose(const Relocation& relocation) {
 
 }  // namespace
 
-CellMover::CellMover(Parts parts) : parts_(std::move(parts)) {
-  before_ = wanted_ = parts_.board.current();
-  if (before_->list().size() == 1) return;  // nobody moves
-  for (const Cell& cell : before_->list())
-    if (is_single(cell.store))
-      questions_.push_back({&cell, std::make_unique<MoveRecords>(end_at(cell), parts_.clock, parts_.random)});
-}
-
-TenantMoveOptions::End CellMover::end_at(const Cell& cell) const {
-  return {
-      parts_.transport, {.address = cell.store.redis->addresses.front()}, cell.store.key_prefix, cell.name};
+CellMover::CellMover(Parts parts)
+    : parts_(std::move(parts)), homes_({parts_.transport, parts_.clock, parts_.random}, parts_.memory) {
+  before_ = wanted_ = parts_.board.wanted();
+  homes_.begin(*wanted_);
+  homes_seen_ = homes_.generation();
 }
 
 void CellMover::tick(std::int64_t now_us) {
-  if (!questions_.empty() && !move_) look_for_arrivals(now_us);  // a move is of the last task
+  homes_.tick(now_us);
+  take_findings(now_us);
   const bool may_change = std::ranges::none_of(to_carry_, &Task::is_in_doubt);
   if (move_) {
     move_->tick(now_us);
     if (move_->state() == TenantMove::State::kRunning) return;
-    carrying_ ? finish_carrying(now_us) : finish_after();
-  } else if (pick_one_to_carry(now_us)) {
-    start(to_carry_.back());
-  } else if (!after_.empty()) {
-    if (after_.back().not_before_us <= now_us) start(after_.back());
-  } else if (CellBoard::Pointer wanted = may_change ? parts_.board.take_news() : nullptr) {
+    task_->kind == Kind::kCarry ? finish_carrying(now_us) : finish_after();
+  } else if (pick_one(now_us)) {
+    start();
+  } else if (CellBoard::Pointer wanted = may_change && after_.empty() ? parts_.board.take_news() : nullptr) {
     begin(std::move(wanted), now_us);
   }
 }
 
-// Tenants that live at a cell by our settings, but are still arriving there by its records: somebody must
-// carry the rest. New settings make the questions obsolete.
-void CellMover::look_for_arrivals(std::int64_t now_us) {
-  bool found = false;
-  for (const auto& [cell, records] : questions_) {
-    records->tick(now_us);
-    if (!records->arrivals()) continue;
-    for (const auto& [tenant, from] : *records->arrivals()) {
-      const Cell* const source = before_->named(from);
-      if (&before_->list()[before_->find(tenant, "")] != cell) continue;
-      if (source == nullptr || !is_single(source->store)) {
-        parts_.log(
-            true, fmt::format("tenant {} was moving from {} to {} when its mover died, and {} is no cell any "
-                              "more: it goes without its counters",
-                              tenant, from, cell->name, from));
-        ++counters_.stopped;
-        after_.push_back({{tenant, cell, cell}, now_us, "", Kind::kSettle, "", false});
-        continue;
-      }
-      to_carry_.push_back({{tenant, source, cell}, now_us, "", Kind::kCarry, "", false});
-      found = true;
+void CellMover::take_findings(std::int64_t now_us) {
+  for (const CellHomes::Finding& found : homes_.take_findings()) {
+    if (!found.problem.empty()) {
+      parts_.log(true, found.problem);
+      ++counters_.stopped;
     }
+    if (found.at != found.to)
+      take_up({found.tenant, found.at, found.to}, now_us);
+    else if (!found.has_record)
+      settle(found.tenant, *found.to, now_us);
   }
-  std::erase_if(questions_,
-                [](const Question& question) { return question.records->arrivals().has_value(); });
-  if (found) publish();
+  if (std::exchange(homes_seen_, homes_.generation()) != homes_.generation()) publish();
 }
 
-// Puts one that is due at the end.
-bool CellMover::pick_one_to_carry(std::int64_t now_us) {
+// From now on the server knows that it lives there.
+void CellMover::settle(const std::string& tenant, const Cell& cell, std::int64_t now_us) {
+  if (is_single(cell)) after_.push_back({{tenant, &cell, &cell}, now_us, "", Kind::kSettle, "", false});
+}
+
+// Takes one that is due in hand: first those whose checks wait.
+bool CellMover::pick_one(std::int64_t now_us) {
   const auto due = std::find_if(to_carry_.rbegin(), to_carry_.rend(),
                                 [now_us](const Task& task) { return task.not_before_us <= now_us; });
-  if (due == to_carry_.rend()) return false;
-  std::swap(*due, to_carry_.back());
+  if (due != to_carry_.rend()) {
+    task_ = std::move(*due);
+    to_carry_.erase(std::next(due).base());
+    return true;
+  }
+  if (after_.empty() || after_.back().not_before_us > now_us) return false;
+  task_ = std::move(after_.back());
+  after_.pop_back();
   return true;
 }
 
 void CellMover::begin(CellBoard::Pointer wanted, std::int64_t now_us) {
   to_carry_.clear();  // what waits is where it was
-  questions_.clear();
   before_ = parts_.board.current();
   wanted_ = std::move(wanted);
+  homes_.begin_again(*wanted_);
   if (!before_->places_groups_like(*wanted_))
     say("prefixes or tiers have changed cells: counters of tenants that are not named start anew there");
   for (const Relocation& relocation : before_->relocations_to(*wanted_)) take_up(relocation, now_us);
@@ -110,10 +95,10 @@ void CellMover::begin(CellBoard::Pointer wanted, std::int64_t now_us) {
 }
 
 void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
-  const StoreSettings& from = relocation.from->store;
-  const StoreSettings& to = relocation.to->store;
-  if (from == to) {
+  const Cell &from = *relocation.from, &to = *relocation.to;
+  if (from.store == to.store) {
     ++counters_.done;
+    settle(relocation.tenant, to, now_us);
     return say(whose(relocation) + ": that is the same store, its counters stay");
   }
   const bool keep = relocation.to->when_moved == WhenMoved::kKeep;
@@ -129,17 +114,19 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
     say(whose(relocation) + ": its counters start anew, as asked");
   }
   if (is_single(from)) after_.push_back({relocation, now_us + kSettleUs, "", Kind::kForget, "", false});
-  // It may have left that cell before, with its counters; from now on it counts there.
-  if (is_single(to)) after_.push_back({relocation, now_us, "", Kind::kSettle, "", false});
+  // It may have left that cell before, with its counters.
+  settle(relocation.tenant, to, now_us);
 }
 
-void CellMover::start(const Task& task) {
+void CellMover::start() {
+  const Task& task = *task_;
   const Relocation& relocation = task.relocation;
-  carrying_ = task.kind == Kind::kCarry;
-  TenantMoveOptions options{.kind = task.kind,
-                            .source = end_at(task.kind == Kind::kSettle ? *relocation.to : *relocation.from)};
-  if (carrying_) options.target.emplace(end_at(*relocation.to));
-  if (carrying_ && task.problem.empty())
+  const bool carries = task.kind == Kind::kCarry;
+  TenantMoveOptions options{
+      .kind = task.kind,
+      .source = end_at(task.kind == Kind::kSettle ? *relocation.to : *relocation.from, parts_.transport)};
+  if (carries) options.target.emplace(end_at(*relocation.to, parts_.transport));
+  if (carries && task.problem.empty())
     say(fmt::format("moving tenant {} from {} to {} with its counters", relocation.tenant,
                     relocation.from->name, relocation.to->name));
   options.slot_tag = slot_tag_of_tenant(relocation.tenant, parts_.hasher);
@@ -152,8 +139,7 @@ void CellMover::start(const Task& task) {
 void CellMover::finish_carrying(std::int64_t now_us) {
   using enum TenantMove::Culprit;
   const std::unique_ptr<TenantMove> move = std::move(move_);
-  Task done = std::move(to_carry_.back());
-  to_carry_.pop_back();
+  Task done = *std::exchange(task_, std::nullopt);
   done.is_in_doubt = move->is_in_doubt();
   const TenantMove::Progress& progress = move->progress();
   counters_.keys += progress.moved;
@@ -201,9 +187,9 @@ void CellMover::go_without_counters(const Task& task, const TenantMove& move, st
   const auto is_alike = [&done](const Task& other) {
     return other.relocation.from == done.from && other.relocation.to == done.to;
   };
-  after_.push_back({done, now_us, "", Kind::kSettle, "", false});
+  settle(done.tenant, *done.to, now_us);
   for (const Task& other : to_carry_)
-    if (is_alike(other)) after_.push_back({other.relocation, now_us, "", Kind::kSettle, "", false});
+    if (is_alike(other)) settle(other.relocation.tenant, *other.relocation.to, now_us);
   const std::size_t others = std::erase_if(to_carry_, is_alike);
   publish();
   counters_.stopped += 1 + others;
@@ -213,8 +199,7 @@ void CellMover::go_without_counters(const Task& task, const TenantMove& move, st
 
 void CellMover::finish_after() {
   const std::unique_ptr<TenantMove> move = std::move(move_);
-  const Task task = std::move(after_.back());
-  after_.pop_back();
+  const Task task = *std::exchange(task_, std::nullopt);
   const Relocation& done = task.relocation;
   if (task.kind == Kind::kSettle) {
     if (move->state() == TenantMove::State::kStopped)
@@ -240,23 +225,25 @@ void CellMover::finish_after() {
 void CellMover::publish() {
   std::vector<Relocation> held;
   for (const Task& task : to_carry_) held.push_back(task.relocation);
-  parts_.board.publish(std::make_shared<const Cells>(wanted_->holding_back(held)));
+  if (task_ && task_->kind == Kind::kCarry) held.push_back(task_->relocation);
+  parts_.board.publish(std::make_shared<const Cells>(homes_.without_sought(wanted_->holding_back(held))));
 }
 
 std::string CellMover::in_progress() const {
-  if (!to_carry_.empty()) {
-    const Task& task = to_carry_.back();
-    std::string sentence =
-        fmt::format("moving tenant {} from {} to {}; {} more wait", task.relocation.tenant,
-                    task.relocation.from->name, task.relocation.to->name, to_carry_.size() - 1);
+  const bool carries = task_ && task_->kind == Kind::kCarry;
+  if (carries || !to_carry_.empty()) {
+    const Task& task = carries ? *task_ : to_carry_.back();
+    std::string sentence = fmt::format("moving tenant {} from {} to {}; {} more wait", task.relocation.tenant,
+                                       task.relocation.from->name, task.relocation.to->name,
+                                       to_carry_.size() - (carries ? 0 : 1));
     if (!task.problem.empty())
       sentence += fmt::format("; it is tried again and again, and the tenant {}: {}",
                               task.is_in_doubt ? "is denied" : "stays where it is", task.problem);
     return sentence;
   }
-  if (!after_.empty())
-    return fmt::format("forgetting what {} tenants that have moved left behind", after_.size());
-  return {};
+  if (is_looking()) return homes_.in_progress();
+  const std::size_t left = after_.size() + (task_ ? 1 : 0);
+  return left == 0 ? "" : fmt::format("forgetting what {} tenants that have moved left behind", left);
 }
 
 }  // namespace sluice::cli

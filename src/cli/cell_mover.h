@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/cell_board.h"
+#include "cli/cell_homes.h"
 #include "redis/transport.h"
-#include "store/redis/move_records.h"
 #include "store/redis/tenant_move.h"
 #include "telemetry/store_report.h"
 
@@ -31,7 +32,9 @@ namespace sluice::cli {
 // that trouble may be the very reason why it is taken away. Wants that change meanwhile wait until this
 // change is complete, tenants that wait excepted: they follow the new wants from where they are.
 //
-// A move that was interrupted goes on when a node starts that places the tenant where it was to go.
+// A move that was interrupted goes on when a node starts that places the tenant where it was to go; one that
+// was to begin, or that was written into the file while no node was there to hear of it, begins then
+// (CellHomes).
 class CellMover {
  public:
   struct Parts {
@@ -41,6 +44,7 @@ class CellMover {
     redis::Transport& transport;
     TenantMove::Random random;
     std::function<void(bool is_problem, const std::string& sentence)> log;
+    CellMemory memory = {};
   };
   explicit CellMover(Parts parts);
 
@@ -49,6 +53,8 @@ class CellMover {
   const TenantMoveCounters& counters() const { return counters_; }
   // A sentence for /readyz while a change is under way, else empty.
   std::string in_progress() const;
+  // Whether some tenants have no place, because nobody knows yet where their counters are.
+  bool is_looking() const { return !homes_.sought().empty(); }
 
  private:
   // A tenant whose counters are carried or forgotten, and when.
@@ -60,18 +66,13 @@ class CellMover {
     std::string move_id;       // kForget: by which it has gone
     bool is_in_doubt = false;  // it cannot be called off
   };
-  // Of a cell, when the node starts.
-  struct Question {
-    const Cell* cell;
-    std::unique_ptr<MoveRecords> records;
-  };
 
-  TenantMoveOptions::End end_at(const Cell& cell) const;
-  void look_for_arrivals(std::int64_t now_us);
+  void take_findings(std::int64_t now_us);
   void begin(CellBoard::Pointer wanted, std::int64_t now_us);
   void take_up(const Relocation& relocation, std::int64_t now_us);
-  bool pick_one_to_carry(std::int64_t now_us);
-  void start(const Task& task);
+  bool pick_one(std::int64_t now_us);
+  void settle(const std::string& tenant, const Cell& cell, std::int64_t now_us);
+  void start();
   void finish_carrying(std::int64_t now_us);
   void wait_for_another(Task task, std::int64_t now_us);
   void wait_for_target(const Task& task, std::string_view problem, std::int64_t now_us);
@@ -82,11 +83,12 @@ class CellMover {
 
   const Parts parts_;
   CellBoard::Pointer before_, wanted_;  // own the cells that the relocations name
-  std::vector<Question> questions_;
+  CellHomes homes_;
+  std::uint64_t homes_seen_ = 0;
   std::vector<Task> to_carry_;
   std::vector<Task> after_;           // what is left to do when checks have followed
-  std::unique_ptr<TenantMove> move_;  // of the last of to_carry_ or of after_
-  bool carrying_ = false;             // which of the two
+  std::optional<Task> task_;          // the one at hand
+  std::unique_ptr<TenantMove> move_;  // the same
   TenantMoveCounters counters_;
 };
 

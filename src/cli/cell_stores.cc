@@ -25,6 +25,10 @@ void CellStores::follow(std::shared_ptr<const Cells> cells, std::int64_t now_us)
 CellStores::Entry CellStores::take_over(const Cell& cell, std::int64_t now_us) {
   const auto before = std::ranges::find(entries_, cell.name, [](const Entry& e) { return e.cell->name; });
   Entry entry{.cell = &cell};
+  if (cell.keeper != Cell::Keeper::kStore)
+    entry.stand_in = std::make_unique<RefusingStore>(cell.keeper == Cell::Keeper::kRefuses
+                                                         ? RefusingStore::Answer::kMoving
+                                                         : RefusingStore::Answer::kSilent);
   if (!cell.store.redis) return entry;
   if (before == entries_.end() || !before->redis) {
     entry.made = make_(cell.store);
@@ -96,7 +100,7 @@ StoreReport CellStores::report() {
     if (!report.redis) report.redis.emplace();
     *report.redis += entry.made.counters();
     report.breaker += entry.made.breaker();
-    for (StoreReport::NodeClock& clock : entry.made.clocks()) report.clocks.push_back(std::move(clock));
+    for (StoreReport::Node& node : entry.made.nodes()) report.nodes.push_back(std::move(node));
   }
   reached_ |= std::ranges::all_of(entries_, &Entry::reached);
   report.reached = reached_;

@@ -11,6 +11,7 @@
 #include "cli/store_setup.h"
 #include "engine/store_placement.h"
 #include "store/async_store.h"
+#include "store/refusing_store.h"
 #include "store/replaceable_store.h"
 #include "telemetry/store_report.h"
 
@@ -46,13 +47,15 @@ class CellStores final : public StorePlacement {
  private:
   struct Entry {
     const Cell* cell;                         // in cells_
-    std::unique_ptr<ReplaceableStore> redis;  // null: in memory
+    std::unique_ptr<ReplaceableStore> redis;  // null: in memory, or nowhere
+    std::unique_ptr<RefusingStore> stand_in;  // null: it is somewhere
     LoopStore made;                           // what can be asked of what is behind it; without the store
     bool reached = false;
   };
 
   AsyncStore& store_at(std::size_t cell) {
     Entry& entry = entries_[cell];
+    if (entry.stand_in) return *entry.stand_in;
     return entry.redis ? static_cast<AsyncStore&>(*entry.redis) : in_memory_;
   }
   Entry take_over(const Cell& cell, std::int64_t now_us);

@@ -49,7 +49,7 @@ class CellStoresTest : public ::testing::Test {
               return counters;
             },
             [host = settings.redis->addresses.front().host] {
-              return std::vector<StoreReport::NodeClock>{{host, 7}};
+              return std::vector<StoreReport::Node>{{.name = host, .ahead_us = 7}};
             },
             [] { return BreakerTransitions{.open = 2, .half_open = 3, .closed = 1}; }};
   }
@@ -101,7 +101,7 @@ TEST_F(CellStoresTest, FollowsACellThatChangesComesOrGoes) {
   EXPECT_THAT(hosts(), ElementsAre("asia", "eu2", "home"));
   EXPECT_EQ(stores.report().redis->checks, 5u) << "nothing that was counted is lost";
   EXPECT_EQ(stores.report().breaker, (BreakerTransitions{.open = 10, .half_open = 15, .closed = 5}));
-  EXPECT_EQ(stores.report().clocks.size(), 3u) << "of the servers in use";
+  EXPECT_EQ(stores.report().nodes.size(), 3u) << "of the servers in use";
 }
 
 TEST_F(CellStoresTest, ACellMayMoveBetweenMemoryAndRedis) {

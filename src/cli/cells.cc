@@ -57,6 +57,7 @@ std::vector<Relocation> Cells::relocations_to(const Cells& after) const {
     const Cell& before = list_[find(tenant, "")];
     const Cell& to = after.list_[after.find(tenant, "")];
     if (before.name == to.name) continue;
+    if (before.keeper != Cell::Keeper::kStore || to.keeper != Cell::Keeper::kStore) continue;
     const Cell* const still_there = after.named(before.name);
     const bool same_names = still_there && still_there->store.key_prefix == before.store.key_prefix;
     relocations.push_back({tenant, same_names ? still_there : &before, &to});
@@ -76,6 +77,29 @@ Cells Cells::holding_back(const std::vector<Relocation>& tenants) const {
     held.tenants_[relocation.tenant] = static_cast<std::size_t>(place - held.list_.begin());
   }
   return held;
+}
+
+Cells Cells::looking_for(const std::vector<std::string>& tenants, Cell::Keeper keeper) const {
+  Cells looking = *this;
+  if (tenants.empty()) return looking;
+  const std::size_t place = looking.list_.size();
+  looking.list_.push_back({.name = keeper == Cell::Keeper::kRefuses ? "(looked for)" : "(silent)",
+                           .store = {},
+                           .tenants = {},
+                           .tiers = {},
+                           .keeper = keeper});
+  for (const std::string& tenant : tenants) looking.tenants_[tenant] = place;
+  return looking;
+}
+
+bool Cells::is_looking() const {
+  return std::ranges::any_of(list_, [](const Cell& cell) { return cell.keeper != Cell::Keeper::kStore; });
+}
+
+std::map<std::string, std::string> Cells::named_tenants() const {
+  std::map<std::string, std::string> named;
+  for (const auto& [tenant, cell] : tenants_) named[tenant] = list_[cell].name;
+  return named;
 }
 
 bool Cells::places_groups_like(const Cells& other) const {

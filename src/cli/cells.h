@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,6 +26,10 @@ struct Cell {
   std::vector<std::string> tenants;  // names, or prefixes with a * at the end
   std::vector<std::string> tiers;
   WhenMoved when_moved = WhenMoved::kKeep;
+  // Not kStore: no cell of the operator's, but a place for tenants whose counters are being looked for. Their
+  // checks are denied, or decided by the failure rule.
+  enum class Keeper : std::uint8_t { kStore, kRefuses, kSilent };
+  Keeper keeper = Keeper::kStore;
 
   friend bool operator==(const Cell&, const Cell&) = default;
 };
@@ -57,12 +62,19 @@ class Cells {
 
   // Who, of the tenants that are placed by their names here or there, lives in another cell after the change
   // to `after`. A cell is known by its name: another URL is the same store at another address. Where tiers
-  // decide, too, they are left out of account.
+  // decide, too, they are left out of account; so is who is being looked for, here or there.
   std::vector<Relocation> relocations_to(const Cells& after) const;
 
   // The same cells, but each of these tenants still goes where it comes from. A cell that is no more, or no
   // more as it was, is among them for that long.
   Cells holding_back(const std::vector<Relocation>& tenants) const;
+
+  // The same cells, but the counters of these tenants are being looked for.
+  Cells looking_for(const std::vector<std::string>& tenants, Cell::Keeper keeper) const;
+  bool is_looking() const;
+
+  // Every tenant that is placed by its name, with the name of its cell.
+  std::map<std::string, std::string> named_tenants() const;
 
   // Whether prefixes or tiers are placed alike.
   bool places_groups_like(const Cells& other) const;

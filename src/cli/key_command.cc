@@ -33,9 +33,9 @@ class NamesOnly final : public AsyncStore {
 
   bool start(StoreCall& call) override {
     if (charges.empty()) charges.assign(call.charges.begin(), call.charges.end());
+    call.forget_answer();
     call.verdict = Verdict::kAllowed;
     call.now_us = clock_.now_us();
-    call.replayed = call.conflict = false;
     call.results_known = call.results.size();
     return true;
   }

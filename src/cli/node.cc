@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "cli/audit_events.h"
 #include "cli/command.h"
 #include "cli/connection_metrics.h"
 #include "cli/key_secrets.h"
@@ -15,8 +16,6 @@
 #include "control/first_token.h"
 #include "control/plane_metrics.h"
 #include "doors/mr_service.h"
-#include "policy/document_builder.h"
-#include "policy/document_text.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
 
@@ -47,6 +46,12 @@ int thread_count(int wanted, std::optional<int> connections_max) {
 }
 
 const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
+
+// Which default store it is.
+std::string store_text(const Cells& cells) {
+  const StoreSettings& store = default_store(cells);
+  return (store.redis ? store.redis->to_string() : "memory") + '\n' + store.key_prefix;
+}
 
 // Nodes that share a store must come to the same keys. With cells, any may become such a store.
 KeyHasher hasher_for(const ServeOptions& options, const Cells& cells,
@@ -87,28 +92,6 @@ void print_once(const std::string& token) {
   std::fflush(stdout);
 }
 
-// Counters leave no document: it is an event.
-ledger::Change reset_record(const doors::ResetReport& report, std::int64_t now_us) {
-  DocumentNode body = map_node();
-  put_text(body, "policy_id", report.policy_id);
-  put_text(body, "tenant_id", report.tenant);
-  put_text(body, "resource", report.resource);
-  put(body, "counters", number_node(report.counters));
-  put(body, "address", text_node(report.address));
-  std::string text;
-  append_json(body, text);
-  const std::string& what = report.policy_id.empty() ? report.tenant : report.policy_id;
-  return {.drafts = {{.kind = ledger::Kind::kEvent,
-                      .name = what.empty() ? "*" : what,
-                      .action = "reset",
-                      .body = std::move(text),
-                      .expected_version = std::nullopt}},
-          .actor = report.actor,
-          .reason = report.reason,
-          .at_us = now_us,
-          .request_id = ""};
-}
-
 // Nobody is sent to a store that is not there: the one before may be well.
 void try_new_stores(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -118,25 +101,6 @@ void try_new_stores(const Cells& before, const Cells& after) {
       throw CommandError(fmt::format("the new store of the cell {}, {}, cannot be used: {}", cell.name,
                                      cell.store.redis->to_string(), *problem));
   }
-}
-
-// Where a tenant is counted decides what it may do next: an event, too.
-ledger::Change move_record(const Relocation& moved, std::int64_t now_us) {
-  DocumentNode body = map_node();
-  put(body, "from", text_node(moved.from->name));
-  put(body, "to", text_node(moved.to->name));
-  put(body, "counters", text_node(moved.to->when_moved == WhenMoved::kKeep ? "keep" : "reset"));
-  std::string text;
-  append_json(body, text);
-  return {.drafts = {{.kind = ledger::Kind::kEvent,
-                      .name = moved.tenant,
-                      .action = "move",
-                      .body = std::move(text),
-                      .expected_version = std::nullopt}},
-          .actor = "cells file",
-          .reason = "",
-          .at_us = now_us,
-          .request_id = ""};
 }
 
 // A cell's new address is said as it comes into force.
@@ -157,15 +121,18 @@ Node::Node(const ServeOptions& options)
       tls_(options),
       identities_(options.identities),
       has_cells_(!options.cells.empty()),
-      cells_(read_cells(options),
-             [this](const Relocation& moved) { keep_record(move_record(moved, wall_clock_.now_us())); }),
+      first_cells_(read_cells(options)),
+      cell_memory_file_(options.state_dir, store_text(*first_cells_)),
+      cell_memory_(cell_memory_file_.read()),
+      cells_(std::make_shared<const Cells>(CellHomes::at_start(*first_cells_, cell_memory_)), first_cells_,
+             [this](const Relocation& moved) { keep_record(move_event(moved, wall_clock_.now_us())); }),
       memory_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       in_memory_(memory_, clock_),
       catalog_(board_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
       ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
       ledger_copy_(options.state_dir, ledger_->name() + '\n' + options.key_prefix),
-      policy_keeper_(catalog_, options.policies_per_tenant),
+      policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
       user_keeper_(catalog_),
       outbox_(clock_, log_sentence),
       switch_desk_(
@@ -180,6 +147,7 @@ Node::Node(const ServeOptions& options)
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
+      degraded_latency_us_(options.degraded_latency_ms * 1'000),
       door_options_(door_options(options)),
       server_(start_server(options)) {
   running_ = server_.get();
@@ -217,6 +185,10 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   control::ControlPlane::Options options;
   options.log = log_sentence;
   options.on_loaded = [this] { board_.say_unmatched(Unmatched::kNoPolicy); };
+  options.audit_days = settings.audit_days;
+  options.on_refusal = [this](const std::string& why) {
+    if (outbox_.waiting() == 0) outbox_.post(refusal_event(why, wall_clock_.now_us()));
+  };
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
@@ -229,6 +201,9 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
           const std::uint64_t now = policies_->status().reloads;
           if (std::exchange(seen, now) != now) registry.try_again();
         });
+  options.every_second.push_back([this, seen = std::uint64_t{UINT64_MAX}](control::Registry&) mutable {
+    if (const std::uint64_t now = cells_.generation(); seen != now && remember_cells()) seen = now;
+  });
   if (!trusts_admins(listeners_))
     options.every_second.push_back([this](control::Registry& registry) {
       const auto is_needed = [this] {
@@ -246,9 +221,21 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   return plane;
 }
 
+// Where tenants are counted, for the next start.
+bool Node::remember_cells() const {
+  const CellBoard::Pointer cells = cells_.current();
+  const auto written = cell_memory_file_.write(*cells);
+  if (!written)
+    log(LogLevel::kError,
+        fmt::format("where tenants are counted could not be kept for a later start ({}); name "
+                    "a folder with --state-dir",
+                    written.error().message));
+  return !cells->is_looking();
+}
+
 void Node::tell_reset(const doors::ResetReport& report) {
   log(LogLevel::kInfo, report.sentence());
-  outbox_.post(reset_record(report, wall_clock_.now_us()));  // the answer waits until it is written
+  outbox_.post(reset_event(report, wall_clock_.now_us()));  // the answer waits until it is written
 }
 
 // What has happened goes to the ledger as soon as that is possible.
@@ -262,6 +249,9 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
   doors::DoorOptions doors;
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
   doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
+  doors.refunds = options.envoy_refunds == "operator" ? doors::Refunds::kOperator
+                  : options.envoy_refunds == "check"  ? doors::Refunds::kCheck
+                                                      : doors::Refunds::kNobody;
   doors.deny_status = options.deny_status;
   doors.default_tenant = options.default_tenant;
   doors.trusts_idempotency_key = options.trust_idempotency_key;
@@ -304,6 +294,7 @@ doors::Readiness Node::readiness() const {
   doors::Readiness readiness;
   readiness.draining = draining_;
   readiness.ready = policies.loaded && plane.loaded && store.reached && !draining_;
+  readiness.degraded = store.degraded;
   readiness.problems = policies.problems;
   const std::vector<std::string> tls = tls_.problems(wall_clock_.now_us()),
                                  identities = identities_.problems();
@@ -318,6 +309,11 @@ doors::Readiness Node::readiness() const {
 StoreReport Node::store_report() const {
   StoreReport all;
   for (const NodeThread* thread : threads_) all.add(thread->report());
+  all.degraded = all.is_degraded(degraded_latency_us_);
+  for (const StoreReport::Node& node : all.nodes)
+    if (StoreReport::is_slow(node, degraded_latency_us_))
+      all.problems.push_back(fmt::format("{}: even its fastest answer of the last seconds took {} ms",
+                                         node.name, *node.round_trip_us / 1'000));
   return all;
 }
 
@@ -343,6 +339,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
       door_options_,
       cells_,
       has_cells_,
+      cell_memory_,
       big_switch_,
       switch_desk_,
       {*plane_, catalog_, access_, wall_clock_, switch_desk_, self_limits_, door_options_.dialects, rollouts_,

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/secret_ring.h"
 #include "cli/cell_board.h"
+#include "cli/cell_memory.h"
 #include "cli/identity_keeper.h"
 #include "cli/listeners.h"
 #include "cli/node_thread.h"
@@ -73,6 +74,7 @@ class Node {
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
+  bool remember_cells() const;
   void tell_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change);
   std::string metrics();
@@ -90,6 +92,9 @@ class Node {
   ParamsTable params_;
   const bool has_cells_;
   SettingsStatus settings_status_;
+  const CellBoard::Pointer first_cells_;
+  const CellMemoryFile cell_memory_file_;
+  const CellMemory cell_memory_;  // of the run before this one
   CellBoard cells_;
   MemoryStore memory_;
   LocalStore in_memory_;
@@ -116,6 +121,7 @@ class Node {
   std::optional<NodeCapacity> capacity_;     // none: no bound
   std::shared_ptr<SecretRing> key_secrets_;  // null: names of keys are not HMACs
   KeyHasher hasher_;
+  const std::int64_t degraded_latency_us_;
   std::atomic<bool> draining_ = false;
   doors::DoorOptions door_options_;
   std::vector<NodeThread*> threads_;                   // owned by the server

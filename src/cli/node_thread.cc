@@ -18,6 +18,7 @@ void log_about_store(bool is_problem, const std::string& sentence) {
 
 NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first)
     : shared_(shared),
+      loop_(loop),
       is_first_(is_first),
       transport_(loop),
       random_(seed),
@@ -29,7 +30,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       shared_.cells.current());
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
-                                    log_about_store});
+                                    log_about_store, shared_.cell_memory});
   limiter_.emplace(Limiter::Parts{.store = stores_->default_store(),
                                   .policies = shared_.policies,
                                   .hasher = shared_.hasher,
@@ -44,6 +45,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
 }
 
 LoopStore NodeThread::make_store(const StoreSettings& settings) {
+  loop_.count_sleep(shared_.clock);
   return make_redis_store(settings, {.transport = transport_,
                                      .clock = shared_.clock,
                                      .wall_clock = shared_.wall_clock,
@@ -51,7 +53,8 @@ LoopStore NodeThread::make_store(const StoreSettings& settings) {
                                      .random = random(),
                                      .log = log_about_store,
                                      .heeds_moves = shared_.has_cells,
-                                     .asks_for_advice = is_first_});
+                                     .asks_for_advice = is_first_,
+                                     .freed = shared_.freed});
 }
 
 RedisStore::Random NodeThread::random() {
@@ -84,6 +87,8 @@ void NodeThread::publish_report(std::int64_t now_us) {
     report.moves = mover_->counters();
     if (std::string sentence = mover_->in_progress(); !sentence.empty())
       report.problems.push_back(std::move(sentence));
+    knows_tenants_ |= !mover_->is_looking();
+    report.reached &= knows_tenants_;
   }
   if (is_first_) tell_if_never_reached(report, now_us);
   const std::lock_guard lock(report_mutex_);

@@ -42,9 +42,11 @@ class NodeThread final : public net::Application {
     const doors::DoorOptions& doors;
     CellBoard& cells;
     bool has_cells;  // besides the default, or may get some
+    const CellMemory& cell_memory;
     const BigSwitch& big_switch;
     control::SwitchDesk& switch_desk;
     admin::AdminParts admin;
+    std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // on Redis
   };
   // The first one does what is to be done once.
   NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
@@ -85,6 +87,7 @@ class NodeThread final : public net::Application {
   void tell_if_never_reached(const StoreReport& report, std::int64_t now_us);
 
   const Shared shared_;
+  net::EventLoop& loop_;
   const bool is_first_;
   net::TcpTransport transport_;
   std::mt19937_64 random_;
@@ -95,6 +98,7 @@ class NodeThread final : public net::Application {
   admin::AdminDoor admin_;
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
+  bool knows_tenants_ = false;  // the mover has found all of them, once
   std::int64_t next_report_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t tell_unreached_at_us_ = 0;  // next

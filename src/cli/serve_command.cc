@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -84,19 +85,21 @@ void serve(Node& node, Signals& signals, const std::vector<std::string>& argumen
   constexpr int kLooksPerTlsLook = 10;  // at those of TLS
   SwitchFile file(options.switch_file);
   const bool has_files = file.has_path() || !options.tls_cert.empty();
-  for (int looks = 1;; ++looks) {
-    if (looks % kLooksPerTlsLook == 0) node.follow_tls_files();
-    if (const auto seen = file.look())
-      node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
-    const std::optional<int> signal = has_files ? signals.wait_ms(kLookEveryMs) : signals.wait();
-    if (signal == SIGHUP)
-      reload(node, arguments, options);
-    else if (signal == SIGUSR1 || signal == SIGUSR2)
-      node.switch_desk().turn(
-          {signal == SIGUSR1, "signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", kSwitchSecondsDefault});
-    else if (signal)
-      return;
-  }
+  for (int looks = 1;; ++looks) try {
+      if (looks % kLooksPerTlsLook == 0) node.follow_tls_files();
+      if (const auto seen = file.look())
+        node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
+      const std::optional<int> signal = has_files ? signals.wait_ms(kLookEveryMs) : signals.wait();
+      if (signal == SIGHUP)
+        reload(node, arguments, options);
+      else if (signal == SIGUSR1 || signal == SIGUSR2)
+        node.switch_desk().turn(
+            {signal == SIGUSR1, "signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", kSwitchSecondsDefault});
+      else if (signal)
+        return;
+    } catch (const std::bad_alloc&) {
+      log(LogLevel::kError, "no memory left to do what a signal or a file asks for; send the signal again");
+    }
 }
 
 int run(const std::vector<std::string>& arguments) {

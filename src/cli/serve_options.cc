@@ -90,8 +90,10 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--switch-file",
                                          "--state-dir",
                                          "--before-policies",
+                                         "--audit-days",
                                          "--mr-policies",
                                          "--cells",
+                                         "--degraded-latency-ms",
                                          "--key-secret",
                                          "--key-secrets",
                                          "--memory-mib",
@@ -99,6 +101,7 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--buffer-mib",
                                          "--headers",
                                          "--envoy-headers",
+                                         "--envoy-refunds",
                                          "--default-tenant",
                                          "--deny-status",
                                          "--trusted-proxies",
@@ -141,6 +144,9 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("before-policies", o.before_policies,
       "open or closed: what checks get that come before any policies are known")
       ->check(CLI::IsMember({"open", "closed"}));
+  add("audit-days", o.audit_days,
+      "how long the audit log remembers, at least; versions of policies stay; 0: everything does")
+      ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));
   add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
   add_flag("metrics-open", o.metrics_open,
            "/metrics names policies to everybody, not only on loopback or with a token");
@@ -164,6 +170,9 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->default_str("memory")
       ->check(valid_store);
   add("cells", o.cells, "YAML file with further stores, and the tenants and tiers on each; reread on SIGHUP");
+  add("degraded-latency-ms", o.degraded_latency_ms,
+      "/readyz and the health service call the store degraded when even its fastest answer takes so long")
+      ->check(CLI::Range(1, 600'000));
   add("key-prefix", o.key_prefix, "of every key in Redis")->check(valid_prefix);
   add("key-secret", o.key_secret, "goes into the names of keys; nodes that share a store need the same");
   add("key-secrets", o.key_secrets,
@@ -178,6 +187,10 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");
   add("envoy-headers", o.envoy_headers, "the same for answers to Envoy");
+  add("envoy-refunds", o.envoy_refunds,
+      "who may give hits back through Envoy's API: operator (who may reset counters), check (who may\n"
+      "charge them) or none")
+      ->check(CLI::IsMember({"operator", "check", "none"}));
   add("default-tenant", o.default_tenant, "the tenant of checks that name none")->check(valid_tenant);
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
   add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");

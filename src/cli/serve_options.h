@@ -29,16 +29,18 @@ struct ServeOptions {
   std::string policy_db = "sqlite:./sluice.db";
   std::string state_dir = "./sluice.state";  // for a start without policy files or database; empty: none
   std::string before_policies = "open";      // what checks get before any policies are known
+  std::int64_t audit_days = kAuditDays;      // how long the audit log remembers; 0: for ever
   bool require_token = false;
   bool metrics_open = false;
   std::int64_t max_checks_per_second = 0;  // 0: no bound
   std::int64_t admin_reads_per_minute = 1000;
   std::int64_t admin_writes_per_minute = 100;
   std::int64_t policies_per_tenant = kPoliciesPerTenant;
-  std::string staged_rollouts;  // stages of every change of a policy; empty: at once
-  std::string switch_file;      // while it exists, the big red switch is open
-  std::string store;            // empty: as the REDIS_ variables say, else memory
-  std::string cells;            // file with further stores and who is placed on them
+  std::string staged_rollouts;              // stages of every change of a policy; empty: at once
+  std::string switch_file;                  // while it exists, the big red switch is open
+  std::string store;                        // empty: as the REDIS_ variables say, else memory
+  std::int64_t degraded_latency_ms = 2000;  // of the store's fastest answer
+  std::string cells;                        // file with further stores and who is placed on them
   std::string key_prefix = "rl:";
   std::string key_secret;
   std::string key_secrets;  // file; the names of keys are HMACs then
@@ -48,6 +50,7 @@ struct ServeOptions {
   int threads = 0;  // 0: one per core
   std::string headers = "ietf,x-epoch";
   std::string envoy_headers = "ietf";
+  std::string envoy_refunds = "operator";
   std::string default_tenant;  // of checks that have none
   int deny_status = 429;
   std::string trusted_proxies = "127.0.0.0/8,::1/128";

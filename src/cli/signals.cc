@@ -27,6 +27,7 @@ std::optional<int> wait_for(const sigset_t& set, int at_most_ms) {
 }  // namespace
 
 Signals::Signals() {
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of whoever writes it, not the end
   const sigset_t set = handled();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }

@@ -31,6 +31,7 @@ RedisStoreOptions node_options(const StoreSettings& settings, const StoreParts& 
   options.connection.script = redis_script();
   options.key_prefix = settings.key_prefix;
   options.wall_clock = &parts.wall_clock;
+  options.freed = parts.freed;
   options.heeds_moves = parts.heeds_moves && settings.redis->kind == StoreTarget::Kind::kSingle;
   return options;
 }
@@ -57,9 +58,13 @@ std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const St
   return std::make_shared<redis::Sentinel>(parts.transport, parts.clock, std::move(options), parts.random);
 }
 
-StoreReport::NodeClock clock_of(const RedisStore& store, std::string node) {
-  const auto estimate = store.clock_delta();
-  return {std::move(node), estimate ? std::optional(estimate->ahead_us) : std::nullopt, store.is_left_out()};
+StoreReport::Node report_of(const RedisStore& store, std::string name) {
+  const auto clock = store.clock_delta();
+  return {.name = std::move(name),
+          .ahead_us = clock ? std::optional(clock->ahead_us) : std::nullopt,
+          .left_out = store.is_left_out(),
+          .round_trip_us = store.round_trip_us(),
+          .is_late = store.is_late()};
 }
 
 LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, const StoreParts& parts,
@@ -74,16 +79,16 @@ LoopStore make_cluster_store(const StoreTarget& target, RedisStoreOptions node, 
   auto store = std::make_unique<ClusterStore>(parts.transport, parts.clock, parts.params, std::move(options),
                                               parts.random);
   ClusterStore* const made = store.get();
-  const auto clocks = [made] {
-    std::vector<StoreReport::NodeClock> all;
+  const auto nodes = [made] {
+    std::vector<StoreReport::Node> all;
     made->nodes().for_each([&](const ClusterNodes::Node& each) {
-      all.push_back(clock_of(*each.store, each.endpoint.to_string()));
+      all.push_back(report_of(*each.store, each.endpoint.to_string()));
     });
     return all;
   };
   return {.store = std::move(store),
           .counters = [made] { return made->node_counters(); },
-          .clocks = clocks,
+          .nodes = nodes,
           .breaker = [transitions] { return *transitions; }};
 }
 
@@ -92,7 +97,7 @@ LoopStore with_one_server(std::unique_ptr<AsyncStore> store, const RedisStore& s
                           const Transitions& transitions) {
   return {.store = std::move(store),
           .counters = [&server] { return server.counters(); },
-          .clocks = [&server, place = std::move(place)] { return std::vector{clock_of(server, place)}; },
+          .nodes = [&server, place = std::move(place)] { return std::vector{report_of(server, place)}; },
           .breaker = [transitions] { return *transitions; }};
 }
 

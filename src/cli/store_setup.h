@@ -40,13 +40,14 @@ struct StoreParts {
   std::function<void(bool is_problem, const std::string& sentence)> log;
   bool heeds_moves = false;      // there are cells, between which tenants may move
   bool asks_for_advice = false;  // one loop is enough to ask the server about itself
+  std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // by all loops
 };
 
 // A loop's own store, and what can be asked of it beyond AsyncStore.
 struct LoopStore {
   std::unique_ptr<AsyncStore> store;
   std::function<RedisStoreCounters()> counters;
-  std::function<std::vector<StoreReport::NodeClock>()> clocks;
+  std::function<std::vector<StoreReport::Node>()> nodes;
   std::function<BreakerTransitions()> breaker;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/limits.h"
@@ -11,16 +12,20 @@ namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kPauseUsMin = kSecondUs / 10, kPauseUsMax = 5 * kSecondUs;
-constexpr std::int64_t kForgetEveryUs = 3600 * kSecondUs;
+constexpr std::int64_t kDayUs = 86'400 * kSecondUs;
+constexpr std::int64_t kRemoveEveryUs = kDayUs / 4;  // it may take a look at all that is old
+constexpr std::int64_t kTryAgainUs = 600 * kSecondUs;
 constexpr int kLookEveryMs = 500;  // at the ledger, when nobody calls
 constexpr std::int64_t kLookAmongJobsUs = kSecondUs / 4;
+constexpr std::int64_t kShortageLogEveryUs = 60 * kSecondUs;
+constexpr std::chrono::milliseconds kRest(20);  // after a shortage, for others to free what they have
 
 }  // namespace
 
 ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options options)
     : registry_(registry), clock_(clock), options_(std::move(options)) {
   status_.since_us = clock_.now_us();
-  look_after();
+  note(registry_.refresh());
   if (!registry_.is_loaded()) restore();
   thread_ = std::thread([this] { run(); });
 }
@@ -57,21 +62,45 @@ void ControlPlane::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
     }
-    // Jobs do not wait for each other longer than they must, but neither does the rest wait for all of them.
-    const bool had_a_job = run_a_job();
-    const std::int64_t now_us = clock_.now_us();
-    if (had_a_job && now_us < next_look_us_) continue;
-    next_look_us_ = now_us + kLookAmongJobsUs;
-    if (now_us >= next_second_us_) {
-      next_second_us_ = now_us + kSecondUs;
-      for (const Job& job : options_.every_second) job(registry_);
-      keep_copy();
+    try {
+      take_turn();
+    } catch (const std::bad_alloc&) {
+      note_shortage();
     }
-    const bool may_look = now_us >= next_try_us_;
-    if (!had_a_job && !may_look) pause();
-    if (!had_a_job && may_look) registry_.ledger().wait(kLookEveryMs);
-    if (may_look) look_after();
   }
+}
+
+void ControlPlane::take_turn() {
+  // Jobs do not wait for each other longer than they must, but neither does the rest wait for all of them.
+  const bool had_a_job = run_a_job();
+  const std::int64_t now_us = clock_.now_us();
+  if (had_a_job && now_us < next_look_us_) return;
+  next_look_us_ = now_us + kLookAmongJobsUs;
+  if (now_us >= next_second_us_) {
+    next_second_us_ = now_us + kSecondUs;
+    for (const Job& job : options_.every_second) job(registry_);
+    keep_copy();
+  }
+  const bool may_look = now_us >= next_try_us_;
+  if (!had_a_job && !may_look) pause();
+  if (!had_a_job && may_look) registry_.ledger().wait(kLookEveryMs);
+  if (may_look) look_after();
+}
+
+// A talk with the database may have been broken off in the middle: the next one begins anew.
+void ControlPlane::note_shortage() {
+  registry_.ledger().start_over();
+  std::unique_lock lock(mutex_);
+  if (++status_.shortages == 1 || clock_.now_us() >= next_shortage_log_us_) {
+    next_shortage_log_us_ = clock_.now_us() + kShortageLogEveryUs;
+    lock.unlock();
+    try {
+      options_.log(true, "the control plane has given up work, because there is no memory left; it goes on");
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not even for these words
+    }
+    lock.lock();
+  }
+  woken_.wait_for(lock, kRest, [this] { return stopping_; });
 }
 
 bool ControlPlane::run_a_job() {
@@ -95,11 +124,21 @@ bool ControlPlane::run_a_job() {
 void ControlPlane::look_after() {
   note(registry_.refresh());
   const std::int64_t now_us = clock_.now_us();
-  if (!registry_.is_loaded() || now_us < next_forget_us_) return;
-  next_forget_us_ = now_us + kForgetEveryUs;
-  if (const auto forgotten = registry_.ledger().forget_events_before(now_us - options_.events_kept_us);
-      !forgotten)
-    note(std::unexpected(forgotten.error()));
+  if (options_.audit_days > 0 && registry_.is_loaded() && now_us >= next_removal_us_) remove_old(now_us);
+}
+
+// A step at a time, so that jobs need not wait.
+void ControlPlane::remove_old(std::int64_t now_us) {
+  const auto removed = registry_.prune(now_us - options_.audit_days * kDayUs, now_us);
+  if (!removed)
+    removal_trouble_ = "old entries of the audit log cannot be removed (" + removed.error().message + ")";
+  else
+    removal_trouble_.clear();
+  next_removal_us_ = now_us + (!removed ? kTryAgainUs : *removed > 0 ? kSecondUs : kRemoveEveryUs);
+  show_problems();
+  if (removed && *removed > 0)
+    options_.log(false, "the audit log: " + std::to_string(*removed) + " entries that were older than " +
+                            std::to_string(options_.audit_days) + " days are removed");
 }
 
 void ControlPlane::restore() {
@@ -118,17 +157,35 @@ void ControlPlane::restore() {
 // A database may answer whoever asks, and take nothing: its disk is full, it is locked, or a replica.
 void ControlPlane::show_problems() {
   std::vector<std::string> problems = registry_.problems();
+  log_new(problems);
   if (!trouble_.empty()) problems.push_back(trouble_);
   const std::string& refused = registry_.write_trouble();
   if (!refused.empty() && trouble_.empty())
     problems.push_back("the policy database " + registry_.ledger().name() +
                        " answers, but takes no changes (" + refused +
-                       "); the next one that it takes ends this");
+                       "); it is tried again every few seconds");
   if (!registry_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
-  const std::lock_guard lock(mutex_);
-  status_.writable = refused.empty();
-  status_.restored &= !registry_.is_loaded();
-  status_.problems = std::move(problems);
+  if (!removal_trouble_.empty()) problems.push_back(removal_trouble_);
+  bool was_writable;
+  {
+    const std::lock_guard lock(mutex_);
+    was_writable = std::exchange(status_.writable, refused.empty());
+    status_.restored &= !registry_.is_loaded();
+    status_.problems = std::move(problems);
+  }
+  if (was_writable && !refused.empty()) options_.on_refusal(refused);
+}
+
+// Each once, for as long as it lasts; of a flood only some.
+void ControlPlane::log_new(const std::vector<std::string>& problems) {
+  constexpr std::size_t kShown = 10;
+  if (problems.empty() && logged_.empty()) return;
+  std::size_t news = 0;
+  for (const std::string& problem : problems)
+    if (!logged_.contains(problem) && ++news <= kShown) options_.log(true, problem);
+  if (news > kShown)
+    options_.log(true, "and " + std::to_string(news - kShown) + " more like these; /readyz names them all");
+  logged_ = {problems.begin(), problems.end()};
 }
 
 void ControlPlane::keep_copy() {

@@ -1,15 +1,10 @@
-// Registry and control plane over a ledger in memory: what is written comes into force, here and on other
-// nodes, and a database that is gone takes nothing away.
+// The registry over a ledger in memory: what is written comes into force, here and on other nodes.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <functional>
-#include <thread>
 
-#include "control/control_plane.h"
 #include "control/first_token.h"
-#include "control/test_control_node.h"
-#include "ledger/chain.h"
+#include "control/registry_fixture.h"
 
 namespace sluice::control {
 namespace {
@@ -17,20 +12,9 @@ namespace {
 using ledger::Draft;
 using ledger::Kind;
 
-std::string policy_body(const std::string& id, const std::string& rate, const std::string& tenant = "t") {
-  return R"({"id":")" + id + R"(","tenant":")" + tenant + R"(","resource":"/)" + id +
-         R"(","limits":[{"rate":")" + rate + R"("}]})";
-}
-
 std::function<bool()> lacks_admin(const ControlNode& node, const Clock& clock) {
   return [&node, &clock] { return needs_first_token(node.tokens, IdentityBoard(), clock.now_us()); };
 }
-
-class RegistryTest : public ::testing::Test {
- protected:
-  std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
-  ControlNode here{database}, there{database};
-};
 
 TEST_F(RegistryTest, AWriteIsInForceWhenItReturnsAndElsewhereWhenFollowed) {
   ASSERT_TRUE(here.registry.load());
@@ -188,116 +172,29 @@ TEST(Token, AMistypedTokenIsRecognisedAsSuch) {
   EXPECT_FALSE(is_token(token + "a"));
 }
 
-// Waits until it is so; the bound only ends a failing test.
-bool soon(const std::function<bool()>& is_so) {
-  for (int i = 0; i < 2'000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return is_so();
-}
-
-class ControlPlaneTest : public RegistryTest {
- protected:
-  SystemClock clock;
-};
-
-TEST_F(ControlPlaneTest, JobsRunInOrderAndOtherNodesHear) {
-  ControlPlane plane(here.registry, clock, {}), other(there.registry, clock, {});
-  EXPECT_TRUE(plane.status().loaded);
-  for (int i = 1; i <= 3; ++i)
-    ASSERT_TRUE(plane.submit([&, i](Registry& registry) {
-      EXPECT_TRUE(registry.write(
-          {.drafts = {{Kind::kPolicy, "a", "put", policy_body("a", std::to_string(i) + "/s"), i - 1}},
-           .actor = "test",
-           .at_us = 1}));
-    }));
-  EXPECT_TRUE(soon([&] { return there.in_force() == "a#3"; }));
-  EXPECT_TRUE(soon([&] { return plane.status().revision == 3; }));
-}
-
-TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
-  ControlPlane plane(here.registry, clock, {});
-  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_TRUE(here.put("a", policy_body("a", "1/s"))); }));
-  ASSERT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
-  database->set_available(false);
-  EXPECT_TRUE(soon([&] { return !plane.status().reachable; }));
-  EXPECT_EQ(here.in_force(), "a#1");
-  EXPECT_TRUE(plane.status().loaded);
-  ASSERT_EQ(plane.status().problems.size(), 1u);
-  EXPECT_EQ(plane.status().problems[0],
-            "the policy database memory cannot be used (the memory ledger is switched off; try again); the "
-            "policies in force stay, changes are refused");
-  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_FALSE(here.put("a", policy_body("a", "2/s"))); }));
-  ASSERT_TRUE(plane.submit([&](Registry&) {
-    EXPECT_FALSE(plane.status().problems.empty()) << "a job in between has not mended anything";
-    database->set_available(true);
-    EXPECT_TRUE(here.put("a", policy_body("a", "2/s")));
-  }));
-  EXPECT_TRUE(soon([&] { return plane.status().revision == 2; }));
-  EXPECT_TRUE(plane.status().reachable) << "it has just taken a change";
-  EXPECT_TRUE(plane.status().problems.empty());
-}
-
-TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
-  ASSERT_TRUE(there.registry.load());
-  ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
-  database->set_available(false);
-  ControlPlane plane(here.registry, clock, {});
-  EXPECT_FALSE(plane.status().loaded);
-  database->set_available(true);
-  EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
-}
-
-TEST_F(ControlPlaneTest, AnEventKeepsWhatItSaysForNinetyDaysAndItsEntryForEver) {
-  constexpr std::int64_t kNow = 1'800'000'000'000'000, kNinetyDays = 90LL * 86'400 * 1'000'000;
+// The newest record that a node has applied may be one that goes.
+TEST_F(RegistryTest, ANodeGoesOnWhenItsNewestRecordWasRemovedAsOld) {
+  constexpr std::int64_t kNow = 1'800'000'000'000'000;
   ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));  // long ago, and no event
-  for (const std::int64_t at : {kNow - kNinetyDays - 1, kNow - kNinetyDays, kNow})
-    ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kEvent, "p", "reset", "{}"}},
-                                     .actor = "token ops",
-                                     .reason = "why",
-                                     .at_us = at}));
-  const ManualClock then(kNow);
-  const ControlPlane plane(there.registry, then, {});
-  const auto records = here.ledger.read_after(0, 10).value();
-  std::vector<bool> has_body;
-  ledger::ChainVerifier verifier;
-  for (const ledger::Record& record : records) {
-    has_body.push_back(!record.body.empty());
-    EXPECT_TRUE(verifier.feed(record));
-  }
-  EXPECT_EQ(has_body, (std::vector<bool>{true, false, true, true})) << "not a microsecond earlier";
-  EXPECT_EQ(records[1].actor, "token ops");
-}
-
-// Readers that never stop asking.
-TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
-  std::atomic<bool> over = false;
-  std::atomic<int> seconds = 0;
-  ControlPlane::Options options;
-  options.every_second.push_back([&](Registry&) { ++seconds; });
-  std::function<void(Registry&)> again;
-  ControlPlane plane(here.registry, clock, std::move(options));
-  again = [&](Registry&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!over) static_cast<void>(plane.submit(again));  // refused when it stops
-  };
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(plane.submit(again));
   ASSERT_TRUE(there.registry.load());
-  ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
-  EXPECT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
-  EXPECT_TRUE(soon([&] { return seconds > 1; }));
-  over = true;
-}
+  const ledger::Change event{
+      .drafts = {{Kind::kEvent, "p", "reset", "{}"}}, .actor = "token ops", .at_us = 1};
+  ASSERT_TRUE(here.registry.write(event));
+  ASSERT_TRUE(there.registry.follow());
+  ASSERT_EQ(here.registry.prune(kNow, kNow), 1);
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_EQ(there.in_force(), "a#1");
 
-TEST_F(ControlPlaneTest, JobsAreBounded) {
-  std::atomic<bool> go = false;
-  ControlPlane plane(here.registry, clock, {});
-  ASSERT_TRUE(plane.submit([&](Registry&) {
-    while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }));
-  std::size_t taken = 0;
-  while (taken < 10'000 && plane.submit([](Registry&) {})) ++taken;
-  EXPECT_LT(taken, 10'000u);
-  go = true;
+  ControlNode behind{database};
+  ASSERT_TRUE(behind.registry.load());
+  ASSERT_TRUE(here.registry.write(event));
+  ASSERT_TRUE(behind.registry.follow());
+  ASSERT_TRUE(here.registry.write(event));
+  ASSERT_EQ(here.registry.prune(kNow, kNow), 2);
+  const auto followed = behind.registry.follow();
+  ASSERT_FALSE(followed);
+  EXPECT_TRUE(followed.error().message.ends_with("restart this node")) << followed.error().message;
 }
 
 }  // namespace

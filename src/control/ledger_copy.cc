@@ -68,7 +68,9 @@ class Reader {
   bool ok_ = true;
 };
 
-bool is_kept(const Record& record) { return record.kind != Kind::kEvent && !record.is_withdrawn(); }
+bool is_kept(const Record& record) {
+  return record.kind != Kind::kEvent && record.kind != Kind::kRetention && !record.is_withdrawn();
+}
 
 }  // namespace
 

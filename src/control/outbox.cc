@@ -9,7 +9,9 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::int64_t kPauseUs = 2'000'000;  // a database that is silent takes seconds to say so
+// A database that is silent, or locked, takes seconds to say so: others are to have most of the thread's
+// time.
+constexpr std::int64_t kPauseUs = 2'000'000, kPauseFactor = 4;
 
 std::string random_id() {
   const TokenEntropy random = token_entropy();
@@ -49,10 +51,12 @@ bool Outbox::write_first(Registry& registry) {
     const std::lock_guard lock(mutex_);
     change = changes_.front();
   }
+  const std::int64_t begin_us = clock_.now_us();
   const auto written = registry.write(change);
   const bool is_unreachable = !written && written.error().code == ErrorCode::kUnavailable;
   if (is_unreachable) {
-    next_try_us_ = clock_.now_us() + kPauseUs;
+    const std::int64_t now_us = clock_.now_us();
+    next_try_us_ = now_us + kPauseUs + kPauseFactor * (now_us - begin_us);
     if (!std::exchange(failed_, true))
       log_(true, "the audit log will get its entry when the policy database answers (" +
                      written.error().message + "): " + described(change));

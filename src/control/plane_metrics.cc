@@ -26,6 +26,9 @@ std::string plane_metrics(const PlaneStatus& status) {
               static_cast<std::uint64_t>(status.revision));
   write_value(text, "rate_limiter_policy_problems", "gauge",
               "Documents of the policy database that are not in force, and why.", status.problems.size());
+  write_value(text, "rate_limiter_control_memory_failures_total", "counter",
+              "Work of the control plane that was given up because there was no memory left.",
+              status.shortages);
   return std::move(text).take();
 }
 

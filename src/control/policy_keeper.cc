@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "policy/change_words.h"
 #include "policy/crowds.h"
 #include "policy/document.h"
 #include "policy/tenant_policies.h"
@@ -64,9 +65,9 @@ Result<void> PolicyKeeper::check_shares(const PolicyChange& change) const {
         ++count;
         crowds[policy->shadow].add(policy->source);
       }
-    if (count > per_tenant_)
+    if (count > options_.per_tenant)
       return invalid("tenant", "tenant \"" + std::string(tenant) + "\" would have " + std::to_string(count) +
-                                   " policies; at most " + std::to_string(per_tenant_) +
+                                   " policies; at most " + std::to_string(options_.per_tenant) +
                                    " may be (--policies-per-tenant)");
     for (const LimitCrowd& crowd : crowds)
       if (crowd.limits() > kLimitsPerTenantMax)
@@ -83,6 +84,7 @@ Result<void> PolicyKeeper::check_shares(const PolicyChange& change) const {
 std::map<std::string, std::string> PolicyKeeper::apply(std::span<const ledger::Record* const> records) {
   std::map<std::string, std::string> problems;
   std::vector<PolicyCatalog::Step> steps;
+  const auto before = catalog_.current();
   for (const ledger::Record* record : records) {
     if (record->is_withdrawn()) {
       steps.push_back({record->name, std::nullopt});
@@ -97,7 +99,28 @@ std::map<std::string, std::string> PolicyKeeper::apply(std::span<const ledger::R
   }
   for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
     problems[name] = "policy \"" + name + "\" of the database is not in force: " + error.message;
+  tell(records, *before);
   return problems;
+}
+
+// Those that were in force already come again whenever something may have become possible.
+void PolicyKeeper::tell(std::span<const ledger::Record* const> records, const Snapshot& before) const {
+  const auto now = catalog_.current();
+  std::vector<std::string> changed, withdrawn;
+  for (const ledger::Record* record : records) {
+    if (catalog_.is_from_file(record->name)) continue;
+    const CompiledPolicy *const was = before.find(record->name), *const is = now->find(record->name);
+    if (is && (!was || was->source.version != is->source.version))
+      changed.push_back(is->version_text());
+    else if (was && !is)
+      withdrawn.push_back(was->version_text());
+  }
+  if (changed.empty() && withdrawn.empty()) return;
+  std::string sentence = "from the policy database: " + counted(changed.size(), "policy", "policies") +
+                         " new or changed" + listed(changed);
+  if (!withdrawn.empty())
+    sentence += "; " + std::to_string(withdrawn.size()) + " no longer in force" + listed(withdrawn);
+  options_.log(false, sentence);
 }
 
 Result<void> UserKeeper::check(std::span<const ledger::Draft* const> drafts) {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+
 #include "base/control_limits.h"
 #include "control/registry.h"
 #include "policy/catalog.h"
@@ -12,17 +17,22 @@ namespace sluice::control {
 // in the ledger already is in force whatever it comes to.
 class PolicyKeeper final : public Keeper {
  public:
-  // `per_tenant`: so many policies the ledger may have for one tenant.
-  explicit PolicyKeeper(PolicyCatalog& catalog, std::int64_t per_tenant = kPoliciesPerTenant)
-      : catalog_(catalog), per_tenant_(per_tenant) {}
+  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
+  struct Options {
+    std::int64_t per_tenant = kPoliciesPerTenant;  // so many policies the ledger may have for one tenant
+    Log log = [](bool, const std::string&) {};     // hears which versions have come into force
+  };
+  explicit PolicyKeeper(PolicyCatalog& catalog) : PolicyKeeper(catalog, Options{}) {}
+  PolicyKeeper(PolicyCatalog& catalog, Options options) : catalog_(catalog), options_(std::move(options)) {}
   Result<void> check(std::span<const ledger::Draft* const> drafts) override;
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;
 
  private:
   Result<void> check_shares(const PolicyChange& change) const;
+  void tell(std::span<const ledger::Record* const> records, const Snapshot& before) const;
 
   PolicyCatalog& catalog_;
-  const std::int64_t per_tenant_;
+  const Options options_;
 };
 
 // The same for what is agreed with users.

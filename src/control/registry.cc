@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "ledger/anchor.h"
 #include "ledger/chain.h"
+#include "ledger/prune.h"
 #include "policy/literals.h"
 
 namespace sluice::control {
@@ -44,12 +46,13 @@ Result<void> Registry::apply_documents(std::int64_t revision) {
   if (read && copy_) copied_ = copy_->replace(revision, documents);
   if (read) take_back_restored(documents);
   apply(documents);
+  if (read) restored_.clear();
   return read;
 }
 
 // The ledger knows nothing of them: it is another one, or was restored from a copy of its own.
-void Registry::take_back_restored(std::vector<ledger::Record>& documents) {
-  auto restored = std::exchange(restored_, {});
+void Registry::take_back_restored(std::vector<ledger::Record>& documents) const {
+  auto restored = restored_;
   for (const ledger::Record& record : documents) restored.erase({record.kind, record.name});
   for (const auto& [kind, name] : restored)
     documents.push_back({.kind = kind, .name = name, .action = "delete"});
@@ -98,9 +101,13 @@ Result<void> Registry::follow() {
     if (!records) return std::unexpected(records.error());
     std::span<const ledger::Record> news = *records;
     if (revision_ > 0) {
-      if (news.empty() || news.front().revision != revision_ || news.front().hash != hash_)
-        return std::unexpected(lost());
-      news = news.subspan(1);
+      if (news.empty()) return std::unexpected(lost());
+      if (news.front().revision == revision_) {
+        if (news.front().hash != hash_) return std::unexpected(lost());
+        news = news.subspan(1);
+      } else if (auto known = recognize_removed(); !known) {
+        return known;
+      }
     }
     if (news.empty()) return {};
     apply(news);
@@ -117,6 +124,26 @@ Result<void> Registry::check(const ledger::Change& change) {
     if (const auto keeper = keepers_.find(kind); keeper != keepers_.end())
       if (auto good = keeper->second->check(drafts); !good) return good;
   return {};
+}
+
+Result<void> Registry::recognize_removed() const {
+  const auto anchor = ledger::find_anchor(ledger_);
+  if (!anchor) return std::unexpected(anchor.error());
+  if (!*anchor || (*anchor)->anchor.revision < revision_) return std::unexpected(lost());
+  if ((*anchor)->anchor.revision == revision_ && (*anchor)->anchor.hash == hash_) return {};
+  return std::unexpected(
+      Error{ErrorCode::kUnavailable,
+            "it has removed old records, and this node has not read it since before they were written "
+            "(revision " +
+                std::to_string(revision_) + "); restart this node",
+            ""});
+}
+
+Result<std::int64_t> Registry::prune(std::int64_t before_us, std::int64_t now_us) {
+  auto removed = ledger::prune(ledger_, before_us, now_us);
+  if (!removed || *removed == 0) return removed;
+  if (auto followed = follow(); !followed) return std::unexpected(followed.error());
+  return removed;
 }
 
 Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const Permission& may) {
@@ -179,10 +206,10 @@ void Registry::apply(std::span<const ledger::Record> records) {
 void Registry::bring_into_force(Newest newest, bool with_all_problems) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
   for (const auto& [name, record] : newest) by_kind[name.first];
-  auto before = std::exchange(problems_, {});
-  for (auto& [name, problem] : before) {
+  Problems problems;  // from now on; those before stay until all is done, whatever fails
+  for (const auto& [name, problem] : problems_) {
     if (!with_all_problems && !by_kind.contains(name.first))
-      problems_[name] = problem;
+      problems[name] = problem;
     else if (!problem.record.name.empty())
       newest.try_emplace(name, &problem.record);
   }
@@ -193,10 +220,11 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems) {
     std::ranges::sort(list, {}, &ledger::Record::revision);
     for (auto& [name, sentence] : keeper->second->apply(list)) {
       const auto about = newest.find({kind, name});
-      problems_[{kind, name}] = {about == newest.end() ? ledger::Record{} : *about->second,
-                                 std::move(sentence)};
+      problems[{kind, name}] = {about == newest.end() ? ledger::Record{} : *about->second,
+                                std::move(sentence)};
     }
   }
+  problems_.swap(problems);
 }
 
 std::vector<std::string> Registry::problems() const {

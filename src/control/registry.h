@@ -70,6 +70,8 @@ class Registry {
   // Brings the copy up to date, if it is time. To be called every second.
   Result<void> keep_copy(const Clock& clock);
   Result<void> follow();
+  // Removes records of the audit log that are older, a step of many; see ledger/prune.h. Returns how many.
+  Result<std::int64_t> prune(std::int64_t before_us, std::int64_t now_us);
   // Whichever of the two is due.
   Result<void> refresh() { return loaded_ ? follow() : load(); }
   // Brings documents into force that could not be, now that something other than the ledger has changed.
@@ -96,9 +98,11 @@ class Registry {
   using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
 
   Result<void> apply_documents(std::int64_t revision);
-  void take_back_restored(std::vector<ledger::Record>& documents);
+  void take_back_restored(std::vector<ledger::Record>& documents) const;
   Result<void> note_newest(std::int64_t revision);
   Error lost() const;
+  // The newest record that is applied was removed as old, and is the one that was.
+  Result<void> recognize_removed() const;
   // What the same request wrote before, if it did; otherwise the error.
   Result<std::vector<ledger::Record>> answer_of_then(const ledger::Change& change, Error error);
   // Brings what was written into force, if need be with what others wrote before it.
@@ -122,7 +126,8 @@ class Registry {
     ledger::Record record;  // to be tried again; without a name, if it is not about one
     std::string sentence;
   };
-  std::map<std::pair<ledger::Kind, std::string>, Problem> problems_;
+  using Problems = std::map<std::pair<ledger::Kind, std::string>, Problem>;
+  Problems problems_;
 };
 
 }  // namespace sluice::control

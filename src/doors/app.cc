@@ -226,6 +226,7 @@ std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
 
 void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<HttpLater()>& defer) {
+  context_.limiter.speak_for(request.peer->id);
   const Deprecations* const deprecations = context_.options.deprecations.get();
   const DeprecationNotice* const notice = deprecations ? deprecations->find(request.path) : nullptr;
   if (!notice || !is_here(kRoutes.find(request.path), request, admin_))
@@ -282,6 +283,7 @@ void App::answer(const net::HttpRequest& request, net::HttpResponse& response,
 
 net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_view message,
                                   std::string& reply, const std::function<GrpcLater()>& defer) {
+  context_.limiter.speak_for(context.peer->id);
   const Method* const method = kMethods.find(context.path);
   const GrpcCall call{context, message, reply, defer};
   if (method) {

@@ -51,13 +51,15 @@ TEST_F(AppTest, SaysWhichMethodsAPathTakes) {
 }
 
 TEST_F(AppTest, HealthzStandsWhileReadyzFalls) {
-  EXPECT_EQ(get("/readyz").body, R"({"ready":true,"draining":false,"problems":[]})");
-  readiness = {
-      .ready = false, .draining = true, .problems = {"policies.yaml:3: \"rate\" is missing", "draining"}};
+  EXPECT_EQ(get("/readyz").body, R"({"ready":true,"draining":false,"degraded":false,"problems":[]})");
+  readiness = {.ready = false,
+               .draining = true,
+               .degraded = true,
+               .problems = {"policies.yaml:3: \"rate\" is missing", "draining"}};
   EXPECT_EQ(get("/readyz").status, 503);
   EXPECT_EQ(
       get("/readyz").body,
-      R"({"ready":false,"draining":true,"problems":["policies.yaml:3: \"rate\" is missing","draining"]})");
+      R"({"ready":false,"draining":true,"degraded":true,"problems":["policies.yaml:3: \"rate\" is missing","draining"]})");
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
@@ -65,7 +67,7 @@ TEST_F(AppTest, HealthcheckIsReadinessInOneWord) {
   EXPECT_EQ(get("/healthcheck").status, 200);
   EXPECT_EQ(get("/healthcheck").body, "OK");
   EXPECT_EQ(get("/healthcheck").content_type, "text/plain; charset=utf-8");
-  readiness = {.ready = false, .draining = true, .problems = {}};
+  readiness = {.ready = false, .draining = true, .degraded = true, .problems = {}};
   EXPECT_EQ(get("/healthcheck").status, 503);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,7 +19,19 @@ using Bringer = std::function<std::string()>;
 // all; of who has neither, the address (of version 6 its network of 64 bits, all of which one caller has).
 std::string bringer_name(const DoorOptions& options, const net::Peer& peer, std::string_view authorization);
 
-// `caller` is a net::HttpRequest or a net::GrpcContext. REQUIRES: both outlive it.
+// Whether the caller may ask for these checks, as may_ask(). Those with a request id, for which memory is
+// needed, learn who asks by the same name. `caller` is a net::HttpRequest or a net::GrpcContext.
+template <class Caller>
+Result<void> may_check(DoorContext& context, const Caller& caller, std::span<CheckRequest> checks) {
+  if (auto may = may_ask(context, caller, control::Role::kCheck, checks); !may) return may;
+  if (std::ranges::all_of(checks, &std::string_view::empty, &CheckRequest::request_id)) [[likely]]
+    return {};
+  context.caller = bringer_name(context.options, peer_of(caller), caller.header("authorization"));
+  for (CheckRequest& check : checks) check.caller = context.caller;
+  return {};
+}
+
+// `caller` as above. REQUIRES: both outlive it.
 template <class Caller>
 Bringer bringer_of(const DoorOptions& options, const Caller& caller) {
   return

@@ -49,6 +49,20 @@ TEST_F(BringerTest, HttpAndGrpcCallersAreKnownByTheirHeader) {
   EXPECT_EQ(bringer_of(options, grpc)(), "certificate ops-1");
 }
 
+// What is remembered for them takes memory, which is shared out between callers.
+TEST_F(BringerTest, ChecksWithARequestIdSayWhoAsks) {
+  DoorContext context{limiter, options, 1};
+  const auto callers = [&](std::vector<std::string> names, std::string_view request_id) {
+    name(std::move(names));
+    CheckRequest checks[] = {{.key = "a"}, {.key = "b", .request_id = request_id}};
+    EXPECT_TRUE(may_check(context, net::GrpcContext{.metadata = &metadata, .peer = &peer}, checks));
+    return std::string(checks[1].caller);
+  };
+  EXPECT_EQ(callers({}, "r"), "address 192.0.2.7");
+  EXPECT_EQ(callers({"ops-1"}, "r"), "certificate ops-1");
+  EXPECT_EQ(callers({"ops-1"}, ""), "");
+}
+
 TEST_F(BringerTest, TheOpenSwitchNeedsNoNumbers) {
   BigSwitch big_switch;
   Limiter switched{{.store = local_store,

@@ -62,6 +62,21 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
   return allowed;
 }
 
+// To which counters the caller may give hits back. REQUIRES: they may check `request`, which names a tenant.
+template <class Caller>
+RefundReach refund_reach(DoorContext& context, const Caller& caller, CheckRequest& request) {
+  using control::Role;
+  const DoorOptions& options = context.options;
+  const bool by_operators = options.refunds == Refunds::kOperator;
+  if (options.refunds == Refunds::kNobody || (by_operators && options.admins_have_a_port))
+    return RefundReach::kNothing;
+  if (!by_operators && !options.checks_need_token) return RefundReach::kEverything;
+  const Role role = by_operators ? Role::kOperator : Role::kCheck;
+  const auto who = recognise(context, peer_of(caller), caller.header("authorization"), role, {&request, 1});
+  if (!who) return RefundReach::kNothing;
+  return who->may(role, "") ? RefundReach::kEverything : RefundReach::kOwnTenants;
+}
+
 // It was done, if it was. Returns whether there is something to wait for.
 inline bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
   if (!counters || !options.on_reset) return false;

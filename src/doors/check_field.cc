@@ -29,6 +29,11 @@ CheckField check_field(std::string_view name) {
   }
 }
 
+std::string_view canonical_name(std::string_view name) {
+  if (name == "tenant") return "tenant_id";
+  return name == "route" ? "resource" : name;
+}
+
 std::unexpected<Error> given_twice(std::string field) {
   std::string message = field + " is given twice";
   return invalid(std::move(field), std::move(message));

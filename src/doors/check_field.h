@@ -26,6 +26,10 @@ enum class CheckField : std::uint8_t {
 // "tenant_id" is kTenantId, and so on; "cost" and "tokens" are the same.
 CheckField check_field(std::string_view name);
 
+// Of fields that are dimensions, too, and have another name there: "tenant" is "tenant_id", "route" is
+// "resource". All others are as they are.
+std::string_view canonical_name(std::string_view name);
+
 inline constexpr std::array<std::string_view, 8> kCheckFieldNames = {
     "tenant_id", "resource", "key", "tokens", "cost", "policy_id", "dimensions", "request_id"};
 

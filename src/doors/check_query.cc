@@ -19,11 +19,13 @@ std::uint32_t bit(CheckField field) { return 1u << static_cast<unsigned>(field);
 }  // namespace
 
 bool CheckBuilder::has(std::string_view name) const {
+  name = canonical_name(name);
   const CheckField field = check_field(name);
   return is_dimension(field) ? list_.find_dimension(name) != nullptr : (seen_ & bit(field)) != 0;
 }
 
 Result<void> CheckBuilder::put(std::string_view name, std::string_view value) {
+  name = canonical_name(name);
   const CheckField field = check_field(name);
   if (is_dimension(field)) {
     if (list_.dimension_count() == kDimensionsMax) return too_many_dimensions();

@@ -12,7 +12,8 @@
 // dimension: &user=u1; but one that looks like a slip of a field is an error.
 namespace sluice::doors {
 
-// Puts a check together from its sources. A field or dimension that is there already stays. Not thread-safe.
+// Puts a check together from its sources. A field or dimension that is there already stays, by whichever of
+// its names: the tenant of the query is not replaced by that of a header. Not thread-safe.
 class CheckBuilder {
  public:
   CheckBuilder(CheckList& list, std::string& scratch) : list_(list), check_(list.add()), scratch_(scratch) {}

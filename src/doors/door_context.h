@@ -27,7 +27,16 @@ namespace sluice::doors {
 struct Readiness {
   bool ready = false;  // false before the first policies and while draining
   bool draining = false;
+  bool degraded = false;              // the store is slow or silent: failure rules decide some of the checks
   std::vector<std::string> problems;  // sentences
+};
+
+// Who may give hits back through the Envoy door. A refund is a small reset: it takes what others have
+// counted.
+enum class Refunds : std::uint8_t {
+  kOperator,  // who may reset counters here
+  kCheck,     // who may charge them
+  kNobody,
 };
 
 // What the operator chose. One for all threads; must outlive the doors; its functions must be thread-safe.
@@ -41,9 +50,10 @@ struct DoorOptions {
   // Of /v1/authorize: X-Idempotency-Key from trusted proxies is the request_id. Proxies pass on what clients
   // send, and who sends one key for ever is charged once; so only where the proxy sets or clears it.
   bool trusts_idempotency_key = false;
-  const control::Access* access = nullptr;           // who callers are; never null in a server
-  bool checks_need_token = false;                    // with the role "check"
-  bool admins_have_a_port = false;                   // so that the Redis protocol, on another, resets nothing
+  const control::Access* access = nullptr;  // who callers are; never null in a server
+  bool checks_need_token = false;           // with the role "check"
+  bool admins_have_a_port = false;          // so that the doors on another, Redis' and Envoy's, reset nothing
+  Refunds refunds = Refunds::kOperator;
   std::shared_ptr<const Deprecations> deprecations;  // null: none
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
@@ -88,6 +98,7 @@ struct DoorContext {
   CheckList checks;
   std::string scratch;                      // unescaped or decoded text that the checks point into
   std::deque<std::string> implied_tenants;  // that the checks point to
+  std::string caller;                       // the same
   EnvoyScratch envoy;
 };
 

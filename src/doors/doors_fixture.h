@@ -113,9 +113,12 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     GrpcAnswer answer;
     const std::string path = "/" + std::string(service) + "/" + std::string(method);
     EXPECT_EQ(app.method_kind(path, peer), net::Application::MethodKind::kUnary);
-    answer.status = app.handle_unary(
-        {.path = path, .metadata = &metadata, .peer = &peer, .idempotency_key = idempotency_key}, message,
-        answer.message, [] { return net::Application::GrpcLater(); });
+    answer.status = app.handle_unary({.path = path,
+                                      .metadata = &metadata,
+                                      .peer = &peer,
+                                      .idempotency_key = idempotency_key,
+                                      .idempotency_keys = idempotency_keys},
+                                     message, answer.message, [] { return net::Application::GrpcLater(); });
     return answer;
   }
 
@@ -126,8 +129,9 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
 
   Readiness readiness{.ready = true, .draining = false, .problems = {}};
   control::TokenBoard tokens;
-  net::HeaderList metadata;     // of gRPC calls
-  std::string idempotency_key;  // in it
+  net::HeaderList metadata;            // of gRPC calls
+  std::string idempotency_key;         // in it
+  std::uint32_t idempotency_keys = 0;  // so many
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   control::Access access{tokens, clock};
   GivenLimits given_limits{params};

@@ -1,15 +1,53 @@
 // RateLimitRequest as JSON.
+#include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "base/envoy_limits.h"
 #include "base/json_reader.h"
+#include "doors/check_field.h"
 #include "doors/envoy_request.h"
 
 namespace sluice::doors {
 namespace {
 
 using Kind = JsonReader::Kind;
+
+// All members that the messages have.
+enum class Member : std::uint8_t {
+  kDomain,
+  kDescriptors,
+  kHitsAddend,
+  kEntries,
+  kLimit,
+  kIsNegativeHits,
+  kKey,
+  kValue,
+  kRequestsPerUnit,
+  kUnit,
+  kUnknown
+};
+
+Member member_of(std::string_view name) {
+  using Named = std::pair<std::string_view, Member>;
+  constexpr std::array kNames = {Named{"domain", Member::kDomain},
+                                 Named{"descriptors", Member::kDescriptors},
+                                 Named{"hits_addend", Member::kHitsAddend},
+                                 Named{"hitsAddend", Member::kHitsAddend},
+                                 Named{"entries", Member::kEntries},
+                                 Named{"limit", Member::kLimit},
+                                 Named{"is_negative_hits", Member::kIsNegativeHits},
+                                 Named{"isNegativeHits", Member::kIsNegativeHits},
+                                 Named{"key", Member::kKey},
+                                 Named{"value", Member::kValue},
+                                 Named{"requests_per_unit", Member::kRequestsPerUnit},
+                                 Named{"requestsPerUnit", Member::kRequestsPerUnit},
+                                 Named{"unit", Member::kUnit}};
+  for (const auto& [known, member] : kNames)
+    if (known == name) return member;
+  return Member::kUnknown;
+}
 
 // Reads one request; lives as long as that takes. What is wrong with the JSON itself is found by the reader,
 // what is wrong with its meaning is kept in problem_, and either ends the walk.
@@ -19,10 +57,10 @@ class EnvoyJson {
       : reader_(body, scratch), out_(out) {}
 
   Result<void> read() {
-    object("", [&](std::string_view name) {
-      if (name == "domain") return text("domain", out_.domain);
-      if (name == "hits_addend" || name == "hitsAddend") return number("hits_addend", out_.hits_addend);
-      if (name == "descriptors") return descriptors();
+    object("", [&](Member member, std::string_view name) {
+      if (member == Member::kDomain) return text("domain", out_.domain);
+      if (member == Member::kHitsAddend) return number("hits_addend", out_.hits_addend);
+      if (member == Member::kDescriptors) return descriptors();
       unknown(name);
     });
     if (problem_) return std::unexpected(std::move(*problem_));
@@ -49,14 +87,24 @@ class EnvoyJson {
     return false;
   }
 
-  template <class Member>
-  void object(std::string_view field, const Member& member) {
+  // `read` gets each member and its name as it stands there. One that is given twice, by whichever name, is
+  // an error: other readers of the same bytes may have taken the other.
+  template <class Read>
+  void object(std::string_view field, const Read& read) {
     if (reader_.kind() != Kind::kObject) {
       refuse(field, field.empty() ? "the body must be an object" : std::string(field) + " must be an object");
       return reader_.skip();
     }
     reader_.enter_object();
-    for (std::string_view name; !problem_ && reader_.next_member(name);) member(name);
+    std::uint32_t seen = 0;
+    for (std::string_view name; !problem_ && reader_.next_member(name);) {
+      const Member member = member_of(name);
+      const std::uint32_t bit = 1u << static_cast<unsigned>(member);
+      if (member != Member::kUnknown && (seen & bit))
+        return void(problem_ = given_twice(std::string(name)).error());
+      seen |= bit;
+      read(member, name);
+    }
   }
 
   template <class Element>
@@ -89,24 +137,26 @@ class EnvoyJson {
       if (out_.descriptors.size() == kEnvoyDescriptorsMax)
         return void(problem_ = too_many_envoy_descriptors().error());
       out_.descriptors.emplace_back();
-      object("descriptors", [&](std::string_view name) { descriptor_field(name); });
+      object("descriptors", [&](Member member, std::string_view name) { descriptor_field(member, name); });
       out_.descriptors.back().entries_end = out_.entries.size();
     });
   }
 
-  void descriptor_field(std::string_view name) {
+  void descriptor_field(Member member, std::string_view name) {
     EnvoyRequest::Descriptor& descriptor = out_.descriptors.back();
-    if (name == "entries") return entries();
-    if (name == "limit") {
+    if (member == Member::kEntries) return entries();
+    if (member == Member::kLimit) {
       if (reader_.kind() == Kind::kNull) return reader_.skip();
       descriptor.limit.emplace();
-      return object("limit", [&](std::string_view member) { override_field(member, descriptor); });
+      return object("limit", [&](Member inner, std::string_view inner_name) {
+        override_field(inner, inner_name, descriptor);
+      });
     }
-    if (name == "hits_addend" || name == "hitsAddend") {
+    if (member == Member::kHitsAddend) {
       if (reader_.kind() == Kind::kNull) return reader_.skip();
       return number("hits_addend", descriptor.hits_addend.emplace());
     }
-    if (name == "is_negative_hits" || name == "isNegativeHits") {
+    if (member == Member::kIsNegativeHits) {
       if (is(Kind::kBoolean, "is_negative_hits", "true or false"))
         descriptor.gives_back = reader_.plain() == "true";
       return;
@@ -120,18 +170,18 @@ class EnvoyJson {
       if (out_.entries.size() - first == kEnvoyEntriesMax)
         return void(problem_ = too_many_envoy_entries(out_).error());
       EnvoyEntry& entry = out_.entries.emplace_back();
-      object("entries", [&](std::string_view name) {
-        if (name == "key") return text("key", entry.name);
-        if (name == "value") return text("value", entry.value);
+      object("entries", [&](Member member, std::string_view name) {
+        if (member == Member::kKey) return text("key", entry.name);
+        if (member == Member::kValue) return text("value", entry.value);
         unknown(name);
       });
     });
   }
 
-  void override_field(std::string_view name, EnvoyRequest::Descriptor& descriptor) {
-    if (name == "requests_per_unit" || name == "requestsPerUnit")
+  void override_field(Member member, std::string_view name, EnvoyRequest::Descriptor& descriptor) {
+    if (member == Member::kRequestsPerUnit)
       return number("requests_per_unit", descriptor.limit->requests_per_unit);
-    if (name != "unit") return unknown(name);
+    if (member != Member::kUnit) return unknown(name);
     if (reader_.kind() != Kind::kString) return number("unit", descriptor.limit->unit);
     const std::string_view word = reader_.string();
     for (auto unit = EnvoyUnit::kUnknown; unit <= EnvoyUnit::kYear;

@@ -132,6 +132,27 @@ TEST_F(EnvoyLateTest, WhatIsGivenBackIsTold) {
   EXPECT_THAT(told[1].body, HasSubstr("429"));
 }
 
+TEST_F(EnvoyLateTest, WhoMayGiveBackIsKnownAfterALook) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 9 } }
+  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 9 } }
+  - { key: k, rate_limit: { unit: day, requests_per_unit: 9 } }
+)"});
+  EnvoyMessage all = about("d", {{{"a", "x"}}, {{"b", "x"}}, {{"k", "x"}}});
+  ask_late(about("d", {{{"k", "x"}}}));
+  all.descriptors[2].is_negative_hits = true;
+  for (const bool is_trusted : {false, true}) {
+    peer.is_trusted = is_trusted;
+    ask_late(all);
+    late.answer_all();
+  }
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_THAT(told[1].statuses, ElementsAre(HasSubstr("OK 8"), HasSubstr("OK 8"), HasSubstr("OK 8")));
+  EXPECT_THAT(told[2].statuses, ElementsAre(HasSubstr("OK 7"), HasSubstr("OK 7"), HasSubstr("OK 9")));
+}
+
 TEST_F(EnvoyLateTest, AStoreThatIsSilentDeniesNoRefund) {
   load({"{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }] }"});
   EnvoyMessage gives = about("d", {{{"k", "one"}}});

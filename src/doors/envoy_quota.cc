@@ -6,8 +6,9 @@ QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckR
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota || slots[i].gives_back) continue;
     CheckRequest look = checks[slots[i].check];
-    quotas_.push_back({i, slots[i].rule, look.cost.value_or(1)});
+    quotas_.push_back({i, slots[i].rule, look.fits_nowhere ? kCostNever : look.cost.value_or(1)});
     look.cost = 0;
+    look.fits_nowhere = false;
     looks_.push_back(look);
   }
 }

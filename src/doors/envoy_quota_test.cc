@@ -47,6 +47,20 @@ TEST_F(EnvoyQuotaTest, OneWithRoomIsEnough) {
   EXPECT_EQ(ask(about("d", {{{"a", "x"}}})).overall, 2u) << "a single one denies like any other";
 }
 
+TEST_F(EnvoyQuotaTest, NoneHasRoomForMoreThanAnyLimitHolds) {
+  load({R"(
+domain: d
+descriptors:
+  - { key: a, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1000000000 } }
+  - { key: b, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 2 } }
+)"});
+  EnvoyMessage message = about("d", {{{"a", "x"}}, {{"b", "x"}}});
+  message.descriptors[0].hits = 1'000'000'001;
+  const Told told = ask(message);
+  EXPECT_EQ(told.overall, 1u) << "b has room";
+  EXPECT_THAT(told.statuses, ElementsAre(HasSubstr("OVER 1000000000 of"), HasSubstr("OK 1 of 2/4")));
+}
+
 TEST_F(EnvoyQuotaTest, AFullOneIsToldAsItIs) {
   load({kQuotas});
   EnvoyMessage message = about("d", {{{"a", "x"}}, {{"b", "x"}}});

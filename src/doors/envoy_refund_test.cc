@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "control/identities.h"
 #include "doors/envoy_rls_fixture.h"
 
 namespace sluice::doors::testing {
@@ -108,6 +109,90 @@ TEST_F(EnvoyRefundTest, AsJson) {
   EXPECT_THAT(give("is_negative_hits", "false").body, HasSubstr("\"limitRemaining\":5"));
   EXPECT_THAT(give("is_negative_hits", "null").body, HasSubstr("\"limitRemaining\":3"));
   EXPECT_EQ(give("is_negative_hits", "1").status, 400);
+}
+
+TEST_F(EnvoyRefundTest, MoreThanACheckMayCostGivesAllBack) {
+  load({kDay});
+  statuses(with({takes(7)}));
+  EXPECT_THAT(statuses(with({gives(UINT64_MAX)})), ElementsAre(StartsWith("OK 10")));
+}
+
+// A refund is a small reset: who may only check must not have it.
+class EnvoyRefundAccessTest : public EnvoyRefundTest {
+ protected:
+  void SetUp() override {
+    load({R"(policies:
+  - { id: own, tenant: d, limits: [{ name: own, per: [k], rate: 10/d }] }
+  - { id: cap, always: true, limits: [{ name: all, rate: 100/d }] })"});
+    using control::Role;
+    identities.replace({{"CN=checks", {{Role::kCheck}, {"d"}}},
+                        {"CN=operates", {{Role::kCheck, Role::kOperator}, {"d"}}},
+                        {"CN=checks for all", {{Role::kCheck}, {}}},
+                        {"CN=operates for all", {{Role::kCheck, Role::kOperator}, {}}}});
+    options.access = &with_identities;
+  }
+  // What is left of the limit of "d" (10), and of that of everybody (100), after all that was charged, 7, was
+  // given back by whom the certificate names; "" is a stranger, "loopback" nobody has to name.
+  std::string left_after_refund_by(const std::string& who) {
+    peer.is_trusted = true;
+    peer.names.clear();
+    options.checks_need_token = false;
+    limiter.reset({.tenant = "d", .dimensions = entry}, {.shared = true});
+    statuses(with({takes(7)}));
+    peer.is_trusted = who == "loopback";
+    options.checks_need_token = who.starts_with("CN=");
+    if (options.checks_need_token) peer.names = {who};
+    const Told told = ask(with({gives(7)}));
+    EXPECT_EQ(told.overall, 1u) << "it is no error: Envoy would let pass what else is in the request";
+    std::string left;
+    for (const LimitStatus& status : limiter.usage({.tenant = "d", .dimensions = entry})->limits)
+      left += (left.empty() ? "" : ", ") + std::to_string(status.result->outcome.remaining);
+    return left;
+  }
+
+  const std::vector<Dimension> entry = {{"k", "x"}};
+  control::IdentityBoard identities;
+  control::Access with_identities{tokens, clock, &identities};
+};
+
+TEST_F(EnvoyRefundAccessTest, IsForWhoMayReset) {
+  EXPECT_EQ(left_after_refund_by("loopback"), "10, 100");
+  EXPECT_EQ(left_after_refund_by(""), "3, 93");
+  EXPECT_EQ(left_after_refund_by("CN=checks"), "3, 93");
+  EXPECT_EQ(left_after_refund_by("CN=checks for all"), "3, 93");
+  EXPECT_EQ(left_after_refund_by("CN=operates"), "10, 93") << "others count in the second, too";
+  EXPECT_EQ(left_after_refund_by("CN=operates for all"), "10, 100");
+  options.admins_have_a_port = true;
+  for (const char* who : {"loopback", "CN=operates for all"})
+    EXPECT_EQ(left_after_refund_by(who), "3, 93") << who << " resets on another port";
+}
+
+TEST_F(EnvoyRefundAccessTest, OrForWhoMayCharge) {
+  options.refunds = Refunds::kCheck;
+  options.admins_have_a_port = true;
+  for (const char* who : {"loopback", "", "CN=checks for all"})
+    EXPECT_EQ(left_after_refund_by(who), "10, 100") << who;
+  for (const char* who : {"CN=checks", "CN=operates"}) EXPECT_EQ(left_after_refund_by(who), "10, 93") << who;
+}
+
+TEST_F(EnvoyRefundAccessTest, OrForNobody) {
+  options.refunds = Refunds::kNobody;
+  for (const char* who : {"loopback", "", "CN=operates for all"})
+    EXPECT_EQ(left_after_refund_by(who), "3, 93") << who;
+}
+
+TEST_F(EnvoyRefundAccessTest, IsCounted) {
+  const auto counted = [&](const std::string& policy) {
+    const auto sum = totals.sum();
+    const auto& fields = sum.by_policy.at(policy).fields;
+    return std::to_string(fields[DecisionCounters::kUnitsGivenBack]) + " given back, " +
+           std::to_string(fields[DecisionCounters::kRefundsRefused]) + " refused";
+  };
+  left_after_refund_by("loopback");
+  left_after_refund_by("");
+  left_after_refund_by("CN=operates");
+  EXPECT_EQ(counted("own"), "14 given back, 1 refused");
+  EXPECT_EQ(counted("cap"), "7 given back, 2 refused");
 }
 
 }  // namespace

@@ -190,9 +190,6 @@ Rate rate_of(const EnvoyOverride& limit) {
         limit && (limit->unit == 0 || limit->unit > kLastOverrideUnit))
       return invalid(in_descriptor(i, "limit.unit"),
                      "unit " + std::to_string(limit->unit) + " is not known; use SECOND to YEAR (1 to 6)");
-    if (const auto hits = request.hits_of(i); hits && *hits > static_cast<std::uint64_t>(kCostMax))
-      return invalid(request.descriptors[i].hits_addend ? in_descriptor(i, "hits_addend") : "hits_addend",
-                     "hits_addend is above " + std::to_string(kCostMax) + "; send less at a time");
   }
   return {};
 }

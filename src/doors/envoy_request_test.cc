@@ -118,11 +118,6 @@ TEST(EnvoyRequest, WhatNoServerTakesIsRefused) {
   for (std::uint32_t unit = 1; unit <= 6; ++unit)
     EXPECT_EQ(wire_problem({.domain = "d", .descriptors = {{.entries = {{"k", "v"}}, .limit = {{1, unit}}}}}),
               "");
-  for (const std::uint64_t hits : {1'000'000'001ull, 18'446'744'073'709'551'615ull})
-    EXPECT_THAT(wire_problem({.domain = "d", .descriptors = {{.entries = {{"k", "v"}}, .hits = hits}}}),
-                HasSubstr("descriptors[0].hits_addend: "));
-  EXPECT_THAT(wire_problem({.domain = "d", .descriptors = {good}, .hits_addend = 4294967295u}),
-              StartsWith("hits_addend: hits_addend is above 1000000000"));
   EXPECT_EQ(wire_problem({.domain = std::string(kKeyBytesMax, 'd'), .descriptors = {good}}), "");
   EXPECT_EQ(wire_problem({.domain = std::string(kKeyBytesMax + 1, 'd'), .descriptors = {good}}),
             "domain: domain is 257 bytes long; at most 256 are allowed");
@@ -164,6 +159,21 @@ TEST(EnvoyRequest, BadJsonIsRefused) {
       {R"({"domain":"d","descriptors":[{"entries":[{"key":"k","colour":"red"}]}]})",
        "\"colour\" is no field"},
       {R"({"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]} x)", ": "},
+      {R"({"domain":"d","domain":"e","descriptors":[{"entries":[{"key":"k"}]}]})", "domain is given twice"},
+      {R"({"domain":"d","descriptors":[],"descriptors":[{"entries":[{"key":"k"}]}]})",
+       "descriptors is given twice"},
+      {R"({"domain":"d","hits_addend":5,"hitsAddend":0,"descriptors":[{"entries":[{"key":"k"}]}]})",
+       "hitsAddend is given twice"},
+      {R"({"domain":"d","descriptors":[{"entries":[{"key":"k"}],"entries":[{"key":"l"}]}]})",
+       "entries is given twice"},
+      {R"({"domain":"d","descriptors":[{"entries":[{"key":"k","value":"a","v\u0061lue":"b"}]}]})",
+       "value is given twice"},
+      {R"({"domain":"d","descriptors":[{"entries":[{"key":"k"}],"hits_addend":null,"hitsAddend":0}]})",
+       "hitsAddend is given twice"},
+      {R"({"domain":"d","descriptors":[{"entries":[{"key":"k"}],"is_negative_hits":false,"isNegativeHits":true}]})",
+       "isNegativeHits is given twice"},
+      {R"({"domain":"d","descriptors":[{"entries":[{"key":"k"}],"limit":{"unit":2,"unit":4}}]})",
+       "unit is given twice"},
   };
   for (const auto& [body, expected] : table) EXPECT_THAT(json_problem(body), HasSubstr(expected)) << body;
 }

@@ -106,7 +106,7 @@ class EnvoyPlanner {
     check.tenant = envoy_.request.domain;
     check.dimensions = envoy_.request.dimensions_of(i);
     check.resource = slot.kind == Kind::kOther ? resource.substr(0, kResourceBytesMax) : resource;
-    if (const auto hits = envoy_.request.hits_of(i)) check.cost = static_cast<std::int64_t>(*hits);
+    if (const auto hits = envoy_.request.hits_of(i)) take_hits(*hits, slot.gives_back, check);
     if (slot.kind == Kind::kRule) {
       check.policy_id = slot.rule->policy_id;
       check.policy_id_lasts = true;
@@ -122,6 +122,14 @@ class EnvoyPlanner {
       check.numbers = *numbers;
     }
     return {};
+  }
+
+  // Hits may come from a header of Envoy's client, so that more than there may be are no error: Envoy would
+  // let such a request pass.
+  static void take_hits(std::uint64_t hits, bool gives_back, CheckRequest& check) {
+    constexpr auto kMost = static_cast<std::uint64_t>(kCostMax);
+    check.cost = static_cast<std::int64_t>(std::min(hits, kMost));
+    check.fits_nowhere = hits > kMost && !gives_back;
   }
 
   DoorContext& context_;
@@ -145,6 +153,7 @@ struct Call {
   std::int64_t deadline_us;
   Asker& asker;
   const Bringer& bringer;
+  RefundReach reach = RefundReach::kNothing;
 };
 
 // `joint` null: nothing was asked.
@@ -189,8 +198,9 @@ template <class Asker>
     if (joint && !*joint) return refuse(joint->error(), false);
     if (joint) tell(context, *joint, slots, full, take);
   }
-  const auto given = context.limiter.give_back(
-      refunds, [&] { return [both](const Result<JointDecision>& late) { both->take_levels(late); }; });
+  const auto given = context.limiter.give_back(refunds, call.reach, [&] {
+    return [both](const Result<JointDecision>& late) { both->take_levels(late); };
+  });
   if (given) both->take_levels(*given);
   if (both->is_complete())
     call.asker.write(both->answer());
@@ -235,14 +245,15 @@ template <class Asker>
 void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
                    Read read) {
   const auto looked = call.context.limiter.usage_together(look.looks(), [&] {
-    return [&context = call.context, deadline_us = call.deadline_us, write = call.asker.defer(), look,
-            kept = std::string(body), read](const Result<JointDecision>& late) {
+    return [&context = call.context, deadline_us = call.deadline_us, reach = call.reach,
+            write = call.asker.defer(), look, kept = std::string(body),
+            read](const Result<JointDecision>& late) {
       const std::vector<FullQuota> full = look.full(late, context.limiter);
       if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
       const Limiter::Hold late_hold(context.limiter);
       const LateAsker asker{write};
       const Bringer nobody;  // what the request brings is known by now
-      ask_without(Call<const LateAsker>{context, deadline_us, asker, nobody}, late_hold, full);
+      ask_without(Call<const LateAsker>{context, deadline_us, asker, nobody, reach}, late_hold, full);
     };
   });
   if (looked) ask_without(call, hold, look.full(*looked, call.context.limiter));
@@ -252,7 +263,7 @@ template <class Asker, class Caller>
 void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const Caller& caller,
             std::string_view body, Read read) {
   const Bringer bringer = bringer_of(context.options, caller);
-  const Call<Asker> call{context, deadline_us, asker, bringer};
+  Call<Asker> call{context, deadline_us, asker, bringer};
   const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
   if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
   CheckRequest about_domain{.tenant = context.envoy.request.domain};
@@ -264,6 +275,8 @@ void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const 
   EnvoyPlanner planner(context, hold.policies(), bringer);
   const auto checks = planner.plan(call.deadline_us, {});
   if (!checks) return refuse(checks.error());
+  if (!context.envoy.refunds.empty()) [[unlikely]]
+    call.reach = refund_reach(context, caller, about_domain);
   if (planner.has_quotas() && !context.limiter.is_switch_open()) [[unlikely]] {
     QuotaLook look(context.envoy.slots, *checks);
     if (look.is_needed()) return look_then_ask(call, hold, std::move(look), body, read);

@@ -65,6 +65,46 @@ TEST_F(EnvoyRlsTest, CompatibilityCountsAsTheOriginal) {
               ElementsAre(HasSubstr("OK 4 of 20/2"), HasSubstr("OVER 0 of 10/3")));
 }
 
+// They may come from a header of a client, and Envoy lets pass what is an error.
+TEST_F(EnvoyRlsTest, MoreHitsThanAnyLimitHoldsAreDenied) {
+  load(
+      {R"({ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1000000000 } }] })"});
+  EnvoyMessage message = about("d", {{{"k", "x"}}});
+  for (const std::uint64_t hits : {1'000'000'001ull, 18'446'744'073'709'551'615ull}) {
+    message.descriptors[0].hits = hits;
+    const Told told = ask(message);
+    EXPECT_EQ(told.overall, 2u) << hits;
+    EXPECT_THAT(told.statuses, ElementsAre(HasSubstr("OVER 1000000000 of 1000000000/4")));
+    EXPECT_THAT(told.body, HasSubstr("larger than the limit will ever allow"));
+  }
+  message.descriptors[0].hits.reset();
+  message.hits_addend = 4'294'967'295u;
+  EXPECT_EQ(ask(message).overall, 2u);
+  EnvoyMessage together = about("d", {{{"k", "x"}}, {{"k", "x"}}});
+  together.descriptors[0].hits = together.descriptors[1].hits = 600'000'000;
+  EXPECT_THAT(statuses(together), ElementsAre(HasSubstr("OVER 1000000000"), HasSubstr("OVER 1000000000")));
+  EXPECT_EQ(ask(about("d", {{{"other", "x"}}})).overall, 1u);
+  message = about("d", {{{"other", "x"}}});
+  message.hits_addend = 4'294'967'295u;
+  EXPECT_EQ(ask(message).overall, 1u) << "nothing limits it";
+}
+
+TEST_F(EnvoyRlsTest, OfTwoLimitsOnOneCounterTheStricterHolds) {
+  load({kBasic});
+  for (const bool strict_first : {true, false}) {
+    EnvoyMessage message =
+        about("basic", {{{"user", strict_first ? "a" : "b"}}, {{"user", strict_first ? "a" : "b"}}});
+    message.descriptors[strict_first ? 0 : 1].limit = {5, 4};
+    message.descriptors[strict_first ? 1 : 0].limit = {1000, 4};
+    int admitted = 0;
+    for (int i = 0; i < 10; ++i) admitted += ask(message).overall == 1;
+    EXPECT_EQ(admitted, 2) << "each is charged";
+    const auto told = statuses(message);
+    EXPECT_THAT(told[strict_first ? 0 : 1], HasSubstr("OVER 1 of 5/4"));
+    EXPECT_THAT(told[strict_first ? 1 : 0], HasSubstr("OVER 1 of 1000/4"));
+  }
+}
+
 TEST_F(EnvoyRlsTest, HitsAddUpAndZeroLooks) {
   load({kAnother});
   EnvoyMessage message = about("another", {{{"key2", "R"}}, {{"key3", "R"}}});

@@ -15,8 +15,8 @@ Error in_their_words(Error error, std::span<const FieldName> names) {
 }
 
 Error about_key_header(Error error) {
-  constexpr FieldName kKeyHeader{"request_id", "x-idempotency-key"};
-  return in_their_words(std::move(error), {&kKeyHeader, 1});
+  constexpr FieldName kName{"request_id", kKeyHeader};
+  return in_their_words(std::move(error), {&kName, 1});
 }
 
 std::unexpected<Error> is_empty(std::string_view field) {

@@ -16,7 +16,10 @@ struct FieldName {
 // The same error about their field.
 Error in_their_words(Error error, std::span<const FieldName> names);
 
-// The same error for who gave the request_id as the header or metadata x-idempotency-key.
+// The request_id of who gives it as a header, or as metadata.
+inline constexpr std::string_view kKeyHeader = "x-idempotency-key";
+
+// The same error for who gave the request_id so.
 Error about_key_header(Error error);
 
 // A field that must say something, and does not.

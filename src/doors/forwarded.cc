@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "doors/query_string.h"
+
 namespace sluice::doors {
 namespace {
 
@@ -42,11 +44,19 @@ IpAddress client_address(std::string_view x_forwarded_for, const IpAddress& peer
 
 std::string_view path_of_uri(std::string_view uri) {
   if (const std::size_t scheme = uri.find("://");
-      scheme != std::string_view::npos && scheme < uri.find('/')) {
-    const std::size_t slash = uri.find('/', scheme + 3);
-    uri = slash == std::string_view::npos ? std::string_view("/") : uri.substr(slash);
+      scheme != std::string_view::npos && scheme < uri.find_first_of("/?#")) {
+    uri.remove_prefix(std::min(uri.find_first_of("/?#", scheme + 3), uri.size()));
+    if (!uri.starts_with('/')) return "/";
   }
   return uri.substr(0, uri.find_first_of("?#"));
+}
+
+Result<void> append_resource(std::string_view path, std::string& out) {
+  const std::size_t start = out.size();
+  if (!percent_decode(path, false, out))
+    return invalid("resource", "the path of the request is not well percent-encoded UTF-8");
+  normalize_path(out, start);
+  return {};
 }
 
 void normalize_path(std::string& text, std::size_t start) {

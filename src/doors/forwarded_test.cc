@@ -39,6 +39,20 @@ TEST(Forwarded, ThePathOfAUri) {
   EXPECT_EQ(path_of_uri("https://example.com"), "/");
   EXPECT_EQ(path_of_uri("/go?to=http://example.com/x"), "/go");
   EXPECT_EQ(path_of_uri(""), "");
+  EXPECT_EQ(path_of_uri("https://example.com?to=/a"), "/");
+  EXPECT_EQ(path_of_uri("https://example.com#/a"), "/");
+  EXPECT_EQ(path_of_uri("*?to=http://example.com/x"), "*");
+}
+
+TEST(Forwarded, APathIsDecodedAndThenBroughtIntoItsForm) {
+  std::string resource = "before";
+  ASSERT_TRUE(append_resource("/a%2F..%2f%73earch+%25", resource));
+  EXPECT_EQ(resource, "before/search+%");
+  for (const char* bad : {"/%", "/%zz", "/%ff"}) {
+    const auto read = append_resource(bad, resource);
+    ASSERT_FALSE(read) << bad;
+    EXPECT_EQ(read.error().field, "resource");
+  }
 }
 
 TEST(Forwarded, APathHasOneForm) {

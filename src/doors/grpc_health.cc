@@ -22,8 +22,10 @@ std::optional<std::string_view> read_service(std::string_view message) {
   return service;
 }
 
+}  // namespace
+
 // "ratelimit" is what envoyproxy/ratelimit calls itself.
-bool is_known(std::string_view service) {
+Health::Name Health::read_name(std::string_view service) {
   constexpr std::array<std::string_view, 7> kServices = {"",
                                                          "sluice.v1.RateLimiter",
                                                          "sluice.compat.v1.Allow",
@@ -31,10 +33,9 @@ bool is_known(std::string_view service) {
                                                          "ratelimiter.v1.RateLimiterService",
                                                          "ratelimit",
                                                          "envoy.service.ratelimit.v3.RateLimitService"};
-  return std::ranges::find(kServices, service) != kServices.end();
+  if (service == "sluice.store") return Name::kStore;
+  return std::ranges::find(kServices, service) != kServices.end() ? Name::kService : Name::kUnknown;
 }
-
-}  // namespace
 
 // One Watch call. After the first answer it speaks only when the status changes.
 class Health::Watcher final : public net::GrpcStreamHandler {
@@ -51,8 +52,9 @@ class Health::Watcher final : public net::GrpcStreamHandler {
       state_ = State::kFinished;
       return stream_.finish(grpc_status(malformed_message()));
     }
-    state_ = is_known(*service) ? State::kWatching : State::kUnknownService;
-    send(state_ == State::kWatching ? health_.status() : Status::kServiceUnknown);
+    name_ = read_name(*service);
+    state_ = State::kWatching;
+    send(health_.status(name_));
   }
   void on_half_close() override {
     if (state_ != State::kAwaitsRequest) return;
@@ -60,12 +62,13 @@ class Health::Watcher final : public net::GrpcStreamHandler {
     stream_.finish(grpc_status(malformed_message()));
   }
 
-  void update(Status status) {
-    if (state_ == State::kWatching && status != sent_) send(status);
+  void update(const Readiness& readiness) {
+    if (state_ != State::kWatching) return;
+    if (const Status now = status(name_, readiness); now != sent_) send(now);
   }
 
  private:
-  enum class State : std::uint8_t { kAwaitsRequest, kWatching, kUnknownService, kFinished };
+  enum class State : std::uint8_t { kAwaitsRequest, kWatching, kFinished };
 
   void send(Status status) {
     sent_ = status;
@@ -77,13 +80,16 @@ class Health::Watcher final : public net::GrpcStreamHandler {
   Health& health_;
   net::GrpcStream& stream_;
   State state_ = State::kAwaitsRequest;
+  Name name_ = Name::kUnknown;
   Status sent_ = Status::kUnknown;
 };
 
 Health::~Health() { assert(watchers_.empty()); }
 
-Health::Status Health::status() const {
-  return options_.readiness().ready ? Status::kServing : Status::kNotServing;
+Health::Status Health::status(Name name, const Readiness& readiness) {
+  if (name == Name::kUnknown) return Status::kServiceUnknown;
+  const bool is_well = readiness.ready && (name != Name::kStore || !readiness.degraded);
+  return is_well ? Status::kServing : Status::kNotServing;
 }
 
 void Health::write(Status status, std::string& out) {
@@ -93,9 +99,10 @@ void Health::write(Status status, std::string& out) {
 net::GrpcStatus Health::check(std::string_view message, std::string& reply) const {
   const auto service = read_service(message);
   if (!service) return grpc_status(malformed_message());
-  if (!is_known(*service))
+  const Name name = read_name(*service);
+  if (name == Name::kUnknown)
     return {net::GrpcCode::kNotFound, "there is no service \"" + std::string(*service) + "\"", {}};
-  write(status(), reply);
+  write(status(name), reply);
   return {};
 }
 
@@ -105,7 +112,7 @@ std::unique_ptr<net::GrpcStreamHandler> Health::watch(net::GrpcStream& stream) {
 
 void Health::publish() {
   if (watchers_.empty()) return;
-  const Status now = status();
+  const Readiness now = options_.readiness();
   // Backwards, by index: a send may end watchers, and none of the others is skipped then.
   for (std::size_t i = watchers_.size(); i-- > 0;)
     if (i < watchers_.size()) watchers_[i]->update(now);

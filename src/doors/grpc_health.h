@@ -10,9 +10,12 @@
 
 namespace sluice::doors {
 
-// The standard service grpc.health.v1.Health, for the names "", "sluice.v1.RateLimiter" and
-// those of the Envoy door. Serving means
-// what /readyz means by ready. Lives on one loop thread.
+// The standard service grpc.health.v1.Health. Lives on one loop thread.
+//
+// For "", and for the names of all services that check, serving means what /readyz means by ready. One more
+// name, "sluice.store", is not serving while the store is slow or silent, too (what /readyz calls degraded):
+// the others go on serving then, since a load balancer that sends callers away does not make a shared store
+// faster.
 class Health {
  public:
   explicit Health(const DoorOptions& options) : options_(options) {}
@@ -30,7 +33,10 @@ class Health {
  private:
   class Watcher;
   enum class Status : std::uint8_t { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
-  Status status() const;
+  enum class Name : std::uint8_t { kUnknown, kService, kStore };
+  static Name read_name(std::string_view service);
+  Status status(Name name) const { return status(name, options_.readiness()); }
+  static Status status(Name name, const Readiness& readiness);
   static void write(Status status, std::string& out);
 
   const DoorOptions& options_;

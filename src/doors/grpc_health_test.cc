@@ -20,12 +20,12 @@ class GrpcHealthTest : public DoorsFixture {
  protected:
   GrpcAnswer health(std::string_view service) {
     GrpcAnswer answer;
-    answer.status = app.handle_unary({.path = "/grpc.health.v1.Health/Check"}, request_for(service),
-                                     answer.message, nullptr);
+    answer.status = app.handle_unary({.path = "/grpc.health.v1.Health/Check", .peer = &peer},
+                                     request_for(service), answer.message, nullptr);
     return answer;
   }
   std::unique_ptr<net::GrpcStreamHandler> watch(RecordedStream& stream) {
-    return app.open_stream({.path = "/grpc.health.v1.Health/Watch"}, stream);
+    return app.open_stream({.path = "/grpc.health.v1.Health/Watch", .peer = &peer}, stream);
   }
 };
 
@@ -37,13 +37,31 @@ TEST_F(GrpcHealthTest, CheckFollowsReadiness) {
   EXPECT_EQ(health("nobody").status.code, net::GrpcCode::kNotFound);
 }
 
+TEST_F(GrpcHealthTest, AStoreThatIsSlowHasAStatusOfItsOwn) {
+  EXPECT_EQ(health("sluice.store").message, kServing);
+  RecordedStream store, service;
+  const auto store_watcher = watch(store), service_watcher = watch(service);
+  store_watcher->on_message(request_for("sluice.store"));
+  service_watcher->on_message(request_for("sluice.v1.RateLimiter"));
+  readiness.degraded = true;
+  app.publish_health();
+  EXPECT_EQ(health("sluice.store").message, kNotServing);
+  EXPECT_EQ(health("").message, kServing) << "no load balancer makes a shared store faster";
+  readiness.degraded = false;
+  app.publish_health();
+  readiness.ready = false;
+  app.publish_health();
+  EXPECT_EQ(store.sent, (std::vector{kServing, kNotServing, kServing, kNotServing}));
+  EXPECT_EQ(service.sent, (std::vector{kServing, kNotServing}));
+}
+
 TEST_F(GrpcHealthTest, WatchTellsEveryChangeOnce) {
   RecordedStream stream;
   const auto watcher = watch(stream);
   watcher->on_message(request_for(""));
   watcher->on_half_close();
   app.publish_health();
-  readiness = {.ready = false, .draining = true, .problems = {}};
+  readiness = {.ready = false, .draining = true};
   app.publish_health();
   app.publish_health();
   readiness.ready = true;

@@ -3,7 +3,9 @@
 #include <string_view>
 #include <utility>
 
+#include "doors/bringer.h"
 #include "doors/check_access.h"
+#include "doors/check_field.h"
 #include "doors/door_context.h"
 #include "doors/field_names.h"
 #include "doors/late_answer.h"
@@ -17,17 +19,18 @@ namespace sluice::doors {
 template <class Write>
 net::GrpcStatus answer_exact_check(DoorContext& context, const GrpcCall& call, CheckRequest& request,
                                    Write write) {
-  if (auto may = may_ask(context, call.context, control::Role::kCheck, {&request, 1}); !may)
-    return grpc_status(may.error());
+  if (auto may = may_check(context, call.context, {&request, 1}); !may) return grpc_status(may.error());
   if (auto room = context.gate.admit(1); !room) return grpc_status(room.error());
   return answer_grpc([&](const auto& postpone) { return context.limiter.check(request, postpone); },
                      call.reply, call.defer, write);
 }
 
-// A request_id that the message does not give may come as metadata. write(const Result<Decision>&,
+// A request_id that the message does not give may come as metadata, once. write(const Result<Decision>&,
 // std::string&)
 template <class Write>
 net::GrpcStatus answer_check(DoorContext& context, const GrpcCall& call, CheckRequest& request, Write write) {
+  if (call.context.idempotency_keys > 1) [[unlikely]]
+    return grpc_status(given_twice(std::string(kKeyHeader)).error());
   if (call.context.idempotency_key.empty() || !request.request_id.empty()) [[likely]]
     return answer_exact_check(context, call, request, write);
   CheckRequest with_key = request;

@@ -246,8 +246,7 @@ GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
   if (auto read = read_batch(WireReader(call.message), context.checks); !read)
     return grpc_status(read.error());
   const std::span<CheckRequest> checks = context.checks.finish(call.context.deadline_us);
-  if (auto may = may_ask(context, call.context, control::Role::kCheck, checks); !may)
-    return grpc_status(may.error());
+  if (auto may = may_check(context, call.context, checks); !may) return grpc_status(may.error());
   if (auto room = context.gate.admit(checks.size()); !room) return grpc_status(room.error());
   const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
     return [later = call.defer()](const Result<std::string>& late) {

@@ -198,6 +198,11 @@ TEST_F(GrpcRateLimiterTest, TheMetadatasIdempotencyKeyIsTheRequestIdUnlessThatIs
   for (int i = 0; i < 2; ++i) WireWriter(batch).element(1, Request{.cost = 1}.encoded());
   EXPECT_EQ(call("CheckBatch", batch).status.code, GrpcCode::kOk);
   EXPECT_EQ(left("u1"), 5) << "one key cannot stand for several checks";
+  idempotency_keys = 2;
+  const auto twice = call("CheckAndIncrement", Request{.cost = 1, .request_id = "g"}.encoded()).status;
+  EXPECT_EQ(twice.code, GrpcCode::kInvalidArgument);
+  EXPECT_TRUE(twice.message.starts_with("x-idempotency-key: ")) << twice.message;
+  EXPECT_EQ(left("u1"), 5);
 }
 
 TEST_F(GrpcRateLimiterTest, ABatchHasABound) {

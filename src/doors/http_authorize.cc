@@ -5,24 +5,25 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "doors/check_access.h"
+#include "doors/bringer.h"
 #include "doors/check_field.h"
 #include "doors/check_json.h"
 #include "doors/check_query.h"
 #include "doors/field_names.h"
 #include "doors/forwarded.h"
+#include "doors/only_one.h"
 #include "doors/problem.h"
-#include "doors/query_string.h"
 
 namespace sluice::doors {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "x-sluice-";
-constexpr std::string_view kKeyHeader = "x-idempotency-key";
+
+// What became of X-Idempotency-Key.
+enum class KeyHeader : std::uint8_t { kAbsent, kIgnored, kIsRequestId };
 
 // "api-key" is the dimension api_key; the fields have shorter names here than in a query.
 std::string_view name_of_header(std::string_view suffix, std::string& scratch) {
-  if (suffix == "tenant") return "tenant_id";
   if (suffix == "policy") return "policy_id";
   if (suffix == "cost") return "tokens";
   const std::size_t start = scratch.size();
@@ -35,8 +36,7 @@ Result<void> read_headers(const net::HttpRequest& request, std::string& scratch,
   for (const net::Header& header : request.headers) {
     if (!header.name.starts_with(kHeaderPrefix) || header.name.size() == kHeaderPrefix.size()) continue;
     const std::string_view name = name_of_header(header.name.substr(kHeaderPrefix.size()), scratch);
-    // The route is the resource by another name.
-    const std::string_view meant = name == "route" ? "resource" : name;
+    const std::string_view meant = canonical_name(name);
     if (std::ranges::find(names, meant) != names.end()) return given_twice(std::string(header.name));
     names.push_back(meant);
     if (!is_utf8(header.value))
@@ -75,26 +75,9 @@ Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& sc
     if (!header.value.empty()) uri = header.value;
   }
   if (uri.empty()) return {};
-  // In one form, or "/%73earch" and "//search" would slip past the limits of "/search".
   const std::size_t start = scratch.size();
-  if (!percent_decode(path_of_uri(uri), false, scratch))
-    return invalid("resource", "the forwarded URI is not well percent-encoded UTF-8");
-  normalize_path(scratch, start);
+  if (auto read = append_resource(path_of_uri(uri), scratch); !read) return read;
   return check.put("resource", std::string_view(scratch).substr(start));
-}
-
-// The value of a header of which there must be one at most, as of those that proxies set; "" if there is
-// none.
-Result<std::string_view> only_one(const net::HttpRequest& request, std::string_view name) {
-  std::string_view value;
-  bool seen = false;
-  for (const net::Header& header : request.headers) {
-    if (header.name != name) continue;
-    if (seen) return given_twice(std::string(name));
-    seen = true;
-    value = header.value;
-  }
-  return value;
 }
 
 Result<void> read_forwarded(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
@@ -120,22 +103,28 @@ std::size_t scratch_room(const net::HttpRequest& request) {
   return room;
 }
 
-Result<void> read_check(DoorContext& context, const net::HttpRequest& request) {
+Result<KeyHeader> read_check(DoorContext& context, const net::HttpRequest& request) {
   context.checks.clear();
   context.scratch.clear();
   context.scratch.reserve(scratch_room(request));
   CheckBuilder check(context.checks, context.scratch);
-  if (auto read = read_query(request.query, context.scratch, check); !read) return read;
+  const auto failed = [](Result<void>& read) { return std::unexpected(std::move(read.error())); };
+  if (auto read = read_query(request.query, context.scratch, check); !read) return failed(read);
   const AddressSet& trusted = context.options.trusted_proxies;
   auto client = IpAddress::parse(request.peer->address);
+  KeyHeader key = request.header(kKeyHeader).empty() ? KeyHeader::kAbsent : KeyHeader::kIgnored;
   if (client && trusted.contains(*client)) {
-    if (auto read = read_headers(request, context.scratch, check); !read) return read;
-    if (auto read = read_forwarded(request, context.scratch, check); !read) return read;
+    if (auto read = read_headers(request, context.scratch, check); !read) return failed(read);
+    if (auto read = read_forwarded(request, context.scratch, check); !read) return failed(read);
     client = client_address(joined(request, "x-forwarded-for"), *client, trusted);
-    if (context.options.trusts_idempotency_key)
-      if (auto read = read_idempotency_key(request, check); !read) return read;
+    if (context.options.trusts_idempotency_key) {
+      if (auto read = read_idempotency_key(request, check); !read) return failed(read);
+      if (key == KeyHeader::kIgnored) key = KeyHeader::kIsRequestId;
+    }
   }
-  return put_unless_known(check, "ip", client ? client->to_string() : std::string());
+  auto put = put_unless_known(check, "ip", client ? client->to_string() : std::string());
+  if (!put) return failed(put);
+  return key;
 }
 
 // "Prefer: return=minimal" (RFC 7240).
@@ -143,11 +132,14 @@ bool wants_no_body(const net::HttpRequest& request) {
   return request.header("prefer").find("return=minimal") != std::string_view::npos;
 }
 
-// `is_keyed`: the request's id came as a header.
-void write_answer(DoorContext& context, const Result<Decision>& decision, bool no_body, bool is_keyed,
+void write_answer(DoorContext& context, const Result<Decision>& decision, bool no_body, KeyHeader key,
                   net::HttpResponse& response) {
+  if (key == KeyHeader::kIgnored)
+    response.headers.emplace_back(
+        "x-sluice-warning", "x-idempotency-key was not read; only --trust-idempotency-key makes it count");
   if (!decision)
-    return write_problem(is_keyed ? about_key_header(decision.error()) : decision.error(), response);
+    return write_problem(
+        key == KeyHeader::kIsRequestId ? about_key_header(decision.error()) : decision.error(), response);
   if (decision->allowed) {
     if (no_body)
       response.status = 204;
@@ -165,16 +157,15 @@ void write_answer(DoorContext& context, const Result<Decision>& decision, bool n
 
 void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
                     const HttpDefer& defer) {
-  if (auto read = read_check(context, request); !read) return write_problem(read.error(), response);
+  const auto key = read_check(context, request);
+  if (!key) return write_problem(key.error(), response);
   CheckRequest& check = context.checks.finish().front();
-  if (auto may = may_ask(context, request, control::Role::kCheck, {&check, 1}); !may)
-    return write_problem(may.error(), response);
+  if (auto may = may_check(context, request, {&check, 1}); !may) return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
-              [&context, no_body = wants_no_body(request),
-               is_keyed = context.options.trusts_idempotency_key && !request.header(kKeyHeader).empty()](
-                  const Result<Decision>& decision, net::HttpResponse& out) {
-                write_answer(context, decision, no_body, is_keyed, out);
+              [&context, no_body = wants_no_body(request), key = *key](const Result<Decision>& decision,
+                                                                       net::HttpResponse& out) {
+                write_answer(context, decision, no_body, key, out);
               });
 }
 

@@ -17,8 +17,10 @@
 //   4. the dimension `ip` by the peer's address
 //
 // Most proxies pass on what headers their client sent. Two headers that mean the same field are therefore
-// refused: one of them may be the client's, and nobody can tell which. X-Idempotency-Key is not read here at
-// all, since it is always the client's.
+// refused: one of them may be the client's, and nobody can tell which. X-Idempotency-Key is the client's,
+// too, and who sends the same one for ever would be charged once: it is the request_id only if the operator
+// says that his proxy sets or clears it, and otherwise the answer says (X-Sluice-Warning) that it was not
+// read.
 namespace sluice::doors {
 
 // 200 with the check's answer, or `deny_status` with a problem; both with rate limit headers. Denied for lack

@@ -21,6 +21,9 @@ class HttpAuthorizeTest : public DoorsFixture {
   std::int64_t left_of(std::vector<Dimension> dimensions) {
     return limiter.usage({.policy_id = "p", .dimensions = dimensions})->remaining();
   }
+  static std::string warning(const net::HttpResponse& response) {
+    return std::string(header(response, "x-sluice-warning"));
+  }
   void limit_per(std::vector<std::string> per) {
     auto policy = make_policy("p", {make_limit({.per = std::move(per)})});
     publish({policy});
@@ -120,6 +123,24 @@ TEST_F(HttpAuthorizeTest, TheQueryIsTheProxysAndWinsOverHeaders) {
   EXPECT_EQ(left_of({{"user", "spoofed"}}), 10);
 }
 
+TEST_F(HttpAuthorizeTest, ThatIsSoByWhicheverNameTheQueryGivesIt) {
+  limit_per({"tenant", "resource"});
+  const auto count = [&] { return left_of({{"tenant", "t"}, {"resource", "/r"}}); };
+  const Headers others = {{"x-sluice-tenant", "other"}, {"x-sluice-resource", "/other"}};
+  const Headers by_other_names = {{"x-sluice-tenant-id", "other"}, {"x-sluice-route", "/other"}};
+  const Headers forwarded = {{"x-forwarded-uri", "/other"}};
+  std::int64_t left = 10;
+  for (const std::string tenant : {"tenant", "tenant_id"})
+    for (const std::string resource : {"resource", "route"})
+      for (const Headers& headers : {others, by_other_names, forwarded}) {
+        if (left == 0) clock.advance(kSecondUs), left = 10;
+        EXPECT_EQ(authorize("policy_id=p&" + tenant + "=t&" + resource + "=/r", headers).status, 200);
+        EXPECT_EQ(count(), --left) << tenant << ' ' << resource << ' ' << headers[0].name;
+      }
+  for (const char* twice : {"tenant=t&tenant_id=t", "tenant_id=t&tenant=t", "route=/r&resource=/r"})
+    EXPECT_EQ(authorize("policy_id=p&" + std::string(twice)).status, 400) << twice;
+}
+
 TEST_F(HttpAuthorizeTest, ForwardedHeadersCountOnlyFromTrustedProxies) {
   limit_per({"ip"});
   const Headers headers = {{"x-forwarded-for", "198.51.100.1, 203.0.113.9"}};
@@ -183,18 +204,26 @@ TEST_F(HttpAuthorizeTest, RefusesTwoForwardedUrisThatDiffer) {
   EXPECT_EQ(left_of({{"resource", "/a"}}), 8);
 }
 
-TEST_F(HttpAuthorizeTest, TheClientsIdempotencyKeyIsNotRead) {
+TEST_F(HttpAuthorizeTest, TheClientsIdempotencyKeyIsNotReadAndTheAnswerSaysSo) {
   const std::string too_long(kRequestIdBytesMax + 1, 'x');
+  constexpr std::string_view kWarning =
+      "x-idempotency-key was not read; only --trust-idempotency-key makes it count";
   EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-idempotency-key", too_long}}).status, 200);
   EXPECT_EQ(authorize("policy_id=api&key=u1", {{"x-sluice-request-id", too_long}}).status, 400);
-  for (int i = 0; i < 3; ++i) authorize("policy_id=api&key=u2", {{"x-idempotency-key", "the same for ever"}});
-  EXPECT_EQ(left("u2"), 7) << "or clients would pass their limits by it";
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(warning(authorize("policy_id=api&key=u2", {{"x-idempotency-key", "the same for ever"}})),
+              kWarning);
+  EXPECT_EQ(left("u2"), 0) << "or clients would pass their limits by it";
+  const auto denied = authorize("policy_id=api&key=u2", {{"x-idempotency-key", "the same for ever"}});
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(warning(denied), kWarning);
+  EXPECT_EQ(warning(authorize("policy_id=api&key=u3")), "");
 }
 
 TEST_F(HttpAuthorizeTest, WhereTheProxyVouchesForItTheIdempotencyKeyIsTheRequestId) {
   options.trusts_idempotency_key = true;
   const Headers key = {{"x-idempotency-key", "r1"}};
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(authorize("policy_id=api&key=u1", key).status, 200);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(warning(authorize("policy_id=api&key=u1", key)), "");
   EXPECT_EQ(left("u1"), 9);
   const auto other = authorize("policy_id=api&key=u2", key);
   EXPECT_EQ(other.status, 422);
@@ -202,7 +231,7 @@ TEST_F(HttpAuthorizeTest, WhereTheProxyVouchesForItTheIdempotencyKeyIsTheRequest
   for (const Headers& twice : {Headers{{"x-idempotency-key", "a"}, {"x-idempotency-key", "a"}},
                                Headers{{"x-idempotency-key", "a"}, {"x-sluice-request-id", "a"}}})
     EXPECT_EQ(authorize("policy_id=api&key=u1", twice).status, 400);
-  authorize("policy_id=api&key=u1", {{"x-idempotency-key", "r1"}}, "192.0.2.50");
+  EXPECT_NE(warning(authorize("policy_id=api&key=u1", {{"x-idempotency-key", "r1"}}, "192.0.2.50")), "");
   EXPECT_EQ(left("u1"), 8) << "nobody vouches for a stranger";
 }
 

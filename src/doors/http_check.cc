@@ -1,9 +1,10 @@
 #include "doors/http_check.h"
 
 #include "doors/batch_answers.h"
-#include "doors/check_access.h"
+#include "doors/bringer.h"
 #include "doors/check_json.h"
 #include "doors/field_names.h"
+#include "doors/only_one.h"
 #include "doors/problem.h"
 
 namespace sluice::doors {
@@ -30,10 +31,11 @@ void http_check(DoorContext& context, const net::HttpRequest& request, net::Http
   if (auto read = read_check(request.body, context.scratch, checks, context.check_rules()); !read)
     return write_problem(read.error(), response);
   CheckRequest check = checks.finish().front();
+  const auto key = only_one(request, kKeyHeader);
+  if (!key) return write_problem(key.error(), response);
   const bool by_header = check.request_id.empty();
-  if (by_header) check.request_id = request.header("x-idempotency-key");
-  if (auto may = may_ask(context, request, control::Role::kCheck, {&check, 1}); !may)
-    return write_problem(may.error(), response);
+  if (by_header) check.request_id = *key;
+  if (auto may = may_check(context, request, {&check, 1}); !may) return write_problem(may.error(), response);
   if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
   answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
               [&context, by_header](const Result<Decision>& decision, net::HttpResponse& out) {
@@ -52,8 +54,7 @@ void http_check_batch(DoorContext& context, const net::HttpRequest& request, net
       !read)
     return write_problem(read.error(), response);
   const std::span<CheckRequest> checks = context.checks.finish();
-  if (auto may = may_ask(context, request, control::Role::kCheck, checks); !may)
-    return write_problem(may.error(), response);
+  if (auto may = may_check(context, request, checks); !may) return write_problem(may.error(), response);
   if (auto room = context.gate.admit(checks.size()); !room) return write_problem(room.error(), response);
   const auto answers = check_all(context.limiter, checks, write_one, [&] {
     return [later = defer()](const Result<std::string>& late) {

@@ -88,6 +88,20 @@ TEST_F(HttpCheckTest, TheIdempotencyHeaderStandsForTheRequestId) {
   EXPECT_NE(response.body.find(R"("field":"x-idempotency-key")"), std::string::npos) << response.body;
 }
 
+TEST_F(HttpCheckTest, TwoIdempotencyHeadersAreRefused) {
+  for (const char* first : {"a", "b", ""})
+    for (const char* body :
+         {R"({"policy_id":"api","key":"u1"})", R"({"policy_id":"api","key":"u1","request_id":"r"})"}) {
+      const std::array headers = {net::Header{"x-idempotency-key", first},
+                                  net::Header{"x-idempotency-key", "b"}};
+      const auto response =
+          send({.method = "POST", .path = kCheck, .headers = headers, .body = body, .peer = &peer});
+      EXPECT_EQ(response.status, 400);
+      EXPECT_NE(response.body.find(R"("field":"x-idempotency-key")"), std::string::npos) << response.body;
+    }
+  EXPECT_EQ(left("u1"), 10);
+}
+
 TEST_F(HttpCheckTest, ABatchIsDecidedInOrderEachOnItsOwn) {
   const auto response = post(kBatch, R"({"checks":[{"policy_id":"api","key":"u1","tokens":10},)"
                                      R"({"policy_id":"api","key":"u1"},{"policy_id":"api","key":"u2"}]})");

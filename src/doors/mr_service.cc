@@ -82,9 +82,9 @@ double left_in(const LimitStatus& status) {
 }
 
 // Each bucket counts all that was denied, but remembers it for its own time: the slowest knows most. A limit
-// of 0 remembers nothing, so that it is this denial at least.
+// of 0 remembers nothing, so that it is this denial at least, as far as buckets count.
 std::int64_t deny_count(const Decision& decision) {
-  const std::int64_t now_denied = decision.allowed ? 0 : decision.cost;
+  const std::int64_t now_denied = decision.allowed ? 0 : std::min(decision.cost, kDeniedCostMax);
   std::int64_t denied = 0;
   for (const LimitStatus& status : decision.limits)
     denied = std::max({denied, now_denied, status.result->denied_cost});

@@ -103,6 +103,11 @@ TEST_F(MrServiceTest, DenialsOfAnEmptyBucketAddUpUntilTheNextAdmission) {
   EXPECT_EQ(consume(built_in), "2: -1\n4: 1\n");
 }
 
+TEST_F(MrServiceTest, DenialsAreCountedUpToABound) {
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(consume(user().number(3, 1'000'000'000)), "2: -1e+09\n4: 4194303\n");
+  EXPECT_TRUE(status(user()).ends_with("3: 4194303\n"));
+}
+
 TEST_F(MrServiceTest, ALimitOfZeroTellsOfEachDenialByItself) {
   Policy never = make_policy(
       "shop:user",

@@ -38,6 +38,7 @@ void http_readyz(const DoorOptions& options, const net::HttpRequest& request, ne
   std::string& body = response.body;
   body.append("{\"ready\":").append(readiness.ready ? "true" : "false");
   body.append(",\"draining\":").append(readiness.draining ? "true" : "false");
+  body.append(",\"degraded\":").append(readiness.degraded ? "true" : "false");
   body.append(",\"problems\":[");
   for (const std::string& problem : readiness.problems) {
     if (&problem != readiness.problems.data()) body.push_back(',');

@@ -163,6 +163,16 @@ TEST_F(QuotaServiceTest, ResetForgetsAndIsTold) {
             R"(loopback at 127.0.0.1 reset 1 counter of tenant "" and resource "/orders" without a reason)");
 }
 
+TEST_F(QuotaServiceTest, AResetLeavesWhatOthersCountIn) {
+  publish({make_policy("p", {make_limit({.name = "own", .per = {"user"}, .rate = {10, 3600 * kSecondUs}}),
+                             make_limit({.name = "cap", .per = {}, .rate = {10, 3600 * kSecondUs}})})});
+  ask("CheckRateLimit", about("x", kUser).number(4, 4));
+  EXPECT_EQ(ask("ResetLimit", about("x", kUser)), "1: 1\n");
+  const auto limits = limiter.usage({.policy_id = "p", .key = "x"})->limits;
+  EXPECT_EQ(limits[0].result->outcome.remaining, 10);
+  EXPECT_EQ(limits[1].result->outcome.remaining, 6);
+}
+
 TEST_F(QuotaServiceTest, BadInputNamesTheFieldAndChargesNothing) {
   struct Row {
     Message message;

@@ -45,6 +45,7 @@ bool RedisDoor::needs_no_token() const {
 }
 
 bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
+  context_.limiter.speak_for(peer_.id);
   if (transaction_.is_open()) [[unlikely]]
     return handle_in_transaction(words, out, defer);
   const std::string_view name = words[0];

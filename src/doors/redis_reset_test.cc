@@ -74,7 +74,7 @@ TEST_F(RedisResetTest, AnswersWhenTheStoreHas) {
     late_door.handle(words, out, [&] { return [&](std::string_view text) { answer = text; }; });
     EXPECT_EQ(out, "");
     EXPECT_TRUE(trace.empty()) << "it is told when it is done";
-    late.reset_done(existed);
+    late.answer_resets(existed);
     EXPECT_TRUE(answer.starts_with(existed < 0 ? "-TRYAGAIN " : ":1\r\n")) << answer;
     EXPECT_EQ(trace.size(), existed < 0 ? 0u : 1u);
   }

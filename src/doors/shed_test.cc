@@ -4,6 +4,7 @@
 #include <set>
 
 #include "doors/doors_fixture.h"
+#include "doors/redis_door.h"
 #include "doors/redis_reply.h"
 #include "engine/late_store.h"
 
@@ -18,6 +19,16 @@ class ShedTest : public testing::DoorsFixture {
       return [this](net::HttpResponse&& answer) { late_answers.push_back(std::move(answer)); };
     });
     return response;
+  }
+  static std::string grpc_check() {
+    std::string check;
+    net::WireWriter writer(check);
+    writer.string(1, "api");
+    const auto entry = writer.begin_message(2);
+    writer.element(1, "key");
+    writer.element(2, "k");
+    writer.end_message(entry);
+    return check;
   }
   net::GrpcCode code_of(std::string_view path, std::string_view message) {
     std::string reply;
@@ -77,16 +88,30 @@ TEST_F(ShedTest, ABatchOfWhichNothingWasDecidedIsShedAsAWhole) {
 
 TEST_F(ShedTest, OverGrpcItIsResourceExhausted) {
   late.room = 0;
-  std::string check, batch;
-  net::WireWriter writer(check);
-  writer.string(1, "api");
-  const auto entry = writer.begin_message(2);
-  writer.element(1, "key");
-  writer.element(2, "k");
-  writer.end_message(entry);
+  const std::string check = grpc_check();
+  std::string batch;
   net::WireWriter(batch).element(1, check);
   EXPECT_EQ(code_of("/sluice.v1.RateLimiter/CheckAndIncrement", check), net::GrpcCode::kResourceExhausted);
   EXPECT_EQ(code_of("/sluice.v1.RateLimiter/CheckBatch", batch), net::GrpcCode::kResourceExhausted);
+}
+
+// So that the store can share its time out between them.
+TEST_F(ShedTest, EveryConnectionIsACallerOfItsOwn) {
+  peer.id = 7;
+  handle("/v1/ratelimit/check", kCheck);
+  handle("/v1/ratelimit/check-batch", kThree);
+  peer.id = 8;
+  code_of("/sluice.v1.RateLimiter/CheckAndIncrement", grpc_check());
+  peer.id = 9;
+  DoorContext context(late_limiter, options, 1);
+  ThrottleLimits throttle(board, params);
+  RedisDoor door{context, throttle, peer};
+  const std::vector<std::string_view> words = {"CL.THROTTLE", "k", "9", "10", "60"};
+  std::string reply;
+  door.handle(words, reply, [] { return net::RedisHandler::Later(); });
+  std::vector<std::uint32_t> callers;
+  for (const StoreCall* call : late.waiting) callers.push_back(call->flow.caller);
+  EXPECT_EQ(callers, (std::vector<std::uint32_t>{7, 7, 7, 7, 8, 9}));
 }
 
 TEST_F(ShedTest, OverTheRedisProtocolOneMayTryAgain) {

@@ -128,6 +128,12 @@ TEST_F(SpecDoorsTest, TheMetadatasIdempotencyKeyIsChargedOnce) {
     EXPECT_EQ(too_long.code, GrpcCode::kInvalidArgument) << method.name;
     EXPECT_TRUE(too_long.message.starts_with("x-idempotency-key: x-idempotency-key is 129 bytes long"))
         << too_long.message;
+    idempotency_key = "one of two";
+    idempotency_keys = 2;
+    const auto twice = call_service(method.service, method.name, method.message).status;
+    EXPECT_EQ(twice.code, GrpcCode::kInvalidArgument) << method.name;
+    EXPECT_TRUE(twice.message.starts_with("x-idempotency-key: ")) << twice.message;
+    idempotency_keys = 1;
     EXPECT_EQ(charged(), 1) << method.name;
   }
 }
@@ -199,7 +205,7 @@ TEST_F(SpecDoorsTest, AnswersThatComeLaterAreTheSame) {
     late.answer_all();
     if (method.kind == Kind::kReset) {
       EXPECT_TRUE(trace.empty()) << "it is told when it is done";
-      late.reset_done(0);
+      late.answer_resets(0);
       EXPECT_EQ(trace.size(), 1u);
     }
     ASSERT_TRUE(later->status) << method.name;
@@ -217,7 +223,7 @@ TEST_F(SpecDoorsTest, WithoutTheStoreTheFailureRuleDecides) {
     for (const Method& method : kMethods) {
       const auto answer = start(late_app, method);
       late.fail_all();
-      if (method.kind == Kind::kReset) late.reset_done(-1);
+      if (method.kind == Kind::kReset) late.answer_resets(-1);
       ASSERT_TRUE(answer->status) << method.name;
       EXPECT_EQ(answer->status->code, method.kind == Kind::kCheck ? GrpcCode::kOk : GrpcCode::kUnavailable)
           << method.name;

@@ -1,9 +1,13 @@
 // Who has a token for one tenant gets nothing of another's, whichever door they take and however they name
 // it.
+#include <gmock/gmock.h>
+
 #include <functional>
 #include <map>
+#include <set>
 
 #include "control/identities.h"
+#include "doors/descriptor_index.h"
 #include "doors/doors_fixture.h"
 #include "doors/envoy_fixture.h"
 #include "doors/redis_door.h"
@@ -20,6 +24,11 @@ enum class Naming {
 };
 
 constexpr const char* kRefused = "refused";  // 403 or PERMISSION_DENIED
+
+// Doors whose questions name no tenant.
+const std::vector<std::string> kOfNoTenant = {"/sluice.compat.v1.Quota/CheckRateLimit",
+                                              "/sluice.compat.v1.Quota/GetRemainingQuota",
+                                              "/sluice.compat.v1.Quota/ResetLimit"};
 
 std::string text_of(const net::HttpResponse& response) {
   if (response.status == 403) return kRefused;
@@ -88,7 +97,7 @@ class TenantAccessTest : public DoorsFixture {
         return text_of(get(path, query(tenant, naming)));
       };
     for (const std::string name : {"CheckAndIncrement", "CheckBatch", "GetUsage", "ResetKey"})
-      all[name] = [this, name](const std::string& tenant, Naming naming) {
+      all["/sluice.v1.RateLimiter/" + name] = [this, name](const std::string& tenant, Naming naming) {
         std::string message = native(tenant, naming, name.starts_with("Check") ? 5 : 3);
         if (name == "CheckBatch") message = Message().text(1, message).bytes;
         return text_of(call(name, message).status);
@@ -98,24 +107,25 @@ class TenantAccessTest : public DoorsFixture {
   // Doors of APIs that know only one way to name a tenant.
   std::map<std::string, Ask> doors_of_others() {
     std::map<std::string, Ask> all;
-    all["Envoy"] = [this](const std::string& tenant, Naming) {
+    all["/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"] = [this](const std::string& tenant,
+                                                                                 Naming) {
       const EnvoyMessage message{.domain = tenant, .descriptors = {{.entries = {{"key", "u1"}}}}};
       return text_of(
           call_service("envoy.service.ratelimit.v3.RateLimitService", "ShouldRateLimit", message.encoded())
               .status);
     };
-    all["Envoy as JSON"] = [this](const std::string& tenant, Naming) {
+    all["/json"] = [this](const std::string& tenant, Naming) {
       return text_of(post("/json", R"({"domain":")" + tenant +
                                        R"(","descriptors":[{"entries":[{"key":"key","value":"u1"}]}]})"));
     };
     for (const std::string name : {"ConsumeAndCheckLimit", "GetBucketStatus"})
-      all[name] = [this, name](const std::string& tenant, Naming) {
+      all["/ratelimiter.v1.RateLimiterService/" + name] = [this, name](const std::string& tenant, Naming) {
         return text_of(call_service("ratelimiter.v1.RateLimiterService", name,
                                     Message().text(1, tenant).text(2, "u1").bytes)
                            .status);
       };
     for (const std::string name : {"Allow", "AllowN", "Reset"})
-      all["Allow." + name] = [this, name](const std::string& tenant, Naming) {
+      all["/sluice.compat.v1.Allow/" + name] = [this, name](const std::string& tenant, Naming) {
         return text_of(
             call_service("sluice.compat.v1.Allow", name,
                          Message().text(1, "u1").text(name == "AllowN" ? 3 : 2, tenant + ".rule").bytes)
@@ -149,12 +159,13 @@ TEST_F(TenantAccessTest, OneTenantIsServedAndTheOtherIsNot) {
 }
 
 TEST_F(TenantAccessTest, APolicyThatOnesOwnTenantNamesCountsForIt) {
-  for (const std::string name : {"/v1/ratelimit/check", "/v1/authorize", "CheckAndIncrement"}) {
+  for (const std::string name :
+       {"/v1/ratelimit/check", "/v1/authorize", "/sluice.v1.RateLimiter/CheckAndIncrement"}) {
     const std::int64_t before = left_of("mine");
     EXPECT_EQ(doors()[name]("mine", Naming::kPolicy), "answered");
     EXPECT_EQ(left_of("mine"), before - 1) << name;
   }
-  EXPECT_EQ(doors_of_others()["Allow.Allow"]("mine", Naming::kPolicy), "answered");
+  EXPECT_EQ(doors_of_others()["/sluice.compat.v1.Allow/Allow"]("mine", Naming::kPolicy), "answered");
   EXPECT_EQ(left_of("mine"), 6);
 }
 
@@ -170,8 +181,10 @@ TEST_F(TenantAccessTest, APolicyOfOthersIsRefusedInTheWordsForNone) {
 
 TEST_F(TenantAccessTest, WhatBelongsToNoTenantIsForThoseWhoAreNotLimited) {
   const std::string quota = Message().text(1, "u1").text(3, "/r").bytes;
-  for (const char* name : {"CheckRateLimit", "GetRemainingQuota", "ResetLimit"})
+  for (const std::string& path : kOfNoTenant) {
+    const std::string name = path.substr(path.rfind('/') + 1);
     EXPECT_EQ(text_of(call_service("sluice.compat.v1.Quota", name, quota).status), kRefused) << name;
+  }
   ThrottleLimits throttle{board, params};
   DoorContext context{limiter, options, 1};
   RedisDoor door{context, throttle, peer};
@@ -182,6 +195,54 @@ TEST_F(TenantAccessTest, WhatBelongsToNoTenantIsForThoseWhoAreNotLimited) {
   };
   EXPECT_TRUE(say({"CL.THROTTLE", "k", "1", "1", "60"}).starts_with("-NOPERM"));
   EXPECT_TRUE(say({"DEL", "k"}).starts_with("-NOPERM"));
+  EXPECT_TRUE(say({"MULTI"}).starts_with("+OK"));
+  say({"CL.THROTTLE", "k", "1", "1", "60"});
+  EXPECT_THAT(say({"EXEC"}), ::testing::HasSubstr("-NOPERM"));
+}
+
+// All methods of gRPC services that the server describes.
+std::set<std::string> described_methods() {
+  std::set<std::string> paths;
+  net::WireReader files(embedded_descriptor_set());
+  while (files.next()) {
+    std::string package;
+    net::WireReader file = files.message();
+    while (file.next()) {
+      if (file.field() == 2) package = file.string();
+      if (file.field() != 6) continue;
+      std::string service;
+      net::WireReader parts = file.message();
+      while (parts.next()) {
+        if (parts.field() == 1) service = parts.string();
+        if (parts.field() != 2) continue;
+        net::WireReader method = parts.message();
+        while (method.next())
+          if (method.field() == 1)
+            paths.insert("/" + package + "." + service + "/" + std::string(method.string()));
+      }
+    }
+  }
+  return paths;
+}
+
+// Whoever builds a door says here which of these it is.
+TEST_F(TenantAccessTest, NoDoorIsLeftOut) {
+  LateAdmin admin;
+  App whole{limiter, options, 1, &admin};
+  std::set<std::string> served;
+  for (const auto& [path, methods] : http_paths()) served.emplace(path);
+  for (const std::string& path : described_methods())
+    if (whole.method_kind(path, peer) != net::Application::MethodKind::kUnknown) served.insert(path);
+  std::set<std::string> named(kOfNoTenant.begin(), kOfNoTenant.end());
+  for (const auto& [path, ask] : doors()) named.insert(path);
+  for (const auto& [path, ask] : doors_of_others()) named.insert(path);
+  named.insert({"/healthz", "/readyz", "/healthcheck", "/metrics", "/openapi.yaml",
+                "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+                "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"});  // about no counter
+  named.insert({"/sluice.v1.RateLimiter/ConfigurePolicy", "/sluice.v1.RateLimiter/ListPolicies",
+                "/ratelimiter.v1.RateLimiterService/GetCurrentConfig"});  // the admin API's
+  EXPECT_EQ(named, served);
 }
 
 }  // namespace

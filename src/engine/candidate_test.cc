@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include "engine/late_store.h"
 #include "engine/limiter_fixture.h"
 #include "policy/catalog.h"
 
@@ -147,6 +148,26 @@ TEST_F(CandidateTest, LooksAndRepeatedRequestsAreNotCompared) {
   ASSERT_TRUE(limiter.validate({.key = "u"}));
   EXPECT_EQ(sum().candidate[DecisionCounters::kCompared], 1u);
   EXPECT_EQ(sum().candidate[DecisionCounters::kNewlyDenied], 1u);
+}
+
+// Or a candidate that is equal would seem to deny what the policy does not.
+TEST_F(CandidateTest, WhatIsGivenBackOrForgottenIsSoInTheComparisonToo) {
+  LateStore late{local_store};
+  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  ASSERT_TRUE(catalog.change({.put = {policy_with(10)}}));
+  roll_out(10, 0, true);
+  const std::vector<CheckRequest> five = {{.key = "u", .cost = 5}};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_TRUE(ask("u", 5).allowed);
+    limiter.give_back(five, RefundReach::kEverything, [] { return Limiter::LaterTogether(); });
+    EXPECT_TRUE(ask("u", 5).allowed);
+    late_limiter.give_back(five, RefundReach::kEverything, [] { return [](const auto&) {}; });
+    late.answer_all();
+    EXPECT_TRUE(ask("v", 10).allowed);
+    EXPECT_EQ(limiter.reset({.key = "v"}), 1) << "whom nobody is told of does not count";
+  }
+  EXPECT_EQ(sum().candidate[DecisionCounters::kCompared], 18u) << "the checks alone";
+  EXPECT_EQ(sum().candidate[DecisionCounters::kNewlyDenied], 0u);
 }
 
 TEST_F(CandidateTest, WhereTheCandidateDecidesThereIsNothingToCompare) {

@@ -39,7 +39,11 @@ struct CheckRequest {
   std::string_view key;  // the dimension `key`, and `user` if no other is given
   std::span<const Dimension> dimensions;
   std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
-  std::string_view request_id;   // not empty: if it comes again, it gets the first answer and charges nothing
+  // Not empty: if it comes again, it gets the first answer that charged, and charges nothing.
+  std::string_view request_id;
+  // Who asks, by a name that nobody can choose for himself: memory for request ids is shared out between
+  // callers. Empty: nobody in particular.
+  std::string_view caller;
   std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
   // Not null: this policy, which the process has made itself, and no others, with `numbers` as its own if
   // they are given.
@@ -48,6 +52,9 @@ struct CheckRequest {
   bool own_by_tenant = false;    // the tenant is part of its counters' names, whatever its limits count by
   // Without own_policy, of check_together() only: for all limits of the policy that policy_id names.
   GivenNumbers numbers;
+  // Of check_together() only: it costs more than kCostMax, whatever `cost` says. For callers to whom an error
+  // would be worse than a denial.
+  bool fits_nowhere = false;
 };
 
 inline bool within_bounds(const CheckRequest& request) {

@@ -17,9 +17,10 @@ std::optional<bool> allows(const Answered& answered, const std::string& policy_i
 
 }  // namespace
 
-void count_differences(const StoreCall& call, const Answered& candidates, const Answered& enforced,
-                       const Answered& shadow, DecisionCounters& counters) {
-  if (call.replayed || call.conflict) return;
+void count_differences(const Answered& candidates, const Answered& enforced, const Answered& shadow,
+                       DecisionCounters& counters) {
+  for (const Answered* answered : {&candidates, &enforced, &shadow})
+    if (answered->replayed || answered->conflict) return;
   const CompiledPolicy* last = nullptr;
   for (const LimitStatus& status : candidates.limits) {
     if (status.policy == last) continue;  // the limits of a policy stand side by side

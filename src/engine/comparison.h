@@ -1,15 +1,14 @@
 #pragma once
 
 #include "engine/explain.h"
-#include "store/async_store.h"
 #include "telemetry/decision_counters.h"
 
 namespace sluice {
 
 // Counts where candidates would have decided otherwise than their policies have: what the candidates' limits
-// said (`call`, `candidates`) beside what the policies' own did, whether they are enforced or in shadow. What
+// said beside what the policies' own did, whether they are enforced or in shadow. What
 // either side has not really decided now (no answer, a replay, every limit skipped) is not compared.
-void count_differences(const StoreCall& call, const Answered& candidates, const Answered& enforced,
-                       const Answered& shadow, DecisionCounters& counters);
+void count_differences(const Answered& candidates, const Answered& enforced, const Answered& shadow,
+                       DecisionCounters& counters);
 
 }  // namespace sluice

@@ -39,6 +39,8 @@ struct LimitStatus {
 
   // Limit 10, 6 used: current is 6.
   std::int64_t current() const { return numbers->capacity - result->outcome.remaining; }
+  // Who is limited to some tenants may not change such a counter, but by checks.
+  bool counts_several_tenants() const { return !limit->by_tenant; }
 };
 
 // When to come again after a denial that no limit tells the end of.

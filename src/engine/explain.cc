@@ -26,13 +26,13 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
 }
 
 void add_shadow(const Answered& shadow, Decision& decision) {
-  if (shadow.limits.empty() || !is_answer(shadow.verdict)) return;
+  if (shadow.charges.empty() || !is_answer(shadow.verdict)) return;
   const bool denied = shadow.verdict == Verdict::kDenied;
-  if (!decision.tightest && !decision.degraded) {  // only shadow policies apply: show what they see
+  if (decision.reason == Reason::kNoLimit) {  // only shadow policies apply: show what they see
     decision.reason = denied ? Reason::kShadow : Reason::kOk;
     decision.limits = shadow.limits;
     decision.tightest = tightest_of(shadow.limits, denied);
-    decision.policy = decision.tightest->policy;
+    if (decision.tightest) decision.policy = decision.tightest->policy;
     decision.cost = shadow.charges.front().cost;
   } else if (denied && decision.reason == Reason::kOk) {
     decision.reason = Reason::kShadow;

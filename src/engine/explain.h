@@ -9,11 +9,15 @@
 
 namespace sluice {
 
-// The enforced or the shadow limits of a check, and what the store said to them.
+// The enforced or the shadow limits of a check, and what the store said to them. Of limits that were not
+// asked, because there are none, it says nothing.
 struct Answered {
   std::span<const Charge> charges;
+  // Without any, although there are charges: a replay of a request that came under other limits.
   std::span<LimitStatus> limits;
   Verdict verdict = Verdict::kAllowed;
+  bool replayed = false, conflict = false, moving = false;  // as StoreAnswer has them
+  std::int64_t now_us = 0;
 };
 
 // From what the store said to what the caller is told. Pure.

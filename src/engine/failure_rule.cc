@@ -4,6 +4,16 @@
 
 namespace sluice {
 
+StoreCall::WithoutAnswer FailureRule::without_answer(std::span<const LimitStatus> limits) {
+  auto known = StoreCall::WithoutAnswer::kPasses;
+  for (const LimitStatus& status : limits) {
+    const OnFailure rule = status.policy->source.on_failure;
+    if (rule == OnFailure::kClosed) return StoreCall::WithoutAnswer::kDenied;
+    if (rule == OnFailure::kLocal) known = StoreCall::WithoutAnswer::kUnknown;
+  }
+  return known;
+}
+
 void FailureRule::decide(const Answered& enforced, Decision& decision) {
   decision.policy = enforced.limits.front().policy;
   decision.cost = enforced.charges.front().cost;

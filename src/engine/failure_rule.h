@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "engine/decision.h"
 #include "engine/explain.h"
-#include "store/store.h"
+#include "store/async_store.h"
 
 namespace sluice {
 
@@ -24,6 +24,9 @@ class FailureRule {
   // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. It will point into this
   // object, until the next call.
   void decide(const Answered& enforced, Decision& decision);
+
+  // What decide() would come to, as far as that is known before it is asked.
+  static StoreCall::WithoutAnswer without_answer(std::span<const LimitStatus> limits);
 
   // The store does not answer because the tenant is on its way to another. No rule speaks: nothing failed,
   // and what was used still counts. REQUIRES: as decide().

@@ -1,6 +1,8 @@
 // Costs that are given back, nobody remembers when they were charged.
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "engine/late_store.h"
 #include "engine/limiter_fixture.h"
 
@@ -35,8 +37,9 @@ class GiveBackTest : public LimiterFixture {
                       (part.degraded ? " degraded" : ""));
     return texts;
   }
-  std::vector<std::string> give_back(Limiter& from, const std::vector<CheckRequest>& requests) {
-    const auto answer = from.give_back(requests, []() -> Limiter::LaterTogether {
+  std::vector<std::string> give_back(Limiter& from, const std::vector<CheckRequest>& requests,
+                                     RefundReach reach = RefundReach::kEverything) {
+    const auto answer = from.give_back(requests, reach, []() -> Limiter::LaterTogether {
       ADD_FAILURE() << "the store answers at once";
       return {};
     });
@@ -70,7 +73,50 @@ TEST_F(GiveBackTest, IsAllowedWhereNothingFitsAndCountsAsNoCheck) {
   const auto before = totals.sum().by_policy.at("strict");
   EXPECT_THAT(give_back(limiter, {of("/strict", 0)}), ElementsAre("yes 0"));
   EXPECT_THAT(give_back(limiter, {of("/strict", 1), of("/strict", 1)}), ElementsAre("yes 0", "yes 0"));
-  EXPECT_THAT(totals.sum().by_policy.at("strict").fields, ElementsAreArray(before.fields));
+  auto after = totals.sum().by_policy.at("strict");
+  EXPECT_EQ(std::exchange(after.fields[DecisionCounters::kUnitsGivenBack], 0), 2u);
+  EXPECT_THAT(after.fields, ElementsAreArray(before.fields));
+}
+
+TEST_F(GiveBackTest, SeveralRefundsOfOneCounterAreAtMostWhatACheckMayCost) {
+  limiter.check(of("/strict", 3));
+  EXPECT_THAT(give_back(limiter, {of("/strict", kCostMax), of("/strict", kCostMax)}),
+              ElementsAre("yes 10", "yes 10"));
+  EXPECT_EQ(totals.sum().by_policy.at("strict").fields[DecisionCounters::kUnitsGivenBack],
+            static_cast<std::uint64_t>(kCostMax));
+}
+
+TEST_F(GiveBackTest, WhoIsLimitedToSomeTenantsLeavesAloneWhatOthersCountIn) {
+  const auto window = [](const char* name, std::vector<std::string> per) {
+    return make_limit({.name = name,
+                       .per = std::move(per),
+                       .rate = {10, 60 * kSecondUs},
+                       .algorithm = Algorithm::kFixedWindow});
+  };
+  publish({make_policy("p", {window("all", {}), window("tenant", {"tenant"}), window("key", {"key"})})});
+  const CheckRequest five{.tenant = "a", .key = "u", .cost = 5};
+  // What is left of the limits "all", "tenant" and "key".
+  const auto levels = [&] {
+    std::vector<std::int64_t> left;
+    for (const LimitStatus& status : limiter.usage(five)->limits)
+      left.push_back(status.result->outcome.remaining);
+    return left;
+  };
+  const auto counted = [&](DecisionCounters::Field field) {
+    return totals.sum().by_policy.at("p").fields[field];
+  };
+  ASSERT_TRUE(limiter.check(five)->allowed);
+  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kNothing), ElementsAre("yes 5"));
+  EXPECT_THAT(levels(), ElementsAre(5, 5, 5));
+  EXPECT_EQ(counted(DecisionCounters::kUnitsGivenBack), 0u);
+  EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 1u);
+  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kOwnTenants), ElementsAre("yes 5"));
+  EXPECT_THAT(levels(), ElementsAre(5, 10, 5));
+  EXPECT_EQ(counted(DecisionCounters::kUnitsGivenBack), 5u);
+  EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 2u) << "of two limits nothing was";
+  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kEverything), ElementsAre("yes 10"));
+  EXPECT_THAT(levels(), ElementsAre(10, 10, 10));
+  EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 2u);
 }
 
 TEST_F(GiveBackTest, WhatIsMalformedGivesNothingBack) {
@@ -89,7 +135,7 @@ TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   std::vector<std::vector<std::string>> answers;
   const std::vector<CheckRequest> requests = {of("/strict", 3)};
   const auto ask = [&] {
-    EXPECT_FALSE(late_limiter.give_back(requests, [&] {
+    EXPECT_FALSE(late_limiter.give_back(requests, RefundReach::kEverything, [&] {
       return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
     }));
   };
@@ -99,6 +145,7 @@ TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   late.answer_all();
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_THAT(answers[0], ElementsAre("yes 5"));
+  EXPECT_EQ(totals.sum().by_policy.at("strict").fields[DecisionCounters::kUnitsGivenBack], 3u);
   ask();
   late.fail_all();
   EXPECT_THAT(answers[1], ElementsAre(HasSubstr("the store does not answer")));

@@ -92,10 +92,31 @@ TEST_F(JointCheckTest, OneCounterGetsTheSum) {
   two.cost = 2;
   EXPECT_THAT(ask({two, b, two}), ElementsAre("no 3", "no 3", "yes 8", "no 3"));
   EXPECT_EQ(left(a), 3);
-  CheckRequest most = a;
-  most.cost = kCostMax;
-  EXPECT_THAT(ask({a, most}), ElementsAre(HasSubstr("[1].cost: several of these checks")));
-  EXPECT_EQ(left(a), 3);
+}
+
+TEST_F(JointCheckTest, MoreThanAnyLimitHoldsIsDeniedAndNoError) {
+  publish({route_policy("a", kRateMax)});
+  CheckRequest most = a, more = a;
+  most.cost = more.cost = kCostMax;
+  more.fits_nowhere = true;
+  const std::string none_charged = "no " + std::to_string(kRateMax);
+  EXPECT_THAT(ask({a, most}), ElementsAre(none_charged, none_charged, none_charged));
+  EXPECT_THAT(ask(std::vector(kLimitsPerCheckMax, most)), ::testing::Each(none_charged));
+  EXPECT_THAT(ask({more}), ElementsAre(none_charged, none_charged));
+  const auto denied =
+      limiter.check_together(std::vector{more}, []() -> Limiter::LaterTogether { return {}; });
+  EXPECT_EQ((*denied)->overall.reason, Reason::kTooLarge);
+  EXPECT_THAT(ask({most}), ElementsAre("yes 0", "yes 0"));
+}
+
+TEST_F(JointCheckTest, MoreThanAnyLimitHoldsCountsWhereDenialsCount) {
+  Policy counts = route_policy("a", 5);
+  counts.limits[0].count_denied = true;
+  publish({counts});
+  CheckRequest more = a;
+  more.fits_nowhere = true;
+  EXPECT_THAT(ask({more}), ElementsAre("no 0", "no 0"));
+  EXPECT_FALSE(limiter.check(a)->allowed);
 }
 
 TEST_F(JointCheckTest, SharedLimitsOfSeveralPoliciesFindTheirParts) {
@@ -172,6 +193,32 @@ TEST_F(JointCheckTest, NumbersMayComeWithARequest) {
   EXPECT_THAT(ask({given, b}), ElementsAre("yes 1", "yes 1", "yes 4"));
   EXPECT_THAT(ask({given, b}), ElementsAre("yes 0", "yes 0", "yes 3"));
   EXPECT_THAT(ask({given, b}), ElementsAre("no 0", "no 0", "yes 3"));
+}
+
+// Whoever asks twice in one request, under two sets of numbers, must not pass the stricter one.
+TEST_F(JointCheckTest, OneCounterUnderSeveralNumbersIsChargedUnderTheStrictest) {
+  publish({route_policy("a", 5)});
+  const auto given = [&](std::int64_t count, std::int64_t period_us) {
+    const auto numbers = make_limit_params(Algorithm::kFixedWindow, {count, period_us}, std::nullopt).value();
+    const ParamsId id = params.intern(numbers);
+    return CheckRequest{.policy_id = "a", .key = "u", .numbers = {id, &params[id]}};
+  };
+  const CheckRequest plain{.policy_id = "a", .key = "u"}, many = given(1000, 60 * kSecondUs),
+                                                          slow = given(50, 3600 * kSecondUs);
+  // "5 of 1000": what each part is told that is left, and its own limit.
+  const auto told = [&](const std::vector<CheckRequest>& requests) {
+    const auto joint = limiter.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
+    std::vector<std::string> texts = {(*joint)->overall.allowed ? "yes" : "no"};
+    for (const Decision& part : (*joint)->parts)
+      texts.push_back(std::to_string(part.remaining()) + " of " + std::to_string(part.limit()));
+    return texts;
+  };
+  EXPECT_THAT(told({many, plain}), ElementsAre("yes", "3 of 1000", "3 of 5"));
+  EXPECT_THAT(told({plain, many}), ElementsAre("yes", "1 of 5", "1 of 1000"));
+  EXPECT_THAT(told({many, plain}), ElementsAre("no", "1 of 1000", "1 of 5"));
+  EXPECT_THAT(told({many, many, plain}), ElementsAre("no", "1 of 1000", "1 of 1000", "1 of 5"));
+  EXPECT_THAT(told({many}), ElementsAre("yes", "995 of 1000")) << "alone it has its own";
+  EXPECT_THAT(told({plain, slow}), ElementsAre("yes", "5 of 5", "43 of 50")) << "fewer in the long run";
 }
 
 TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {

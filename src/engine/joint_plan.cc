@@ -1,22 +1,34 @@
 #include "engine/joint_plan.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace sluice {
 namespace {
 
-static_assert(kLimitsPerCheckMax <= UINT8_MAX);
+bool is_stricter(const LimitParams& a, const LimitParams& b) {
+  __extension__ using Wide = unsigned __int128;
+  const auto times = [](std::int64_t count, std::int64_t period_us) {
+    return static_cast<Wide>(count) * static_cast<Wide>(period_us);
+  };
+  const Wide rate_a = times(a.rate.count, b.rate.period_us), rate_b = times(b.rate.count, a.rate.period_us);
+  return rate_a != rate_b ? rate_a < rate_b : a.capacity < b.capacity;
+}
 
-Error too_expensive(std::size_t i) {
-  return in_request(
-      i, {ErrorCode::kInvalidArgument,
-          "several of these checks charge the same counter, together more than " + std::to_string(kCostMax),
-          "cost"});
+// The charge at `from` becomes a part of the one at `to`, which is on the same counter.
+void merge(Plan& plan, std::size_t from, std::size_t to, std::int64_t cost_max) {
+  const std::int64_t cost = std::min(plan.charges[to].cost + plan.charges[from].cost, cost_max);
+  if (is_stricter(*plan.limits[from].numbers, *plan.limits[to].numbers)) {
+    plan.charges[to] = plan.charges[from];
+    plan.limits[to] = plan.limits[from];
+    plan.limits[to].result = &plan.results[to];
+  }
+  plan.charges[to].cost = cost;
 }
 
 // The store wants distinct counters. Puts the charges from `first_new` on together with those before that are
-// on the same counter, and tells where each is now. False: a cost has become too large.
-bool put_together(Plan& plan, std::size_t first_new, Positions* positions) {
+// on the same counter, and tells where each is now.
+void put_together(Plan& plan, std::size_t first_new, std::int64_t cost_max, Positions* positions) {
   const std::size_t end = plan.size;
   plan.size = first_new;
   for (std::size_t from = first_new; from < end; ++from) {
@@ -24,21 +36,21 @@ bool put_together(Plan& plan, std::size_t first_new, Positions* positions) {
     const auto same = std::find_if(plan.charges.begin(), known, [&](const Charge& charge) {
       return charge.key == plan.charges[from].key;
     });
-    std::size_t to = static_cast<std::size_t>(same - plan.charges.begin());
-    if (same != known) {
-      same->cost += plan.charges[from].cost;
-      if (same->cost > kCostMax) return false;
-    } else {
-      to = plan.size++;
-      if (to != from) {
-        plan.charges[to] = plan.charges[from];
-        plan.limits[to] = plan.limits[from];
-        plan.limits[to].result = &plan.results[to];
-      }
+    const bool is_known = same != known;
+    const std::size_t to = is_known ? static_cast<std::size_t>(same - plan.charges.begin()) : plan.size++;
+    if (positions) positions->add(to, plan.limits[from], plan);
+    if (is_known) {
+      merge(plan, from, to, cost_max);
+    } else if (to != from) {
+      plan.charges[to] = plan.charges[from];
+      plan.limits[to] = plan.limits[from];
+      plan.limits[to].result = &plan.results[to];
     }
-    if (positions) positions->add(to);
   }
-  return true;
+}
+
+void charge_more_than_fits(Plan& plan, std::size_t first) {
+  for (std::size_t i = first; i < plan.size; ++i) plan.charges[i].cost = kCostNever;
 }
 
 }  // namespace
@@ -49,10 +61,10 @@ Error in_request(std::size_t i, Error error) {
   return error;
 }
 
-[[gnu::noinline]] void Positions::tell(std::size_t position) {
+[[gnu::noinline]] void Positions::tell(std::size_t position, const LimitStatus& own, const Plan& plan) {
   if (told_.empty())
-    for (std::size_t i = 0; i < size_; ++i) told_.push_back(static_cast<std::uint8_t>(i));
-  told_.push_back(static_cast<std::uint8_t>(position));
+    for (std::size_t i = 0; i < size_; ++i) told_.push_back({i, plan.limits[i]});
+  told_.push_back({position, own});
 }
 
 const CompiledPolicy* JointPlan::first_policy() const {
@@ -61,24 +73,29 @@ const CompiledPolicy* JointPlan::first_policy() const {
   return nullptr;
 }
 
-Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, bool is_check,
+Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, Purpose purpose,
                            JointPlan& out) {
   out.parts.clear();
   out.enforced.clear();
   out.shadow.clear();
   planner.clear();
+  const std::int64_t cost_max = purpose == Purpose::kAmend ? kCostMax : kCostNever;
   Plan &enforced = planner.enforced(), &shadow = planner.shadow(), &comparison = planner.comparison();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t first_enforced = enforced.size, first_shadow = shadow.size,
                       first_compared = comparison.size;
-    if (auto planned = planner.add(requests[i], is_check); !planned)
+    if (auto planned = planner.add(requests[i], purpose); !planned)
       return std::unexpected(in_request(i, std::move(planned.error())));
     if (requests[i].numbers.params != 0) planner.take_given_numbers(requests[i], first_enforced);
-    const bool fits =
-        put_together(enforced, first_enforced, &out.enforced) &&
-        (shadow.size == first_shadow || put_together(shadow, first_shadow, &out.shadow)) &&
-        (comparison.size == first_compared || put_together(comparison, first_compared, nullptr));
-    if (!fits) return std::unexpected(too_expensive(i));
+    if (requests[i].fits_nowhere) [[unlikely]] {
+      assert(purpose == Purpose::kCheck);
+      charge_more_than_fits(enforced, first_enforced);
+      charge_more_than_fits(shadow, first_shadow);
+      charge_more_than_fits(comparison, first_compared);
+    }
+    put_together(enforced, first_enforced, cost_max, &out.enforced);
+    if (shadow.size != first_shadow) put_together(shadow, first_shadow, cost_max, &out.shadow);
+    if (comparison.size != first_compared) put_together(comparison, first_compared, cost_max, nullptr);
     out.parts.push_back({planner.first_policy(), out.enforced.size(), out.shadow.size()});
   }
   return {};
@@ -88,7 +105,14 @@ Result<void> plan_together(Planner& planner, std::span<const CheckRequest> reque
                                                                 const Positions& positions, std::size_t begin,
                                                                 std::size_t end) {
   const std::size_t first = limits_.size();
-  for (std::size_t i = begin; i < end; ++i) limits_.push_back(all.limits[positions[i]]);
+  for (std::size_t i = begin; i < end; ++i) {
+    LimitStatus& status = limits_.emplace_back(positions.own(i));
+    status.result = all.limits[positions[i]].result;
+    if (status.result->outcome.remaining <= status.numbers->capacity) continue;
+    ChargeResult& own = results_.emplace_back(*status.result);
+    own.outcome.remaining = status.numbers->capacity;
+    status.result = &own;
+  }
   return std::span(limits_).subspan(first);
 }
 
@@ -109,6 +133,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
                                                         const FailureRule& failure_rule,
                                                         Unmatched unmatched) {
   limits_.clear();
+  results_.clear();
   if (!plan.enforced.in_a_row() || !plan.shadow.in_a_row())
     limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
   parts_.clear();

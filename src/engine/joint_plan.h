@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -23,25 +24,35 @@ class Positions {
     size_ = 0;
     told_.clear();
   }
-  void add(std::size_t position) {
+  // The next limit is `own`, and stands at that position of the plan. REQUIRES: as long as they stand in a
+  // row, those before it are in the plan as they were added.
+  void add(std::size_t position, const LimitStatus& own, const Plan& plan) {
     if (position != size_ || !told_.empty()) [[unlikely]]
-      tell(position);
+      tell(position, own, plan);
     ++size_;
   }
   std::size_t size() const { return size_; }
   // Whether limit number i stands at position i, for all i.
   bool in_a_row() const { return told_.empty(); }
-  std::size_t operator[](std::size_t i) const { return in_a_row() ? i : told_[i]; }
+  std::size_t operator[](std::size_t i) const { return in_a_row() ? i : told_[i].position; }
+  // The limit itself, whichever it shares a counter with, and its own numbers. REQUIRES: !in_a_row().
+  const LimitStatus& own(std::size_t i) const { return told_[i].own; }
 
  private:
-  void tell(std::size_t position);
+  struct Told {
+    std::size_t position;
+    LimitStatus own;  // its result means nothing
+  };
+  void tell(std::size_t position, const LimitStatus& own, const Plan& plan);
 
   std::size_t size_ = 0;
-  std::vector<std::uint8_t> told_;  // empty as long as they stand in a row
+  std::vector<Told> told_;  // empty as long as they stand in a row
 };
 
 // Which limits of a plan belong to which of the requests that were planned together. Two requests may share a
-// limit's counter; it is charged the sum of their costs. A plain value, reused.
+// limit's counter; it is charged the sum of their costs, under the stricter numbers if theirs differ (a tier,
+// an override): those of the slower rate or, if that is the same, of the smaller capacity. A plain value,
+// reused.
 struct JointPlan {
   // A request's limits: where their numbers stand in `enforced` and `shadow`.
   struct Part {
@@ -57,17 +68,18 @@ struct JointPlan {
   const CompiledPolicy* first_policy() const;
 };
 
-// Plans them all; `is_check` as Planner::plan() has it. Errors as Limiter::check(), of which the field says
-// which request it is: "[2].dimensions"; and kInvalidArgument if all together have more than
-// kLimitsPerCheckMax limits.
-Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, bool is_check,
+// Plans them all. Costs that add up to more than a limit can hold become kCostNever; of what is given back,
+// kCostMax. Errors as Limiter::check(), of which the field says which request it is: "[2].dimensions"; and
+// kInvalidArgument if all together have more than kLimitsPerCheckMax limits.
+Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, Purpose purpose,
                            JointPlan& out);
 
 // The error, with the request's position in front of its field.
 Error in_request(std::size_t i, Error error);
 
-// Tells the parts of a joint decision from what the store said to the whole. Not thread-safe; reused, so that
-// it allocates nothing once warm.
+// Tells the parts of a joint decision from what the store said to the whole. Of a counter that several parts
+// share, each is told its own limit, and what the counter has left under the numbers it was charged under.
+// Not thread-safe; reused, so that it allocates nothing once warm.
 class JointExplainer {
  public:
   // What becomes of each part. `overall` has been decided. The result is valid until the next call.
@@ -85,7 +97,8 @@ class JointExplainer {
                                 std::size_t end);
 
   std::vector<Decision> parts_;
-  std::vector<LimitStatus> limits_;  // of parts whose own do not stand side by side
+  std::vector<LimitStatus> limits_;   // of parts whose own do not stand side by side
+  std::deque<ChargeResult> results_;  // of counters with more left than the limit of a part ever has
 };
 
 }  // namespace sluice

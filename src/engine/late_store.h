@@ -16,10 +16,8 @@ class LateStore final : public AsyncStore {
   explicit LateStore(LocalStore& store) : store_(store) {}
 
   bool start(StoreCall& call) override {
-    if (broken) {
-      call.verdict = Verdict::kNoAnswer;
-      return true;
-    }
+    call.forget_answer();
+    if (broken) return true;
     if (waiting.size() >= room) {
       ++shed;
       call.verdict = Verdict::kShed;
@@ -30,7 +28,7 @@ class LateStore final : public AsyncStore {
   }
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override {
     names.assign(counters.begin(), counters.end());
-    reset_done = std::move(done);
+    resets.push_back(std::move(done));
   }
   void tick(std::int64_t) override {}
   std::int64_t next_due_us() const override { return INT64_MAX; }
@@ -46,10 +44,13 @@ class LateStore final : public AsyncStore {
   }
   void fail_all() { end_all(Verdict::kNoAnswer); }
   void shed_all() { end_all(Verdict::kShed); }
+  void answer_resets(int existed) {
+    for (const auto& done : std::exchange(resets, {})) done(existed);
+  }
 
   std::deque<StoreCall*> waiting;
   std::vector<CounterName> names;
-  std::function<void(int)> reset_done;
+  std::vector<std::function<void(int)>> resets;  // that wait for an answer
   bool broken = false;
   std::size_t room = SIZE_MAX;  // for so many calls; the others are shed
   int shed = 0;                 // so many

@@ -79,6 +79,44 @@ TEST_F(LateStoreTest, EnforcedAndShadowAreAskedAtTheSameTime) {
   EXPECT_EQ(totals.sum().by_policy["candidate"].fields[DecisionCounters::kShadowDenied], 1u);
 }
 
+// The call is used again, and a check that only shadow policies apply to does not ask with it.
+TEST_F(LateStoreTest, WhatARequestIdHasMetIsNothingToTheNextCheck) {
+  Policy shadow = make_policy("s", {make_limit({})});
+  shadow.resource = "/s";
+  shadow.shadow = true;
+  Policy enforced = make_policy("e", {make_limit({})});
+  enforced.resource = "/e";
+  publish({enforced, shadow});
+  ask({.resource = "/e", .key = "u", .request_id = "1"});
+  late.answer_all();
+  ask({.resource = "/e", .key = "u", .request_id = "1"});
+  late.answer_all();
+  EXPECT_TRUE(answers[1].replayed);
+  ask({.resource = "/s", .key = "u"});
+  late.answer_all();
+  EXPECT_FALSE(answers[2].replayed);
+  ask({.resource = "/e", .key = "u", .cost = 2, .request_id = "1"});
+  late.answer_all();
+  EXPECT_EQ(answers[3].error, ErrorCode::kFailedPrecondition);
+  ask({.resource = "/s", .key = "u"});
+  late.answer_all();
+  EXPECT_EQ(answers[4].error, std::nullopt);
+  EXPECT_EQ(answers[4].reason, Reason::kOk);
+}
+
+TEST_F(LateStoreTest, WhoseTenantIsMovingIsDenied) {
+  publish({make_policy("p", {make_limit({})})});
+  ask({.key = "u"});
+  late.waiting.front()->moving = true;
+  late.fail_all();
+  EXPECT_FALSE(answers[0].allowed) << "although the policy is open when the store fails";
+  EXPECT_EQ(answers[0].reason, Reason::kTenantMoving);
+  ask({.key = "u"});
+  late.fail_all();
+  EXPECT_TRUE(answers[1].allowed);
+  EXPECT_EQ(answers[1].reason, Reason::kStoreUnavailable);
+}
+
 TEST_F(LateStoreTest, PoliciesMayChangeWhileTheAnswerIsOnItsWay) {
   publish({make_policy("first", {make_limit({})}), [] {
              Policy second = make_policy("second", {make_limit({})});
@@ -134,6 +172,18 @@ TEST_F(LateStoreTest, WhatIsShedIsAnErrorWhateverTheFailureRuleSays) {
   EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kFailed], 0u);
 }
 
+TEST_F(LateStoreTest, AFailureIsNotToldAsTheReplayThatWasThereBefore) {
+  publish({make_policy("p", {make_limit({})})});
+  const CheckRequest request{.key = "u", .request_id = "r1"};
+  for (int i = 0; i < 2; ++i) ask(request), late.answer_all();
+  late.broken = true;
+  ask(request);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[1].replayed);
+  EXPECT_TRUE(answers[2].degraded);
+  EXPECT_FALSE(answers[2].replayed);
+}
+
 TEST_F(LateStoreTest, TenantsAreDifferentFlows) {
   publish({make_policy("p", {make_limit({})})});
   ask({.tenant = "a", .key = "u"});
@@ -141,6 +191,36 @@ TEST_F(LateStoreTest, TenantsAreDifferentFlows) {
   ask({.tenant = "b", .key = "u"});
   EXPECT_EQ(late.waiting[0]->flow, late.waiting[1]->flow);
   EXPECT_NE(late.waiting[0]->flow, late.waiting[2]->flow);
+  late.fail_all();
+}
+
+TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
+  publish({make_policy("p", {make_limit({})})});
+  for (const std::uint32_t caller : {7, 8}) {
+    limiter.speak_for(caller);
+    ask({.tenant = "a", .key = "u"});
+    ask({.tenant = "b", .key = "u"});
+  }
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(late.waiting[i]->flow.caller, i < 2 ? 7u : 8u);
+  EXPECT_EQ(late.waiting[0]->flow.tenant, late.waiting[2]->flow.tenant);
+  late.fail_all();
+}
+
+// Envoy's door does: what it has looked at decides what it charges.
+TEST_F(LateStoreTest, WhatFollowsFromAnAnswerIsAskedForTheSameCaller) {
+  publish({make_policy("p", {make_limit({})})});
+  limiter.speak_for(7);
+  const CheckRequest request{.tenant = "a", .key = "u"};
+  EXPECT_FALSE(limiter.check(request, [&] { return [&](const Result<Decision>&) { ask(request); }; }));
+  limiter.speak_for(8);
+  StoreCall* const first = late.waiting.front();
+  late.waiting.pop_front();
+  local_store.start(*first);
+  first->on_done();
+  ask(request);
+  ASSERT_EQ(late.waiting.size(), 2u);
+  EXPECT_EQ(late.waiting[0]->flow.caller, 7u);
+  EXPECT_EQ(late.waiting[1]->flow.caller, 8u);
   late.fail_all();
 }
 
@@ -168,7 +248,7 @@ TEST_F(LateStoreTest, CountersOfOneTenantLiveTogetherOthersDoNot) {
   ASSERT_EQ(late.names.size(), 3u);
   EXPECT_EQ(late.names[0].slot_tag, late.names[1].slot_tag);
   EXPECT_NE(late.names[0].slot_tag, late.names[2].slot_tag);
-  late.reset_done(2);
+  late.answer_resets(2);
   EXPECT_EQ(existed, 2);
 }
 
@@ -202,7 +282,7 @@ TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
   std::optional<ErrorCode> error;
   limiter.reset(CheckRequest{.key = "u"}, ResetReach{.shared = true},
                 [&] { return [&](const Result<int>& count) { error = count.error().code; }; });
-  late.reset_done(-1);
+  late.answer_resets(-1);
   EXPECT_EQ(error, ErrorCode::kUnavailable);
 }
 
@@ -269,54 +349,6 @@ TEST_F(LocalRuleTest, OneClosedPolicyCloses) {
   publish({local, closed});
   EXPECT_EQ(admitted(1), 0);
   EXPECT_EQ(local_counters.stats().keys, 0u) << "nothing was charged for it";
-}
-
-TEST_F(LateStoreTest, ARequestIdIsScopedByTenantAndPolicy) {
-  publish({make_policy("p", {make_limit({})})});
-  const auto id_of = [&](const CheckRequest& request) {
-    ask(request);
-    const Dedupe dedupe = late.waiting.back()->dedupe.value();
-    late.fail_all();
-    return dedupe;
-  };
-  const Dimension ab[] = {{"a", "1"}, {"b", "2"}};
-  const Dimension ba[] = {{"b", "2"}, {"a", "1"}};
-  const Dedupe first = id_of({.tenant = "t", .key = "u", .dimensions = ab, .request_id = "r1"});
-  const Dedupe same = id_of({.tenant = "t", .key = "u", .dimensions = ba, .request_id = "r1"});
-  EXPECT_EQ(first.id, same.id);
-  EXPECT_EQ(first.fingerprint, same.fingerprint);
-  EXPECT_EQ(first.ttl_us, 600 * kSecondUs);
-  EXPECT_NE(first.id, id_of({.tenant = "other", .key = "u", .request_id = "r1"}).id);
-  EXPECT_NE(first.id, id_of({.tenant = "t", .key = "u", .request_id = "r2"}).id);
-  const Dedupe costlier = id_of({.tenant = "t", .key = "u", .dimensions = ab, .cost = 2, .request_id = "r1"});
-  EXPECT_EQ(first.id, costlier.id);
-  EXPECT_NE(first.fingerprint, costlier.fingerprint);
-}
-
-TEST_F(LimiterFixture, ARequestThatComesTwiceCountsOnce) {
-  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
-  const CheckRequest request{.key = "u", .cost = 3, .request_id = "r1"};
-  EXPECT_EQ(check(request).remaining(), 7);
-  check({.key = "u"});
-  const Decision again = check(request);
-  EXPECT_TRUE(again.replayed);
-  EXPECT_EQ(again.remaining(), 7) << "the first answer";
-  EXPECT_EQ(check({.key = "u", .cost = 0}).remaining(), 6);
-  EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kUnitsConsumed], 4u);
-  const auto other = limiter.check({.key = "u", .cost = 4, .request_id = "r1"});
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().code, ErrorCode::kFailedPrecondition);
-  EXPECT_EQ(other.error().field, "request_id");
-}
-
-TEST_F(LimiterFixture, AReplayUnderNewLimitsTellsTheFirstVerdict) {
-  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
-  check({.tenant = "t", .key = "u", .request_id = "r1"});
-  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}}),
-                             make_limit({.name = "cap", .per = {"tenant"}, .rate = {1, kSecondUs}})})});
-  const Decision again = check({.tenant = "t", .key = "u", .request_id = "r1"});
-  EXPECT_TRUE(again.allowed && again.replayed);
-  EXPECT_EQ(again.limit(), -1) << "its numbers are not known any more";
 }
 
 TEST_F(LateStoreTest, ACandidateIsComparedWhenBothHaveAnswered) {

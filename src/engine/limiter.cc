@@ -40,7 +40,7 @@ Limiter::Limiter(const Parts& parts)
     let_pass(request, answer);
     return nullptr;
   }
-  const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, true);
+  const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, Purpose::kCheck);
   if (!planned) [[unlikely]] {
     answer = std::unexpected(planned.error());
     return nullptr;
@@ -73,41 +73,34 @@ Limiter::Limiter(const Parts& parts)
 
 Result<void> Limiter::validate(const CheckRequest& request) {
   if (!switch_.is_open()) [[likely]]
-    return planner_.plan(request, false);
+    return planner_.plan(request, Purpose::kLook);
   planner_.enforced().size = planner_.shadow().size = 0;  // nothing will be charged
   return sluice::validate(request);
 }
 
 [[gnu::noinline]] Result<void> Limiter::plan_look(CheckRequest request) {
   request.cost = 0;
-  return planner_.plan(request, false);
+  return planner_.plan(request, Purpose::kLook);
 }
 
 void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
-  InstantCall& call = calls_[kEnforced];
   Answered enforced, shadow;
-  std::int64_t now_us = 0;
-  if (planner_.enforced().size > 0) [[likely]] {
+  if (planner_.enforced().size > 0) [[likely]]
     ask_half(kEnforced, store, planner_.enforced(), request, asked, enforced);
-    now_us = call.now_us;
-  } else {
-    call.replayed = call.conflict = false;
-  }
-  if (planner_.shadow().size > 0) [[unlikely]] {
+  if (planner_.shadow().size > 0) [[unlikely]]
     ask_half(kShadow, store, planner_.shadow(), request, asked, shadow);
-    if (enforced.charges.empty()) now_us = calls_[kShadow].now_us;
-  }
-  conclude(asked, enforced, shadow, call, now_us, answer);
+  conclude(asked, enforced, shadow, answer);
   if (planner_.comparison().size > 0) [[unlikely]]
-    compare_now(store, request, enforced, shadow);
+    compare_now(store, request, asked, enforced, shadow);
 }
 
 [[gnu::noinline]] void Limiter::compare_now(AsyncStore& store, const CheckRequest& request,
-                                            const Answered& enforced, const Answered& shadow) {
+                                            const Asked& asked, const Answered& enforced,
+                                            const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
-  ask_half(kComparison, store, planner_.comparison(), request, {planner_.first_policy(), false}, candidates);
-  count_differences(calls_[kComparison], candidates, enforced, shadow, planner_.counters());
+  ask_half(kComparison, store, planner_.comparison(), request, asked, candidates);
+  if (!asked.is_look) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
 void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
@@ -119,7 +112,7 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
   call.refund_of_us = asked.refund_of_us;
   call.dedupe.reset();
   if (!request.request_id.empty()) [[unlikely]]
-    call.dedupe = identity(request, asked.is_look, half);
+    call.dedupe = identity(request, plan, half);
   store.start(call);
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
@@ -140,14 +133,17 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
       slot_tag_of_tenant(planner_.tenant_of(request, asked.first_policy), parts_.hasher);
   PendingCheck& pending = take_pending();
   const std::int64_t now_us = parts_.clock.now_us();
-  const PendingCheck::Half::Terms terms{.deadline_us = now_us + store_time_us(),
-                                        .caller_deadline_us = caller_deadline_us(request, now_us),
-                                        .flow = tenant_tag,
-                                        .refund_of_us = asked.refund_of_us};
+  PendingCheck::Half::Terms terms{.deadline_us = now_us + store_time_us(),
+                                  .caller_deadline_us = caller_deadline_us(request, now_us),
+                                  .flow = {.caller = caller_, .tenant = tenant_tag},
+                                  .refund_of_us = asked.refund_of_us};
   const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
-    half.fill(plan, identity(request, asked.is_look, number), terms);
+    half.fill(plan, identity(request, plan, number), terms);
   };
-  fill(pending.enforced, planner_.enforced(), kEnforced);
+  const Plan& enforced = planner_.enforced();
+  terms.without_answer = FailureRule::without_answer({enforced.limits.data(), enforced.size});
+  fill(pending.enforced, enforced, kEnforced);
+  terms.without_answer = StoreCall::WithoutAnswer::kUnknown;
   fill(pending.shadow, planner_.shadow(), kShadow);
   fill(pending.comparison, planner_.comparison(), kComparison);
   pending.snapshot = planner_.snapshot();
@@ -158,33 +154,38 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
 }
 
 void Limiter::on_answered(PendingCheck& pending) {
+  // Whoever hears the answer may ask more; others may be in the middle of asking.
+  const std::uint32_t asking = std::exchange(caller_, pending.enforced.flow.caller);
   const Later later = std::exchange(pending.later, {});
   const LaterTogether later_together = std::exchange(pending.later_together, {});
   const auto kept = pending.snapshot;  // until the answer has been read
   Answer answer;
   finish(pending, answer);
-  if (!later_together) return later(answer);
-  Result<JointDecision> joint;
-  conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), answer, joint);
-  later_together(joint);
+  if (later_together) {
+    Result<JointDecision> joint;
+    conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), answer, joint);
+    later_together(joint);
+  } else {
+    later(answer);
+  }
+  caller_ = asking;
 }
 
 // The decision may point into `pending`, which stays as it is until the next check begins.
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
-  const std::int64_t now_us = pending.enforced.now_us != 0 ? pending.enforced.now_us : pending.shadow.now_us;
-  const Asked asked{pending.first_policy, pending.is_look};
+  const Asked asked{pending.first_policy, pending.is_look, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
-  conclude(asked, enforced, shadow, pending.enforced, now_us, answer);
+  conclude(asked, enforced, shadow, answer);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
-  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty())
-    count_differences(pending.comparison, candidates, enforced, shadow, planner_.counters());
+  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty() && !asked.is_look)
+    count_differences(candidates, enforced, shadow, planner_.counters());
   pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
 }
 
-void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow,
-                       const StoreCall& call, std::int64_t now_us, Answer& answer) {
-  if (call.conflict) [[unlikely]]
+void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer) {
+  const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
+  if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
   if (enforced.verdict == Verdict::kShed || (asked.is_look && shadow.verdict == Verdict::kShed)) [[unlikely]]
     return void(answer = std::unexpected(overloaded()));
@@ -193,18 +194,23 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
-    call.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
+    enforced.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
   else
-    explain(asked.first_policy, enforced, now_us, decision);
+    explain(asked.first_policy, enforced, deciding.now_us, decision);
   if (!asked.first_policy) [[unlikely]]
     explain_unmatched(planner_.unmatched(), decision);
-  decision.replayed = call.replayed;
-  if (!shadow.limits.empty()) [[unlikely]] {
+  decision.replayed = deciding.replayed;
+  if (!shadow.charges.empty() && !shadow.conflict) [[unlikely]] {
     add_shadow(shadow, decision);
-    if (shadow.verdict == Verdict::kDenied && !asked.is_look)
+    if (shadow.verdict == Verdict::kDenied && !asked.is_look && !shadow.limits.empty())
       planner_.counters().add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   }
   if (!asked.is_look) count(enforced, decision);
+  if (asked.refund_of_us != 0) [[unlikely]]
+    count_given_back(enforced);
+  // By which version of which policy it was decided then is not known: these are not what is in force now.
+  if (deciding.replayed && deciding.limits.empty()) [[unlikely]]
+    decision.policy = nullptr;
 }
 
 void Limiter::count(const Answered& enforced, const Decision& decision) {
@@ -235,15 +241,20 @@ Error Limiter::request_id_conflict() {
 }
 
 std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
-  return planner_.enforced().size > 0 ? identity(request, false, kEnforced) : std::nullopt;
+  if (planner_.enforced().size > 0) return identity(request, planner_.enforced(), kEnforced);
+  return identity(request, planner_.shadow(), kShadow);
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request, bool is_look, std::size_t half) {
-  if (request.request_id.empty() || is_look) [[likely]]
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan& plan, std::size_t half) {
+  if (request.request_id.empty() || !has_charged({plan.charges.data(), plan.size}, Verdict::kAllowed))
+      [[likely]]
     return std::nullopt;
-  CheckRequest whole = request;
-  if (Dimensions(request).tenant().empty()) whole.tenant = planned_tenant(request);
-  return identity_of(whole, *planner_.first_policy(), kHalfNames[half], parts_.hasher, scratch_);
+  const PlannedRequest planned{.tenant = planned_tenant(request),
+                               .policy = *planner_.first_policy(),
+                               .policies = *planner_.snapshot(),
+                               .plan = plan,
+                               .part = kHalfNames[half]};
+  return identity_of(request, planned, parts_.hasher, scratch_);
 }
 
 // How long the store may take: what the strictest policy says.
@@ -264,7 +275,7 @@ std::int64_t Limiter::caller_deadline_us(const CheckRequest& request, std::int64
 
 std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request, ResetReach reach) {
   const auto pending = std::make_shared<PendingReset>();
-  if (auto planned = planner_.plan(request, false); !planned) {
+  if (auto planned = planner_.plan(request, Purpose::kAmend); !planned) {
     pending->answer = std::unexpected(std::move(planned.error()));
     return pending;
   }
@@ -273,19 +284,20 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   dimensions.imply_tenant(tenant);
   std::vector<CounterName> counters;
   bool has_foreign = false, has_own = false;
-  for (Plan* plan : {&planner_.enforced(), &planner_.shadow()}) {
-    for (std::size_t i = 0; i < plan->size; ++i) {
-      const Policy& policy = plan->limits[i].policy->source;
-      if (!request.policy_id.empty() && policy.id != request.policy_id) continue;
-      const CompiledLimit& limit = *plan->limits[i].limit;
-      const bool is_foreign = policy.tenant.empty() && !limit.by_tenant;
+  const auto collect = [&](const Plan& plan, std::vector<CounterName>& into) {
+    for (std::size_t i = 0; i < plan.size; ++i) {
+      const LimitStatus& status = plan.limits[i];
+      if (!request.policy_id.empty() && status.policy->source.id != request.policy_id) continue;
+      const bool is_foreign = status.counts_several_tenants();
       has_foreign |= is_foreign;
       if (is_foreign && !reach.all_tenants) continue;
       has_own = true;
-      if (!reach.shared && !dimensions.are_alone_in(limit)) continue;
-      counters.push_back({plan->charges[i].key, plan->charges[i].slot_tag});
+      if (!reach.shared && !dimensions.are_alone_in(*status.limit)) continue;
+      into.push_back({plan.charges[i].key, plan.charges[i].slot_tag});
     }
-  }
+  };
+  collect(planner_.enforced(), counters);
+  collect(planner_.shadow(), counters);
   if (has_foreign && !has_own) {
     pending->answer =
         std::unexpected(Error{ErrorCode::kPermissionDenied,
@@ -294,6 +306,9 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
                               ""});
     return pending;
   }
+  std::vector<CounterName> compared;  // nobody is told of these
+  collect(planner_.comparison(), compared);
+  if (!compared.empty()) store_for(request).reset(compared, [](int) {});
   store_for(request).reset(counters, [pending](int existed) {
     const Result<int> answer = existed < 0 ? Result<int>(std::unexpected(no_answer())) : existed;
     if (pending->later)

@@ -32,6 +32,14 @@ struct ResetReach {
   bool shared = false;      // true: also caps, in which others count beside whom the request names
 };
 
+// To which counters whoever gives units back may give them. From the others nothing is taken; a metric counts
+// that.
+enum class RefundReach : std::uint8_t {
+  kNothing,
+  kOwnTenants,  // those that count the request's tenant alone
+  kEverything,
+};
+
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
 // All of them share the policies and the hasher, which must outlive them. Allocates nothing once warm, if the
 // store answers at once.
@@ -90,12 +98,12 @@ class Limiter final : private PendingCheckEvents {
   // counters, what came last first, and never more than there is (algorithm/refund.h). Limits that count what
   // they deny give back as well. All parts are allowed and tell the levels afterwards; no metric counts them
   // as checks. While the switch is open nothing happens. Errors as check_together(); and kUnavailable: maybe
-  // something was given back. REQUIRES: as check_together().
+  // something was given back. REQUIRES: as check_together(), and none fits_nowhere.
   template <class Postpone>
-  std::optional<Result<JointDecision>> give_back(std::span<const CheckRequest> requests,
+  std::optional<Result<JointDecision>> give_back(std::span<const CheckRequest> requests, RefundReach reach,
                                                  const Postpone& postpone) {
     std::optional<Result<JointDecision>> answer(std::in_place);
-    if (PendingCheck* const pending = begin_give_back(requests, *answer)) {
+    if (PendingCheck* const pending = begin_give_back(requests, reach, *answer)) {
       pending->later_together = postpone();
       answer.reset();
     }
@@ -145,6 +153,10 @@ class Limiter final : private PendingCheckEvents {
     });
   }
 
+  // On whose behalf it is asked from now on: one number for each connection, say. A store that has too much
+  // to do shares its time out between callers.
+  void speak_for(std::uint32_t caller) { caller_ = caller; }
+
   // Whether checks without a tenant have one all the same.
   bool has_default_tenant() const { return !parts_.default_tenant.empty(); }
   // Whom a check of this request would be about: its own tenant, or the one that it implies by naming a
@@ -158,7 +170,7 @@ class Limiter final : private PendingCheckEvents {
   // whole.
   Result<void> validate(const CheckRequest& request);
 
-  // How the store will recognise the request, or nothing if it has no id or will charge nothing. For batches,
+  // How the store will recognise the request, or nothing if it has no id or charges nothing. For batches,
   // which may use an id twice. REQUIRES: validate(request) was the latest call, and found it valid.
   std::optional<Dedupe> identity(const CheckRequest& request);
 
@@ -234,12 +246,15 @@ class Limiter final : private PendingCheckEvents {
   void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);
   PendingCheck* begin_together(std::span<const CheckRequest> requests, bool is_look,
                                Result<JointDecision>& answer);
-  PendingCheck* begin_give_back(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
+  PendingCheck* begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
+                                Result<JointDecision>& answer);
+  void keep_within(RefundReach reach);
+  void count_given_back(const Answered& enforced);
   PendingCheck* ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
                             Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   bool refuse_unknown(bool is_look, Result<JointDecision>& answer);
-  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, bool is_look);
+  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, Purpose purpose);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
@@ -253,13 +268,12 @@ class Limiter final : private PendingCheckEvents {
       return parts_.store;
     return parts_.placement->store_for(planned_tenant(request), planner_.tier());
   }
-  void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, const StoreCall& call,
-                std::int64_t now_us, Answer& answer);
+  void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer);
   void count(const Answered& enforced, const Decision& decision);
-  void compare_now(AsyncStore& store, const CheckRequest& request, const Answered& enforced,
-                   const Answered& shadow);
+  void compare_now(AsyncStore& store, const CheckRequest& request, const Asked& asked,
+                   const Answered& enforced, const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
-  std::optional<Dedupe> identity(const CheckRequest& request, bool is_look, std::size_t half);
+  std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t half);
   std::int64_t store_time_us();
   static std::int64_t caller_deadline_us(const CheckRequest& request, std::int64_t now_us);
   std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request, ResetReach reach);
@@ -268,6 +282,7 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck& take_pending();
 
   Parts parts_;
+  std::uint32_t caller_ = 0;
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;

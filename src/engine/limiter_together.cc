@@ -14,7 +14,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
     let_pass_together(requests, answer);
     return nullptr;
   }
-  const auto planned = plan_all(requests, is_look);
+  const auto planned = plan_all(requests, is_look ? Purpose::kLook : Purpose::kCheck);
   if (!planned) {
     answer = std::unexpected(planned.error());
     return nullptr;
@@ -37,10 +37,10 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
   return true;
 }
 
-PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests,
+PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
                                        Result<JointDecision>& answer) {
   assert(!requests.empty());
-  const auto planned = plan_all(requests, true);
+  const auto planned = plan_all(requests, Purpose::kAmend);
   if (!planned) {
     answer = std::unexpected(planned.error());
     return nullptr;
@@ -51,12 +51,40 @@ PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests,
     answer->parts = joint_explainer_.repeat(answer->overall, requests.size());
     return nullptr;
   }
+  keep_within(reach);
   const Asked asked{joint_plan_.first_policy(), true, Grant::kAnyTime};
   return ask_planned(**planned, requests.front(), asked, answer);
 }
 
+// What is planned to be given back becomes a look where the caller may not.
+void Limiter::keep_within(RefundReach reach) {
+  if (reach == RefundReach::kEverything) return;
+  for (Plan* const plan : {&planner_.enforced(), &planner_.shadow(), &planner_.comparison()}) {
+    const CompiledPolicy* counted = nullptr;
+    for (std::size_t i = 0; i < plan->size; ++i) {
+      const LimitStatus& status = plan->limits[i];
+      if (reach == RefundReach::kOwnTenants && !status.counts_several_tenants()) continue;
+      plan->charges[i].cost = 0;
+      if (plan != &planner_.enforced() || status.policy == counted) continue;
+      counted = status.policy;  // the limits of a policy stand side by side
+      planner_.counters().add(*counted, DecisionCounters::kRefundsRefused);
+    }
+  }
+}
+
+void Limiter::count_given_back(const Answered& enforced) {
+  const CompiledPolicy* counted = nullptr;
+  for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
+    if (enforced.limits[i].policy == counted || enforced.charges[i].cost == 0) continue;
+    counted = enforced.limits[i].policy;
+    planner_.counters().add(*counted, DecisionCounters::kUnitsGivenBack,
+                            static_cast<std::uint64_t>(enforced.charges[i].cost));
+  }
+}
+
 Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests) {
-  if (auto planned = plan_all(requests, true); !planned) return std::unexpected(std::move(planned.error()));
+  if (auto planned = plan_all(requests, Purpose::kAmend); !planned)
+    return std::unexpected(std::move(planned.error()));
   return {};
 }
 
@@ -83,8 +111,8 @@ PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first,
 
 // Plans all and finds their store. Nodes of a cluster may share a step's counters between them (ClusterStore
 // does), two stores cannot.
-Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, bool is_look) {
-  if (auto planned = plan_together(planner_, requests, !is_look, joint_plan_); !planned)
+Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
+  if (auto planned = plan_together(planner_, requests, purpose, joint_plan_); !planned)
     return std::unexpected(std::move(planned.error()));
   if (!parts_.placement) [[likely]]
     return &parts_.store;

@@ -6,7 +6,7 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   const auto size = static_cast<std::ptrdiff_t>(plan.size);
   charges_.assign(plan.charges.begin(), plan.charges.begin() + size);
   limits_.assign(plan.limits.begin(), plan.limits.begin() + size);
-  results_.resize(plan.size);
+  results_.assign(plan.size, {});
   for (std::size_t i = 0; i < plan.size; ++i) limits_[i].result = &results_[i];
   charges = charges_;
   results = results_;
@@ -15,7 +15,8 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   caller_deadline_us = terms.caller_deadline_us;
   flow = terms.flow;
   refund_of_us = terms.refund_of_us;
-  moving = false;
+  without_answer = terms.without_answer;
+  forget_answer();
 }
 
 Answered PendingCheck::Half::answered() {

@@ -38,8 +38,9 @@ class PendingCheck {
     struct Terms {
       std::int64_t deadline_us = 0;
       std::int64_t caller_deadline_us = 0;
-      std::uint32_t flow = 0;
+      Flow flow;
       std::int64_t refund_of_us = 0;
+      WithoutAnswer without_answer = WithoutAnswer::kUnknown;
     };
     explicit Half(PendingCheck& owner) : owner_(owner) {}
     void fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms);
@@ -82,11 +83,17 @@ class PendingCheck {
   int missing_ = 0;
 };
 
-// What a call came to, whose results the limits point to. A replay of a request that had other limits then
-// has none now.
+// What a call came to, whose results the limits point to. Decided without results: a replay of a request that
+// had other limits then, or a conflict; these limits have said nothing.
 inline Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits) {
-  const bool other_limits = call.replayed && call.results_known != limits.size();
-  return {call.charges, other_limits ? std::span<LimitStatus>() : limits, call.verdict};
+  const bool is_bare = is_answer(call.verdict) && call.results_known != limits.size();
+  return {.charges = call.charges,
+          .limits = is_bare ? std::span<LimitStatus>() : limits,
+          .verdict = call.verdict,
+          .replayed = call.replayed,
+          .conflict = call.conflict,
+          .moving = call.moving,
+          .now_us = call.now_us};
 }
 
 }  // namespace sluice

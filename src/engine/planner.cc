@@ -224,10 +224,10 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
 // for comparison; if it cannot be, there is nothing to compare.
 [[gnu::noinline]] const CompiledPolicy* Planner::version_for(const CheckRequest& request,
                                                              const Dimensions& dimensions,
-                                                             const CompiledPolicy* policy, bool is_check) {
+                                                             const CompiledPolicy* policy, Purpose purpose) {
   const CompiledCandidate& candidate = *policy->candidate;
   if (candidate_decides(*policy, dimensions)) return &candidate.policy();
-  if (const CompiledPolicy* compared = is_check ? candidate.comparison() : nullptr) {
+  if (const CompiledPolicy* compared = purpose == Purpose::kLook ? nullptr : candidate.comparison()) {
     const std::size_t before = comparison().size;
     if (!plan_policy(request, dimensions, *compared, comparison(), false)) comparison().size = before;
   }
@@ -246,9 +246,9 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 }
 
 // Flattened, as Limiter::begin() is: what is rare is kept out.
-[[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, bool is_check) {
+[[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, Purpose purpose) {
   clear();
-  auto planned = add(request, is_check);
+  auto planned = add(request, purpose);
   if (request.own_policy) [[unlikely]]
     finish_own(request);
   return planned;
@@ -268,7 +268,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
     }
 }
 
-[[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, bool is_check) {
+[[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, Purpose purpose) {
   if (auto valid = validate(request); !valid) return valid;
   Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
@@ -284,8 +284,9 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
     return matched;
   for (const CompiledPolicy* policy : matches_->policies) {
     if (policy->candidate) [[unlikely]]
-      policy = version_for(request, dimensions, policy, is_check);
-    auto planned = plan_policy(request, dimensions, *policy, plans_[policy->shadow], is_check);
+      policy = version_for(request, dimensions, policy, purpose);
+    auto planned =
+        plan_policy(request, dimensions, *policy, plans_[policy->shadow], purpose == Purpose::kCheck);
     if (!planned) return planned;
   }
   return {};

@@ -28,6 +28,14 @@ struct Plan {
   std::array<ChargeResult, kLimitsPerCheckMax> results;  // for a store that answers at once to fill in
 };
 
+// What a plan is for.
+enum class Purpose : std::uint8_t {
+  kLook,   // nothing will change
+  kCheck,  // it will be decided: what limits skip for lack of a dimension is counted, candidates are compared
+  kAmend,  // counters will change without a decision (a refund, a reset): those that candidates are compared
+           // by, too, or they would go on with what the others have forgotten
+};
+
 // Finds out what a request will charge: match policies → take their limits → make keys. Not thread-safe: one
 // per thread. Allocates nothing once warm.
 class Planner {
@@ -43,9 +51,8 @@ class Planner {
   };
   explicit Planner(const Parts& parts);  // which outlive it
 
-  // Fills the plans. `is_check`: it will be charged, so limits that are skipped for lack of a dimension are
-  // counted, and candidates compared. Errors as Limiter::check().
-  Result<void> plan(const CheckRequest& request, bool is_check);
+  // Fills the plans. Errors as Limiter::check().
+  Result<void> plan(const CheckRequest& request, Purpose purpose);
 
   // The same for several requests that are decided together (joint_plan.h): clear(), then add() for each. Two
   // of them may want the same counter; whoever calls puts those charges together.
@@ -53,7 +60,7 @@ class Planner {
     refresh_snapshot();
     enforced().size = shadow().size = comparison().size = 0;
   }
-  Result<void> add(const CheckRequest& request, bool is_check);
+  Result<void> add(const CheckRequest& request, Purpose purpose);
   // The request that was added last brings numbers along; its limits begin at `first`.
   void take_given_numbers(const CheckRequest& request, std::size_t first);
 
@@ -130,7 +137,7 @@ class Planner {
   Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
-                                    const CompiledPolicy* policy, bool is_check);
+                                    const CompiledPolicy* policy, Purpose purpose);
   static std::string_view tier_of(const CompiledUser* user, const Dimensions& dimensions) {
     return user && !user->source.tier.empty() ? std::string_view(user->source.tier) : dimensions.tier();
   }

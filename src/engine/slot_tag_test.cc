@@ -17,7 +17,7 @@ using testing::make_policy;
 class SlotTagTest : public testing::LimiterFixture {
  protected:
   std::vector<std::uint32_t> tags(const CheckRequest& request) {
-    EXPECT_TRUE(planner.plan(request, false));
+    EXPECT_TRUE(planner.plan(request, Purpose::kLook));
     return tags_of_plan();
   }
   std::vector<std::uint32_t> tags_of_plan() {
@@ -84,7 +84,7 @@ TEST_F(SlotTagTest, OfChecksThatAreDecidedTogetherEachHasItsOwn) {
   const CheckRequest requests[] = {{.policy_id = "p", .tenant = "acme"},
                                    {.policy_id = "p", .tenant = "bank"}};
   JointPlan plan;
-  ASSERT_TRUE(plan_together(planner, requests, false, plan));
+  ASSERT_TRUE(plan_together(planner, requests, Purpose::kLook, plan));
   EXPECT_EQ(tags_of_plan(),
             (std::vector{slot_tag_of_tenant("acme", hasher), slot_tag_of_tenant("bank", hasher)}));
 }

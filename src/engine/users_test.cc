@@ -100,11 +100,11 @@ TEST_F(UsersTest, TheCallToAStoreTellsTheNumbersOfBefore) {
   Planner planner({board, hasher, clock, totals, local_store});
   const CompiledLimit& second = board.current()->find("p")->limits[0];
   const ParamsId own = params.intern(numbers(5));
-  ASSERT_TRUE(planner.plan({.key = "ann"}, false));
+  ASSERT_TRUE(planner.plan({.key = "ann"}, Purpose::kLook));
   EXPECT_EQ(planner.enforced().charges[0].params, own);
   EXPECT_EQ(planner.enforced().charges[0].relatives.own, second.params);
   clock.advance(kSecondUs);
-  ASSERT_TRUE(planner.plan({.key = "ann"}, false));
+  ASSERT_TRUE(planner.plan({.key = "ann"}, Purpose::kLook));
   EXPECT_EQ(planner.enforced().charges[0].params, second.params);
   EXPECT_EQ(planner.enforced().charges[0].relatives.own, own);
 }

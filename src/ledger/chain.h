@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -50,16 +51,24 @@ Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span
 std::vector<Record> link(const Change& change, std::span<const std::int64_t> versions,
                          std::int64_t last_revision, std::string_view last_hash);
 
+// The hash that a record would have as the first of a chain: of itself alone.
+std::string unlinked_hash(const Record& record);
+// kFailedPrecondition: the body is not what was written.
+Result<void> verify_body(const Record& record);
+
 // Walks along a ledger and tells the first place where it was tampered with. Not thread-safe.
 class ChainVerifier {
  public:
+  // Begins behind that record: see anchor.h.
+  explicit ChainVerifier(std::int64_t revision = 0, std::string hash = "")
+      : revision_(revision), hash_(std::move(hash)) {}
   // kFailedPrecondition: "revision 17: …". After an error nothing more may be fed.
   Result<void> feed(const Record& record);
   std::int64_t revision() const { return revision_; }
   const std::string& hash() const { return hash_; }  // of the last record
 
  private:
-  std::int64_t revision_ = 0;
+  std::int64_t revision_;
   std::string hash_;
 };
 

@@ -23,9 +23,9 @@ struct Listing {
 };
 
 // The durable memory of the control plane: an append-only list of records, each linked to the one before it
-// by a hash. Documents (policies, users, tokens, …) have numbered versions, a change is a new version, and
-// going back is a new version equal to an old one. So the ledger is at once the database and the audit log,
-// and whoever follows it knows everything.
+// by a hash (but for what prune.h has left of old ones). Documents (policies, users, tokens, …) have numbered
+// versions, a change is a new version, and going back is a new version equal to an old one. So the ledger is
+// at once the database and the audit log, and whoever follows it knows everything.
 //
 // Belongs to one thread, which may block in it; only interrupt() may be called from others. Many processes
 // may use the same database. Every call ends: a database that does not answer is kUnavailable after a few
@@ -43,7 +43,10 @@ class Ledger {
 
   // Writes all drafts of the change, durably, in one atomic step, and returns their records. A change whose
   // actor and request_id were seen before returns the records of then (if it says the same, else it fails).
-  virtual Result<std::vector<Record>> append(const Change& change) = 0;
+  Result<std::vector<Record>> append(const Change& change) { return append(change, {}); }
+  // The same, and in the same step these records go: for prune.h, whose change says that they did.
+  // REQUIRES: they are by revision, and none is the newest version of a document.
+  virtual Result<std::vector<Record>> append(const Change& change, std::span<const Record> removed) = 0;
 
   // The newest revision; 0: nothing was ever written.
   virtual Result<std::int64_t> revision() = 0;
@@ -72,10 +75,6 @@ class Ledger {
   virtual Result<std::vector<Record>> find_request(const std::string& actor,
                                                    const std::string& request_id) = 0;
 
-  // Takes the bodies from events older than `at_us`; returns from how many. Their place in the chain stays,
-  // so that the rest can still be verified.
-  virtual Result<std::int64_t> forget_events_before(std::int64_t at_us) = 0;
-
   // Waits until another process may have written something, until interrupt(), or until the time is over.
   // A first wait, or one after a reconnect, may end at once: nothing is missed between reading and waiting.
   // False: the database cannot be watched at present (is it there?); comes after a short pause, so that a
@@ -83,6 +82,9 @@ class Ledger {
   virtual bool wait(int timeout_ms) = 0;
   // Ends a wait() in progress, or the next one. Thread-safe.
   virtual void interrupt() = 0;
+
+  // Gives up what connection there is: a call was broken off, and nobody knows what is still to be answered.
+  virtual void start_over() noexcept = 0;
 
   // Where it is, for logs and problems, without secrets: "sqlite:./sluice.db".
   virtual std::string name() const = 0;

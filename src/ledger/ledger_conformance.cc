@@ -21,7 +21,6 @@ TEST_P(LedgerConformance, IsEmptyAtFirst) {
   EXPECT_EQ(ledger().find(Kind::kPolicy, "p", 1).value(), std::nullopt);
   EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kAll, 10).value(), IsEmpty());
   EXPECT_TRUE(ledger().for_each_document([](Record&&) { ADD_FAILURE(); }));
-  EXPECT_EQ(ledger().forget_events_before(kAll), 0);
   EXPECT_NE(ledger().name(), "");
 }
 
@@ -187,30 +186,6 @@ TEST_P(LedgerConformance, FollowersReadInPages) {
   EXPECT_THAT(ledger().read_after(kAll, 10).value(), IsEmpty());
   EXPECT_THAT(ledger().read_after(0, 0).value(), IsEmpty());
   EXPECT_EQ(ledger().read_after(-5, std::numeric_limits<std::size_t>::max()).value(), pieces);
-}
-
-TEST_P(LedgerConformance, OldEventsLoseTheirBodiesAndTheChainHolds) {
-  const auto at = [](Draft draft, std::int64_t at_us, std::string request_id = "") {
-    Change wish = change(std::move(draft), std::move(request_id));
-    wish.at_us = at_us;
-    return wish;
-  };
-  const Change old_event = at(event("a", "private"), 100, "r-1");
-  write(old_event);
-  write(at(policy("p", "document"), 100));
-  write(at(event("b", "at the edge"), 200));
-  write(at(event("c", ""), 50));
-  EXPECT_EQ(ledger().forget_events_before(200), 1);
-  EXPECT_EQ(ledger().forget_events_before(200), 0) << "no body is taken twice";
-  const auto records = all();
-  EXPECT_EQ(records[0].body, "");
-  EXPECT_EQ(records[0].body_hash, sha256("private"));
-  EXPECT_EQ(records[1].body, "document");
-  EXPECT_EQ(records[2].body, "at the edge");
-  expect_chain_holds();
-  EXPECT_EQ(write(old_event).revision, 1) << "a replay is known by its hash";
-  write(at(event("d", "new"), 300));
-  expect_chain_holds();
 }
 
 TEST_P(LedgerConformance, BodiesComeBackByteByByte) {

@@ -9,6 +9,8 @@
 
 #include "ledger/chain.h"
 #include "ledger/ledger.h"
+#include "ledger/prune.h"
+#include "ledger/verify.h"
 
 namespace sluice::ledger {
 
@@ -27,10 +29,12 @@ struct LedgerFactory {
 inline void PrintTo(const LedgerFactory& factory, std::ostream* out) { *out << factory.name; }
 
 // The promises of ledger.h, asked of every ledger there is: ledger_conformance.cc for one handle,
-// ledger_sharing_conformance.cc for several. A ledger's own test says:
+// ledger_sharing_conformance.cc for several, ledger_pruning_conformance.cc for what becomes of old records. A
+// ledger's own test says:
 //
 //   INSTANTIATE_TEST_SUITE_P(Memory, LedgerConformance, testing::Values(LedgerFactory{"memory", make}));
 //   INSTANTIATE_TEST_SUITE_P(Memory, LedgerSharing, testing::Values(LedgerFactory{"memory", make}));
+//   INSTANTIATE_TEST_SUITE_P(Memory, LedgerPruning, testing::Values(LedgerFactory{"memory", make}));
 class LedgerConformance : public testing::TestWithParam<LedgerFactory> {
  protected:
   static constexpr std::int64_t kNow = 1'800'000'000'000'000;
@@ -69,12 +73,9 @@ class LedgerConformance : public testing::TestWithParam<LedgerFactory> {
     return written ? Error{} : written.error();
   }
   void expect_chain_holds() {
-    ChainVerifier verifier;
-    for (const Record& record : all()) {
-      const auto good = verifier.feed(record);
-      ASSERT_TRUE(good) << good.error().message;
-    }
-    EXPECT_EQ(verifier.revision(), ledger().revision());
+    const auto found = verify_ledger(ledger());
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->revision, ledger().revision());
   }
 
  private:
@@ -83,5 +84,28 @@ class LedgerConformance : public testing::TestWithParam<LedgerFactory> {
 };
 
 class LedgerSharing : public LedgerConformance {};
+
+// What is old enough to go, and what is not.
+class LedgerPruning : public LedgerConformance {
+ protected:
+  static constexpr std::int64_t kDay = 86'400LL * 1'000'000;
+  static constexpr std::int64_t kBefore = kNow - 90 * kDay, kOld = kBefore - 2 * kDay;
+
+  Record write_at(std::int64_t at_us, Draft draft, std::string request_id = "") {
+    Change wish = change(std::move(draft), std::move(request_id));
+    wish.at_us = at_us;
+    return write(wish);
+  }
+  std::vector<std::int64_t> revisions() {
+    std::vector<std::int64_t> found;
+    for (const Record& record : all()) found.push_back(record.revision);
+    return found;
+  }
+  std::int64_t pruned() {
+    const auto removed = prune(ledger(), kBefore, kNow);
+    EXPECT_TRUE(removed) << removed.error().message;
+    return removed.value_or(-1);
+  }
+};
 
 }  // namespace sluice::ledger

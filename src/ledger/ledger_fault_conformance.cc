@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "ledger/prune.h"
 #include "ledger/verify.h"
 
 namespace sluice::ledger {
@@ -19,7 +20,7 @@ TEST_P(LedgerFaults, AServerThatHasCrashedIsAnErrorUntilItIsBackAndHasLostNothin
   server().start();
   EXPECT_TRUE(recovers(*ledger));
   EXPECT_EQ(ledger->append(sample()).value().front().revision, 2);
-  EXPECT_TRUE(verify_ledger(*open(), std::nullopt));
+  EXPECT_TRUE(verify_ledger(*open()));
 }
 
 TEST_P(LedgerFaults, AServerThatIsFrozenIsAnErrorUntilItGoesOn) {
@@ -102,7 +103,47 @@ TEST_P(LedgerFaults, WhatBecameOfAChangeIsSettledByItsRequestId) {
   two.join();
   const auto ledger = open();
   EXPECT_EQ(ledger->revision().value(), answered);
-  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+  EXPECT_TRUE(verify_ledger(*ledger));
+}
+
+// Old records go while the server crashes and freezes: whatever was answered, what is left verifies, and
+// nothing younger is missing.
+TEST_P(LedgerFaults, WhatIsOldGoesAsAWholeOrNotAtAll) {
+  constexpr std::int64_t kNow = 2 * kPruneSlackUs;
+  std::atomic<bool> over = false;
+  std::atomic<std::int64_t> removed = 0, failed = 0;
+  std::thread sweeper([&, ledger = open()] {
+    for (std::int64_t number = 0; !over; ++number) {
+      Change change = sample(std::to_string(number), "r-" + std::to_string(number));
+      change.drafts.push_back({Kind::kEvent, "e", "reset", "{}"});
+      static_cast<void>(ledger->append(change));
+      const auto gone = prune(*ledger, kNow - kPruneSlackUs + 2, kNow);
+      gone ? removed += * gone : failed += 1;
+    }
+  });
+  const auto wait_until_more = [](const std::atomic<std::int64_t>& count) {
+    EXPECT_TRUE(waits_until([&, before = count.load()] { return count > before; }));
+  };
+  for (int round = 0; round < 4; ++round) {
+    wait_until_more(removed);
+    if (round % 2 == 0) {
+      server().crash();
+      server().start();
+    } else {
+      server().freeze();
+      wait_until_more(failed);
+      server().thaw();
+    }
+    const auto reader = open();
+    ASSERT_TRUE(recovers(*reader));
+    const auto found = verify_ledger(*reader);
+    EXPECT_TRUE(found) << found.error().message;
+  }
+  over = true;
+  sweeper.join();
+  const auto found = verify_ledger(*open());
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_TRUE(found->anchor);
 }
 
 }  // namespace

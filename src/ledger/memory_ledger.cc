@@ -28,7 +28,7 @@ void MemoryDatabase::go_back_to(std::size_t records) {
 
 MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {
   const std::scoped_lock locked(database_->mutex_);
-  watched_ = database_->records_.size();
+  watched_ = database_->revision();
 }
 
 Result<std::unique_lock<std::mutex>> MemoryLedger::lock() {
@@ -52,7 +52,7 @@ std::vector<Record> MemoryLedger::written_by(const std::string& actor, const std
   return found;
 }
 
-Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
+Result<std::vector<Record>> MemoryLedger::append(const Change& change, std::span<const Record> removed) {
   if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
   const auto locked = lock();
   if (!locked) return std::unexpected(locked.error());
@@ -64,12 +64,15 @@ Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
     newest.push_back(versions.empty() ? Newest{} : Newest{versions[0].version, versions[0].is_withdrawn()});
   }
   std::vector<Record>& records = database_->records_;
-  const auto last_revision = static_cast<std::int64_t>(records.size());
+  const std::int64_t last_revision = database_->revision();
   const auto versions = check_expected(change, newest, last_revision);
   if (!versions) return std::unexpected(versions.error());
   std::vector<Record> written =
       link(change, *versions, last_revision, records.empty() ? "" : records.back().hash);
   records.insert(records.end(), written.begin(), written.end());
+  std::erase_if(records, [&](const Record& record) {
+    return std::ranges::binary_search(removed, record.revision, {}, &Record::revision);
+  });
   database_->changed_.notify_all();
   return written;
 }
@@ -77,7 +80,7 @@ Result<std::vector<Record>> MemoryLedger::append(const Change& change) {
 Result<std::int64_t> MemoryLedger::revision() {
   const auto locked = lock();
   if (!locked) return std::unexpected(locked.error());
-  return static_cast<std::int64_t>(database_->records_.size());
+  return database_->revision();
 }
 
 Result<std::vector<Record>> MemoryLedger::read_after(std::int64_t revision, std::size_t max) {
@@ -130,29 +133,17 @@ Result<std::vector<Record>> MemoryLedger::find_request(const std::string& actor,
   return written_by(actor, request_id);
 }
 
-Result<std::int64_t> MemoryLedger::forget_events_before(std::int64_t at_us) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
-  std::int64_t forgotten = 0;
-  for (Record& record : database_->records_) {
-    if (record.kind != Kind::kEvent || record.at_us >= at_us || record.body.empty()) continue;
-    record.body.clear();
-    ++forgotten;
-  }
-  return forgotten;
-}
-
 bool MemoryLedger::wait(int timeout_ms) {
   std::unique_lock locked(database_->mutex_);
   const std::chrono::milliseconds timeout(timeout_ms);
   if (database_->available_)
     database_->changed_.wait_for(locked, timeout, [this] {
-      return interrupted_ || !database_->available_ || database_->records_.size() != watched_;
+      return interrupted_ || !database_->available_ || database_->revision() != watched_;
     });
   else
     database_->changed_.wait_for(locked, std::min(timeout, kPauseWhenAway), [this] { return interrupted_; });
   interrupted_ = false;
-  watched_ = database_->records_.size();
+  watched_ = database_->revision();
   return database_->available_;
 }
 

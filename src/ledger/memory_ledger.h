@@ -20,6 +20,7 @@ class MemoryDatabase {
   friend class MemoryLedger;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::int64_t revision() const { return records_.empty() ? 0 : records_.back().revision; }
   std::vector<Record> records_;
   bool available_ = true;
 };
@@ -33,7 +34,8 @@ class MemoryLedger : public Ledger {
  public:
   explicit MemoryLedger(std::shared_ptr<MemoryDatabase> database);
 
-  Result<std::vector<Record>> append(const Change& change) override;
+  using Ledger::append;
+  Result<std::vector<Record>> append(const Change& change, std::span<const Record> removed) override;
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
@@ -42,9 +44,9 @@ class MemoryLedger : public Ledger {
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
   Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
-  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override;
+  void start_over() noexcept override {}
   std::string name() const override { return "memory"; }
 
  private:
@@ -55,7 +57,7 @@ class MemoryLedger : public Ledger {
   std::vector<Record> written_by(const std::string& actor, const std::string& request_id) const;
 
   const std::shared_ptr<MemoryDatabase> database_;
-  std::size_t watched_;  // how many records there were when the last wait ended
+  std::int64_t watched_;  // the newest revision when the last wait ended
   bool interrupted_ = false;
 };
 

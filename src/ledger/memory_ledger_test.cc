@@ -18,6 +18,7 @@ class MemoryLedgerUnderTest final : public LedgerUnderTest {
 const LedgerFactory kMemory{"memory", [] { return std::make_unique<MemoryLedgerUnderTest>(); }};
 INSTANTIATE_TEST_SUITE_P(Memory, LedgerConformance, testing::Values(kMemory));
 INSTANTIATE_TEST_SUITE_P(Memory, LedgerSharing, testing::Values(kMemory));
+INSTANTIATE_TEST_SUITE_P(Memory, LedgerPruning, testing::Values(kMemory));
 
 TEST(MemoryLedger, CanBeSwitchedOffAndOn) {
   const auto database = std::make_shared<MemoryDatabase>();

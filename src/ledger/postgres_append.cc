@@ -58,13 +58,27 @@ void add_insert(std::vector<PostgresQuery>& queries, const Record& record) {
   queries.back().number(record.is_withdrawn() ? 1 : 0).number(record.revision);
 }
 
+// "1,4,5": one value for one statement, however many they are.
+std::string list_of(std::span<const Record> records) {
+  std::string list;
+  for (const Record& record : records) list += (list.empty() ? "" : ",") + std::to_string(record.revision);
+  return list;
+}
+
 PostgresResult<void> write_and_commit(PostgresConnection& connection, const std::vector<Record>& records,
-                                      Notify notify) {
+                                      const PostgresAppend& append) {
   std::vector<PostgresQuery> queries;
   for (const Record& record : records) add_insert(queries, record);
+  const std::string removed = list_of(append.removed);
+  if (!removed.empty()) {
+    queries.emplace_back(
+        "DELETE FROM sluice_records WHERE revision IN "
+        "(SELECT CAST(each AS BIGINT) FROM unnest(string_to_array($1, ',')) AS each)");
+    queries.back().bytes(removed);
+  }
   queries.emplace_back("UPDATE sluice_head SET revision = $1, hash = $2 WHERE id = 1");
   queries.back().number(records.back().revision).bytes(records.back().hash);
-  if (notify == Notify::kYes) queries.emplace_back("NOTIFY sluice_ledger");
+  if (append.notify == Notify::kYes) queries.emplace_back("NOTIFY sluice_ledger");
   queries.emplace_back("COMMIT");
   auto done = connection.run(queries);
   if (done) return {};
@@ -75,8 +89,8 @@ PostgresResult<void> write_and_commit(PostgresConnection& connection, const std:
 }
 
 // The transaction is still open when this returns, unless it wrote the change.
-PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, const Change& change,
-                                             Notify notify) {
+PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, const PostgresAppend& append) {
+  const Change& change = append.change;
   auto present = lock_and_read(connection, change);
   if (!present) return std::unexpected(present.error());
   const auto ours = [](Error error) { return std::unexpected(PostgresError{std::move(error), "00000"}); };
@@ -88,7 +102,7 @@ PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, con
   const auto versions = check_expected(change, present->newest, present->revision);
   if (!versions) return ours(versions.error());
   std::vector<Record> records = link(change, *versions, present->revision, present->hash);
-  if (auto done = write_and_commit(connection, records, notify); !done) return std::unexpected(done.error());
+  if (auto done = write_and_commit(connection, records, append); !done) return std::unexpected(done.error());
   return records;
 }
 
@@ -116,9 +130,9 @@ Result<std::vector<Record>> to_records(const PostgresRows& rows) {
   return records;
 }
 
-Result<std::vector<Record>> append_to(PostgresConnection& connection, const Change& change, Notify notify) {
+Result<std::vector<Record>> append_to(PostgresConnection& connection, const PostgresAppend& append) {
   for (int attempt = 1;; ++attempt) {
-    auto result = try_once(connection, change, notify);
+    auto result = try_once(connection, append);
     if (connection.is_in_transaction()) {
       // If it fails, the connection is lost, and with it the transaction.
       [[maybe_unused]] const auto over = connection.run(PostgresQuery("ROLLBACK"));

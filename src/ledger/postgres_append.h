@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "ledger/postgres_connection.h"
 #include "ledger/record.h"
 
@@ -15,8 +17,13 @@ Result<std::vector<Record>> to_records(const PostgresRows& rows);
 // The channel on which a change is announced.
 inline constexpr const char* kPostgresListen = "LISTEN sluice_ledger";
 
+struct PostgresAppend {
+  const Change& change;             // REQUIRES: it is valid
+  std::span<const Record> removed;  // goes in the same step
+  Notify notify = Notify::kYes;
+};
 // Ledger::append in PostgreSQL: one transaction, two round trips. What the database wants repeated is
-// repeated. REQUIRES: the change is valid.
-Result<std::vector<Record>> append_to(PostgresConnection& connection, const Change& change, Notify notify);
+// repeated.
+Result<std::vector<Record>> append_to(PostgresConnection& connection, const PostgresAppend& append);
 
 }  // namespace sluice::ledger

@@ -5,7 +5,6 @@
 
 #include <cassert>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -69,13 +68,6 @@ std::int64_t PostgresRow::get_number(int column) const {
 
 std::string PostgresRow::get_text(int column) const {
   return {PQgetvalue(result_, row_, column), static_cast<std::size_t>(PQgetlength(result_, row_, column))};
-}
-
-std::int64_t PostgresRows::changed() const {
-  const std::string_view text = PQcmdTuples(result_.get());
-  std::int64_t count = 0;
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
 }
 
 Result<std::string> PostgresConnection::name_of(const std::string& url) {

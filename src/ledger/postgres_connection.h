@@ -54,7 +54,6 @@ class PostgresRows {
 
   int size() const;
   PostgresRow operator[](int row) const { return {result_.get(), row}; }
-  std::int64_t changed() const;  // rows, by an UPDATE
 
  private:
   struct Clear {

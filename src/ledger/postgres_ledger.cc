@@ -14,7 +14,6 @@ namespace {
 constexpr int kAskEveryMs = 500;
 constexpr int kPauseWhenAwayMs = 500;
 constexpr std::int64_t kDocumentsPerPage = 1000;
-constexpr std::int64_t kForgottenPerStep = 1000;
 
 }  // namespace
 
@@ -57,11 +56,11 @@ Result<std::vector<Record>> PostgresLedger::ask_records(const PostgresQuery& que
   return to_records(*rows);
 }
 
-Result<std::vector<Record>> PostgresLedger::append(const Change& change) {
+Result<std::vector<Record>> PostgresLedger::append(const Change& change, std::span<const Record> removed) {
   if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
   const auto connection = connected();
   if (!connection) return std::unexpected(connection.error());
-  auto written = append_to(**connection, change, listens_ ? Notify::kYes : Notify::kNo);
+  auto written = append_to(**connection, {change, removed, listens_ ? Notify::kYes : Notify::kNo});
   if (!written && written.error().code == ErrorCode::kUnavailable) connection_.reset();
   return written;
 }
@@ -152,19 +151,6 @@ Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view 
 Result<std::vector<Record>> PostgresLedger::find_request(const std::string& actor,
                                                          const std::string& request_id) {
   return ask_records(find_by_request(actor, request_id));
-}
-
-Result<std::int64_t> PostgresLedger::forget_events_before(std::int64_t at_us) {
-  for (std::int64_t forgotten = 0;;) {
-    const auto step = ask(PostgresQuery("UPDATE sluice_records SET body = '' WHERE revision IN ("
-                                        "SELECT revision FROM sluice_records "
-                                        "WHERE kind = 'event' AND body <> '' AND at_us < $1 LIMIT $2)")
-                              .number(at_us)
-                              .number(kForgottenPerStep));
-    if (!step) return std::unexpected(step.error());
-    if (step->changed() == 0) return forgotten;
-    forgotten += step->changed();
-  }
 }
 
 bool PostgresLedger::wait(int timeout_ms) {

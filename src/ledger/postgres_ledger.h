@@ -26,7 +26,8 @@ class PostgresLedger final : public Ledger {
   // kInvalidArgument when it cannot be read.
   static Result<std::unique_ptr<PostgresLedger>> open(const std::string& url, Options options);
 
-  Result<std::vector<Record>> append(const Change& change) override;
+  using Ledger::append;
+  Result<std::vector<Record>> append(const Change& change, std::span<const Record> removed) override;
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
@@ -35,9 +36,9 @@ class PostgresLedger final : public Ledger {
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
   Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
-  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override { interrupter_.ring(); }
+  void start_over() noexcept override { connection_.reset(); }
   std::string name() const override { return name_; }
 
  private:

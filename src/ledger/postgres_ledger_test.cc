@@ -53,6 +53,7 @@ const LedgerFactory kListening = postgres("listening", {.listen = true});
 const LedgerFactory kAsking = postgres("asking", {.listen = false});
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerConformance, testing::Values(kListening));
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerSharing, testing::Values(kListening, kAsking));
+INSTANTIATE_TEST_SUITE_P(Postgres, LedgerPruning, testing::Values(kListening));
 
 class PostgresLedgerServer final : public LedgerServer {
  public:
@@ -136,14 +137,14 @@ TEST_F(PostgresLedgerFaults, TamperingIsFoundByTheVerifier) {
 TEST_F(PostgresLedgerFaults, AChangedListOfDocumentsIsFoundByTheVerifier) {
   const auto ledger = open();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(ledger->append(sample(std::to_string(i))));
-  EXPECT_TRUE(verify_ledger(*ledger, std::nullopt));
+  EXPECT_TRUE(verify_ledger(*ledger));
   for (const auto& [change, finding] :
        {std::pair{"version = 2", "revision 3: the list of documents calls it version 2 of policy 'p', which"},
         std::pair{"version = 3, withdrawn = true", "calls it version 3 of policy 'p', withdrawn, which"},
         std::pair{"withdrawn = false, revision = 2",
                   "revision 2: the list of documents calls it the newest"}}) {
     server().run_sql(database(), std::string("UPDATE sluice_documents SET ") + change);
-    EXPECT_THAT(verify_ledger(*ledger, std::nullopt).error().message, HasSubstr(finding));
+    EXPECT_THAT(verify_ledger(*ledger).error().message, HasSubstr(finding));
   }
 }
 

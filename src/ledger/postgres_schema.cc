@@ -16,8 +16,6 @@ constexpr const char* kMakeTables[] = {
          WHERE version > 0)",
     R"(CREATE INDEX IF NOT EXISTS sluice_records_by_request ON sluice_records (request_id, actor)
          WHERE request_id <> '')",
-    R"(CREATE INDEX IF NOT EXISTS sluice_events_with_body ON sluice_records (at_us)
-         WHERE kind = 'event' AND body <> '')",
     R"(CREATE TABLE IF NOT EXISTS sluice_documents (
          kind TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL, withdrawn BOOLEAN NOT NULL,
          revision BIGINT NOT NULL, PRIMARY KEY (kind, name)))",

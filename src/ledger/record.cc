@@ -6,12 +6,13 @@
 namespace sluice::ledger {
 namespace {
 
-constexpr std::array<std::pair<Kind, std::string_view>, 6> kKinds = {{{Kind::kPolicy, "policy"},
+constexpr std::array<std::pair<Kind, std::string_view>, 7> kKinds = {{{Kind::kPolicy, "policy"},
                                                                       {Kind::kUser, "user"},
                                                                       {Kind::kToken, "token"},
                                                                       {Kind::kRollout, "rollout"},
                                                                       {Kind::kSwitch, "switch"},
-                                                                      {Kind::kEvent, "event"}}};
+                                                                      {Kind::kEvent, "event"},
+                                                                      {Kind::kRetention, "retention"}}};
 
 }  // namespace
 

@@ -13,12 +13,13 @@ namespace sluice::ledger {
 
 // What a record is about. The texts are part of the database: they never change.
 enum class Kind : std::uint8_t {
-  kPolicy,   // "policy": the document of one policy
-  kUser,     // "user": a user's tier and overrides
-  kToken,    // "token": a hashed token and what it may do
-  kRollout,  // "rollout": a candidate version of a policy on its way
-  kSwitch,   // "switch": the big red switch
-  kEvent,    // "event": something that was done and leaves no document, as a reset of a counter
+  kPolicy,     // "policy": the document of one policy
+  kUser,       // "user": a user's tier and overrides
+  kToken,      // "token": a hashed token and what it may do
+  kRollout,    // "rollout": a candidate version of a policy on its way
+  kSwitch,     // "switch": the big red switch
+  kEvent,      // "event": something that was done and leaves no document, as a reset of a counter
+  kRetention,  // "retention": which old records were removed, see anchor.h
 };
 std::string_view to_string(Kind kind);
 std::optional<Kind> kind_from(std::string_view text);
@@ -44,9 +45,9 @@ struct Change {
   std::optional<std::int64_t> expected_revision;
 };
 
-// One line of the ledger. Immutable, except that an old event loses its body.
+// One line of the ledger. Immutable.
 struct Record {
-  std::int64_t revision = 0;  // position in the ledger: 1, 2, 3, … without gaps
+  std::int64_t revision = 0;  // position in the ledger: 1, 2, 3, …; old ones may be missing
   Kind kind = Kind::kPolicy;
   std::string name;
   std::int64_t version = 0;  // of this kind and name: 1, 2, 3, …; 0 for events
@@ -56,7 +57,7 @@ struct Record {
   std::string reason;
   std::int64_t at_us = 0;
   std::string request_id;
-  std::string body_hash;  // SHA-256 of the body, 32 bytes; stays when an event's body goes
+  std::string body_hash;  // SHA-256 of the body, 32 bytes
   std::string hash;       // of this record and the one before it, 32 bytes; see chain.h
 
   bool is_withdrawn() const { return kind != Kind::kEvent && body.empty(); }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/limits.h"
@@ -34,7 +35,8 @@ struct Attempt {
 
 class Appender {
  public:
-  Appender(RedisBook& book, const Change& change) : book_(book), change_(change) {}
+  Appender(RedisBook& book, const Change& change, std::span<const Record> removed)
+      : book_(book), change_(change), removed_(removed) {}
 
   Result<std::vector<Record>> run() {
     for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
@@ -134,14 +136,11 @@ class Appender {
   }
 
   std::vector<std::string> words_of(const Attempt& attempt) const {
-    std::vector<std::string> documents, events, fields;
+    std::vector<std::string> documents, fields, removed;
     for (const Record& record : attempt.records) {
       const std::string revision = std::to_string(record.revision);
       fields.insert(fields.end(), {record_field(record.revision), encode(record)});
-      if (record.kind == Kind::kEvent) {
-        if (!record.body.empty()) events.insert(events.end(), {std::to_string(record.at_us), revision});
-        continue;
-      }
+      if (record.kind == Kind::kEvent) continue;
       documents.insert(documents.end(), {revision, document_name(record.kind, record.name)});
       fields.insert(fields.end(),
                     {newest_field(record.kind, record.name),
@@ -155,15 +154,24 @@ class Appender {
                                        std::to_string(attempt.records.size())});
     fields.insert(fields.end(), {"format", std::string(kRedisFormat)});
     fields.insert(fields.end(), {"head", Head{last.revision, last.hash}.text()});
+    std::set<std::string> requests;
+    for (const Record& record : removed_) {
+      removed.push_back(record_field(record.revision));
+      if (record.kind != Kind::kEvent)
+        removed.push_back(version_field(record.kind, record.name, record.version));
+      if (!record.request_id.empty()) requests.insert(request_field(record.actor, record.request_id));
+    }
     std::vector<std::string> words = {"append", attempt.expected.text(), std::to_string(documents.size() / 2),
-                                      std::to_string(events.size() / 2)};
-    for (auto* more : {&documents, &events, &fields})
+                                      std::to_string(removed.size()), std::to_string(requests.size())};
+    removed.insert(removed.end(), requests.begin(), requests.end());
+    for (auto* more : {&documents, &removed, &fields})
       words.insert(words.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
     return words;
   }
 
   RedisBook& book_;
   const Change& change_;
+  const std::span<const Record> removed_;
   std::optional<Attempt> in_doubt_;  // it was sent, and no reply came
   std::int64_t give_up_at_us_ = 0;   // once something was in doubt
 };
@@ -178,8 +186,9 @@ Result<std::vector<Record>> read_change(RedisBook& book, const RedisNumbers& fir
   return book.read(revisions);
 }
 
-Result<std::vector<Record>> append_to(RedisBook& book, const Change& change) {
-  return Appender(book, change).run();
+Result<std::vector<Record>> append_to(RedisBook& book, const Change& change,
+                                      std::span<const Record> removed) {
+  return Appender(book, change, removed).run();
 }
 
 }  // namespace sluice::ledger

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "ledger/anchor.h"
 #include "ledger/redis_advice.h"
 #include "ledger/redis_script.h"
 
@@ -34,7 +35,7 @@ RedisResult<RedisReply> RedisBook::ask(std::span<const std::string_view> words) 
 RedisResult<RedisReply> RedisBook::run(std::span<const std::string> words) {
   if (auto ready = prepare(); !ready) return std::unexpected(ready.error());
   const std::string sha = session_.script_sha();
-  std::vector<std::string_view> command = {"EVALSHA", sha, "3", keys_.ledger, keys_.documents, keys_.events};
+  std::vector<std::string_view> command = {"EVALSHA", sha, "2", keys_.ledger, keys_.documents};
   command.insert(command.end(), words.begin(), words.end());
   auto reply = ask(command);
   if (reply || reply.error().kind != redis::ServerError::kNoScript) return reply;
@@ -87,11 +88,28 @@ RedisResult<void> RedisBook::recognize() {
               ""}));
   if (newest_.revision > 0) {
     const auto found = decode(newest_.revision, record.bytes);
-    if (record.is_nothing() || !found || found->hash != newest_.hash)
+    const bool is_there = !record.is_nothing() && found && found->hash == newest_.hash;
+    if (!is_there && !(record.is_nothing() && was_removed_as_old(newest_)))
       return std::unexpected(ours(lost(newest_.revision)));
   }
   if (auto noted = note_head(head.bytes); !noted) return std::unexpected(ours(noted.error()));
   return {};
+}
+
+// The anchor tells the hash of the last one that may be missing.
+bool RedisBook::was_removed_as_old(const Head& newest) {
+  const std::string field = newest_field(document_name(Kind::kRetention, kAnchorName));
+  const std::string_view where[] = {"HGET", keys_.ledger, field};
+  const auto listed = session_.ask(where);
+  if (!listed) return false;
+  const std::int64_t revision = read_numbers(listed->front().bytes).third;
+  const std::string place = record_field(revision);
+  const std::string_view what[] = {"HGET", keys_.ledger, place};
+  const auto found = session_.ask(what);
+  if (!found || found->front().is_nothing()) return false;
+  const auto record = decode(revision, found->front().bytes);
+  const auto anchor = record ? read_anchor(*record) : Result<Anchor>(std::unexpected(record.error()));
+  return anchor && anchor->revision == newest.revision && anchor->hash == newest.hash;
 }
 
 // A user who may not ask gets less advice, and no error.
@@ -201,8 +219,7 @@ Error RedisBook::lost_documents() const {
           session_.name() + " has lost policies that were there: " + keys_.ledger + " and " +
               keys_.documents +
               " do not belong together (does its maxmemory-policy remove keys?); bring its data back, or "
-              "delete both and " +
-              keys_.events + " to begin anew",
+              "delete both to begin anew",
           ""};
 }
 

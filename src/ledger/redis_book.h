@@ -61,6 +61,7 @@ class RedisBook {
  private:
   RedisResult<void> prepare();
   RedisResult<void> recognize();
+  bool was_removed_as_old(const Head& newest);
   void give_advice();
   std::string info(std::string_view section);
   std::optional<std::string> setting(std::string_view name);

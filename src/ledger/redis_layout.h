@@ -7,7 +7,7 @@
 
 #include "ledger/ledger.h"
 
-// How a ledger lies in Redis: three keys with one hash tag, so that a Cluster keeps them on one slot.
+// How a ledger lies in Redis: two keys with one hash tag, so that a Cluster keeps them on one slot.
 //
 //   rl:{ledger}              a hash:
 //     head                     "12 9f86d0…": the newest revision and its hash; absent: nothing was written
@@ -18,7 +18,6 @@
 //     v46:policy:api.read      "12": the revision of a version
 //     q9:loopbackreq-7         "11 2": the first revision and number of records of an actor's request id
 //   rl:{ledger}:documents    a sorted set: "policy:api.read" by the revision of the newest version
-//   rl:{ledger}:events       a sorted set: the revisions of events with a body, by at_us
 //
 // rl:{ledger} is also the channel on which each new head is published.
 namespace sluice::ledger {
@@ -27,8 +26,8 @@ inline constexpr std::string_view kRedisFormat = "1";
 
 struct RedisKeys {
   explicit RedisKeys(const std::string& prefix)
-      : ledger(prefix + "{ledger}"), documents(ledger + ":documents"), events(ledger + ":events") {}
-  const std::string ledger, documents, events;
+      : ledger(prefix + "{ledger}"), documents(ledger + ":documents") {}
+  const std::string ledger, documents;
 };
 
 std::string record_field(std::int64_t revision);

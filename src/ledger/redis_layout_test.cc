@@ -67,7 +67,6 @@ TEST(RedisLayout, AllKeysLieOnOneSlot) {
   const RedisKeys keys("rl:");
   EXPECT_EQ(keys.ledger, "rl:{ledger}");
   EXPECT_EQ(redis::key_slot(keys.documents), redis::key_slot(keys.ledger));
-  EXPECT_EQ(redis::key_slot(keys.events), redis::key_slot(keys.ledger));
 }
 
 }  // namespace

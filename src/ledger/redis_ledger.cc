@@ -24,9 +24,9 @@ RedisLedger::RedisLedger(const redis::StoreTarget& target, RedisLedgerOptions op
       name_(target.to_string()),
       subscription_(book_.session().transport(), book_.session().clock(), book_.keys().ledger) {}
 
-Result<std::vector<Record>> RedisLedger::append(const Change& change) {
+Result<std::vector<Record>> RedisLedger::append(const Change& change, std::span<const Record> removed) {
   if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
-  return append_to(book_, change);
+  return append_to(book_, change, removed);
 }
 
 Result<std::int64_t> RedisLedger::revision() {
@@ -38,11 +38,18 @@ Result<std::int64_t> RedisLedger::revision() {
 Result<std::vector<Record>> RedisLedger::read_after(std::int64_t revision, std::size_t max) {
   const auto end = this->revision();
   if (!end) return std::unexpected(end.error());
-  const std::int64_t from = std::max(revision, std::int64_t{0});
-  if (from >= *end) return std::vector<Record>();
-  std::vector<std::int64_t> revisions(std::min(static_cast<std::size_t>(*end - from), max));
-  std::iota(revisions.begin(), revisions.end(), from + 1);
-  return book_.read(revisions);
+  std::vector<Record> records;
+  // Old ones may be missing: as many are asked for as there is still room.
+  for (std::int64_t at = std::max(revision, std::int64_t{0}); at < *end && records.size() < max;) {
+    std::vector<std::int64_t> revisions(
+        static_cast<std::size_t>(std::min({*end - at, row_count(max - records.size()), kRevisionsPerPage})));
+    std::iota(revisions.begin(), revisions.end(), at + 1);
+    auto more = book_.read(revisions);
+    if (!more) return more;
+    std::ranges::move(*more, std::back_inserter(records));
+    at = revisions.back();
+  }
+  return records;
 }
 
 // In pages, so that no command takes long. A document that is written meanwhile moves behind `end` and is
@@ -52,8 +59,7 @@ Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>&
   if (!end) return std::unexpected(end.error());
   Result<void> whole;
   for (std::int64_t at = 0;;) {
-    const auto page =
-        revisions_in(book_.keys().documents, "(" + std::to_string(at), std::to_string(*end), Take::kScores);
+    const auto page = newest_revisions(at, *end);
     if (!page) return std::unexpected(page.error());
     if (page->empty()) return whole;
     at = page->back();
@@ -98,13 +104,13 @@ Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>&
   }
 }
 
-Result<std::vector<std::int64_t>> RedisLedger::revisions_in(const std::string& set, const std::string& above,
-                                                            const std::string& to, Take take) {
-  const auto reply = book_.ask(
-      {"ZRANGEBYSCORE", set, above, to, "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
+Result<std::vector<std::int64_t>> RedisLedger::newest_revisions(std::int64_t above, std::int64_t to) {
+  const auto reply =
+      book_.ask({"ZRANGEBYSCORE", book_.keys().documents, "(" + std::to_string(above), std::to_string(to),
+                 "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
   if (!reply) return std::unexpected(reply.error().error);
   std::vector<std::int64_t> revisions;
-  for (std::size_t at = take == Take::kMembers ? 1 : 2; at < reply->size(); at += 2)
+  for (std::size_t at = 2; at < reply->size(); at += 2)
     revisions.push_back(read_numbers(reply->at(at).bytes).first);
   return revisions;
 }
@@ -145,14 +151,13 @@ Result<std::vector<Record>> RedisLedger::history(Kind kind, std::string_view nam
     if (!page) return std::unexpected(page.error());
     auto more = book_.read(*page);
     if (!more) return more;
-    if (more->empty()) break;  // somebody has removed them by hand
     std::ranges::move(*more, std::back_inserter(records));
     at -= count;
   }
   return records;
 }
 
-// Versions have no gaps.
+// Versions have no gaps, but for old ones that are gone.
 Result<std::vector<std::int64_t>> RedisLedger::revisions_of(Kind kind, std::string_view name,
                                                             std::int64_t version, std::int64_t count) {
   std::vector<std::string> fields;
@@ -165,31 +170,6 @@ Result<std::vector<std::int64_t>> RedisLedger::revisions_of(Kind kind, std::stri
   for (const RedisValue& value : std::span(*reply).subspan(1))
     revisions.push_back(read_numbers(value.bytes).first);
   return revisions;
-}
-
-Result<std::int64_t> RedisLedger::forget_events_before(std::int64_t at_us) {
-  for (std::int64_t forgotten = 0;;) {
-    const auto page = revisions_in(book_.keys().events, "-inf", "(" + std::to_string(at_us), Take::kMembers);
-    if (!page) return std::unexpected(page.error());
-    if (page->empty()) return forgotten;
-    const auto step = forget(*page);
-    if (!step) return step;
-    forgotten += *step;
-  }
-}
-
-Result<std::int64_t> RedisLedger::forget(std::span<const std::int64_t> revisions) {
-  auto records = book_.read(revisions);
-  if (!records) return std::unexpected(records.error());
-  std::vector<std::string> words = {"forget"};
-  for (const std::int64_t revision : revisions) {
-    const auto found = std::ranges::find(*records, revision, &Record::revision);
-    if (found != records->end()) found->body.clear();
-    words.insert(words.end(), {std::to_string(revision), found == records->end() ? "" : encode(*found)});
-  }
-  const auto reply = book_.run(words);
-  if (!reply) return std::unexpected(reply.error().error);
-  return reply->front().integer;
 }
 
 bool RedisLedger::wait(int timeout_ms) {
@@ -230,6 +210,8 @@ std::optional<bool> RedisLedger::has_moved() {
   if (!seen) return std::nullopt;
   return std::exchange(watched_revision_, *seen) != *seen;
 }
+
+void RedisLedger::start_over() noexcept { book_.session().distrust(); }
 
 void RedisLedger::interrupt() {
   interrupted_ = true;

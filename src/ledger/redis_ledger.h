@@ -25,7 +25,8 @@ class RedisLedger final : public Ledger {
   // Does not connect.
   RedisLedger(const redis::StoreTarget& target, RedisLedgerOptions options);
 
-  Result<std::vector<Record>> append(const Change& change) override;
+  using Ledger::append;
+  Result<std::vector<Record>> append(const Change& change, std::span<const Record> removed) override;
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   Result<void> for_each_document(const std::function<void(Record&&)>& visit) override;
@@ -34,9 +35,9 @@ class RedisLedger final : public Ledger {
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
   Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
-  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override;
+  void start_over() noexcept override;
   std::string name() const override { return name_; }
 
  private:
@@ -44,11 +45,8 @@ class RedisLedger final : public Ledger {
   // Of `count` versions, from `version` downwards.
   Result<std::vector<std::int64_t>> revisions_of(Kind kind, std::string_view name, std::int64_t version,
                                                  std::int64_t count);
-  // A page of the revisions in a sorted set, by scores as ZRANGEBYSCORE takes them.
-  enum class Take : std::uint8_t { kMembers, kScores };
-  Result<std::vector<std::int64_t>> revisions_in(const std::string& set, const std::string& above,
-                                                 const std::string& to, Take take);
-  Result<std::int64_t> forget(std::span<const std::int64_t> revisions);
+  // A page of those in the set of documents.
+  Result<std::vector<std::int64_t>> newest_revisions(std::int64_t above, std::int64_t to);
 
   bool has_news();
   // When nothing can be heard: whether the head has moved. Nothing: the database is gone.

@@ -4,7 +4,7 @@ namespace sluice::ledger {
 
 std::string_view redis_ledger_script() {
   return R"lua(
-local ledger, documents, events = KEYS[1], KEYS[2], KEYS[3]
+local ledger, documents = KEYS[1], KEYS[2]
 local next_word = 2
 
 local function take()
@@ -29,22 +29,34 @@ local function is_whole()
   return there == 0 or redis.call('HGET', ledger, 'head') ~= false
 end
 
+-- A request id whose records are all gone.
+local function forget_if_empty(request)
+  local first, count = string.match(redis.call('HGET', ledger, request) or '', '^(%d+) (%d+)$')
+  if not first then return end
+  for revision = tonumber(first), tonumber(first) + tonumber(count) - 1 do
+    if redis.call('HGET', ledger, string.format('r%.0f', revision)) then return end
+  end
+  redis.call('HDEL', ledger, request)
+end
+
 local functions = {}
 
 function functions.append()
-  local expected, document_count, event_count = take(), tonumber(take()), tonumber(take())
+  local expected, document_count = take(), tonumber(take())
+  local removed_count, request_count = tonumber(take()), tonumber(take())
   if (redis.call('HGET', ledger, 'head') or '') ~= expected then return 0 end
   if not is_whole() then return -1 end
   -- An error in the middle would leave half of the change behind. What can fail, fails here, or at the first
   -- HSET: a right that is missing, a key of another type, no memory left.
   redis.call('ZADD', documents, 'XX', 0, '')
-  redis.call('ZADD', events, 'XX', 0, '')
-  local sets = next_word
-  next_word = sets + 2 * (document_count + event_count)
+  if removed_count > 0 then redis.call('HDEL', ledger, '') end
+  local lists = next_word
+  next_word = lists + 2 * document_count + removed_count + request_count
   write('HSET', ledger, #ARGV - next_word + 1)
-  next_word = sets
+  next_word = lists
   write('ZADD', documents, 2 * document_count)
-  write('ZADD', events, 2 * event_count)
+  write('HDEL', ledger, removed_count)
+  for _ = 1, request_count do forget_if_empty(take()) end
   redis.call('HSET', ledger, 'documents', redis.call('ZCARD', documents))
   -- Who may not publish may still write: others look by themselves.
   redis.pcall('PUBLISH', ledger, ARGV[#ARGV])
@@ -72,17 +84,6 @@ function functions.read()
     bytes = bytes + (record and #record or 0)
   end
   return found
-end
-
-function functions.forget()
-  local forgotten = 0
-  while next_word <= #ARGV do
-    local revision, rest = take(), take()
-    if rest ~= '' then redis.call('HSET', ledger, 'r' .. revision, rest) end
-    local was_there = redis.call('ZREM', events, revision)
-    if rest ~= '' then forgotten = forgotten + was_there end
-  end
-  return forgotten
 end
 
 return functions[ARGV[1]]()

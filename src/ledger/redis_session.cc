@@ -58,6 +58,7 @@ void RedisSession::step(int timeout_ms) {
 }
 
 Result<void> RedisSession::connect() {
+  if (std::exchange(distrusted_, false)) connection_.drop("a talk was broken off");
   step(0);  // notices what has happened while nobody looked
   const std::int64_t give_up_at_us = clock_.now_us() + kConnectUs, losses_before = losses_;
   while (!connection_.ready()) {

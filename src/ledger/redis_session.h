@@ -62,6 +62,9 @@ class RedisSession final : private redis::ConnectionEvents {
   // other node.
   RedisResult<RedisReply> ask(std::span<const std::string_view> words);
 
+  // A talk was broken off: the next connect() makes a new connection.
+  void distrust() noexcept { distrusted_ = true; }
+
   // Lets happen what happens on the network, for at most so long; ends early when something did.
   void step(int timeout_ms);
   // Ends a step() in progress, or the next one. Thread-safe.
@@ -91,6 +94,7 @@ class RedisSession final : private redis::ConnectionEvents {
   std::int64_t losses_ = 0;
   std::string why_lost_ = "no connection in time";
   std::optional<RedisReply> reply_;
+  bool distrusted_ = false;
 };
 
 }  // namespace sluice::ledger

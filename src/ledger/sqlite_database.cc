@@ -132,8 +132,6 @@ Result<std::int64_t> SqliteDatabase::number(const char* sql) {
   return *row ? asked.get_number(0) : 0;
 }
 
-std::int64_t SqliteDatabase::changed_rows() const { return sqlite3_changes64(handle_); }
-
 bool SqliteDatabase::is_moved() const {
   int moved = 0;
   return sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;

@@ -63,7 +63,6 @@ class SqliteDatabase {
   // The first number of the first row.
   Result<std::int64_t> number(const char* sql);
 
-  std::int64_t changed_rows() const;  // by the last statement
   // The file has another name now, or none: nobody else sees what is written here.
   bool is_moved() const;
 

@@ -88,7 +88,16 @@ Result<void> insert(SqliteDatabase& database, const Record& record) {
   return newest.run();
 }
 
-Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change) {
+Result<void> remove(SqliteDatabase& database, std::span<const Record> records) {
+  for (const Record& record : records) {
+    SqliteQuery query = database.query("DELETE FROM records WHERE revision = ?");
+    if (auto done = query.number(record.revision).run(); !done) return done;
+  }
+  return {};
+}
+
+Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change,
+                                      std::span<const Record> removed) {
   SqliteTransaction transaction(database);
   if (auto begun = transaction.begin(); !begun) return std::unexpected(begun.error());
   auto earlier = written_by(database, change.actor, change.request_id);
@@ -103,6 +112,7 @@ Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& ch
   std::vector<Record> records = link(change, *versions, head->revision, head->hash);
   for (const Record& record : records)
     if (auto done = insert(database, record); !done) return std::unexpected(done.error());
+  if (auto done = remove(database, removed); !done) return std::unexpected(done.error());
   if (auto done = transaction.commit(); !done) return std::unexpected(done.error());
   return records;
 }
@@ -210,11 +220,11 @@ Result<SqliteDatabase*> SqliteLedger::to_write() {
   return to_read();
 }
 
-Result<std::vector<Record>> SqliteLedger::append(const Change& change) {
+Result<std::vector<Record>> SqliteLedger::append(const Change& change, std::span<const Record> removed) {
   if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
   auto database = to_write();
   if (!database) return std::unexpected(database.error());
-  return checked(append_to(**database, change));
+  return checked(append_to(**database, change, removed));
 }
 
 Result<std::int64_t> SqliteLedger::revision() {
@@ -286,15 +296,6 @@ Result<std::vector<Record>> SqliteLedger::find_request(const std::string& actor,
                                                        const std::string& request_id) {
   return reading<std::vector<Record>>(
       [&](SqliteDatabase& database) { return written_by(database, actor, request_id); });
-}
-
-Result<std::int64_t> SqliteLedger::forget_events_before(std::int64_t at_us) {
-  return reading<std::int64_t>([&](SqliteDatabase& database) -> Result<std::int64_t> {
-    SqliteQuery query =
-        database.query("UPDATE records SET body = '' WHERE kind = 'event' AND body <> '' AND at_us < ?");
-    if (auto done = query.number(at_us).run(); !done) return std::unexpected(done.error());
-    return database.changed_rows();
-  });
 }
 
 Result<SqliteLedger::Watch> SqliteLedger::watch() {

@@ -24,7 +24,8 @@ class SqliteLedger final : public Ledger {
   // database, somebody else's, or made by a newer version.
   static Result<std::unique_ptr<SqliteLedger>> open(const std::string& path, Absent absent = Absent::kIsFine);
 
-  Result<std::vector<Record>> append(const Change& change) override;
+  using Ledger::append;
+  Result<std::vector<Record>> append(const Change& change, std::span<const Record> removed) override;
   Result<std::int64_t> revision() override;
   Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) override;
   // REQUIRES: visit does not call this ledger.
@@ -34,9 +35,9 @@ class SqliteLedger final : public Ledger {
   Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                       std::size_t max) override;
   Result<std::vector<Record>> find_request(const std::string& actor, const std::string& request_id) override;
-  Result<std::int64_t> forget_events_before(std::int64_t at_us) override;
   bool wait(int timeout_ms) override;
   void interrupt() override { interrupter_.ring(); }
+  void start_over() noexcept override { database_.reset(); }
   std::string name() const override { return name_; }
 
  private:

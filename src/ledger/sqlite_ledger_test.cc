@@ -29,6 +29,7 @@ class SqliteLedgerUnderTest final : public LedgerUnderTest {
 const LedgerFactory kSqlite{"sqlite", [] { return std::make_unique<SqliteLedgerUnderTest>(); }};
 INSTANTIATE_TEST_SUITE_P(Sqlite, LedgerConformance, testing::Values(kSqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, LedgerSharing, testing::Values(kSqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, LedgerPruning, testing::Values(kSqlite));
 
 Change sample(std::string body = "{}") {
   return {.drafts = {{Kind::kPolicy, "p", "update", std::move(body)}}, .actor = "test", .at_us = 1};
@@ -56,7 +57,7 @@ TEST_F(SqliteLedgerFile, IsMadeAtTheFirstWriteForItsOwnerOnly) {
   const auto ledger = open();
   EXPECT_EQ(ledger->revision(), 0);
   EXPECT_TRUE(ledger->wait(0));
-  EXPECT_EQ(ledger->forget_events_before(1), 0);
+  EXPECT_EQ(prune(*ledger, 1, 1), 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder())) << "reading creates nothing";
   ASSERT_TRUE(ledger->append(sample()));
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {

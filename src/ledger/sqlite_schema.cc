@@ -16,7 +16,6 @@ constexpr const char* kMakeTables = R"(
     request_id TEXT NOT NULL, body_hash BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
   CREATE UNIQUE INDEX records_by_version ON records (kind, name, version) WHERE version > 0;
   CREATE INDEX records_by_request ON records (request_id, actor) WHERE request_id <> '';
-  CREATE INDEX events_with_body ON records (at_us) WHERE kind = 'event' AND body <> '';
   CREATE TABLE documents (
     kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, withdrawn INTEGER NOT NULL,
     revision INTEGER NOT NULL, PRIMARY KEY (kind, name)) STRICT, WITHOUT ROWID;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_port.h"
 #include "ledger/temp_folder.h"
 
 namespace sluice::ledger {
@@ -30,7 +31,7 @@ class TestPostgres {
  public:
   static constexpr const char* kPassword = "s3cret:/@";
 
-  TestPostgres() : port_(free_port()) {
+  TestPostgres() : port_(free_test_port()) {
     if (const passwd* user = getuid() == 0 ? getpwnam("postgres") : nullptr) {
       uid_ = user->pw_uid;
       gid_ = user->pw_gid;
@@ -118,18 +119,6 @@ class TestPostgres {
     const std::string own = std::to_string(pid_);
     std::ifstream children("/proc/" + own + "/task/" + own + "/children");
     for (pid_t child = 0; children >> child;) kill(child, number);
-  }
-
-  static std::uint16_t free_port() {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-    close(fd);
-    return ntohs(address.sin_port);
   }
 
   TempFolder folder_;

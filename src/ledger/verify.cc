@@ -14,6 +14,7 @@ namespace sluice::ledger {
 namespace {
 
 constexpr std::size_t kRecordsAtATime = 1000;
+constexpr std::int64_t kDayUs = 86'400LL * 1'000'000;
 
 std::unexpected<Error> tampered(std::int64_t revision, const std::string& what) {
   return std::unexpected(
@@ -23,24 +24,49 @@ std::unexpected<Error> tampered(std::int64_t revision, const std::string& what) 
 // Follows the records, and remembers what they say about documents.
 class LedgerWalk {
  public:
-  LedgerWalk(const std::optional<NotedHash>& noted, std::int64_t events_kept_from_us)
-      : noted_(noted), events_kept_from_us_(events_kept_from_us) {}
+  LedgerWalk(const VerifyOptions& options, std::optional<AnchorRecord> anchor)
+      : options_(options), anchor_(std::move(anchor)) {
+    if (!anchor_) return;
+    verifier_ = ChainVerifier(anchor_->anchor.revision, anchor_->anchor.hash);
+    found_.anchor = anchor_->anchor;
+  }
 
   Result<void> feed(const Record& record) {
-    if (auto good = verifier_.feed(record); !good) return good;
-    if (record.revision == 1) found_.first_at_us = record.at_us;
+    const bool is_kept = anchor_ && record.revision <= anchor_->anchor.revision;
+    if (auto good = is_kept ? feed_kept(record) : feed_chain(record); !good) return good;
+    if (++found_.records == 1) {
+      found_.first_revision = record.revision;
+      found_.first_at_us = record.at_us;
+    }
     found_.last_at_us = record.at_us;
     found_.revision = record.revision;
     found_.hash = record.hash;
     if (record.kind != Kind::kEvent)
       newest_[{std::string(to_string(record.kind)), record.name}] = {record.revision, record.version,
                                                                      record.is_withdrawn()};
-    else if (record.body.empty() && record.body_hash != sha256("") && record.at_us >= events_kept_from_us_)
-      return tampered(record.revision, "its body is gone, and it is too young to be forgotten");
-    if (noted_ && noted_->revision == record.revision && noted_->hash != record.hash)
-      return tampered(record.revision, "its hash is not the one that was noted, but " + to_hex(record.hash) +
-                                           "; the ledger was rewritten");
+    if (options_.noted && options_.noted->revision == record.revision) return compare_noted(record.hash);
     return {};
+  }
+
+  // There are no more records.
+  Result<void> finish() {
+    const std::int64_t last = found_.revision;
+    if (anchor_) {
+      if (auto good = compare_kept(); !good) return good;
+      if (!saw_anchor_) return tampered(anchor_->record.revision, "it is not the record that it was");
+    }
+    const auto& noted = options_.noted;
+    if (!noted || noted_is_there_) return {};
+    if (noted->revision > last)
+      return tampered(last + 1, "it is missing; the ledger was noted to reach revision " +
+                                    std::to_string(noted->revision) + ", and its end was cut off");
+    if (anchor_ && noted->revision == anchor_->anchor.revision) return compare_noted(anchor_->anchor.hash);
+    return std::unexpected(
+        Error{ErrorCode::kNotFound,
+              "revision " + std::to_string(noted->revision) +
+                  " was removed because it is old, so its hash proves nothing any more; all that is left, " +
+                  "which goes up to revision " + std::to_string(last) + ", is whole in itself: note that",
+              ""});
   }
 
   // The list of documents says the same as the records, and those that it names are there.
@@ -75,6 +101,41 @@ class LedgerWalk {
     std::int64_t version = 0;
     bool withdrawn = false;
   };
+  // Linked to nothing: there may be gaps.
+  Result<void> feed_kept(const Record& record) {
+    if (record.revision <= found_.revision) return tampered(record.revision, "it comes twice");
+    kept_.add(record);
+    return verify_body(record);
+  }
+
+  Result<void> feed_chain(const Record& record) {
+    if (auto good = compare_kept(); !good) return good;
+    if (auto good = verifier_.feed(record); !good) return good;
+    if (!anchor_ || record.revision != anchor_->record.revision) return {};
+    saw_anchor_ = record == anchor_->record;
+    const std::int64_t kept_us = record.at_us - anchor_->anchor.before_us;
+    if (kept_us < options_.kept_us)
+      return tampered(record.revision, "it has removed records that were only " +
+                                           std::to_string(kept_us / kDayUs) + " days old");
+    return {};
+  }
+
+  Result<void> compare_kept() {
+    if (!anchor_ || std::exchange(compared_kept_, true)) return {};
+    const Anchor& anchor = anchor_->anchor;
+    if (kept_.count() == anchor.kept && kept_.hash() == anchor.kept_hash) return {};
+    return tampered(anchor.revision, "of the records up to it, other ones are left than revision " +
+                                         std::to_string(anchor_->record.revision) +
+                                         " says, or they were changed");
+  }
+
+  Result<void> compare_noted(const std::string& hash) {
+    noted_is_there_ = true;
+    if (options_.noted->hash == hash) return {};
+    return tampered(options_.noted->revision, "its hash is not the one that was noted, but " + to_hex(hash) +
+                                                  "; the ledger was rewritten");
+  }
+
   static std::string text_of(const Name& name) { return name.first + " '" + name.second + "'"; }
 
   // Whether it was written after our walk.
@@ -101,20 +162,22 @@ class LedgerWalk {
     return {};
   }
 
-  const std::optional<NotedHash>& noted_;
-  const std::int64_t events_kept_from_us_;
+  const VerifyOptions& options_;
+  const std::optional<AnchorRecord> anchor_;
+  KeptHash kept_;
+  bool compared_kept_ = false;
+  bool saw_anchor_ = false;
+  bool noted_is_there_ = false;
   ChainVerifier verifier_;
   VerifiedLedger found_;
   std::map<Name, Newest> newest_;
 };
 
-}  // namespace
-
-Result<VerifiedLedger> verify_ledger(Ledger& ledger, const std::optional<NotedHash>& noted,
-                                     std::int64_t events_kept_from_us) {
+Result<VerifiedLedger> walk_along(Ledger& ledger, const VerifyOptions& options,
+                                  const std::optional<AnchorRecord>& anchor) {
   const auto end = ledger.revision();
   if (!end) return std::unexpected(end.error());
-  LedgerWalk walk(noted, events_kept_from_us);
+  LedgerWalk walk(options, anchor);
   while (true) {
     const auto records = ledger.read_after(walk.found().revision, kRecordsAtATime);
     if (!records) return std::unexpected(records.error());
@@ -124,11 +187,25 @@ Result<VerifiedLedger> verify_ledger(Ledger& ledger, const std::optional<NotedHa
   }
   const std::int64_t last = walk.found().revision;
   if (last < *end) return tampered(last + 1, "it is missing, with everything after it");
-  if (noted && noted->revision > last)
-    return tampered(last + 1, "it is missing; the ledger was noted to reach revision " +
-                                  std::to_string(noted->revision) + ", and its end was cut off");
+  if (auto good = walk.finish(); !good) return std::unexpected(good.error());
   if (auto good = walk.compare_documents(ledger); !good) return std::unexpected(good.error());
   return walk.found();
+}
+
+}  // namespace
+
+Result<VerifiedLedger> verify_ledger(Ledger& ledger, const VerifyOptions& options) {
+  constexpr int kAttemptsMax = 10;
+  for (int attempt = 1;; ++attempt) {
+    const auto anchor = find_anchor(ledger);
+    if (!anchor) return std::unexpected(anchor.error());
+    auto found = walk_along(ledger, options, *anchor);
+    if (found || attempt == kAttemptsMax) return found;
+    // Records that go in front of us are missing where we look for them.
+    const auto now = find_anchor(ledger);
+    const auto version = [](const auto& of) { return *of ? (*of)->record.version : 0; };
+    if (!now || version(now) == version(anchor)) return found;
+  }
 }
 
 }  // namespace sluice::ledger

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <functional>
+#include <span>
+#include <utility>
+
 #include "ledger/memory_ledger.h"
+#include "ledger/prune.h"
 #include "ledger/sqlite_ledger.h"
 #include "ledger/temp_folder.h"
 
@@ -12,6 +17,9 @@ namespace sluice::ledger {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr std::int64_t kNow = 1'800'000'000'000'000, kDay = 86'400LL * 1'000'000, kKept = 90 * kDay;
+constexpr std::int64_t kOld = kNow - kKept - 2 * kDay;
 
 void write(Ledger& ledger, Kind kind, std::string name, std::string body, std::int64_t at_us) {
   const Change change{
@@ -27,7 +35,7 @@ void fill(Ledger& ledger) {
 }
 
 std::string finding(Ledger& ledger, const std::optional<NotedHash>& noted = {}) {
-  const auto found = verify_ledger(ledger, noted);
+  const auto found = verify_ledger(ledger, {.noted = noted});
   if (found) return "fine";
   EXPECT_EQ(found.error().code, ErrorCode::kFailedPrecondition) << found.error().message;
   return found.error().message;
@@ -35,10 +43,11 @@ std::string finding(Ledger& ledger, const std::optional<NotedHash>& noted = {}) 
 
 TEST(VerifyLedger, TellsWhereItBeginsAndEnds) {
   MemoryLedger ledger(std::make_shared<MemoryDatabase>());
-  EXPECT_EQ(verify_ledger(ledger, {}).value().revision, 0);
+  EXPECT_EQ(verify_ledger(ledger).value().revision, 0);
   fill(ledger);
-  const auto found = verify_ledger(ledger, {}).value();
+  const auto found = verify_ledger(ledger).value();
   EXPECT_EQ(found.revision, 5);
+  EXPECT_EQ(found.records, 5);
   EXPECT_EQ(found.first_at_us, 1);
   EXPECT_EQ(found.last_at_us, 5);
   EXPECT_EQ(found.hash, ledger.read_after(4, 1).value().front().hash);
@@ -49,26 +58,7 @@ TEST(VerifyLedger, ReadsMoreThanOnePage) {
   Change change{.actor = "test", .at_us = 1};
   for (int i = 0; i < 2500; ++i) change.drafts.push_back({Kind::kUser, "u" + std::to_string(i), "put", "{}"});
   ASSERT_TRUE(ledger.append(change));
-  EXPECT_EQ(verify_ledger(ledger, {}).value().revision, 2500);
-}
-
-TEST(VerifyLedger, AForgottenEventIsNoTampering) {
-  MemoryLedger ledger(std::make_shared<MemoryDatabase>());
-  fill(ledger);
-  EXPECT_EQ(ledger.forget_events_before(100), 1);
-  EXPECT_EQ(finding(ledger), "fine");
-}
-
-TEST(VerifyLedger, AYoungEventWithoutItsBodyIs) {
-  MemoryLedger ledger(std::make_shared<MemoryDatabase>());
-  fill(ledger);
-  write(ledger, Kind::kEvent, "key:2", "", 6);
-  EXPECT_TRUE(verify_ledger(ledger, {}, 0)) << "one that never had a body has lost nothing";
-  EXPECT_EQ(ledger.forget_events_before(5), 1);
-  EXPECT_TRUE(verify_ledger(ledger, {}, 5));
-  const auto found = verify_ledger(ledger, {}, 4);
-  ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().message, HasSubstr("revision 4: its body is gone"));
+  EXPECT_EQ(verify_ledger(ledger).value().revision, 2500);
 }
 
 TEST(VerifyLedger, TheNotedHashHolds) {
@@ -92,7 +82,7 @@ TEST(VerifyLedger, ADatabaseThatIsAwayIsNoFinding) {
   const auto database = std::make_shared<MemoryDatabase>();
   MemoryLedger ledger(database);
   database->set_available(false);
-  EXPECT_EQ(verify_ledger(ledger, {}).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(verify_ledger(ledger).error().code, ErrorCode::kUnavailable);
 }
 
 // As a list in pages, sorted by revision, may come out while others write: a document that is written again
@@ -117,11 +107,28 @@ TEST(VerifyLedger, WhatIsWrittenMeanwhileIsNoFinding) {
   EXPECT_EQ(finding(ledger), "revision 6: the list of documents has lost policy 'p'");
 }
 
-// What a stranger does to the file, and what is found.
+using Done = std::pair<const char*, const char*>;  // what a stranger does to the file, and what is found
+
+void expect_findings(std::span<const Done> table, const std::function<void(Ledger&)>& prepare) {
+  for (const auto& [sql, expected] : table) {
+    const TempFolder folder;
+    const std::string path = folder.file("ledger.db");
+    const auto ledger = SqliteLedger::open(path).value();
+    prepare(*ledger);
+    EXPECT_EQ(finding(*ledger), "fine");
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
+    sqlite3_close(handle);
+    EXPECT_THAT(finding(*ledger), HasSubstr(expected)) << sql;
+  }
+}
+
 TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
-  const std::pair<const char*, const char*> table[] = {
+  const Done table[] = {
       {"UPDATE records SET body = '{}' WHERE revision = 2", "revision 2: its body is not what was written"},
       {"UPDATE records SET actor = 'nobody' WHERE revision = 2", "revision 2: its hash does not fit"},
+      {"UPDATE records SET body = '' WHERE revision = 4", "revision 4: its body is not what was written"},
       {"UPDATE records SET kind = 'dragon' WHERE revision = 4", "revision 4: nobody knows the kind 'dragon'"},
       {"DELETE FROM records WHERE revision = 2", "revision 2: it is missing; revision 3 follows"},
       {"DELETE FROM records WHERE revision = 1", "revision 1: it is missing; revision 2 follows"},
@@ -143,18 +150,90 @@ TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
        "UPDATE records SET revision = 3 WHERE revision = -1",
        "revision 2: its hash does not fit"},
   };
-  for (const auto& [sql, expected] : table) {
-    const TempFolder folder;
-    const std::string path = folder.file("ledger.db");
-    const auto ledger = SqliteLedger::open(path).value();
-    fill(*ledger);
-    EXPECT_EQ(finding(*ledger), "fine");
-    sqlite3* handle = nullptr;
-    ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
-    sqlite3_close(handle);
-    EXPECT_THAT(finding(*ledger), HasSubstr(expected)) << sql;
+  expect_findings(table, fill);
+}
+
+// Old records of all kinds, three of them to be kept (1, 3, 5); the chain from 7 on.
+void fill_and_prune(Ledger& ledger) {
+  write(ledger, Kind::kPolicy, "p", "{\"v\":1}", kOld);
+  write(ledger, Kind::kUser, "ann", "{\"v\":1}", kOld);
+  write(ledger, Kind::kPolicy, "p", "{\"v\":2}", kOld);
+  write(ledger, Kind::kEvent, "key:1", "{}", kOld);
+  write(ledger, Kind::kUser, "ann", "{\"v\":2}", kOld);
+  write(ledger, Kind::kEvent, "key:2", "{}", kOld);
+  write(ledger, Kind::kEvent, "key:3", "{}", kNow);
+  ASSERT_EQ(prune(ledger, kNow - kKept, kNow), 3);
+  write(ledger, Kind::kEvent, "key:4", "{}", kNow);
+}
+
+TEST(VerifyLedger, WhatIsLeftOfOldRecordsIsVerified) {
+  MemoryLedger ledger(std::make_shared<MemoryDatabase>());
+  fill_and_prune(ledger);
+  const auto found = verify_ledger(ledger, {.kept_us = kKept}).value();
+  EXPECT_EQ(found.records, 6);
+  EXPECT_EQ(found.revision, 9);
+  EXPECT_EQ(found.anchor->revision, 6);
+  EXPECT_EQ(found.anchor->kept, 3);
+  EXPECT_THAT(verify_ledger(ledger, {.kept_us = kKept + 1}).error().message,
+              HasSubstr("revision 8: it has removed records that were only 90 days old"));
+}
+
+TEST(VerifyLedger, FindsWhatWasDoneToWhatIsLeftOfOldRecords) {
+  constexpr const char* kOthers =
+      "revision 6: of the records up to it, other ones are left than revision 8 says";
+  const Done table[] = {
+      {"DELETE FROM records WHERE revision = 1", kOthers},
+      {"DELETE FROM records WHERE revision IN (1, 3)", kOthers},
+      {"UPDATE records SET actor = 'nobody' WHERE revision = 3", kOthers},
+      {"UPDATE records SET hash = zeroblob(32) WHERE revision = 3", kOthers},
+      {"UPDATE records SET revision = 4 WHERE revision = 3", kOthers},
+      {"UPDATE records SET body = '{}' WHERE revision = 5", "revision 5: its body is not what was written"},
+      {"INSERT INTO records SELECT 2, kind, 'x', 0, action, body, actor, reason, at_us, request_id, "
+       "body_hash, hash "
+       "FROM records WHERE revision = 7",
+       kOthers},
+      {"DELETE FROM records WHERE revision = 7", "revision 7: it is missing; revision 8 follows"},
+      {"DELETE FROM records WHERE revision = 8", "revision 2: it is missing; revision 3 follows"},
+      {"UPDATE records SET body = replace(body, '\"up_to\":6', '\"up_to\":5') WHERE revision = 8",
+       "revision 6: it is missing; revision 7 follows"},
+      {"UPDATE records SET body = '{}' WHERE revision = 8",
+       "revision 8: it does not say which records were removed before it"},
+      {"DELETE FROM documents WHERE kind = 'retention'",
+       "revision 8: the list of documents has lost retention 'audit'"},
+  };
+  expect_findings(table, fill_and_prune);
+}
+
+TEST(VerifyLedger, ANotedHashOfARecordThatIsGoneProvesNothing) {
+  MemoryLedger ledger(std::make_shared<MemoryDatabase>());
+  fill_and_prune(ledger);
+  const auto anchor = find_anchor(ledger).value()->anchor;
+  EXPECT_EQ(finding(ledger, NotedHash{6, anchor.hash}), "fine") << "the last one before the chain";
+  EXPECT_THAT(finding(ledger, NotedHash{6, std::string(32, 'x')}), HasSubstr("not the one that was noted"));
+  EXPECT_EQ(finding(ledger, NotedHash{3, ledger.read_after(2, 1).value().front().hash}), "fine")
+      << "it is kept";
+  const auto gone = verify_ledger(ledger, {.noted = NotedHash{4, std::string(32, 'x')}});
+  EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(gone.error().message, HasSubstr("revision 4 was removed because it is old"));
+}
+
+// Old records go while somebody reads.
+class PrunedMeanwhile final : public MemoryLedger {
+ public:
+  using MemoryLedger::MemoryLedger;
+  Result<std::int64_t> revision() override {
+    if (std::exchange(is_due, false)) EXPECT_EQ(prune(*this, kNow - kKept, kNow), 3);
+    return MemoryLedger::revision();
   }
+  bool is_due = false;
+};
+
+TEST(VerifyLedger, WhatIsRemovedMeanwhileIsNoFinding) {
+  PrunedMeanwhile ledger(std::make_shared<MemoryDatabase>());
+  for (int i = 0; i < 3; ++i) write(ledger, Kind::kEvent, "key", "{}", kOld);
+  ledger.is_due = true;
+  EXPECT_EQ(finding(ledger), "fine");
+  EXPECT_EQ(ledger.read_after(0, 10).value().size(), 1u);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<const char*, double>, 4> kQuantiles = {
   return buffer;
 }
 
-std::string quoted(std::string_view raw) {
+std::string json_quoted(std::string_view raw) {
   std::string out = "\"";
   for (const char c : raw) {
     if (c == '"' || c == '\\') {
@@ -107,14 +107,15 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
   const Tally& tally = measured.tally;
   std::string out = "{\n";
   out += text("  \"mode\": \"%s\",\n", name_of(options.mode));
-  out += "  \"server\": " + quoted(options.server) + ",\n";
+  out += "  \"server\": " + json_quoted(options.server) + ",\n";
   out += text("  \"connections\": %u, \"streams\": %u, \"threads\": %u, \"in_flight\": %u,\n",
               options.connections, options.streams, options.threads, options.in_flight);
   out += text("  \"rate_per_second\": %lld, \"keys\": %u, \"distribution\": \"%s\", \"seed\": %llu,\n",
               static_cast<long long>(options.rate_per_second), options.keys,
               options.distribution.text().c_str(), static_cast<unsigned long long>(options.seed));
   if (options.is_replay())
-    out += "  \"replay\": " + quoted(options.replay.file) + text(", \"speed\": %g,\n", options.replay.speed);
+    out += "  \"replay\": " + json_quoted(options.replay.file) +
+           text(", \"speed\": %g,\n", options.replay.speed);
   out += text("  \"elapsed_us\": %lld, \"interrupted\": %s,\n", static_cast<long long>(measured.elapsed_us),
               measured.interrupted ? "true" : "false");
   out += text("  \"checks_per_second\": %.1f,\n", measured.checks_per_second());
@@ -131,7 +132,7 @@ std::string to_json(const BenchOptions& options, const Measurement& measured) {
   if (measured.server_cpu_us)
     out += text("  \"server_cpu_us_per_check\": %.4f,\n", measured.per_check(*measured.server_cpu_us));
   out += text("  \"client_cpu_us_per_check\": %.4f,\n", measured.per_check(measured.client_cpu_us));
-  out += "  \"first_error\": " + quoted(tally.first_failure) + "\n}\n";
+  out += "  \"first_error\": " + json_quoted(tally.first_failure) + "\n}\n";
   return out;
 }
 

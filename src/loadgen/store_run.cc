@@ -26,7 +26,9 @@ class Asker {
         in_flight_max_(options.in_flight),
         store_(make_store(transport_, clock_, engine.params)),
         limiter_({*store_, engine.board, engine.hasher, clock_, engine.totals}),
-        checks_(options, thread) {}
+        checks_(options, thread) {
+    loop_.count_sleep(clock_);
+  }
 
   std::expected<void, std::string> connect() {
     const std::int64_t give_up_us = clock_.now_us() + kConnectUsMax;
@@ -89,6 +91,7 @@ class Asker {
       if (!intended_us) return timer_.set(schedule.next_due_us() - clock_.now_us());
       ask_one(*intended_us);
     }
+    if (under_way_ < in_flight_max_) timer_.set(0);  // some were answered at once
   }
 
   void ask_one(std::int64_t intended_us) {

@@ -77,6 +77,7 @@ class ConnectionSet {
   std::uint64_t shed_for_room_ = 0;
   std::array<std::size_t, kPorts> by_port_{};
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::uint32_t last_id_ = 0;       // of a peer
   std::size_t next_compared_ = 0;   // by make_room()
   std::vector<Connection*> ready_;  // nullptr: gone meanwhile
   std::deque<Connection*> large_;   // those that wait to be read

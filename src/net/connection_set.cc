@@ -25,6 +25,7 @@ void ConnectionSet::add(int fd, Peer peer, TlsServerContext* tls) {
   // So that nothing can fail once the connection has the socket.
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 16);
   const auto port = static_cast<std::size_t>(peer.port);
+  peer.id = ++last_id_;
   connections_.push_back(std::make_unique<Connection>(*this, fd, std::move(peer), tls));
   connections_.back()->index_ = connections_.size() - 1;
   ++by_port_[port];

@@ -77,6 +77,10 @@ class ConnectionSetTest : public testing::Test {
       set_.relieve();
     }
   }
+  void answer_all() {
+    for (const auto& later : std::exchange(application_.http_later, {})) later(HttpResponse());
+    for (const auto& later : std::exchange(application_.redis_later, {})) later("+late\r\n");
+  }
   // A part of a body, of that many bytes.
   std::unique_ptr<Client> hold(std::size_t bytes, bool is_stranger = false) {
     auto client =
@@ -95,6 +99,13 @@ class ConnectionSetTest : public testing::Test {
   BufferBudget budget_{kBudget, 1};
   ConnectionSet set_{loop_, context_, budget_};
 };
+
+TEST_F(ConnectionSetTest, each_connection_has_a_number_of_its_own) {
+  constexpr std::string_view kId = "GET /id HTTP/1.1\r\nHost: x\r\n\r\n";
+  const auto first = connect_and_say(kId), second = connect_and_say(kId);
+  EXPECT_THAT(first->heard(), testing::EndsWith("\r\n\r\n1"));
+  EXPECT_THAT(second->heard(), testing::EndsWith("\r\n\r\n2"));
+}
 
 TEST_F(ConnectionSetTest, memory_is_given_as_bytes_arrive) {
   const auto client = connect_and_say("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nabc");
@@ -143,6 +154,38 @@ TEST_F(ConnectionSetTest, who_does_not_read_its_answers_is_closed) {
   EXPECT_EQ(budget_.bytes(BufferBudget::Pool::kAll), 0u);
 }
 
+// It waits for the answers to what it said before.
+TEST_F(ConnectionSetTest, who_has_said_goodbye_is_shed_too) {
+  const auto leaving = connect(false, Port::kRedis), staying = connect(false, Port::kRedis);
+  for (int i = 0; i < 15; ++i) {
+    leaving->send("later " + std::string(10'000, 'x') + "\r\n");
+    turn();
+  }
+  leaving->send("quit now\r\n");
+  turn();
+  for (int i = 0; i < 12; ++i) {
+    staying->send("later " + std::string(10'000, 'x') + "\r\n");
+    turn();
+  }
+  EXPECT_TRUE(leaving->gone());
+  EXPECT_FALSE(staying->gone());
+  EXPECT_EQ(set_.shed_for_memory(), 1u);
+}
+
+TEST_F(ConnectionSetTest, who_says_goodbye_with_the_byte_that_is_too_much_is_shed_and_the_loop_goes_on) {
+  const auto leaving = connect(false, Port::kRedis);
+  const std::string waits = "later " + std::string(10'000, 'x') + "\r\n";
+  for (std::size_t i = 0; i + 1 < kBudget / 10'000; ++i) {
+    leaving->send(waits);
+    turn();
+  }
+  EXPECT_EQ(set_.shed_for_memory(), 0u);
+  leaving->send(waits + waits + "quit now\r\n");
+  turn();
+  EXPECT_TRUE(leaving->gone());
+  EXPECT_EQ(set_.shed_for_memory(), 1u);
+}
+
 TEST_F(ConnectionSetTest, new_clients_take_the_place_of_those_who_are_missed_least) {
   const auto half = connect_and_say("GET /x HT");
   const auto waiting = connect_and_say(kLater);
@@ -189,13 +232,15 @@ TEST_F(ConnectionSetTest, the_account_returns_to_zero) {
       "\r\n0\r\n\r\n",
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string(9, '\0').replace(3, 1, "\4"),
       "GET /x HT",
+      "later " + std::string(5'000, 'x') + "\r\n",
+      "quit x\r\n",
   };
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 3'000; ++i) {
     const std::size_t at = clients.empty() ? 0 : random() % clients.size();
     switch (random() % 8) {
       case 0:
-        clients.push_back(connect(random() % 2 == 0));
+        clients.push_back(connect(random() % 2 == 0, random() % 3 == 0 ? Port::kRedis : Port::kAll));
         break;
       case 1:
         if (!clients.empty()) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(at));
@@ -204,7 +249,7 @@ TEST_F(ConnectionSetTest, the_account_returns_to_zero) {
         if (!clients.empty()) clients[at]->heard();
         break;
       case 3:
-        for (const auto& later : std::exchange(application_.http_later, {})) later(HttpResponse());
+        answer_all();
         break;
       default:
         if (!clients.empty()) clients[at]->send(words[random() % words.size()]);
@@ -220,7 +265,7 @@ TEST_F(ConnectionSetTest, the_account_returns_to_zero) {
     clock_.advance(1'000'000);
     context_.refresh_time();
     set_.tick();
-    for (const auto& later : std::exchange(application_.http_later, {})) later(HttpResponse());
+    answer_all();
     turn();
   }
   EXPECT_EQ(budget_.bytes(BufferBudget::Pool::kAll), 0u);

@@ -54,11 +54,13 @@ void EventLoop::remove(int fd, const Watcher& watcher) {
 }
 
 int EventLoop::wait(int timeout_ms) {
+  if (sleep_clock_) slept_us_ -= sleep_clock_->now_us();
   ready_ = epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), timeout_ms);
   if (ready_ < 0) {
     assert(errno == EINTR);
     ready_ = 0;
   }
+  if (sleep_clock_) slept_us_ += sleep_clock_->now_us();
   return ready_;
 }
 

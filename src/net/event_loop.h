@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/clock.h"
+
 namespace sluice::net {
 
 // Calls watchers when their descriptors can be read or written: epoll, level-triggered, and a way to be
@@ -40,6 +42,11 @@ class EventLoop {
   int wait(int timeout_ms);
   void dispatch();
 
+  // Counts from now on how long wait() takes: when nothing is ready, and we have nothing to do.
+  // REQUIRES: the clock outlives the loop.
+  void count_sleep(const Clock& clock) { sleep_clock_ = &clock; }
+  std::int64_t slept_us() const { return slept_us_; }
+
   // Ends a wait() in progress, or the next one. Thread-safe and async-signal-safe.
   void wake() const;
 
@@ -47,6 +54,8 @@ class EventLoop {
   int epoll_fd_;
   int wake_fd_;
   int ready_ = 0;
+  const Clock* sleep_clock_ = nullptr;
+  std::int64_t slept_us_ = 0;
   std::array<epoll_event, 256> events_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -42,14 +43,17 @@ struct HostLookup::Name {
 void HostLookup::begin(const std::shared_ptr<Name>& name, const std::string& host, std::uint16_t port) try {
   std::thread([name, host, port] {
     std::vector<SocketAddress> addresses;
-    const int error = look_up(host, port, 0, addresses);
+    std::string problem;
+    try {
+      if (const int error = look_up(host, port, 0, addresses); error != 0)
+        problem = "its address cannot be found: " + std::string(gai_strerror(error));
+    } catch (const std::bad_alloc&) {
+      addresses.clear();  // the next question begins anew
+    }
     const std::lock_guard lock(name->mutex);
     name->busy = false;
-    if (error == 0) {
-      name->addresses = std::move(addresses);
-    } else {
-      name->problem = "its address cannot be found: " + std::string(gai_strerror(error));
-    }
+    if (!addresses.empty()) name->addresses.swap(addresses);
+    if (!problem.empty()) name->problem.swap(problem);
   }).detach();
   name->busy = true;
 } catch (const std::system_error& error) {

@@ -205,13 +205,13 @@ void Http1Session::refuse(int status, std::string_view detail, std::string& out)
 }
 
 void Http1Session::shed(std::string& out) {
-  if (finished_ || idle()) return void(finished_ = true);
+  const bool owes_nothing = finished_ || idle();
   if (deferred_) context_.deferred.close(deferred_);
   deferred_ = nullptr;
-  answer_ready_ = awaits_room_ = false;
+  answer_ready_ = awaits_room_ = in_chunked_body_ = false;
   std::string().swap(input_);
-  std::string().swap(chunked_head_);
-  std::string().swap(chunked_body_);
+  forget_request();
+  if (owes_nothing) return void(finished_ = true);
   refuse(503, "The server has no memory left for this request; try again.", out);
 }
 

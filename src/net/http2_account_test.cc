@@ -2,9 +2,6 @@
 // they went.
 #include <gmock/gmock.h>
 
-#include <random>
-
-#include "base/test_seed.h"
 #include "net/http2_session_fixture.h"
 
 namespace sluice::net {
@@ -30,10 +27,6 @@ class Http2AccountTest : public Http2SessionTest {
     nghttp2_session_consume_connection(client_.client, bytes - taken_);
     taken_ = bytes;
     client_.run();
-  }
-  void second_passes() {
-    clock_.advance(1'000'000);
-    context_.refresh_time();
   }
 
   std::size_t taken_ = 0;
@@ -89,49 +82,6 @@ TEST_F(Http2AccountTest, shedding_gives_everything_back_and_says_why) {
   EXPECT_EQ(application_.open_streams, 0);
   EXPECT_EQ(context_.deferred.open_count(), 0u);
   application_.grpc_later.back()({}, "too late, and harmless");
-}
-
-TEST_F(Http2AccountTest, random_lives_of_streams_leave_nothing) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  const std::vector<std::string> paths = {"/test.Echo/Unary", "/test.Echo/Later", "/test.Echo/Fail",
-                                          "/test.Echo/Stream"};
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 1'000; ++i) {
-    const std::int32_t some = ids.empty() ? 0 : ids[random() % ids.size()];
-    switch (random() % 6) {
-      case 0:
-        ids.push_back(client_.call(paths[random() % paths.size()], std::string(random() % 20'000, 'x'), {},
-                                   random() % 2 == 0));
-        break;
-      case 1:
-        ids.push_back(client_.request(
-            Http2TestClient::http_headers("GET", held() < 2'000'000 ? "/big" : "/later"), ""));
-        break;
-      case 2:
-        if (some != 0) client_.upload(some, std::string(random() % 1'000, 'y'), random() % 2 == 0);
-        break;
-      case 3:
-        if (some != 0) nghttp2_submit_rst_stream(client_.client, NGHTTP2_FLAG_NONE, some, NGHTTP2_CANCEL);
-        break;
-      case 4:
-        for (const auto& later : std::exchange(application_.grpc_later, {})) later({}, "late");
-        for (const auto& later : std::exchange(application_.http_later, {})) later(HttpResponse());
-        break;
-      default:
-        second_passes();
-    }
-    client_.run();
-    take_all();
-  }
-  for (const std::int32_t id : ids) {
-    cancel(id);
-    second_passes();
-  }
-  EXPECT_EQ(client_.goaways, 0);
-  EXPECT_EQ(held(), 0u);
-  EXPECT_EQ(context_.deferred.open_count(), 0u);
 }
 
 }  // namespace

@@ -153,6 +153,7 @@ bool Http2Session::make_grpc_context(Http2Stream& stream, GrpcContext& context) 
   context.peer = &peer_;
   context.deadline_us = stream.deadline_us;
   context.idempotency_key = stream.header(stream.idempotency_key);
+  context.idempotency_keys = stream.idempotency_keys;
   if (!stream.has_binary_metadata) return true;
   decoded_metadata_.clear();
   for (const auto& [name, value] : stream.headers) {

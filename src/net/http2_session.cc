@@ -155,7 +155,7 @@ void Http2Session::add_header(Http2Stream& stream, std::string_view name, std::s
   if (is(name, "grpc-timeout")) stream.grpc_timeout = number;
   if (is(name, "grpc-encoding")) stream.grpc_encoding = number;
   if (is(name, "grpc-accept-encoding")) stream.grpc_accept_encoding = number;
-  if (is(name, "x-idempotency-key")) stream.idempotency_key = std::min(stream.idempotency_key, number);
+  if (is(name, "x-idempotency-key") && stream.idempotency_keys++ == 0) stream.idempotency_key = number;
   if (name.ends_with("-bin")) stream.has_binary_metadata = true;
 }
 
@@ -309,9 +309,10 @@ bool Http2Session::owes_answer() const {
 }
 
 void Http2Session::shed(std::string& out) {
-  if (finished_) return;
-  calm_down();
-  flush(out);
+  if (!finished_) {
+    calm_down();
+    flush(out);
+  }
   finished_ = true;  // nghttp2 is not asked any more, so it misses none of these
   while (streams_) release(*streams_);
 }

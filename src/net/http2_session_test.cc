@@ -165,13 +165,17 @@ TEST_F(Http2SessionTest, metadata_arrives_and_bin_values_are_decoded) {
   EXPECT_EQ(application_.last_deadline_us, clock_.now_us() + 5'000'000);
 }
 
-TEST_F(Http2SessionTest, the_first_idempotency_key_counts) {
-  call("/test.Echo/Unary", "x", {{"x-idempotency-key", "one"}, {"x-idempotency-key", "two"}});
+TEST_F(Http2SessionTest, the_idempotency_key_is_at_hand_and_a_second_is_told) {
+  call("/test.Echo/Unary", "x", {{"x-idempotency-key", "one"}});
   EXPECT_EQ(application_.last_idempotency_key, "one");
+  EXPECT_EQ(application_.last_idempotency_keys, 1u);
+  call("/test.Echo/Unary", "x", {{"x-idempotency-key", ""}, {"x-idempotency-key", "two"}});
+  EXPECT_EQ(application_.last_idempotency_keys, 2u);
   call("/test.Echo/Unary", "x", {{"x-bin", "AP8"}, {"x-idempotency-key", "decoded"}});
   EXPECT_EQ(application_.last_idempotency_key, "decoded");
   call("/test.Echo/Unary", "x", {{"idempotency-key", "of the admin API"}});
   EXPECT_EQ(application_.last_idempotency_key, "");
+  EXPECT_EQ(application_.last_idempotency_keys, 0u);
 }
 
 TEST_F(Http2SessionTest, a_deferred_call_is_answered_later) {

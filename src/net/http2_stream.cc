@@ -29,6 +29,7 @@ void Http2Stream::reset() {
   authority.clear();
   content_type = content_length = grpc_timeout = grpc_encoding = grpc_accept_encoding = idempotency_key =
       kNone;
+  idempotency_keys = 0;
   has_binary_metadata = headers_done = request_done = request_gzip = has_message = false;
   empty(body);
   discarded_bytes = kept_bytes = 0;

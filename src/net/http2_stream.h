@@ -39,6 +39,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   std::uint32_t grpc_encoding = kNone;
   std::uint32_t grpc_accept_encoding = kNone;
   std::uint32_t idempotency_key = kNone;
+  std::uint32_t idempotency_keys = 0;  // that there are
   bool has_binary_metadata = false;
   bool headers_done = false;
   bool request_done = false;

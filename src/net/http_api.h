@@ -73,8 +73,10 @@ struct GrpcContext {
   const HeaderList* metadata{};  // never null; `-bin` values are decoded already
   const Peer* peer{};            // never null
   std::int64_t deadline_us = 0;  // on the server's clock; 0: none
-  // The first x-idempotency-key of the metadata, or an empty view. Every check wants it, and must not search.
+  // The first x-idempotency-key of the metadata, or an empty view, and how many there are. Every check wants
+  // it, and must not search.
   std::string_view idempotency_key = {};
+  std::uint32_t idempotency_keys = 0;
 
   // The first value of that name, or an empty view. REQUIRES: name is lower case.
   std::string_view header(std::string_view name) const {

@@ -19,7 +19,8 @@ inline constexpr std::size_t kPorts = 4;
 // Who is at the other end of a connection, and by which port they came. A plain value; the connection owns
 // it, and but for is_stranger it does not change any more once the first request is handled.
 struct Peer {
-  std::string address;  // "127.0.0.1" or "::1"
+  std::string address;   // "127.0.0.1" or "::1"
+  std::uint32_t id = 0;  // of the connection, among those of its loop; given again after four billion others
   Port port = Port::kAll;
   bool is_trusted = false;         // whoever reaches this port may do everything; see ListenOptions
   std::vector<std::string> names;  // that a verified certificate of the peer gives it; empty: it has none

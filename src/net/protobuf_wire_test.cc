@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
+
+#include "base/test_seed.h"
 
 namespace sluice::net {
 namespace {
@@ -143,12 +144,9 @@ TEST(WireReader, strings_must_be_utf8_and_bytes_need_not) {
 }
 
 TEST(WireReader, random_bytes_never_read_outside) {
-  // SLUICE_TEST_SEED=n repeats a failing run.
-  const char* given = std::getenv("SLUICE_TEST_SEED");
-  const unsigned seed =
-      given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-  SCOPED_TRACE("SLUICE_TEST_SEED=" + std::to_string(seed));
-  std::mt19937 random(seed);
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937 random(static_cast<unsigned>(seed));
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes(random() % 40, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random() % 3 ? random() % 32 : random());

@@ -135,12 +135,13 @@ void RedisSession::resume(std::string& out) {
 }
 
 void RedisSession::shed(std::string& out) {
-  if (closing_) return;
+  const bool owes_nothing = finished();  // else it waits, maybe after its last command
   line_.clear();
   std::string().swap(input_);
   handler_.reset();
-  say(out, "-ERR the server has no memory left for this connection; try again\r\n");
   closing_ = true;
+  if (owes_nothing) return;
+  say(out, "-ERR the server has no memory left for this connection; try again\r\n");
 }
 
 void RedisSession::tick(std::string& out) {

@@ -10,41 +10,6 @@
 namespace sluice::net {
 namespace {
 
-// Says what it was told; "later" is answered by the test, "quit" is the last.
-class EchoHandler final : public RedisHandler {
- public:
-  explicit EchoHandler(std::vector<Later>& late) : late_(late) {}
-  bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override {
-    if (words[0] == "later") {
-      late_.push_back(defer());
-      return true;
-    }
-    out.append("+").append(words.back()).append("\r\n");
-    return words[0] != "quit";
-  }
-
- private:
-  std::vector<Later>& late_;
-};
-
-class RedisApplication final : public Application {
- public:
-  void handle_http(const HttpRequest&, HttpResponse&, const std::function<HttpLater()>&) override {}
-  GrpcStatus handle_unary(const GrpcContext&, std::string_view, std::string&,
-                          const std::function<GrpcLater()>&) override {
-    return {};
-  }
-  MethodKind method_kind(std::string_view, const Peer&) const override { return MethodKind::kUnknown; }
-  std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
-  std::unique_ptr<RedisHandler> open_redis(const Peer&) override {
-    return std::make_unique<EchoHandler>(late);
-  }
-  bool is_busy() const override { return busy; }
-
-  bool busy = false;
-  std::vector<RedisHandler::Later> late;
-};
-
 class RedisSessionTest : public testing::Test, public SessionHost {
  protected:
   std::string send(std::string bytes) {
@@ -64,7 +29,7 @@ class RedisSessionTest : public testing::Test, public SessionHost {
 
   bool ready_ = false;
   ManualClock clock_{1'000'000'000};
-  RedisApplication application_;
+  TestApplication application_;
   SessionContext context_{application_, clock_};
   std::unique_ptr<RedisSession> session_ = std::make_unique<RedisSession>(context_, *this, kTestPeer);
 };
@@ -75,7 +40,7 @@ TEST_F(RedisSessionTest, WhoWaitsForAnAnswerOfABusyApplicationIsNotRead) {
   EXPECT_TRUE(session_->wants_input());
   send("later\r\n");
   EXPECT_FALSE(session_->wants_input());
-  application_.late.at(0)("+at last\r\n");
+  application_.redis_later.at(0)("+at last\r\n");
   EXPECT_EQ(resumed(), "+at last\r\n");
   EXPECT_TRUE(session_->wants_input());
 }
@@ -92,9 +57,9 @@ TEST_F(RedisSessionTest, AnswersPipelinesInPiecesOfAnySize) {
 TEST_F(RedisSessionTest, RepliesKeepTheOrderOfCommands) {
   EXPECT_EQ(send("a 1\r\nlater\r\nb 2\r\nlater\r\nc 3\r\nd 4\r\n"), "+1\r\n");
   EXPECT_FALSE(session_->idle());
-  application_.late[1]("+second\r\n");
+  application_.redis_later[1]("+second\r\n");
   EXPECT_EQ(resumed(), "");
-  application_.late[0]("+first\r\n");
+  application_.redis_later[0]("+first\r\n");
   EXPECT_EQ(resumed(), "+first\r\n+2\r\n+second\r\n+3\r\n+4\r\n");
   EXPECT_EQ(send("e 5\r\n"), "+5\r\n");
 }
@@ -102,7 +67,7 @@ TEST_F(RedisSessionTest, RepliesKeepTheOrderOfCommands) {
 TEST_F(RedisSessionTest, WhoHasGoneGetsNoReply) {
   send("later\r\n");
   session_.reset();
-  application_.late[0]("+first\r\n");
+  application_.redis_later[0]("+first\r\n");
   EXPECT_FALSE(ready_);
   EXPECT_EQ(context_.deferred.open_count(), 0u);
 }
@@ -110,7 +75,7 @@ TEST_F(RedisSessionTest, WhoHasGoneGetsNoReply) {
 TEST_F(RedisSessionTest, TheLastCommandEndsIt) {
   EXPECT_EQ(send("later\r\nquit OK\r\na 1\r\n"), "");
   EXPECT_FALSE(session_->finished());
-  application_.late[0]("+late\r\n");
+  application_.redis_later[0]("+late\r\n");
   EXPECT_EQ(resumed(), "+late\r\n+OK\r\n");
   EXPECT_TRUE(session_->finished());
 }
@@ -125,14 +90,14 @@ TEST_F(RedisSessionTest, WhoPipelinesWithoutEndIsNotRead) {
   std::string many;
   for (std::size_t i = 0; i <= kRedisRepliesWaitingMax; ++i) many += "later\r\n";
   send(many + "a 1\r\n");
-  EXPECT_EQ(application_.late.size(), kRedisRepliesWaitingMax);
+  EXPECT_EQ(application_.redis_later.size(), kRedisRepliesWaitingMax);
   EXPECT_FALSE(session_->wants_input());
   session_->end_of_input();
   EXPECT_FALSE(session_->finished());
-  for (std::size_t i = 0; i < kRedisRepliesWaitingMax; ++i) application_.late[i]("+x\r\n");
+  for (std::size_t i = 0; i < kRedisRepliesWaitingMax; ++i) application_.redis_later[i]("+x\r\n");
   EXPECT_EQ(resumed().size(), 4 * kRedisRepliesWaitingMax);
-  ASSERT_EQ(application_.late.size(), kRedisRepliesWaitingMax + 1);
-  application_.late.back()("+y\r\n");
+  ASSERT_EQ(application_.redis_later.size(), kRedisRepliesWaitingMax + 1);
+  application_.redis_later.back()("+y\r\n");
   EXPECT_EQ(resumed(), "+y\r\n+1\r\n");
   EXPECT_TRUE(session_->finished());
 }
@@ -196,7 +161,7 @@ TEST_F(RedisSessionTest, WhatAConnectionHoldsIsCountedAndGivenBack) {
   EXPECT_EQ(session_->held_bytes(), 0u);
   send("later " + std::string(3'000, 'y') + "\r\nb " + std::string(2'000, 'z') + "\r\n");
   EXPECT_GE(session_->held_bytes(), 5'000u);
-  application_.late.back()("+late\r\n");
+  application_.redis_later.back()("+late\r\n");
   resumed();
   EXPECT_EQ(session_->held_bytes(), 0u);
 }
@@ -209,7 +174,16 @@ TEST_F(RedisSessionTest, SheddingGivesEverythingBackAndSaysWhy) {
   EXPECT_EQ(session_->held_bytes(), 0u);
   EXPECT_TRUE(session_->finished());
   EXPECT_EQ(context_.deferred.open_count(), 0u);
-  application_.late.back()("too late, and harmless");
+  application_.redis_later.back()("too late, and harmless");
+}
+
+TEST_F(RedisSessionTest, SheddingDoesNotWaitForAGoodbye) {
+  send("later " + std::string(3'000, 'y') + "\r\nquit now\r\n");
+  EXPECT_FALSE(session_->finished());
+  std::string out;
+  session_->shed(out);
+  EXPECT_EQ(session_->held_bytes(), 0u);
+  EXPECT_TRUE(session_->finished());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Sessions under random input. A failure prints SLUICE_TEST_SEED=n; setting that variable repeats it.
+// Sessions under random input.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
+#include "base/test_seed.h"
 #include "net/http1_session.h"
 #include "net/http2_test_client.h"
 
@@ -11,11 +11,6 @@ namespace sluice::net {
 namespace {
 
 using namespace std::literals;
-
-unsigned test_seed() {
-  const char* given = std::getenv("SLUICE_TEST_SEED");
-  return given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-}
 
 class Bench final : public SessionHost {
  public:
@@ -76,9 +71,9 @@ void mutate(std::string& bytes, std::mt19937& random) {
 }
 
 TEST(RandomSessions, http1_answers_the_same_however_its_input_is_cut) {
-  const unsigned seed = test_seed();
-  SCOPED_TRACE("SLUICE_TEST_SEED=" + std::to_string(seed));
-  std::mt19937 random(seed);
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937 random(static_cast<unsigned>(seed));
   const std::string parts[] = {
       "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n",
       "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
@@ -115,9 +110,9 @@ std::string recorded_calls() {
 }
 
 TEST(RandomSessions, http2_survives_broken_frames) {
-  const unsigned seed = test_seed();
-  SCOPED_TRACE("SLUICE_TEST_SEED=" + std::to_string(seed));
-  std::mt19937 random(seed);
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937 random(static_cast<unsigned>(seed));
   const std::string good = recorded_calls();
   const std::size_t preface_bytes = 24;
   Bench bench;

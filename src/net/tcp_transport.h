@@ -20,6 +20,7 @@ class TcpTransport final : public redis::Transport {
 
   std::unique_ptr<redis::Channel> connect(const redis::Address& address, redis::ChannelEvents& events,
                                           std::string& why) override;
+  std::int64_t slept_us() const override { return loop_.slept_us(); }
 
  private:
   EventLoop& loop_;

@@ -15,9 +15,10 @@ inline const Peer kTestPeer{.address = "127.0.0.1", .port = Port::kAll, .is_trus
 // An application for tests: echoes, and remembers what it was asked. Not thread-safe.
 //
 // HTTP: the body comes back; "/later" is answered by answer_later(); "/big" is 1 MB; "/port"
-// tells which port it is, "/names" the names of the peer's certificate.
+// tells which port it is, "/names" the names of the peer's certificate, "/id" the number of the connection.
 // gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
 // message twice), /test.Echo/Many (as many messages as asked for, as the reader takes them).
+// Redis: the last word comes back; "later" is answered by the test, "quit" is the last command.
 class TestApplication final : public Application {
  public:
   static constexpr std::size_t kBigBytes = 1'000'000;
@@ -35,6 +36,8 @@ class TestApplication final : public Application {
       response.body = request.peer->port == Port::kAdmin ? "admin" : "other";
     } else if (request.path == "/names") {
       for (const std::string& name : request.peer->names) response.body += name + ";";
+    } else if (request.path == "/id") {
+      response.body = std::to_string(request.peer->id);
     } else if (request.path == "/later") {
       http_later.push_back(defer());
     } else if (request.path == "/big") {
@@ -54,6 +57,7 @@ class TestApplication final : public Application {
     for (const auto& [name, value] : *context.metadata) last_headers.emplace_back(name, value);
     last_deadline_us = context.deadline_us;
     last_idempotency_key = context.idempotency_key;
+    last_idempotency_keys = context.idempotency_keys;
     if (context.path == "/test.Echo/Later") {
       grpc_later.push_back(defer());
       return {};
@@ -74,6 +78,8 @@ class TestApplication final : public Application {
     return std::make_unique<Twice>(*this, stream);
   }
 
+  std::unique_ptr<RedisHandler> open_redis(const Peer&) override { return std::make_unique<Echo>(*this); }
+
   bool is_busy() const override { return busy; }
 
   std::string header(std::string_view name) const {
@@ -85,8 +91,10 @@ class TestApplication final : public Application {
   std::vector<std::pair<std::string, std::string>> last_headers;
   std::int64_t last_deadline_us = 0;
   std::string last_idempotency_key;
+  std::uint32_t last_idempotency_keys = 0;
   std::vector<HttpLater> http_later;
   std::vector<GrpcLater> grpc_later;
+  std::vector<RedisHandler::Later> redis_later;
   bool busy = false;
   int open_streams = 0;
   bool recognises = false;  // its peers are no strangers
@@ -94,6 +102,22 @@ class TestApplication final : public Application {
   static constexpr std::size_t kManyBytes = 1000;  // of each message
 
  private:
+  class Echo final : public RedisHandler {
+   public:
+    explicit Echo(TestApplication& application) : application_(application) {}
+    bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override {
+      if (words[0] == "later") {
+        application_.redis_later.push_back(defer());
+        return true;
+      }
+      out.append("+").append(words.back()).append("\r\n");
+      return words[0] != "quit";
+    }
+
+   private:
+    TestApplication& application_;
+  };
+
   class Many final : public GrpcStreamHandler {
    public:
     Many(TestApplication& application, GrpcStream& stream) : application_(application), stream_(stream) {}

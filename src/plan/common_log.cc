@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "doors/forwarded.h"
 #include "plan/log_time.h"
 
 namespace sluice::plan {
@@ -81,16 +82,6 @@ Reading read_common_part(Fields& fields, AccessEntry& entry) {
 
 }  // namespace
 
-std::string_view path_of(std::string_view target) {
-  if (!target.starts_with('/')) {
-    const std::size_t scheme = target.find("://");
-    if (scheme != std::string_view::npos && scheme < target.find_first_of("?#/"))
-      target.remove_prefix(std::min(target.find_first_of("/?#", scheme + 3), target.size()));
-    if (target.empty() && scheme != std::string_view::npos) return "/";
-  }
-  return target.substr(0, target.find_first_of("?#"));
-}
-
 void read_request_line(std::string_view text, AccessEntry& entry) {
   const std::size_t method_end = text.find(' ');
   if (method_end == 0 || method_end == std::string_view::npos) return;
@@ -103,7 +94,7 @@ void read_request_line(std::string_view text, AccessEntry& entry) {
     target = target.substr(0, end);
   }
   entry[LogField::kMethod] = method;
-  entry[LogField::kPath] = path_of(target);
+  entry[LogField::kPath] = doors::path_of_uri(target);
 }
 
 Reading read_common(std::string_view line, AccessEntry& entry) {

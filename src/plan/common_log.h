@@ -21,7 +21,4 @@ Reading read_combined(std::string_view line, AccessEntry& entry);
 // log when a client sends garbage, leaves them empty.
 void read_request_line(std::string_view text, AccessEntry& entry);
 
-// The path alone: no query, no fragment, and of "https://host/path" what follows the host.
-std::string_view path_of(std::string_view target);
-
 }  // namespace sluice::plan

@@ -1,5 +1,6 @@
 #include "plan/json_log.h"
 
+#include "doors/forwarded.h"
 #include "plan/common_log.h"
 #include "plan/log_time.h"
 
@@ -59,7 +60,7 @@ Reading JsonLogReader::read(std::string_view line, AccessEntry& entry) {
   if (entry[LogField::kPath].empty())
     read_request_line(entry[LogField::kRequest], entry);
   else
-    entry[LogField::kPath] = path_of(entry[LogField::kPath]);
+    entry[LogField::kPath] = doors::path_of_uri(entry[LogField::kPath]);
   return {};
 }
 

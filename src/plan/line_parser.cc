@@ -43,11 +43,19 @@ Reading LineParser::find_format(std::string_view line) {
   return {};
 }
 
+Reading LineParser::read_event(std::string_view line, TrafficEntry& entry) {
+  if (maker_.asks_for_fields())
+    return std::unexpected(
+        "the events format has no fields for --tenant-from, --key, --cost and --map: an event says these "
+        "itself");
+  return events_.read(line, maker_.tenant(), entry);
+}
+
 std::expected<bool, std::string> LineParser::parse(std::string_view line, TrafficEntry& entry) {
   if (!format_)
     if (auto found = find_format(line); !found) return std::unexpected(std::move(found.error()));
   if (*format_ == LogFormat::kEvents) {
-    if (auto read = events_.read(line, entry); !read) return std::unexpected(std::move(read.error()));
+    if (auto read = read_event(line, entry); !read) return std::unexpected(std::move(read.error()));
     return true;
   }
   if (auto read = read_access(*format_, line); !read) return std::unexpected(std::move(read.error()));

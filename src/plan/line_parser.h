@@ -37,6 +37,7 @@ class LineParser {
  private:
   Reading read_access(LogFormat format, std::string_view line);
   Reading find_format(std::string_view line);
+  Reading read_event(std::string_view line, TrafficEntry& entry);
 
   std::optional<LogFormat> format_;
   const FieldNames& names_;
@@ -44,7 +45,7 @@ class LineParser {
   AccessEntry access_;
   JsonLogReader json_;
   UsageEventReader events_;
-  RequestMaker::DimensionRoom room_;
+  RequestMaker::Room room_;
 };
 
 }  // namespace sluice::plan

@@ -74,6 +74,26 @@ TEST_F(LineParserTest, ALineBecomesARequest) {
   EXPECT_EQ(request.dimensions.size(), 3u);    // each once
 }
 
+// As /v1/authorize would have asked for it.
+TEST_F(LineParserTest, APathIsOneResourceHoweverItIsWritten) {
+  const auto with_path = [](const std::string& path) {
+    return R"(192.0.2.7 - alice [10/Oct/2026:14:15:36 -0700] "GET )" + path + R"( HTTP/1.1" 200 1)";
+  };
+  for (const char* path : {"/search", "/%73earch", "//search", "/./search", "/a/../search", "/search?x=1",
+                           "/search#f", "http://h/search", "/%2Fsearch"}) {
+    const std::string line = with_path(path);
+    EXPECT_EQ(parsed(line).request.resource, "/search") << path;
+    EXPECT_FALSE(entry.refusal) << path;
+  }
+  EXPECT_EQ(parsed(R"({"ts":1,"uri":"/%73earch?q","ip":"::1"})").request.resource, "/search");
+  const std::string line = with_path("/search/%zz");
+  EXPECT_EQ(parsed(line).request.resource, "/search/%zz");
+  ASSERT_TRUE(entry.refusal) << "a server answers 400";
+  EXPECT_EQ(entry.refusal->field, "resource");
+  ASSERT_TRUE(*parser->parse(with_path("/search"), entry));
+  EXPECT_FALSE(entry.refusal);
+}
+
 TEST_F(LineParserTest, WithoutAUserTheKeyIsTheAddress) {
   EXPECT_EQ(parsed(kCommon).request.key, "192.0.2.7");
   EXPECT_FALSE(entry.denied_then);
@@ -115,6 +135,24 @@ TEST_F(LineParserTest, EventsAreChecksWithATime) {
   parsed(R"({"at":"2026-10-10T21:15:36.5Z","policy_id":"p"})");
   EXPECT_EQ(entry.at_us, 1'791'666'936'500'000);
   EXPECT_FALSE(entry.denied_then);
+}
+
+TEST_F(LineParserTest, TheRulesTenantIsThatOfEventsToo) {
+  rules.tenant = "shop";
+  EXPECT_EQ(parsed(kEvent).request.tenant, "shop");
+  EXPECT_EQ(parsed(R"({"at":1,"resource":"/","key":"k"})").request.tenant, "shop");
+}
+
+TEST_F(LineParserTest, WhatRulesTakeFromFieldsEventsSayThemselves) {
+  for (const RequestRules& each : {RequestRules{.tenant_from = "host"}, RequestRules{.key = "ip"},
+                                   RequestRules{.cost = "bytes"}, RequestRules{.maps = {"plan=method"}}}) {
+    const auto made = RequestMaker::make(each, names, dimensions);
+    ASSERT_TRUE(made);
+    LineParser one({}, names, *made);
+    const auto read = one.parse(kEvent, entry);
+    ASSERT_FALSE(read) << "and not without a word";
+    EXPECT_TRUE(read.error().starts_with("the events format has no fields"));
+  }
 }
 
 TEST_F(LineParserTest, BadEventsSayWhy) {

@@ -14,12 +14,15 @@ bool Replay::add(const TrafficEntry& entry) {
   }
   const std::int64_t at_us = parts_.clock.now_us();
   bool denied_then = entry.denied_then;
+  const auto ask = [&entry](PolicySet& policies) {
+    return entry.refusal ? Result<Decision>(std::unexpected(*entry.refusal)) : policies.check(entry.request);
+  };
   if (parts_.against) {
-    const auto then = parts_.against->check(entry.request);
+    const auto then = ask(*parts_.against);
     if (then && then->degraded) return false;
     denied_then = then && !then->allowed;
   }
-  const auto decision = parts_.policies.check(entry.request);
+  const auto decision = ask(parts_.policies);
   if (decision && decision->degraded) return false;
   parts_.tally.add(at_us, entry.request, decision, denied_then);
   if (parts_.on_denial && decision && !decision->allowed)

@@ -212,6 +212,17 @@ TEST_F(ReplayTest, NotesTellWhatTheReaderShouldKnow) {
   EXPECT_THAT(notes, HasSubstr("Limit n of policy region was skipped for 2 requests"));
 }
 
+TEST_F(ReplayTest, WhatAServerWouldHaveRefusedChargesNothing) {
+  begin(kTwoASecond, kTwoASecond);
+  const TrafficEntry refused{.at_us = 1,
+                             .request = {.resource = "/api/a", .key = "alice"},
+                             .refusal = Error{ErrorCode::kInvalidArgument, "no path", "resource"}};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(replay->add(refused));
+  EXPECT_EQ(tally->totals().refused, 3u);
+  EXPECT_EQ(tally->totals().denied_then, 0u);
+  EXPECT_EQ(tally->first_refusal(), "no path");
+}
+
 TEST_F(ReplayTest, CostsAndSecrets) {
   begin("policies: [{id: p, limits: [{name: n, per: [api_key], rate: 10/m}], costs: {/api/a: 4}}]");
   const Dimension dimension{"api_key", "0123456789abcdefghij"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "doors/forwarded.h"
 #include "policy/literals.h"
 
 namespace sluice::plan {
@@ -31,6 +32,8 @@ std::expected<RequestMaker, std::string> RequestMaker::make(const RequestRules& 
   RequestMaker maker;
   maker.tenant_ = rules.tenant;
   maker.denied_status_ = rules.denied_status;
+  maker.asks_for_fields_ =
+      !rules.tenant_from.empty() || !rules.key.empty() || !rules.cost.empty() || !rules.maps.empty();
   const auto tenant = asked_field(rules.tenant_from, names);
   const auto key = asked_field(rules.key, names);
   const auto cost = asked_field(rules.cost, names);
@@ -65,7 +68,7 @@ std::expected<RequestMaker, std::string> RequestMaker::make(const RequestRules& 
   return maker;
 }
 
-std::expected<bool, std::string> RequestMaker::make_request(const AccessEntry& entry, DimensionRoom& room,
+std::expected<bool, std::string> RequestMaker::make_request(const AccessEntry& entry, Room& room,
                                                             TrafficEntry& out) const {
   const std::string_view path = entry[LogField::kPath];
   if (path.empty()) return false;
@@ -74,14 +77,17 @@ std::expected<bool, std::string> RequestMaker::make_request(const AccessEntry& e
   CheckRequest& request = out.request;
   request = {};
   request.tenant = tenant_.empty() ? entry.fields[tenant_field_] : std::string_view(tenant_);
-  request.resource = path;
+  room.resource.clear();
+  out.refusal.reset();
+  if (auto read = doors::append_resource(path, room.resource); !read) out.refusal = std::move(read.error());
+  request.resource = out.refusal ? path : std::string_view(room.resource);
   const std::string_view user = entry[LogField::kUser];
   request.key = key_field_ ? entry.fields[*key_field_] : user.empty() ? entry[LogField::kIp] : user;
   std::size_t count = 0;
   for (const Source& source : sources_)
     if (const std::string_view value = entry.fields[source.field]; !value.empty())
-      room[count++] = {source.dimension, value};
-  request.dimensions = {room.data(), count};
+      room.dimensions[count++] = {source.dimension, value};
+  request.dimensions = {room.dimensions.data(), count};
   if (!cost_field_) return true;
   if (const std::string_view text = without_dash(entry.fields[*cost_field_]); !text.empty()) {
     std::int64_t cost = 0;

@@ -31,12 +31,21 @@ class RequestMaker {
   static std::expected<RequestMaker, std::string> make(const RequestRules& rules, FieldNames& names,
                                                        const std::vector<std::string>& used_dimensions);
 
-  using DimensionRoom = std::array<Dimension, kLogFields + kLogFieldsAskedMax>;
+  // For what a request points to.
+  struct Room {
+    std::array<Dimension, kLogFields + kLogFieldsAskedMax> dimensions;
+    std::string resource;
+  };
 
   // True: `out` is the request, with views into `entry` and `room`. False: the line holds no request. The
   // error is a reason: what should be a cost is none. `this` must outlive the request.
-  std::expected<bool, std::string> make_request(const AccessEntry& entry, DimensionRoom& room,
+  std::expected<bool, std::string> make_request(const AccessEntry& entry, Room& room,
                                                 TrafficEntry& out) const;
+
+  // The tenant of every request; empty: each says its own.
+  const std::string& tenant() const { return tenant_; }
+  // Whether the rules name fields of access logs; events have none.
+  bool asks_for_fields() const { return asks_for_fields_; }
 
   // Dimensions whose values are secrets, so that reports do not show them.
   bool is_secret(std::string_view dimension) const;
@@ -53,6 +62,7 @@ class RequestMaker {
   std::optional<FieldIndex> cost_field_;
   std::vector<Source> sources_;
   std::string denied_status_;
+  bool asks_for_fields_ = false;
 };
 
 }  // namespace sluice::plan

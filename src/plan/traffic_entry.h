@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "base/error.h"
 #include "engine/check_request.h"
 
 namespace sluice::plan {
@@ -10,7 +12,8 @@ namespace sluice::plan {
 struct TrafficEntry {
   std::int64_t at_us = 0;
   CheckRequest request;
-  bool denied_then = false;  // as far as the log tells
+  bool denied_then = false;           // as far as the log tells
+  std::optional<Error> refusal = {};  // a server would not have asked the policies, but answered this
 };
 
 }  // namespace sluice::plan

@@ -23,11 +23,13 @@ std::optional<std::int64_t> read_at_us(JsonReader& reader) {
 
 }  // namespace
 
-Reading UsageEventReader::read(std::string_view line, TrafficEntry& entry) {
+Reading UsageEventReader::read(std::string_view line, std::string_view tenant, TrafficEntry& entry) {
   checks_.clear();
-  if (const auto read = doors::read_check(line, check_scratch_, checks_, {.refuses_slips = false}); !read)
+  const doors::CheckRules rules{.has_default_tenant = !tenant.empty(), .refuses_slips = false};
+  if (const auto read = doors::read_check(line, check_scratch_, checks_, rules); !read)
     return std::unexpected(read.error().message);
   entry.request = checks_.finish().front();
+  if (!tenant.empty()) entry.request.tenant = tenant;
   entry.denied_then = false;
 
   JsonReader reader(line, scratch_);

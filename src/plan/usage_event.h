@@ -17,7 +17,8 @@ namespace sluice::plan {
 //   {"at":1792000000123,"tenant_id":"search-service","resource":"/search","key":"alice","tokens":1,"allowed":true}
 class UsageEventReader {
  public:
-  Reading read(std::string_view line, TrafficEntry& entry);
+  // `tenant`: that of all events, whatever they say; empty: each must say its own.
+  Reading read(std::string_view line, std::string_view tenant, TrafficEntry& entry);
 
   // Whether the line looks like one, good or not: it has the member `at`.
   static bool is_event(std::string_view line);

@@ -90,8 +90,8 @@ TEST_F(CandidateTest, TheNumbersOfCountersStayWhateverComesAndGoes) {
   EXPECT_EQ(live().number, own);
   const auto all = snapshot()->numbers()->all();
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_TRUE(all[others]->is_candidate) << "withdrawn, but known by name";
-  EXPECT_EQ(all[others]->source.id, "p");
+  EXPECT_TRUE(all[others].policy->is_candidate) << "withdrawn, but known by name";
+  EXPECT_EQ(all[others].policy->source.id, "p");
 }
 
 TEST_F(CandidateTest, WhenItGoesCountersThatWereKeptByItCanBeRead) {

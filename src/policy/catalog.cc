@@ -196,7 +196,9 @@ void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Er
   board_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
     if (!ids.contains(policy->name())) others.push_back(policy->source);
   });
-  auto start = Snapshot::compile(std::move(others), params_, options_);
+  const auto numbers =
+      std::make_shared<PolicyNumbers>(kWithdrawnNumbersKept, board_.current()->numbers()->in_force_max());
+  auto start = Snapshot::empty(numbers)->with({.put = std::move(others)}, params_, options_);
   if (!start) return;
   std::map<std::string, Error> refused;
   StepTrial(std::move(*start), params_, options_).take(steps, refused);

@@ -1,9 +1,11 @@
 #include "policy/file_repository.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include "policy/change_words.h"
 #include "policy/denies_everyone.h"
 #include "policy/policy_files_copy.h"
 
@@ -26,20 +28,6 @@ KeyHash digest(const std::vector<PolicyFile>& files, const Problems& problems) {
   return hasher(bytes);
 }
 
-std::string counted(std::size_t count, const std::string& one, const std::string& many) {
-  return std::to_string(count) + ' ' + (count == 1 ? one : many);
-}
-
-// ": api.read#2, api.write#5 and 3 more"
-std::string listed(const std::vector<std::string>& versions) {
-  constexpr std::size_t kShown = 10;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(versions.size(), kShown); ++i)
-    text += (i == 0 ? ": " : ", ") + versions[i];
-  if (versions.size() > kShown) text += " and " + std::to_string(versions.size() - kShown) + " more";
-  return text;
-}
-
 }  // namespace
 
 FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
@@ -48,25 +36,25 @@ FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& ca
       options_(std::move(options)),
       copy_(options_.state_dir.empty() ? "" : policy_files_copy(options_.state_dir, paths_)) {
   // First watch, then load: no change falls in between.
-  watcher_ = std::make_unique<FileWatcher>(paths_, options_.watch, [this] { load(false); });
-  load(true);
+  watcher_ = std::make_unique<FileWatcher>(paths_, options_.watch,
+                                           [this](FileWatcher::Rest rest) { load(false, rest); });
+  load(true, FileWatcher::Rest::kQuiet);
   if (!status().loaded && !copy_.empty()) take_copy();
 }
 
-void FileRepository::reload() { load(true); }
+void FileRepository::reload() { load(true, FileWatcher::Rest::kQuiet); }
 
 RepositoryStatus FileRepository::status() const {
   const std::lock_guard lock(status_mutex_);
   return status_;
 }
 
-void FileRepository::load(bool although_unchanged) {
+void FileRepository::load(bool although_unchanged, FileWatcher::Rest rest) {
   const std::lock_guard lock(loading_);
   Problems problems;
   const auto files = read_policy_files(paths_, problems);
   const KeyHash read_now = digest(files, problems);
   if (!although_unchanged && read_now == read_last_) return;
-  read_last_ = read_now;
   for (const std::string& path : paths_)
     if (const std::string names = passed_over_files(path); !names.empty())
       options_.log(
@@ -75,11 +63,29 @@ void FileRepository::load(bool although_unchanged) {
   auto sources = parse_policy_files(files, problems);
   if (!options_.may_deny_everyone)
     refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
+  const std::string missing =
+      rest == FileWatcher::Rest::kChanging && problems.empty() ? missing_from(sources) : "";
+  if (!missing.empty()) {
+    problems.add({"", 0, "",
+                  "the policy files keep changing and lack " + missing +
+                      "; they are taken when they have come to rest: replace a file by rename"});
+  }
   for (const Problem& warning : sources.warnings) options_.log(false, "warning: " + warning.text());
   if (problems.empty())
     succeed(files, std::move(sources));
   else
     fail(problems);
+  // Only now: what memory was too short for is done when it comes again. The same bytes at rest are meant.
+  read_last_ = missing.empty() ? read_now : KeyHash{};
+}
+
+// Policies in force that these files do not have: "api.read and 3 more". Empty: none.
+std::string FileRepository::missing_from(const PolicySources& sources) const {
+  std::set<std::string_view> missing(ids_.begin(), ids_.end());
+  for (const WrittenPolicy& each : sources.policies) missing.erase(each.policy.id);
+  if (missing.empty()) return "";
+  const std::string first(*missing.begin());
+  return missing.size() == 1 ? first : first + " and " + std::to_string(missing.size() - 1) + " more";
 }
 
 Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) {
@@ -128,6 +134,7 @@ void FileRepository::keep_copy(const std::vector<PolicyFile>& files) const {
 
 void FileRepository::take_copy() {
   const std::lock_guard lock(loading_);
+  if (status().loaded) return;  // the files were mended meanwhile
   const auto files = kept_policy_files(copy_, paths_);
   if (!files) {
     if (files.error().code != ErrorCode::kNotFound)

@@ -25,6 +25,9 @@ namespace sluice {
 // that, in case they come back, but not without end: when the oldest are forgotten, new ids start above the
 // highest version forgotten.
 //
+// Files that are being written all the time are read now and then nevertheless, but not if that would take a
+// policy out of force: it may only be half-written. Who replaces a file by rename never meets that.
+//
 // What was good is also copied to a file of the state folder. If the files are missing or wrong when it is
 // made, that copy comes into force instead, which status() says; it belongs to these very paths.
 //
@@ -56,7 +59,8 @@ class FileRepository final : public PolicyRepository {
     std::uint64_t since = 0;  // the load that took it away
   };
 
-  void load(bool although_unchanged);
+  void load(bool although_unchanged, FileWatcher::Rest rest);
+  std::string missing_from(const PolicySources& sources) const;
   void succeed(const std::vector<PolicyFile>& files, PolicySources sources);
   void fail(const Problems& problems);
   // Brings them into force; returns those that are new or have changed: "api.read#2".

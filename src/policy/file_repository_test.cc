@@ -48,10 +48,13 @@ class FileRepositoryTest : public ::testing::Test {
   // Watches as in production, but waits less.
   void start(const std::string& name = "policies.yaml",
              std::chrono::milliseconds look_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
+    start(name, {.debounce = std::chrono::milliseconds(5), .look_every = look_every}, withdrawn_max);
+  }
+  void start(const std::string& name, FileWatcher::Options watch, std::size_t withdrawn_max = 100) {
     repository_ = std::make_unique<FileRepository>(
         std::vector<std::string>{directory_ / name}, catalog_,
         FileRepository::Options{.log = [this](bool, const std::string& sentence) { log_ += sentence + '\n'; },
-                                .watch = {.debounce = std::chrono::milliseconds(5), .look_every = look_every},
+                                .watch = watch,
                                 .withdrawn_max = withdrawn_max});
   }
 
@@ -299,6 +302,65 @@ TEST_F(FileRepositoryTest, LooksByItselfWhenNobodyTells) {
   fs::create_directories(directory_ / "not" / "yet");
   write("not/yet/policies.yaml", policy("a", "1/s"));
   expect_soon("a#1");
+}
+
+// Does something again and again, far faster than files come to rest. A plain helper; ends with its scope.
+class Again {
+ public:
+  explicit Again(std::function<void()> what)
+      : thread_([this, what = std::move(what)] {
+          while (!stop_) {
+            what();
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+          }
+        }) {}
+  ~Again() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+TEST_F(FileRepositoryTest, AHalfWrittenFileTakesNoPolicyOutOfForce) {
+  const auto document = [](int policies) {
+    std::string text = "policies:\n";
+    for (int i = 0; i < policies; ++i)
+      text += "  - {id: p" + std::to_string(i) + ", tenant: t, resource: /" + std::to_string(i) +
+              ", limits: [{rate: 1/s}]}\n";
+    return text;
+  };
+  write("policies.yaml", document(3));
+  // Never quiet, however long the machine lets the writer wait.
+  start("policies.yaml", {.debounce = std::chrono::hours(1), .patience = std::chrono::milliseconds(20)});
+  write_in_place("policies.yaml", document(1));
+  expect_failures_soon(1);
+  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("keep changing and lack p1 and 1 more")));
+  EXPECT_EQ(in_force(), "p0#1 p1#1 p2#1");
+  write_in_place("policies.yaml", document(4));
+  expect_soon("p0#1 p1#1 p2#1 p3#1");  // lacks nothing
+}
+
+TEST_F(FileRepositoryTest, AFileThatCameToRestAfterAllIsTaken) {
+  write("policies.yaml", policy("a", "1/s"));
+  start("policies.yaml",
+        {.debounce = std::chrono::milliseconds(50), .patience = std::chrono::milliseconds(1)});
+  write_in_place("policies.yaml", policy("b", "1/s"));
+  expect_soon("b#1");
+}
+
+TEST_F(FileRepositoryTest, LooksByItselfWhileTheWatchedFolderIsBusy) {
+  fs::create_directories(directory_ / "a" / "inner");
+  fs::create_directories(directory_ / "b" / "inner");
+  write("a/inner/policies.yaml", policy("a", "1/s"));
+  write("b/inner/policies.yaml", policy("b", "1/s"));
+  start("a/inner/policies.yaml", std::chrono::milliseconds(20));
+  const Again neighbour([this] { std::ofstream(directory_ / "old" / "inner" / "other") << 'x'; });
+  fs::rename(directory_ / "a", directory_ / "old");
+  fs::rename(directory_ / "b", directory_ / "a");
+  expect_soon("b#1");
 }
 
 TEST_F(FileRepositoryTest, ReadersAndReloadsDoNotDisturbEachOther) {

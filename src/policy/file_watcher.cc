@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -19,65 +20,88 @@ namespace {
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE |
                                   IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 
-// A file that never comes to rest is read nevertheless, after this many postponements.
-constexpr int kPostponedMax = 20;
-
 int checked(int fd) {
   if (fd < 0) throw std::runtime_error("no file descriptors left to watch the policy files");
   return fd;
 }
 
+int make_timer() { return checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)); }
+
+timespec as_timespec(std::chrono::milliseconds time) {
+  const auto ms = time.count();
+  return {.tv_sec = static_cast<time_t>(ms / 1'000), .tv_nsec = static_cast<long>(ms % 1'000 * 1'000'000)};
+}
+
+void start_timer(int timer, std::chrono::milliseconds after, std::chrono::milliseconds every = {}) {
+  const itimerspec times{.it_interval = as_timespec(every), .it_value = as_timespec(after)};
+  timerfd_settime(timer, 0, &times, nullptr);
+}
+
+void stop_timer(int timer) { start_timer(timer, {}); }
+
 bool readable(const pollfd& polled) { return (polled.revents & (POLLIN | POLLERR | POLLHUP)) != 0; }
+
+// Whether the timer has run out; it says so once.
+bool ran_out(const pollfd& timer) {
+  std::uint64_t expirations;
+  return readable(timer) && read(timer.fd, &expirations, sizeof expirations) > 0;
+}
 
 }  // namespace
 
-FileWatcher::FileWatcher(std::vector<std::string> paths, Options options, std::function<void()> changed)
+FileWatcher::FileWatcher(std::vector<std::string> paths, Options options, std::function<void(Rest)> changed)
     : paths_(std::move(paths)),
       options_(options),
       changed_(std::move(changed)),
       inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
-      timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC))),
+      quiet_(make_timer()),
+      patience_(make_timer()),
+      look_(make_timer()),
       stop_(checked(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))) {
   watch();
   seen_ = fingerprint(paths_);
+  start_timer(look_, options_.look_every, options_.look_every);
   thread_ = std::thread([this] { run(); });
 }
 
 FileWatcher::~FileWatcher() {
   eventfd_write(stop_, 1);
   thread_.join();
-  close(stop_);
-  close(timer_);
+  for (const int fd : {stop_, quiet_, patience_, look_}) close(fd);
   if (inotify_ >= 0) close(inotify_);
 }
 
 void FileWatcher::run() {
-  enum { kStop, kTimer, kInotify };
-  int postponed = 0;
-  const auto settle = [&] {
-    if (postponed++ < kPostponedMax) arm_timer();
-  };
-  for (;;) {
-    std::array<pollfd, 3> polled = {{{stop_, POLLIN, 0}, {timer_, POLLIN, 0}, {inotify_, POLLIN, 0}}};
-    const int ready = poll(polled.data(), polled.size(), static_cast<int>(options_.look_every.count()));
-    if (readable(polled[kStop])) return;
-    const bool noticed = readable(polled[kInotify]) && drain_events();
-    if (noticed || (ready == 0 && fingerprint(paths_) != seen_)) settle();
-    std::uint64_t expirations;
-    if (!readable(polled[kTimer]) || read(timer_, &expirations, sizeof expirations) < 0) continue;
-    postponed = 0;
-    // Before the call, so that a change during it is one we have not seen.
-    watch();
-    seen_ = fingerprint(paths_);
-    changed_();
-  }
-}
-
-void FileWatcher::arm_timer() {
-  const auto ns = std::chrono::nanoseconds(options_.debounce).count();
-  itimerspec in{};
-  in.it_value = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  timerfd_settime(timer_, 0, &in, nullptr);
+  enum { kStop, kQuiet, kPatience, kLook, kInotify };
+  bool waiting = false;  // for quiet
+  for (;;) try {
+      std::array<pollfd, 5> polled = {{{stop_, POLLIN, 0},
+                                       {quiet_, POLLIN, 0},
+                                       {patience_, POLLIN, 0},
+                                       {look_, POLLIN, 0},
+                                       {inotify_, POLLIN, 0}}};
+      poll(polled.data(), polled.size(), -1);
+      if (readable(polled[kStop])) return;
+      const bool noticed = readable(polled[kInotify]) && drain_events();
+      if (noticed || (ran_out(polled[kLook]) && fingerprint(paths_) != seen_)) {
+        start_timer(quiet_, options_.debounce);
+        if (!std::exchange(waiting, true)) start_timer(patience_, options_.patience);
+      }
+      const bool is_quiet = !noticed && ran_out(polled[kQuiet]);
+      if (!is_quiet && !ran_out(polled[kPatience])) continue;
+      if (is_quiet) {
+        waiting = false;
+        stop_timer(patience_);
+      } else {  // goes on waiting for quiet: the last change may have been the last one
+        start_timer(patience_, options_.patience);
+      }
+      // Before the call, so that a change during it is one we have not seen.
+      watch();
+      seen_ = fingerprint(paths_);
+      changed_(is_quiet ? Rest::kQuiet : Rest::kChanging);
+    } catch (const std::bad_alloc&) {
+      start_timer(quiet_, options_.debounce);  // what was not done for lack of memory is tried again
+    }
 }
 
 void FileWatcher::watch() {

@@ -62,7 +62,8 @@ struct PolicyChange {
 class Snapshot {
  public:
   // No policies at all.
-  static std::shared_ptr<const Snapshot> empty();
+  static std::shared_ptr<const Snapshot> empty(
+      std::shared_ptr<PolicyNumbers> numbers = std::make_shared<PolicyNumbers>());
 
   // These policies and no others, whatever `before` has; it knows the numbers that limits had until now.
   static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params,

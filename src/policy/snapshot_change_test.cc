@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <random>
+#include <set>
 
 #include "policy/catalog.h"
 #include "policy/test_support.h"
@@ -112,7 +114,8 @@ TEST_F(SnapshotChangeTest, NumbersStayWithIds) {
   EXPECT_NE(third->find("c")->number, first->find("b")->number);
   const auto known = third->numbers()->all();
   ASSERT_EQ(known.size(), 3u);
-  for (const auto& policy : known) EXPECT_EQ(policy->source.id, third->find(policy->source.id)->source.id);
+  for (const auto& each : known)
+    EXPECT_EQ(each.policy->source.id, third->find(each.policy->source.id)->source.id);
 }
 
 TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
@@ -121,8 +124,65 @@ TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
   EXPECT_EQ(second->find("gone"), nullptr);
   const auto known = second->numbers()->all();
   ASSERT_EQ(known.size(), 1u);
-  EXPECT_EQ(known[0]->source.id, "gone");
-  EXPECT_EQ(known[0]->source.limits[1].name, "l1");
+  EXPECT_EQ(known[0].policy->source.id, "gone");
+  EXPECT_EQ(known[0].policy->source.limits[1].name, "l1");
+}
+
+// However many come and go: numbers of those that went long ago are used again, and never by two at a time.
+TEST_F(SnapshotChangeTest, NumbersDoNotRunOut) {
+  constexpr std::size_t kKept = 10;
+  std::mt19937_64 random(7);
+  auto snapshot = Snapshot::empty(std::make_shared<PolicyNumbers>(kKept));
+  std::set<std::string> in_force;
+  std::map<std::string, std::uint32_t> number_of;
+  std::vector<std::string> recent;  // the latest that were withdrawn, oldest first
+  for (int i = 0; i < 2'000; ++i) {
+    PolicyChange change;
+    for (const std::string& id : in_force)
+      if (random() % 4 == 0) change.remove.push_back(id);
+    const bool comes_back = random() % 3 == 0 && !recent.empty();
+    const std::string id = comes_back ? recent[random() % recent.size()] : "p" + std::to_string(i);
+    change.put.push_back(make_policy(id, "", "/" + id, false, 1, 1));
+    for (const std::string& gone : change.remove) {
+      in_force.erase(gone);
+      recent.push_back(gone);
+    }
+    in_force.insert(id);
+    snapshot = snapshot->with(std::move(change), params_).value();
+    if (comes_back) ASSERT_EQ(snapshot->find(id)->number, number_of.at(id)) << "it came back";
+    std::erase(recent, id);
+    if (recent.size() > kKept) recent.erase(recent.begin(), recent.end() - kKept);
+    number_of[id] = snapshot->find(id)->number;
+    std::set<std::uint32_t> numbers;
+    for (const std::string& each : in_force) {
+      ASSERT_EQ(snapshot->find(each)->number, number_of.at(each)) << "it stayed";
+      ASSERT_TRUE(numbers.insert(number_of.at(each)).second) << "two have it";
+    }
+    ASSERT_LE(snapshot->numbers()->all().size(), 100u);
+  }
+}
+
+// What is too much is refused before it is written anywhere, and keeps nothing else from being in force.
+TEST_F(SnapshotChangeTest, SoManyPoliciesMayBeInForceAndNoMore) {
+  PolicyBoard board;
+  board.publish(Snapshot::empty(std::make_shared<PolicyNumbers>(kWithdrawnNumbersKept, 3)));
+  PolicyCatalog catalog(board, params_);
+  const auto policy = [](const std::string& id, std::int64_t rate = 1) {
+    return make_policy(id, "", "/" + id, false, 1, rate);
+  };
+  ASSERT_TRUE(catalog.change({.put = {policy("a"), policy("b"), policy("c")}}));
+  EXPECT_TRUE(catalog.try_change({.put = {policy("a", 2)}}));
+  EXPECT_TRUE(catalog.try_change({.put = {policy("d")}, .remove = {"a"}}));
+  const auto refused = catalog.try_change({.put = {policy("a", 2), policy("d")}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "policies[1].id");
+  EXPECT_EQ(refused.error().message, "there would be more than 3 policies in force");
+  const auto errors = catalog.change_in_order(
+      {{"d", policy("d")}, {"a", policy("a", 2)}, {"b", std::nullopt}, {"e", policy("e")}});
+  EXPECT_EQ(errors.size(), 1u);
+  EXPECT_EQ(board.current()->find("a")->source.limits[0].params.rate.count, 2);
+  EXPECT_EQ(board.current()->find("b"), nullptr);
+  EXPECT_EQ(board.current()->policies().size(), 3u);
 }
 
 TEST_F(SnapshotChangeTest, PreviousNumbersComeFromTheVersionBefore) {

@@ -21,9 +21,9 @@ Error in_policy(std::size_t position, Error error) {
   return error;
 }
 
-Error too_many_policies() {
+Error too_many_policies(std::size_t max) {
   return {ErrorCode::kInvalidArgument,
-          "there were more different policies than one process can number; restart it", "id"};
+          "there would be more than " + std::to_string(max) + " policies in force", "id"};
 }
 
 }  // namespace
@@ -51,6 +51,9 @@ class Snapshot::Maker {
         withdrawn_.push_back((*old)->number);
         take_out(*old);
       }
+    const std::size_t max = made_->numbers_->in_force_max();
+    if (!put_.empty() && by_id_.map().size() + put_.size() > max)
+      return std::unexpected(in_policy(put_.size() - 1, too_many_policies(max)));
     if (auto done = rebuild_tenants(); !done) return done;
     if (auto done = check_crowds(); !done) return done;
     if (change.envoy_domains)
@@ -61,7 +64,7 @@ class Snapshot::Maker {
 
   Result<std::shared_ptr<const Snapshot>> make(PolicyChange change) {
     if (auto done = check(std::move(change)); !done) return std::unexpected(done.error());
-    if (auto done = give_numbers(); !done) return std::unexpected(done.error());
+    give_numbers();
     return finish();
   }
 
@@ -210,20 +213,16 @@ class Snapshot::Maker {
     return {};
   }
 
-  Result<void> give_numbers() {
-    for (std::size_t i = 0; i < put_.size(); ++i) {
-      const CompiledPolicy* const old = before_.find(put_[i]->source.id);
-      put_[i]->number = old ? old->number : made_->numbers_->take(*put_[i]);
-      if (put_[i]->number == PolicyNumbers::kMax) return std::unexpected(in_policy(i, too_many_policies()));
+  void give_numbers() {
+    for (const std::shared_ptr<CompiledPolicy>& each : put_) {
+      const CompiledPolicy* const old = before_.find(each->source.id);
+      each->number = old ? old->number : made_->numbers_->take(*each);
     }
     for (const std::shared_ptr<CompiledCandidate>& each : candidates_) {
       const CompiledPolicy* const old = before_.find(each->policy().source.id);
       each->give_number(old && old->candidate ? old->candidate->policy().number
                                               : made_->numbers_->take(each->policy()));
-      if (each->policy().number == PolicyNumbers::kMax)
-        return std::unexpected(in_policy(position_of_.at(each->policy().source.id), too_many_policies()));
     }
-    return {};
   }
 
   std::shared_ptr<const Snapshot> finish() {
@@ -265,9 +264,9 @@ class Snapshot::Maker {
   std::set<std::string> touched_;                             // tenants
 };
 
-std::shared_ptr<const Snapshot> Snapshot::empty() {
+std::shared_ptr<const Snapshot> Snapshot::empty(std::shared_ptr<PolicyNumbers> numbers) {
   std::shared_ptr<Snapshot> snapshot(new Snapshot);
-  snapshot->numbers_ = std::make_shared<PolicyNumbers>();
+  snapshot->numbers_ = std::move(numbers);
   return snapshot;
 }
 

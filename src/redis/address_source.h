@@ -43,6 +43,9 @@ class AddressSource {
 
   // For messages: where it is, as far as known; never with a password.
   virtual std::string describe() const = 0;
+
+  // What an operator should know of those who tell the address, a sentence; empty: nothing.
+  virtual std::string problem() const { return ""; }
 };
 
 // A server that stays where it is.

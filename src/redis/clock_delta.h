@@ -32,6 +32,13 @@ class ClockDelta {
     if (!now_ || half_us < now_->error_us) now_ = Estimate{server_us - (sent_us + half_us), half_us};
   }
 
+  // How long the fastest answer of the last seconds took; nothing if there was none of late.
+  std::optional<std::int64_t> round_trip_us(std::int64_t now_us) const {
+    const auto best = estimate();
+    if (!best || now_us / kPeriodUs - period_ > 1) return std::nullopt;
+    return 2 * best->error_us;
+  }
+
   // Nothing is known before the first answer.
   std::optional<Estimate> estimate() const {
     if (!now_) return before_;

@@ -20,6 +20,17 @@ TEST(ClockDelta, IsThatOfTheFastestRoundTrip) {
   EXPECT_EQ(delta.estimate()->error_us, 50) << "a slow one tells less";
 }
 
+TEST(ClockDelta, TellsTheFastestRoundTripOfTheLastSeconds) {
+  ClockDelta delta;
+  EXPECT_FALSE(delta.round_trip_us(kNow));
+  delta.note(kNow, kNow + 1000, kNow);
+  delta.note(kNow, kNow + 30'000, kNow);
+  EXPECT_EQ(delta.round_trip_us(kNow + 19 * kSecond), 1000);
+  EXPECT_FALSE(delta.round_trip_us(kNow + 20 * kSecond)) << "nobody knows how it is by now";
+  delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 30'000, kNow);
+  EXPECT_EQ(delta.round_trip_us(kNow + 21 * kSecond), 30'000);
+}
+
 TEST(ClockDelta, FollowsAClockThatIsSet) {
   ClockDelta delta;
   delta.note(kNow, kNow + 10, kNow + 7 * kSecond);

@@ -72,6 +72,7 @@ class Connection final : private LinkEvents, private AddressEvents {
   std::int64_t heard_at_us() const { return used_->heard_at_us(); }  // when the last byte came
   const Address& address() const { return used_->address(); }        // REQUIRES: ready()
   std::string where() const { return source_.describe(); }           // for messages
+  std::string address_problem() const { return source_.problem(); }  // AddressSource::problem()
 
   // Gives the connection up and makes a new one; on_lost() is called.
   void drop(std::string_view why);

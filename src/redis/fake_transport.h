@@ -24,6 +24,8 @@ class FakeTransport final : public Transport {
     return std::make_unique<FakeChannel>(*this);
   }
 
+  std::int64_t slept_us() const override { return slept; }
+
   bool open() const { return events_ != nullptr; }
   void accept() { events_->on_connected(); }
   void say(std::string_view bytes) { events_->on_bytes(bytes); }
@@ -37,6 +39,7 @@ class FakeTransport final : public Transport {
   int attempts = 0;
   bool unreachable = false;
   std::string sent;
+  std::int64_t slept = 0;
 
  private:
   class FakeChannel final : public Channel {

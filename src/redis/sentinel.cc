@@ -33,6 +33,7 @@ void Sentinel::find(AddressEvents& events, bool another) {
   awaited_ = true;
   wants_another_ = another;
   if (in_round_) return;
+  if (std::exchange(in_survey_, false)) asking_->close();
   if (another) std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
   begin_round();
 }
@@ -40,11 +41,16 @@ void Sentinel::find(AddressEvents& events, bool another) {
 void Sentinel::tick(std::int64_t now_us) {
   asking_->tick(now_us);
   listening_->tick(now_us);
-  if (!in_round_ && now_us >= listen_at_us_) begin_round();
+  if (in_round_ || in_survey_) return;
+  if (now_us >= listen_at_us_)
+    begin_round();
+  else if (now_us >= survey_at_us_)
+    begin_survey(now_us);
 }
 
 void Sentinel::begin_round() {
   in_round_ = true;
+  in_survey_ = false;
   listen_at_us_ = INT64_MAX;
   not_known_ = 0;
   failures_.clear();
@@ -60,7 +66,43 @@ void Sentinel::ask_next() {
     if (asking_->open(sentinel, why)) return;
     note_failure(sentinel, why);
   }
-  end_round_without_answer();
+  if (in_survey_)
+    end_survey();
+  else
+    end_round_without_answer();
+}
+
+void Sentinel::begin_survey(std::int64_t now_us) {
+  survey_at_us_ = now_us + options_.survey_every_us;
+  if (!listening_->is_open()) return;
+  in_survey_ = true;
+  failures_.clear();
+  votes_.assign(1, {master_, {listening_->sentinel()}});
+  to_ask_.clear();
+  for (const Address& each : sentinels_)
+    if (!same_place(each, listening_->sentinel())) to_ask_.push_back(each);
+  ask_next();
+}
+
+void Sentinel::end_survey() {
+  in_survey_ = false;
+  problem_.clear();
+  if (votes_.size() < 2) return;
+  std::size_t voters = 0;
+  std::string said;
+  for (const Vote& vote : votes_) {
+    voters += vote.voters.size();
+    said += (said.empty() ? "" : ", ") + vote.master.host + ":" + std::to_string(vote.master.port) + " (";
+    for (std::size_t i = 0; i < vote.voters.size(); ++i)
+      said += (i == 0 ? "" : ", ") + vote.voters[i].place();
+    said += ")";
+  }
+  problem_ = "the Sentinels disagree about the master " + options_.talk.master_name + ": " + said +
+             "; remove the one that is left over from another group, or mend its network";
+  const auto most = std::ranges::max_element(votes_, {}, [](const Vote& vote) { return vote.voters.size(); });
+  if (most->master == master_ || most->voters.size() * 2 <= voters) return;
+  move_to_front(most->voters.front());
+  begin_round();
 }
 
 void Sentinel::note_failure(const Address& sentinel, std::string_view why) {
@@ -97,6 +139,15 @@ void Sentinel::move_to_front(const Address& sentinel) {
 
 void Sentinel::on_master(SentinelTalk& talk, const HostAndPort& master) {
   assert(&talk == asking_);
+  if (in_survey_) {
+    const auto same = std::ranges::find(votes_, master, &Vote::master);
+    (same == votes_.end() ? votes_.emplace_back(Vote{master, {}}) : *same).voters.push_back(talk.sentinel());
+    asking_->close();
+    return ask_next();
+  }
+  master_ = master;
+  if (options_.survey_every_us > 0 && survey_at_us_ == INT64_MAX)
+    survey_at_us_ = clock_.now_us() + options_.listen_again_us;
   move_to_front(talk.sentinel());
   listening_->close();
   std::swap(asking_, listening_);

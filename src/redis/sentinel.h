@@ -20,7 +20,8 @@ struct SentinelOptions {
   Address master;                  // who we are at the master; its host and port are what we look for
   SentinelTalkOptions
       talk;  // the master's name; with asks_for_replicas we look for one of its replicas instead
-  std::int64_t listen_again_us = 1'000'000;  // when nobody can be listened to: half of this to all of it
+  std::int64_t listen_again_us = 1'000'000;   // when nobody can be listened to: half of this to all of it
+  std::int64_t survey_every_us = 10'000'000;  // the first one comes listen_again_us after an answer; 0: never
 };
 
 // Finds the master that a group of Sentinels watches, and hears when it is another one. Belongs to one
@@ -40,6 +41,10 @@ struct SentinelOptions {
 // depends on it. When it can be listened to no more, we ask where the master is, and listen to whoever
 // answers.
 //
+// One Sentinel may be wrong for good: left over from another group, or cut off without knowing it. So all of
+// them are asked now and then. If most of those who answer name another master, that one it is; problem()
+// says who disagrees. All nodes that ask the same Sentinels come to the same master.
+//
 // Looking for a replica, it takes any that the Sentinel finds in good order, another one when the last was of
 // no use.
 class Sentinel final : public AddressSource, private SentinelTalkEvents {
@@ -53,13 +58,14 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
   void tick(std::int64_t now_us) override;
   bool finds_masters() const override { return !options_.talk.asks_for_replicas; }
   std::string describe() const override;
+  std::string problem() const override { return problem_; }
 
   // In the order in which they are asked: those we were given, and those we heard of.
   const std::vector<Address>& sentinels() const { return sentinels_; }
 
  private:
   void on_replicas(SentinelTalk&, std::vector<HostAndPort> replicas) override {
-    replicas_ = std::move(replicas);
+    if (!in_survey_) replicas_ = std::move(replicas);
   }
   void on_master(SentinelTalk& talk, const HostAndPort& master) override;
   void on_other_sentinels(SentinelTalk& talk, const std::vector<HostAndPort>& others) override;
@@ -69,6 +75,8 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
   std::optional<HostAndPort> choose_replica(bool anew);
   void move_to_front(const Address& sentinel);
   void begin_round();
+  void begin_survey(std::int64_t now_us);
+  void end_survey();
   void ask_next();
   void note_failure(const Address& sentinel, std::string_view why);
   void end_round_without_answer();
@@ -89,6 +97,17 @@ class Sentinel final : public AddressSource, private SentinelTalkEvents {
   bool awaited_ = false;         // find() has no answer yet
   std::vector<Address> to_ask_;  // in this round, the next one last; the one being asked is not in it
   bool in_round_ = false;
+  HostAndPort master_;  // as the Sentinel that we listen to has it
+
+  // Who has named which master in this survey.
+  struct Vote {
+    HostAndPort master;
+    std::vector<Address> voters;
+  };
+  bool in_survey_ = false;
+  std::vector<Vote> votes_;
+  std::int64_t survey_at_us_ = INT64_MAX;
+  std::string problem_;
   std::size_t not_known_ = 0;  // Sentinels of this round that know no such master
   std::string failures_;       // of this round's others
   std::int64_t listening_since_us_ = 0;

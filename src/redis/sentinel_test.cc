@@ -63,7 +63,8 @@ class SentinelTest : public testing::Test, public AddressEvents {
   mutable FakeNetwork network_;
   SentinelOptions options_{
       .sentinels = {{.host = "a", .port = 26379}, {.host = "b", .port = 26379}, {.host = "c", .port = 26379}},
-      .talk = {.master_name = "mymaster"}};
+      .talk = {.master_name = "mymaster"},
+      .survey_every_us = 0};
   std::unique_ptr<Sentinel> made_;
   std::vector<std::string> heard_;
   Address found_;
@@ -343,6 +344,80 @@ TEST_F(SentinelReplicasTest, SaysThatThereIsNone) {
   find();
   name_replicas({});
   EXPECT_THAT(heard_, ElementsAre("? the Sentinels know no replica of mymaster in good order"));
+}
+
+// The others are asked a second after the first answer, each in its turn.
+class SentinelSurveyTest : public SentinelTest {
+ protected:
+  void listen_to_a() {
+    options_.survey_every_us = 10'000'000;
+    find();
+    name_master("10.0.0.1", others({"b", "c"}));
+    heard_.clear();
+    pass_with_a(1'000'000);
+  }
+  // While the Sentinel that is listened to is there.
+  void pass_with_a(std::int64_t us) {
+    for (; us > 0; us -= 250'000) {
+      network_.wires[0]->say("*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+      pass(std::min<std::int64_t>(us, 250'000));
+    }
+  }
+};
+
+TEST_F(SentinelSurveyTest, SentinelsThatAgreeChangeNothing) {
+  listen_to_a();
+  EXPECT_EQ(last().to, "c:26379");
+  name_master("10.0.0.1");
+  EXPECT_EQ(last().to, "b:26379");
+  name_master("10.0.0.1");
+  EXPECT_THAT(heard_, IsEmpty());
+  EXPECT_EQ(sentinel().problem(), "");
+  EXPECT_TRUE(network_.wires[0]->open()) << "it is still listened to";
+  const auto calls = network_.wires.size();
+  pass_with_a(9'999'999);
+  EXPECT_EQ(network_.wires.size(), calls);
+  pass(1);
+  EXPECT_EQ(network_.wires.size(), calls + 1) << "all are asked again";
+}
+
+TEST_F(SentinelSurveyTest, MostOfThemWin) {
+  listen_to_a();
+  name_master("10.0.0.2");
+  name_master("10.0.0.2");
+  EXPECT_EQ(sentinel().problem(),
+            "the Sentinels disagree about the master mymaster: 10.0.0.1:6379 (a:26379), 10.0.0.2:6379 "
+            "(c:26379, b:26379); remove the one that is left over from another group, or mend its network");
+  EXPECT_EQ(last().to, "c:26379") << "is listened to from now on";
+  name_master("10.0.0.2");
+  EXPECT_THAT(heard_, ElementsAre("10.0.0.2"));
+}
+
+TEST_F(SentinelSurveyTest, AsManyAreNotMost) {
+  network_.unreachable = "b:26379";
+  listen_to_a();
+  name_master("10.0.0.2");
+  EXPECT_THAT(heard_, IsEmpty());
+  EXPECT_THAT(sentinel().problem(), testing::HasSubstr("disagree"));
+  pass_with_a(10'000'000);
+  name_master("10.0.0.1");
+  EXPECT_EQ(sentinel().problem(), "") << "c has learned";
+}
+
+TEST_F(SentinelSurveyTest, WhoeverLooksForTheMasterDoesNotWaitForIt) {
+  listen_to_a();
+  find();
+  EXPECT_FALSE(network_.wires[1]->open());
+  EXPECT_EQ(last().to, "a:26379");
+  name_master("10.0.0.3");
+  EXPECT_THAT(heard_, ElementsAre("10.0.0.3"));
+}
+
+TEST_F(SentinelSurveyTest, ANewMasterEndsIt) {
+  listen_to_a();
+  network_.wires[0]->say(kSwitch);
+  EXPECT_FALSE(network_.wires[1]->open());
+  EXPECT_EQ(last().to, "a:26379");
 }
 
 }  // namespace

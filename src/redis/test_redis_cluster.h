@@ -24,7 +24,7 @@ class TestRedisCluster {
     for (std::size_t i = 0; i < masters * (1 + replicas_of_each); ++i) {
       nodes_.push_back(std::make_unique<TestRedisServer>(std::vector<std::string>{
           "--cluster-enabled", "yes", "--cluster-port",
-          std::to_string(bus_ports_.emplace_back(TestRedisServer::free_port())), "--cluster-node-timeout",
+          std::to_string(bus_ports_.emplace_back(free_test_port())), "--cluster-node-timeout",
           node_timeout_ms, "--cluster-require-full-coverage", "no",
           // A replica takes over although it could not follow its master to the last.
           "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"}));

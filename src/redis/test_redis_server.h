@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/test_port.h"
 #include "redis/resp.h"
 
 namespace sluice {
@@ -26,7 +27,7 @@ namespace sluice {
 class TestRedisServer {
  public:
   explicit TestRedisServer(std::vector<std::string> extra = {})
-      : extra_(std::move(extra)), port_(free_port()) {
+      : extra_(std::move(extra)), port_(free_test_port()) {
     char name[] = "/tmp/sluice-redis-XXXXXX";
     directory_ = mkdtemp(name);
   }
@@ -75,17 +76,6 @@ class TestRedisServer {
 
   std::uint16_t port() const { return port_; }
   std::string socket_path() const { return directory_ + "/redis.sock"; }
-
-  // Where nobody listens right now.
-  static std::uint16_t free_port() {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof(address);
-    bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-    close(fd);
-    return ntohs(address.sin_port);
-  }
 
   // One command over a connection of its own; the reply as text, empty when there is none. Of an array, the
   // first of it.

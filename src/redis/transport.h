@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ class Transport {
   // Begins to connect; on_connected() or on_closed() follows. Null when it cannot even begin; `why` says so.
   virtual std::unique_ptr<Channel> connect(const Address& address, ChannelEvents& events,
                                            std::string& why) = 0;
+
+  // How long the loop has waited for events, in all, because it had nothing else to do. 0: nobody counts.
+  virtual std::int64_t slept_us() const { return 0; }
 };
 
 }  // namespace sluice::redis

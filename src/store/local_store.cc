@@ -19,7 +19,7 @@ bool LocalStore::start(StoreCall& call) {
     requests_.apply_once(call);
     return true;
   }
-  call.replayed = call.conflict = false;
+  call.forget_answer();
   call.verdict = call.refund_of_us == 0
                      ? store_.apply(call.charges, call.results, call.now_us)
                      : store_.refund(call.charges, call.results, call.refund_of_us, call.now_us);

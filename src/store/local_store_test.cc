@@ -60,7 +60,7 @@ class LocalStoreTest : public testing::Test {
 
   // Whether the id had been there before.
   bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecond, std::size_t limits = 1,
-                   std::uint64_t owner = 0) {
+                   Dedupe::Owner owner = {}) {
     std::vector<Charge> charges;
     for (std::size_t i = 0; i < limits; ++i) charges.push_back({{1, i}, many_, 1});
     TestCall call(charges);
@@ -150,17 +150,18 @@ TEST_F(LocalStoreTest, TheOldestIdGoesFirstWhenMemoryIsFull) {
 }
 
 TEST_F(LocalStoreTest, ATenantThatFloodsForgetsItsOwnIdsOnly) {
-  for (std::uint64_t id = 0; id < 40; ++id) comes_again(id, 600 * kSecond, 1, 1);
-  for (std::uint64_t id = 0; id < 5; ++id) comes_again(1'000 + id, 600 * kSecond, 1, 2);
+  for (std::uint64_t id = 0; id < 40; ++id) comes_again(id, 600 * kSecond, 1, {1, 1});
+  for (std::uint64_t id = 0; id < 5; ++id) comes_again(1'000 + id, 600 * kSecond, 1, {1, 2});
   for (std::uint64_t id = 0; id < 5'000; ++id) {
-    comes_again(10'000 + id, 600 * kSecond, 1 + id % 3, 3);
+    comes_again(10'000 + id, 600 * kSecond, 1 + id % 3, {1, 3});
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().evicted, 4'000u);
-  for (std::uint64_t id = 0; id < 40; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, 1)) << id;
-  for (std::uint64_t id = 0; id < 5; ++id) EXPECT_TRUE(comes_again(1'000 + id, 600 * kSecond, 1, 2)) << id;
-  EXPECT_TRUE(comes_again(14'999, 600 * kSecond, 1 + 4'999 % 3, 3)) << "its own last one is there";
-  EXPECT_FALSE(comes_again(10'000, 600 * kSecond, 1, 3)) << "its first one is not";
+  for (std::uint64_t id = 0; id < 40; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, 1})) << id;
+  for (std::uint64_t id = 0; id < 5; ++id)
+    EXPECT_TRUE(comes_again(1'000 + id, 600 * kSecond, 1, {1, 2})) << id;
+  EXPECT_TRUE(comes_again(14'999, 600 * kSecond, 1 + 4'999 % 3, {1, 3})) << "its own last one is there";
+  EXPECT_FALSE(comes_again(10'000, 600 * kSecond, 1, {1, 3})) << "its first one is not";
 }
 
 TEST_F(LocalStoreTest, TenantsThatFloodAtTheSameTimeHaveEqualShares) {
@@ -168,26 +169,82 @@ TEST_F(LocalStoreTest, TenantsThatFloodAtTheSameTimeHaveEqualShares) {
   for (std::uint64_t id = 0; id < kIds; ++id)
     for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant)
       for (std::uint64_t times = 0; times < tenant + 1; ++times)  // some come more often than others
-        comes_again(tenant * 100'000 + id * 10 + times, 600 * kSecond, 1, 1 + tenant);
+        comes_again(tenant * 100'000 + id * 10 + times, 600 * kSecond, 1, {1, 1 + tenant});
   const std::uint64_t share = stats().entries / kTenants;
   for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant) {
     const std::uint64_t last = tenant * 100'000 + (kIds - 1) * 10;
     for (std::uint64_t n = 0; n < share / (tenant + 1) * 9 / 10; ++n)
-      ASSERT_TRUE(comes_again(last - n * 10, 600 * kSecond, 1, 1 + tenant)) << tenant << " " << n;
+      ASSERT_TRUE(comes_again(last - n * 10, 600 * kSecond, 1, {1, 1 + tenant})) << tenant << " " << n;
   }
+}
+
+// Tenants whom no policy names have one part together.
+TEST_F(LocalStoreTest, InventedTenantsTakeNothingFromThoseThatAreKnown) {
+  for (std::uint64_t id = 0; id < 100; ++id) comes_again(id, 600 * kSecond, 1, {1, 1, 1});
+  for (std::uint64_t id = 0; id < 5'000; ++id) comes_again(10'000 + id, 600 * kSecond, 1, {1, 0, 100 + id});
+  EXPECT_GT(stats().evicted, 4'000u);
+  for (std::uint64_t id = 0; id < 100; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, 1, 1})) << id;
+}
+
+// Whom a caller names is its own affair.
+TEST_F(LocalStoreTest, ACallerThatInventsTenantsForgetsItsOwnIdsOnly) {
+  constexpr std::uint64_t kIds = 100;
+  for (std::uint64_t id = 0; id < kIds; ++id) comes_again(id, 600 * kSecond, 1, {1, id % 2});
+  for (std::uint64_t id = 0; id < 5'000; ++id) {
+    comes_again(10'000 + id, 600 * kSecond, 1, {2, id});
+    ASSERT_LE(stats().bytes, stats().bytes_max);
+  }
+  EXPECT_GT(stats().evicted, 4'000u);
+  for (std::uint64_t id = 0; id < kIds; ++id)
+    EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, id % 2})) << id;
+}
+
+TEST_F(LocalStoreTest, CallersThatFloodAtTheSameTimeHaveEqualShares) {
+  constexpr std::uint64_t kIds = 1'000;
+  for (std::uint64_t id = 0; id < kIds; ++id) {
+    comes_again(id, 600 * kSecond, 1, {1, 1});
+    for (std::uint64_t tenant = 0; tenant < 4; ++tenant)
+      comes_again(100'000 + id * 10 + tenant, 600 * kSecond, 1, {2, tenant});
+  }
+  const std::uint64_t share = stats().entries / 2 * 9 / 10;
+  for (std::uint64_t n = 1; n <= share; ++n)
+    ASSERT_TRUE(comes_again(kIds - n, 600 * kSecond, 1, {1, 1})) << n;
+  for (std::uint64_t n = 1; n <= share / 4; ++n)
+    for (std::uint64_t tenant = 0; tenant < 4; ++tenant)
+      ASSERT_TRUE(comes_again(100'000 + (kIds - n) * 10 + tenant, 600 * kSecond, 1, {2, tenant})) << n;
+}
+
+TEST_F(LocalStoreTest, WhatChargesNothingTakesNobodysMemory) {
+  std::uint64_t ids = 0;
+  while (stats().bytes + 1'000 < stats().bytes_max || ids == 0) comes_again(++ids);
+  const RequestLog::Stats before = stats();
+  const ParamsId never =
+      params_.intern(make_limit_params(Algorithm::kGcra, {0, kSecond}, std::nullopt).value());
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    TestCall look({{{1, 1}, many_, 0}}), denied({{{1, 1}, many_, 1}, {{1, 2}, never, 1}});
+    look.dedupe = Dedupe{.id = {8, i}, .ttl_us = kSecond, .owner = {2, i}};
+    denied.dedupe = Dedupe{.id = {9, i}, .ttl_us = kSecond, .owner = {3, i}};
+    store_.start(look);
+    store_.start(denied);
+    EXPECT_EQ(denied.verdict, Verdict::kDenied);
+  }
+  EXPECT_EQ(stats().entries, before.entries);
+  EXPECT_EQ(stats().bytes, before.bytes);
+  EXPECT_EQ(stats().evicted, 0u);
+  EXPECT_TRUE(comes_again(1));
 }
 
 TEST_F(LocalStoreTest, ManyTenantsStayWithinTheMemoryAndLeaveNothing) {
   comes_again(0, kSecond);
   const std::uint64_t bytes_of_one = stats().bytes;
   for (std::uint64_t id = 1; id < 10'000; ++id) {
-    comes_again(id, kSecond, 1, id);
+    comes_again(id, kSecond, 1, {id % 10, id});
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().evicted, 1'000u);
   moody_.answers = false;
   TestCall call({{{1, 1}, many_, 3}});
-  call.dedupe = Dedupe{.id = {8, 8}, .ttl_us = kSecond, .owner = 123'456};
+  call.dedupe = Dedupe{.id = {8, 8}, .ttl_us = kSecond, .owner = {1, 123'456}};
   store_.start(call);
   moody_.answers = true;
   clock_.advance(kSecond);

@@ -214,6 +214,31 @@ TEST_F(EvictionTest, NewCountersTakeTheMemoryThatIdleLogsHeld) {
   EXPECT_LT(store_.stats().no_room - refused_before, kKeysThatFit / 64);
 }
 
+// Where few counters hold all the memory, no page of theirs comes free, only what their logs held.
+TEST_F(EvictionTest, WhoNeedsTheMemoryOfAnIdleLogGetsItAtOnce) {
+  MemoryStore one_shard{clock_, params_, {.bytes_max = kBytesMax, .shards = 1}};
+  const ParamsId large = limit(Algorithm::kSlidingLog, 4'096, kHour);
+  const auto charge_log = [&](std::uint64_t n) {
+    const Charge one{key("log ", n), large, 1};
+    ChargeResult result;
+    std::int64_t now_us = 0;
+    clock_.advance(1);
+    return one_shard.apply({&one, 1}, {&result, 1}, now_us);
+  };
+  const auto fill = [&](std::uint64_t n) {
+    Verdict verdict;
+    do verdict = charge_log(n);
+    while (verdict == Verdict::kAllowed);
+    return verdict;
+  };
+  std::uint64_t logs = 0;
+  while (fill(logs) != Verdict::kNoRoom) ASSERT_LT(++logs, 100u);
+  clock_.advance(kHour / 2);
+  ASSERT_EQ(fill(logs + 1), Verdict::kNoRoom) << "what was left is taken";
+  clock_.advance(kHour / 2);
+  EXPECT_EQ(charge_log(logs + 1), Verdict::kAllowed) << "the others are idle, it is not";
+}
+
 TEST_F(EvictionTest, EveryByteComesBack) {
   const std::uint64_t bytes_at_start = store_.stats().bytes;
   const ParamsId log = limit(Algorithm::kSlidingLog, 20, kHour),

@@ -62,28 +62,35 @@ class NaiveStore final : public Store {
   }
   Stats stats() const override { return {.keys = counters_.size()}; }
 
- private:
   struct Counter {
     ParamsId params = 0;  // that it is kept under; 0: fresh
     Kept kept;
     bool warned = false;
   };
+  Counter counter(const KeyHash& key) const {
+    const auto found = counters_.find(key);
+    return found == counters_.end() ? Counter() : found->second;
+  }
 
+ private:
   static bool is_log(const LimitParams& params) { return params.algorithm == Algorithm::kSlidingLog; }
 
   bool moves(const Charge& charge, const Counter& counter) const {
     return counter.params != 0 && !same_numbers(params_[counter.params], params_[charge.params]);
   }
 
+  struct Decided : Touched {
+    bool notes_pressure = true;  // false: the counter is left alone, for another has no room
+  };
+
   // What becomes of a counter, in full; nothing is written.
-  Touched decided(const Charge& charge, const Counter& counter, bool others_fit) const {
+  Decided decided(const Charge& charge, const Counter& counter, bool others_fit) const {
     const LimitParams& params = params_[charge.params];
     const std::int64_t now_us = clock_.now_us();
     if (moves(charge, counter))
-      return touch(&params_[counter.params], params,
-                   params_.change(counter.params, charge.params, charge.relatives), counter.kept,
-                   {now_us, charge.cost, charge.on_denial, others_fit});
-    Touched touched{.moved = charge.cost > 0, .kept = counter.kept};
+      return {touch(&params_[counter.params], params, change(charge, counter), counter.kept,
+                    {now_us, charge.cost, charge.on_denial, others_fit})};
+    Decided touched{{.moved = charge.cost > 0, .kept = counter.kept}};
     touched.outcome = stepped(params, touched.kept, charge.cost, charge.on_denial);
     if (touched.outcome.allowed && !others_fit) {
       const bool charged = charge.on_denial == OnDenial::kCharge;
@@ -92,7 +99,8 @@ class NaiveStore final : public Store {
       if (!charged) touched.outcome = unchanged;
       if (!charged) touched.kept = level;
       touched.kept.state = with_denial(params, counter.kept.state, touched.kept.state, now_us, charge.cost);
-      if (!charged) touched.moved = params.algorithm == Algorithm::kLeakyBucket;
+      if (!charged) touched.moved = params.algorithm == Algorithm::kLeakyBucket || is_log(params);
+      touched.notes_pressure = charged || is_log(params);
     }
     if (params.algorithm == Algorithm::kLeakyBucket) touched.denied_cost = touched.kept.state.second;
     return touched;
@@ -105,15 +113,22 @@ class NaiveStore final : public Store {
     return stepped.outcome;
   }
 
-  ChargeResult settle(const Charge& charge, const Touched& touched) {
+  OnChange change(const Charge& charge, const Counter& counter) const {
+    return params_.change(counter.params, charge.params, charge.relatives);
+  }
+
+  ChargeResult settle(const Charge& charge, const Decided& touched) {
     const LimitParams& params = params_[charge.params];
     Counter& counter = counters_[charge.key];
     ChargeResult result{.outcome = touched.outcome, .denied_cost = touched.denied_cost};
-    const bool now_warns = warns(params, result.outcome.remaining, counter.warned);
+    const bool is_reset = moves(charge, counter) && change(charge, counter) == OnChange::kReset;
+    const bool now_warns = warns(params, result.outcome.remaining, counter.warned && !is_reset);
     result.pressure = pressure_of(result.outcome.remaining, now_warns);
     if (charge.cost == 0) return result;
-    if (touched.moved) counter = {charge.params, touched.kept, now_warns};
-    if (!touched.moved && moves(charge, counter)) counter.kept = touched.kept;
+    if (touched.moved)
+      counter = {charge.params, touched.kept, touched.notes_pressure ? now_warns : counter.warned};
+    else if (moves(charge, counter))
+      counter.kept = touched.kept;
     return result;
   }
 

@@ -46,6 +46,7 @@ FamilyId ParamsTable::intern_family(std::vector<KnownNumbers> family) {
 OnChange ParamsTable::change(ParamsId from, ParamsId to, const Relatives& relatives) const {
   const LimitParams& numbers = (*this)[to];
   if (numbers.on_change == OnChange::kKeep) return OnChange::kKeep;
+  if (relatives.own != 0 && same_numbers((*this)[relatives.own], (*this)[from])) return OnChange::kKeep;
   const auto known = family(relatives.family);
   const auto found = std::ranges::find_if(
       known, [&](const KnownNumbers& each) { return same_numbers((*this)[each.params], (*this)[from]); });

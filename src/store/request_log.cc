@@ -20,9 +20,6 @@ constexpr std::uint64_t kBytesPerChain = 128;
 constexpr int kCheckedPerInsertion = 4;
 constexpr int kCheckedPerTend = 256;
 
-// What a tenant costs beside its records: an entry in a map and one in a set.
-constexpr std::uint64_t kTenantBytes = 192;
-
 constexpr std::int64_t kTtlUsMin = 1'000;  // as in Redis, which counts milliseconds
 
 // A ChargeResult in 24 bytes.
@@ -61,10 +58,10 @@ std::uint64_t shards_of(const RequestLog::Options& options) {
 }  // namespace
 
 // What was answered. The results stand behind it in the same piece of memory.
-struct RequestLog::Record {
+struct RequestRecord {
   // What a record costs; the allocator keeps a few bytes of its own and rounds up.
-  static std::uint64_t bytes_with(std::size_t results) {
-    return (sizeof(Record) + results * sizeof(KeptResult) + 8 + 15) / 16 * 16;
+  std::uint64_t size() const {
+    return (sizeof(RequestRecord) + results * sizeof(KeptResult) + 8 + 15) / 16 * 16;
   }
 
   KeptResult* kept() { return reinterpret_cast<KeptResult*>(this + 1); }
@@ -72,9 +69,11 @@ struct RequestLog::Record {
   // REQUIRES: the call has been answered, and has as many results as there is room for.
   void keep(const StoreCall& call) {
     fingerprint = call.dedupe->fingerprint;
+    terms = call.dedupe->terms;
     now_us = call.now_us;
     expires_us = call.now_us + std::max(call.dedupe->ttl_us, kTtlUsMin);
     verdict = call.verdict;
+    is_kept = true;
     for (std::size_t i = 0; i < results; ++i) new (kept() + i) KeptResult(call.results[i]);
   }
 
@@ -87,25 +86,27 @@ struct RequestLog::Record {
     call.verdict = verdict;
     call.now_us = now_us;
     call.replayed = true;
-    if (call.results.size() != results) return;
+    if (call.results.size() != results || call.dedupe->terms != terms) return;
     for (std::size_t i = 0; i < results; ++i) call.results[i] = kept()[i].unpacked();
     call.results_known = results;
   }
 
   bool expired(std::int64_t at_us) const { return at_us >= expires_us; }
 
-  Record* next_in_chain = nullptr;
-  Record* older = nullptr;
-  Record* newer = nullptr;
-  Tenant* tenant = nullptr;
-  Record* older_of_tenant = nullptr;
-  Record* newer_of_tenant = nullptr;
+  RequestRecord* next_in_chain = nullptr;
+  RequestRecord* older = nullptr;
+  RequestRecord* newer = nullptr;
+  RequestOwners::Owner* owner = nullptr;
+  RequestRecord* older_of_owner = nullptr;
+  RequestRecord* newer_of_owner = nullptr;
   KeyHash id;
   std::uint64_t fingerprint = 0;
   std::int64_t now_us = 0;
   std::int64_t expires_us = 0;
+  std::uint16_t terms = 0;
   Verdict verdict = Verdict::kNoAnswer;
   std::uint8_t results = 0;
+  bool is_kept = false;  // and its owner has its bytes
 };
 static_assert(kLimitsPerCheckMax <= UINT8_MAX);
 
@@ -113,94 +114,70 @@ RequestLog::Shard::~Shard() {
   while (oldest_ != nullptr) erase(*oldest_);
 }
 
-RequestLog::Record* RequestLog::Shard::find(const KeyHash& id) const {
+RequestRecord* RequestLog::Shard::find(const KeyHash& id) const {
   if (chains_.empty()) return nullptr;
-  Record* record = chains_[id.high & (chains_.size() - 1)];
+  RequestRecord* record = chains_[id.high & (chains_.size() - 1)];
   while (record != nullptr && record->id != id) record = record->next_in_chain;
   return record;
 }
 
-RequestLog::Record& RequestLog::Shard::insert(const Dedupe& dedupe, std::size_t results,
-                                              std::int64_t now_us) {
-  if (chains_.empty()) {
-    chains_.resize(std::bit_floor(bytes_max_ / kBytesPerChain));
-    bytes_ = chains_.size() * sizeof(Record*);
-  }
+RequestRecord& RequestLog::Shard::insert(const Dedupe& dedupe, std::size_t results, std::int64_t now_us) {
+  if (chains_.empty()) chains_.resize(std::bit_floor(bytes_max_ / kBytesPerChain));
   expire(kCheckedPerInsertion, now_us);
-  const std::uint64_t bytes = Record::bytes_with(results);
-  make_room(bytes + kTenantBytes, now_us);
-  void* const memory = ::operator new(sizeof(Record) + results * sizeof(KeptResult));
-  auto* const record = new (memory) Record;
+  void* const memory = ::operator new(sizeof(RequestRecord) + results * sizeof(KeptResult));
+  auto* const record = new (memory) RequestRecord;
   record->results = static_cast<std::uint8_t>(results);
   record->id = dedupe.id;
   try {
-    record->tenant = &tenant_of(dedupe.owner);
+    record->owner = &owners_.at(dedupe.owner);
   } catch (...) {
     ::operator delete(record);
     throw;
   }
-  Record*& chain = chain_of(record->id);
+  RequestRecord*& chain = chain_of(record->id);
   record->next_in_chain = chain;
   chain = record;
   record->older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = record;
   newest_ = record;
-  Tenant& tenant = *record->tenant;
-  record->older_of_tenant = tenant.newest;
-  (tenant.newest != nullptr ? tenant.newest->newer_of_tenant : tenant.oldest) = record;
-  tenant.newest = record;
-  set_bytes(tenant, tenant.bytes + bytes);
+  RequestOwners::Owner& owner = *record->owner;
+  record->older_of_owner = owner.newest;
+  (owner.newest != nullptr ? owner.newest->newer_of_owner : owner.oldest) = record;
+  owner.newest = record;
   ++entries_;
   return *record;
 }
 
-void RequestLog::Shard::make_room(std::uint64_t bytes, std::int64_t now_us) {
-  while (bytes_ + bytes > bytes_max_ && !by_bytes_.empty()) {
-    Record& oldest = *(*by_bytes_.rbegin())->oldest;
+void RequestLog::Shard::keep(RequestRecord& record, const StoreCall& call) {
+  make_room(record.size(), call.now_us);
+  record.keep(call);
+  owners_.add_bytes(*record.owner, record.size());
+}
+
+// Never takes a record that is not kept yet: whoever has one that is takes more.
+void RequestLog::Shard::make_room(std::uint64_t wanted, std::int64_t now_us) {
+  while (bytes() + wanted > bytes_max_ && !owners_.empty()) {
+    RequestRecord& oldest = *owners_.greediest().oldest;
+    assert(oldest.is_kept);
     if (!oldest.expired(now_us)) ++evicted_;
     erase(oldest);
   }
 }
 
-// The tenant, a new one if need be. Throws std::bad_alloc, and then nothing has changed.
-RequestLog::Tenant& RequestLog::Shard::tenant_of(std::uint64_t owner) {
-  const auto [entry, is_new] = tenants_.try_emplace(owner, Tenant{.owner = owner});
-  if (!is_new) return entry->second;
-  try {
-    by_bytes_.insert(&entry->second);
-  } catch (...) {
-    tenants_.erase(entry);
-    throw;
-  }
-  set_bytes(entry->second, kTenantBytes);
-  return entry->second;
-}
-
-void RequestLog::Shard::set_bytes(Tenant& tenant, std::uint64_t bytes) {
-  auto place = by_bytes_.extract(&tenant);
-  bytes_ += bytes - tenant.bytes;
-  tenant.bytes = bytes;
-  by_bytes_.insert(std::move(place));
-}
-
-void RequestLog::Shard::erase(Record& record) {
-  Record** link = &chain_of(record.id);
+void RequestLog::Shard::erase(RequestRecord& record) {
+  RequestRecord** link = &chain_of(record.id);
   while (*link != &record) link = &(*link)->next_in_chain;
   *link = record.next_in_chain;
   (record.older != nullptr ? record.older->newer : oldest_) = record.newer;
   (record.newer != nullptr ? record.newer->older : newest_) = record.older;
   if (next_to_check_ == &record) next_to_check_ = record.newer;
-  Tenant& tenant = *record.tenant;
-  (record.older_of_tenant != nullptr ? record.older_of_tenant->newer_of_tenant : tenant.oldest) =
-      record.newer_of_tenant;
-  (record.newer_of_tenant != nullptr ? record.newer_of_tenant->older_of_tenant : tenant.newest) =
-      record.older_of_tenant;
-  set_bytes(tenant, tenant.bytes - Record::bytes_with(record.results));
-  if (tenant.oldest == nullptr) {
-    set_bytes(tenant, 0);
-    by_bytes_.erase(&tenant);
-    tenants_.erase(std::uint64_t{tenant.owner});
-  }
+  RequestOwners::Owner& owner = *record.owner;
+  (record.older_of_owner != nullptr ? record.older_of_owner->newer_of_owner : owner.oldest) =
+      record.newer_of_owner;
+  (record.newer_of_owner != nullptr ? record.newer_of_owner->older_of_owner : owner.newest) =
+      record.older_of_owner;
+  if (record.is_kept) owners_.take_bytes(owner, record.size());
+  owners_.remove_if_empty(owner);
   --entries_;
   ::operator delete(&record);
 }
@@ -208,7 +185,7 @@ void RequestLog::Shard::erase(Record& record) {
 void RequestLog::Shard::expire(int records, std::int64_t now_us) {
   if (next_to_check_ == nullptr) next_to_check_ = oldest_;
   for (; records > 0 && next_to_check_ != nullptr; --records) {
-    Record& record = *next_to_check_;
+    RequestRecord& record = *next_to_check_;
     next_to_check_ = record.newer;
     if (record.expired(now_us)) erase(record);
   }
@@ -216,7 +193,7 @@ void RequestLog::Shard::expire(int records, std::int64_t now_us) {
 
 void RequestLog::Shard::add_to(Stats& stats) const {
   stats.entries += entries_;
-  stats.bytes += bytes_;
+  stats.bytes += bytes();
   stats.bytes_max += bytes_max_;
   stats.evicted += evicted_;
 }
@@ -233,21 +210,23 @@ RequestLog::RequestLog(Store& store, const Clock& clock, const Options& options)
 void RequestLog::apply_once(StoreCall& call) {
   assert(call.dedupe && call.charges.size() == call.results.size());
   assert(call.charges.size() <= kLimitsPerCheckMax);
-  call.replayed = call.conflict = false;
-  call.results_known = 0;
+  call.forget_answer();
   Shard& shard = shard_of(call.dedupe->id);
   const std::lock_guard lock(shard.mutex);
   const std::int64_t now_us = clock_.now_us();
-  if (Record* known = shard.find(call.dedupe->id)) {
+  if (RequestRecord* known = shard.find(call.dedupe->id)) {
     if (!known->expired(now_us)) return known->replay(call);
     shard.erase(*known);
   }
+  const bool may_charge = has_charged(call.charges, Verdict::kAllowed);
   // The memory comes first: once the store has been charged, nothing may fail.
-  Record& record = shard.insert(*call.dedupe, call.charges.size(), now_us);
+  RequestRecord* const record =
+      may_charge ? &shard.insert(*call.dedupe, call.charges.size(), now_us) : nullptr;
   call.verdict = store_.apply(call.charges, call.results, call.now_us);
-  if (!is_answer(call.verdict)) return shard.erase(record);
-  call.results_known = call.results.size();
-  record.keep(call);
+  if (is_answer(call.verdict)) call.results_known = call.results.size();
+  if (record == nullptr) return;
+  is_answer(call.verdict) && has_charged(call.charges, call.verdict) ? shard.keep(*record, call)
+                                                                     : shard.erase(*record);
 }
 
 void RequestLog::tend() {

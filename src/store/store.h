@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,6 +53,14 @@ constexpr bool is_answer(Verdict verdict) { return verdict < Verdict::kNoAnswer;
 // denied in the end; of units whose charge nobody remembers, no check was denied.
 inline bool is_given_back(const Charge& charge, std::int64_t granted_at_us) {
   return charge.cost > 0 && (charge.on_denial == OnDenial::kFree || granted_at_us == Grant::kAnyTime);
+}
+
+// Whether a check with this outcome was charged: an admitted one by its cost, a denied one where a limit
+// charges denials. REQUIRES: is_answer(verdict)
+inline bool has_charged(std::span<const Charge> charges, Verdict verdict) {
+  return std::ranges::any_of(charges, [verdict](const Charge& charge) {
+    return charge.cost > 0 && (verdict == Verdict::kAllowed || charge.on_denial == OnDenial::kCharge);
+  });
 }
 
 // A Store owns counters and the clock that decides on them. Thread-safe.

@@ -25,6 +25,19 @@ void DecisionCounters::begin_anew(const std::shared_ptr<PolicyNumbers>& numbers)
   cells_ = std::move(fresh);
 }
 
+void DecisionCounters::forget_given_up() {
+  const std::lock_guard lock(totals_.mutex_);
+  const std::uint64_t now = cells_->numbers->given_up();
+  const std::vector<PolicyNumbers::Known> known = cells_->numbers->all();
+  for (std::uint32_t number = 0; number < known.size(); ++number) {
+    if (known[number].given_up <= cells_->given_up) continue;
+    DecisionTotals::collect_withdrawn(*cells_, number, totals_.past_);
+    cells_->policies.clear(number);
+    cells_->limits.clear(number);
+  }
+  cells_->given_up = now;
+}
+
 void DecisionTotals::collect(const DecisionCounters& counters, Sum& into) {
   into.no_policy += counters.no_policy_.load(std::memory_order_relaxed);
   into.unknown_allowed += counters.unknown_allowed_.load(std::memory_order_relaxed);
@@ -36,8 +49,21 @@ void DecisionTotals::collect(const DecisionCounters& counters, Sum& into) {
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
   if (!cells.numbers) return;
-  for (const auto& policy : cells.numbers->all())
-    if (policy) collect(cells, *policy, into.by_policy[policy->source.id]);
+  const std::vector<PolicyNumbers::Known> known = cells.numbers->all();
+  for (std::uint32_t number = 0; number < known.size(); ++number) {
+    const auto& [policy, given_up] = known[number];
+    if (given_up > cells.given_up)
+      collect_withdrawn(cells, number, into);
+    else if (policy)
+      collect(cells, *policy, into.by_policy[policy->source.id]);
+  }
+}
+
+void DecisionTotals::collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t number,
+                                       Sum& into) {
+  for (std::size_t field = 0; field < DecisionCounters::kFields; ++field)
+    if (const std::uint64_t n = cells.policies.get(number, field))
+      into.by_policy[std::string(kWithdrawn)].fields[field] += n;
 }
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy,
@@ -58,9 +84,13 @@ DecisionTotals::PolicySum DecisionTotals::sum_of(const CompiledPolicy& policy) {
   const auto past = past_.by_policy.find(policy.source.id);
   PolicySum total = past == past_.by_policy.end() ? PolicySum{} : past->second;
   for (const DecisionCounters* counters : live_) {
-    if (!counters->cells_->numbers) continue;
-    collect(*counters->cells_, policy, total);
-    if (policy.candidate) collect(*counters->cells_, policy.candidate->policy(), total);
+    const DecisionCounters::Cells& cells = *counters->cells_;
+    const auto add = [&](const CompiledPolicy& each) {
+      if (cells.numbers->given_up(each.number) <= cells.given_up) collect(cells, each, total);
+    };
+    if (!cells.numbers) continue;
+    add(policy);
+    if (policy.candidate) add(policy.candidate->policy());
   }
   return total;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/limits.h"
@@ -34,6 +35,12 @@ class CounterBlocks {
     const Block* block = blocks_[number / kBlock].load(std::memory_order_acquire);
     return block ? (*block)[number % kBlock][field].load(std::memory_order_relaxed) : 0;
   }
+  // By the thread that adds.
+  void clear(std::uint32_t number) {
+    if (Block* const block = blocks_[number / kBlock].load(std::memory_order_relaxed))
+      for (std::atomic<std::uint64_t>& cell : (*block)[number % kBlock])
+        cell.store(0, std::memory_order_relaxed);
+  }
   CounterBlocks() = default;
   ~CounterBlocks() {
     for (std::atomic<Block*>& block : blocks_) delete block.load(std::memory_order_relaxed);
@@ -57,6 +64,8 @@ class DecisionCounters {
     kShadowDenied,
     kFailed,
     kUnitsConsumed,
+    kUnitsGivenBack,  // asked for; no more leaves a counter than is in it
+    kRefundsRefused,
     kCompared,      // decided by a policy and, for comparison, by its candidate
     kNewlyDenied,   // of these, by the candidate only
     kNewlyAllowed,  // … by the policy only
@@ -68,10 +77,13 @@ class DecisionCounters {
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
-  // The policies that are counted from now on have these numbers.
+  // The policies that are counted from now on have these numbers. What was counted under some that have been
+  // given up meanwhile is kWithdrawn's.
   void rebind(const std::shared_ptr<PolicyNumbers>& numbers) {
     if (numbers != cells_->numbers) [[unlikely]]
       begin_anew(numbers);
+    if (numbers->given_up() != cells_->given_up) [[unlikely]]
+      forget_given_up();
   }
 
   // REQUIRES: the policy's number is of the latest rebind().
@@ -94,6 +106,9 @@ class DecisionCounters {
   friend class DecisionTotals;
   struct Cells {
     std::shared_ptr<PolicyNumbers> numbers;  // null: nothing was counted
+    // Numbers that were given up after this one count for whoever had them before. Changed only with
+    // totals_.mutex_ held.
+    std::uint64_t given_up = 0;
     CounterBlocks<kFields> policies;
     CounterBlocks<kLimitsPerPolicyMax> limits;  // that were skipped
   };
@@ -101,6 +116,7 @@ class DecisionCounters {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void begin_anew(const std::shared_ptr<PolicyNumbers>& numbers);
+  void forget_given_up();
 
   DecisionTotals& totals_;
   std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
@@ -114,6 +130,10 @@ class DecisionCounters {
 // The sum over all threads, past and present. Thread-safe.
 class DecisionTotals {
  public:
+  // Stands for all policies that were withdrawn so long ago that nobody knows their names. No policy is
+  // called so.
+  static constexpr std::string_view kWithdrawn = "(withdrawn)";
+
   struct PolicySum {
     std::uint64_t fields[DecisionCounters::kFields] = {};
     std::uint64_t candidate[DecisionCounters::kFields] = {};  // of these, what candidates decided
@@ -136,6 +156,7 @@ class DecisionTotals {
   static void collect(const DecisionCounters& counters, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy, PolicySum& into);
+  static void collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t number, Sum& into);
 
   std::mutex mutex_;
   std::vector<const DecisionCounters*> live_;  // guarded by mutex_

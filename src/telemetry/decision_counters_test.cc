@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "policy/repository.h"
 
@@ -11,20 +14,23 @@ namespace {
 
 using Snapshots = std::shared_ptr<const Snapshot>;
 
-// A snapshot of policies with these ids, each with the limits "burst" and "hour".
+// With the limits "burst" and "hour".
+Policy policy_of(const std::string& id) {
+  Policy policy;
+  policy.id = id;
+  policy.resource = "/" + id;
+  for (const char* limit : {"burst", "hour"})
+    policy.limits.push_back({.name = limit,
+                             .per = {"ip"},
+                             .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
+  return policy;
+}
+
+// A snapshot of policies with these ids.
 Snapshots snapshot_of(const std::vector<std::string>& ids, ParamsTable& params,
                       const Snapshot* before = nullptr) {
   std::vector<Policy> policies;
-  for (const std::string& id : ids) {
-    Policy policy;
-    policy.id = id;
-    policy.resource = "/" + id;
-    for (const char* limit : {"burst", "hour"})
-      policy.limits.push_back({.name = limit,
-                               .per = {"ip"},
-                               .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
-    policies.push_back(std::move(policy));
-  }
+  for (const std::string& id : ids) policies.push_back(policy_of(id));
   return Snapshot::compile(std::move(policies), params, {}, before).value();
 }
 
@@ -69,6 +75,51 @@ TEST(DecisionCounters, NothingIsLostOrCountedTwiceWhenPoliciesChange) {
     EXPECT_FALSE(sum.by_policy.at("a").dimension_missing.contains("burst"));
     EXPECT_EQ(sum.no_policy, 1u);
   }
+}
+
+// Policies come and go, and their numbers are used again. One thread follows at once, another only now and
+// then: it still counts for policies that have gone.
+TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {
+  constexpr std::size_t kKept = 5;
+  ParamsTable params;
+  DecisionTotals totals;
+  DecisionCounters quick(totals), slow(totals);
+  Snapshots snapshot = Snapshot::empty(std::make_shared<PolicyNumbers>(kKept)), of_slow = snapshot;
+  slow.rebind(of_slow->numbers());
+  std::uint64_t counted = 0;
+  std::map<std::string, std::uint64_t> counted_of;
+  const auto count = [&](DecisionCounters& counters, const Snapshot& seen, const std::string& id) {
+    const CompiledPolicy* const policy = seen.find(id);
+    if (!policy) return;
+    counters.add(*policy, DecisionCounters::kAllowed, ++counted_of[id]);
+    counters.add_dimension_missing(*policy, policy->limits[0]);
+    counted += counted_of[id];
+  };
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = "p" + std::to_string(i), last = "p" + std::to_string(i - 1);
+    snapshot = snapshot->with({.put = {policy_of(id)}, .remove = {last}}, params).value();
+    quick.rebind(snapshot->numbers());
+    for (int n = 0; n < 3; ++n) count(quick, *snapshot, id);
+    if (i % 7 == 0) {
+      of_slow = snapshot;
+      slow.rebind(of_slow->numbers());
+    }
+    const std::string slowly = "p" + std::to_string(i / 7 * 7);
+    count(slow, *of_slow, slowly);
+    const auto sum = totals.sum();
+    const std::uint64_t own = 1 + 2 + 3 + (slowly == id ? 4 : 0);
+    ASSERT_EQ(sum.by_policy.at(id).fields[DecisionCounters::kAllowed], own) << i;
+    ASSERT_EQ(sum.by_policy.at(id).dimension_missing.at("burst"), slowly == id ? 4u : 3u) << i;
+    ASSERT_EQ(totals.sum_of(*snapshot->find(id)).fields[DecisionCounters::kAllowed], own) << i;
+    std::uint64_t all = 0;
+    for (const auto& [name, each] : sum.by_policy) all += each.fields[DecisionCounters::kAllowed];
+    ASSERT_EQ(all, counted) << "nothing is lost or counted twice, " << i;
+    ASSERT_LE(sum.by_policy.size(), 2 * kKept + 2) << "those of long ago are one";
+    ASSERT_LE(snapshot->numbers()->all().size(), 2 * kKept + 2);
+  }
+  EXPECT_GT(
+      totals.sum().by_policy.at(std::string(DecisionTotals::kWithdrawn)).fields[DecisionCounters::kAllowed],
+      0u);
 }
 
 TEST(ConcurrentDecisionCounters, AreReadWhileTheyAreWritten) {

@@ -64,7 +64,11 @@ void write_policies(PrometheusText& text, const DecisionTotals::Sum& decisions, 
         {DecisionCounters::kShadowDenied, "rate_limiter_shadow_denied_total",
          "Checks that a shadow policy would have denied."},
         {DecisionCounters::kUnitsConsumed, "rate_limiter_tokens_consumed_total",
-         "Cost of the checks that were allowed."}}) {
+         "Cost of the checks that were allowed."},
+        {DecisionCounters::kUnitsGivenBack, "rate_limiter_units_given_back_total",
+         "Units that callers gave back; no more leaves a counter than is in it."},
+        {DecisionCounters::kRefundsRefused, "rate_limiter_refunds_refused_total",
+         "Refunds of which nothing was given back, since the caller may not."}}) {
     text.family(family.name, "counter", family.help);
     for (const auto& [id, sum] : policies) text.sample({{"policy", id}}, sum.fields[family.field]);
   }
@@ -124,6 +128,9 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
        {Value{"rate_limiter_redis_batches_total", "Calls of the script.", redis.batches},
         {"rate_limiter_redis_checks_total", "Checks in those calls.", redis.checks},
         {"rate_limiter_redis_keys_total", "Keys in those calls.", redis.keys},
+        {"rate_limiter_denied_from_memory_total",
+         "Checks denied without asking: their counters had denied a moment ago and had no room yet.",
+         redis.denied_from_memory},
         {"rate_limiter_redis_sent_again_total",
          "Checks repeated after a lost connection: those with a request id.", redis.sent_again},
         {"rate_limiter_redis_scripts_reloaded_total", "Calls that had to bring the script along.",
@@ -153,12 +160,16 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
   text.sample({{"reason", "caller_deadline"}}, redis.shed_caller_deadline);
   text.family("rate_limiter_clock_delta_seconds", "gauge",
               "How far the clock of a Redis node is ahead of ours; negative: behind.");
-  for (const StoreReport::NodeClock& clock : store.clocks)
-    if (clock.ahead_us) text.sample_seconds({{"node", clock.node}}, *clock.ahead_us);
+  for (const StoreReport::Node& node : store.nodes)
+    if (node.ahead_us) text.sample_seconds({{"node", node.name}}, *node.ahead_us);
   text.family("rate_limiter_redis_node_left_out", "gauge",
               "1: a node of a Cluster is not asked because its clock is wrong.");
-  for (const StoreReport::NodeClock& clock : store.clocks)
-    text.sample({{"node", clock.node}}, std::uint64_t{clock.left_out});
+  for (const StoreReport::Node& node : store.nodes)
+    text.sample({{"node", node.name}}, std::uint64_t{node.left_out});
+  text.family("rate_limiter_redis_round_trip_seconds", "gauge",
+              "How long the fastest answer of a Redis node in the last seconds took.");
+  for (const StoreReport::Node& node : store.nodes)
+    if (node.round_trip_us) text.sample_seconds({{"node", node.name}}, *node.round_trip_us);
 }
 
 void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
@@ -191,6 +202,8 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
               "Checks allowed because the big red switch was open.", decisions.switched);
   write_memory(text, memory);
   write_requests(text, requests);
+  write_value(text, "rate_limiter_store_degraded", "gauge",
+              "1: the store is slow or silent, and failure rules decide some of the checks.", store.degraded);
   if (store.redis) write_redis(text, store, *store.redis);
   if (store.moves) write_moves(text, *store.moves);
   write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents put in force.",

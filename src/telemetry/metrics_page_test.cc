@@ -15,10 +15,14 @@ TEST(MetricsPage, ShowsDecisionsStoreAndPolicies) {
   DecisionTotals::Sum decisions;
   decisions.no_policy = 4;
   decisions.by_policy["api.read"].fields[DecisionCounters::kDenied] = 3;
+  decisions.by_policy["api.read"].fields[DecisionCounters::kUnitsGivenBack] = 7;
+  decisions.by_policy["api.read"].fields[DecisionCounters::kRefundsRefused] = 8;
   decisions.by_policy["api.read"].dimension_missing["hour"] = 2;
   const std::string page = metrics_page(decisions, {.keys = 9, .evicted_idle = 1, .no_room = 6}, {}, {},
                                         {.reloads = 5, .failures = 1});
   EXPECT_THAT(page, HasSubstr("rate_limiter_requests_denied_total{policy=\"api.read\"} 3\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_units_given_back_total{policy=\"api.read\"} 7\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_refunds_refused_total{policy=\"api.read\"} 8\n"));
   EXPECT_THAT(page,
               HasSubstr("rate_limiter_dimension_missing_total{policy=\"api.read\",limit=\"hour\"} 2\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_failed_total{policy=\"api.read\",mode=\"open\"} 0\n"));

@@ -47,13 +47,16 @@ struct StoreReport {
   std::vector<std::string> problems;        // sentences, each once
   std::optional<RedisStoreCounters> redis;  // none: counters are in memory
   BreakerTransitions breaker;               // all zero if counters are in memory
-  // How far a server's clock is ahead of ours; not known before it has answered.
-  struct NodeClock {
-    std::string node;  // its address
-    std::optional<std::int64_t> ahead_us;
-    bool left_out = false;  // for that
+  // What its answers tell about a server; nothing before it has answered.
+  struct Node {
+    std::string name;                           // its address
+    std::optional<std::int64_t> ahead_us;       // how far its clock is ahead of ours
+    bool left_out = false;                      // for that
+    std::optional<std::int64_t> round_trip_us;  // the fastest of the last seconds
+    bool is_late = false;                       // most answers come after the deadlines of their checks
   };
-  std::vector<NodeClock> clocks;            // each server once
+  std::vector<Node> nodes;                  // each server once
+  bool degraded = false;                    // as is_degraded() says, for whoever shows it
   std::optional<TenantMoveCounters> moves;  // one loop does it for all; none: not this one
 
   void add(const StoreReport& other) {
@@ -62,18 +65,35 @@ struct StoreReport {
     connected += other.connected;
     for (const std::string& problem : other.problems)
       if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
-    for (const NodeClock& clock : other.clocks) {
-      const auto known = std::ranges::find(clocks, clock.node, &NodeClock::node);
-      if (known == clocks.end())
-        clocks.push_back(clock);
-      else if (known->left_out |= clock.left_out; !known->ahead_us)
-        known->ahead_us = clock.ahead_us;
-    }
+    for (const Node& node : other.nodes) add(node);
     breaker += other.breaker;
     if (other.moves) moves = other.moves;
     if (!other.redis) return;
     if (!redis) redis.emplace();
     *redis += *other.redis;
+  }
+
+  // Whether the store, though it may be there, is too slow or too silent for failure rules to stay out of it:
+  // some loop is cut off from it, or behind an open breaker; answers of a server miss their deadlines; or
+  // even the fastest takes as long as this.
+  bool is_degraded(std::int64_t latency_us) const {
+    return connected < loops ||
+           std::ranges::any_of(
+               nodes, [latency_us](const Node& node) { return node.is_late || is_slow(node, latency_us); });
+  }
+  static bool is_slow(const Node& node, std::int64_t latency_us) {
+    return node.round_trip_us && *node.round_trip_us >= latency_us;
+  }
+
+ private:
+  void add(const Node& node) {
+    const auto known = std::ranges::find(nodes, node.name, &Node::name);
+    if (known == nodes.end()) return nodes.push_back(node);
+    known->left_out |= node.left_out;
+    known->is_late |= node.is_late;
+    if (!known->ahead_us) known->ahead_us = node.ahead_us;
+    if (!known->round_trip_us || (node.round_trip_us && *node.round_trip_us < *known->round_trip_us))
+      known->round_trip_us = node.round_trip_us;
   }
 };
 

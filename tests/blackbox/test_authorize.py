@@ -49,6 +49,14 @@ def test_a_proxy_may_do_without_the_body(client):
     assert answers[2].json["violated-policies"] == ["per-user"]
 
 
+def test_the_query_wins_by_whichever_name(server, http):
+    client = http(server("policies: [{ id: p, tenant: t, resource: /r, limits: [{ name: n, per: [tenant], rate: 1/d }] }]"))
+    headers = {"X-Sluice-Tenant": "other", "X-Forwarded-Uri": "/other"}
+    queries = ["tenant_id=t&resource=/r", "tenant=t&resource=/r", "tenant=t&route=/r", "tenant_id=t&route=/r"]
+    assert [client.get(f"/v1/authorize?{query}&key=u", headers).status for query in queries] == [200, 429, 429, 429]
+    assert client.get("/v1/authorize?tenant=t&tenant_id=other&resource=/r").status == 400
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD"])
 def test_takes_whatever_method_the_proxy_forwards(client, method):
     assert statuses(client, 3, f"/v1/authorize?policy_id=api&user={method}", method=method) == [200, 200, 429]

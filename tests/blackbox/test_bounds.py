@@ -91,13 +91,19 @@ def test_strangers_have_a_quarter_where_tokens_are_needed(server, tmp_path):
         one.close()
 
 
+def limit_memory(running, more_mib):
+    """So much more than it has, and no more. False: sanitizers need all the addresses there are."""
+    used = int(re.search(r"VmSize:\s+(\d+) kB", pathlib.Path(f"/proc/{running.pid}/status").read_text())[1]) * 1024
+    if used > 1 << 40:
+        return False
+    resource.prlimit(running.pid, resource.RLIMIT_AS, (used + more_mib * MIB, resource.RLIM_INFINITY))
+    return True
+
+
 def test_it_lives_within_a_limit_of_memory(server):
-    """Sanitizers need all the addresses there are: a sanitized server is flooded without a limit."""
+    """A sanitized server is flooded without a limit."""
     running = server(POLICIES, args=[*QUICK, "--memory-mib", "16", "--threads", "1", "--resp-listen", "127.0.0.1:0"])
-    proc = pathlib.Path(f"/proc/{running.pid}")
-    if "libasan" not in (proc / "maps").read_text():
-        used = int(re.search(r"VmSize:\s+(\d+) kB", (proc / "status").read_text())[1]) * 1024
-        resource.prlimit(running.pid, resource.RLIMIT_AS, (used + 48 * MIB, used + 48 * MIB))
+    limit_memory(running, 48)
     resp = int(running.wait_for_log(r"Redis protocol on \S+:(\d+)")[1])
     held = []
     for _ in range(40):
@@ -109,6 +115,29 @@ def test_it_lives_within_a_limit_of_memory(server):
     with Http(running.host, running.port) as client:
         assert client.get("/healthz").status == 200
         assert client.check(policy_id="p", key="k")["allowed"] is True
+
+
+def test_what_memory_is_too_short_for_is_refused_and_counted(server, tmp_path):
+    """A change that needs more than there is does not end the process, nor keep the next from being made."""
+    running = server(args=[*QUICK, "--memory-mib", "16", "--threads", "1", "--policy-db", f"sqlite:{tmp_path}/p.db"])
+    large = {"id": "large", "limits": [{"name": "one", "per": ["key"], "rate": "10/h"}], "costs": {f"/{i:0900}": 1 for i in range(1000)}}
+
+    def put(body):
+        try:
+            with Http(running.host, running.port) as client:
+                return client.request("PUT", f"/v1/policies/{body['id']}", body).status
+        except OSError:
+            return None  # who holds much is shed
+
+    def given_up():
+        with Http(running.host, running.port) as client:
+            return metric(client, "rate_limiter_control_memory_failures_total")
+    assert put({**large, "id": "small", "resource": "/small", "costs": {}}) == 201
+    if limit_memory(running, 6):  # else it is only a large change
+        wait_until(lambda: put(large) in (503, None) and given_up() > 0, 60, "a change that there is no memory for")
+        assert put({**large, "id": "small", "resource": "/small", "costs": {"/x": 1}}) == 200
+    resource.prlimit(running.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    wait_until(lambda: put(large) in (200, 201), 60, "the same change, with memory")
 
 
 def test_with_few_descriptors_health_checks_get_through(server):

@@ -138,7 +138,7 @@ class FakeAnswer:
 
 
 PROBLEM = b'{"type":"about:blank","title":"x","status":404,"detail":"x"}'
-READY = b'{"ready":true,"draining":false,"problems":[]}'
+READY = b'{"ready":true,"draining":false,"degraded":false,"problems":[]}'
 
 
 @pytest.mark.parametrize("method, target, body, answer, why", [

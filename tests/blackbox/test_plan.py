@@ -106,6 +106,33 @@ policies:
     assert [[one["resource"], one["key"], one["policy_id"], one["limiting"]] for one in denials] == expected
 
 
+def test_paths_are_those_that_authorize_asks_for(plan, server, http, tmp_path):
+    policies = """
+policies:
+  - { id: search, resource: /search, limits: [{ name: day, per: [user], rate: 3/d, algorithm: fixed_window }] }
+  - { id: cafe, resource: /café, limits: [{ name: day, per: [user], rate: 1/d, algorithm: fixed_window }] }
+"""
+    uris = ["/search", "/%73earch", "//search", "/./search", "/a/../search", "/search?x=1", "http://h/search", "/other", "/caf%C3%A9",
+            "/caf%c3%a9#x", "/search/%zz", "/search/%ff", "http://h?x=/search"]
+    client = http(server(policies))
+    answers = [client.get("/v1/authorize?tenant_id=t&key=u", {"X-Forwarded-Uri": uri}).status for uri in uris]
+    assert {200, 400, 429} == set(answers)
+    done = plan([clf(second, "u", uri) for second, uri in enumerate(uris)], "--denials", tmp_path / "denials", "--output", "json", policies=policies)
+    assert done.returncode == 0, done.stderr
+    totals = json.loads(done.stdout)["totals"]
+    assert (totals["refused"], totals["denied"]) == (answers.count(400), answers.count(429))
+    denials = [json.loads(line)["at"][17:19] for line in (tmp_path / "denials").read_text().splitlines()]
+    assert denials == [f"{second:02d}" for second, status in enumerate(answers) if status == 429]
+
+
+def test_the_tenant_of_the_command_line_is_that_of_events_too(totals, plan):
+    policies = "policies: [{ id: p, tenant: shop, limits: [{ name: n, per: [key], rate: 1/d }] }]"
+    events = [json.dumps({"at": 1791633600000 + i, "resource": "/x", "key": "u", **more}) for i, more in enumerate([{}, {"tenant_id": "other"}])]
+    assert counted(totals(events, "--tenant", "shop", policies=policies), "allowed", "denied") == (1, 1)
+    refused = plan(events, "--key", "user", policies=policies)
+    assert refused.returncode == 2 and "the events format has no fields for --tenant-from, --key" in refused.stderr
+
+
 def test_exit_status_for_ci(plan):
     log = [clf(0, "alice") for _ in range(4)] + [clf(second, "bob") for second in range(6)]  # 2 of 10 are denied
     for allowed, status in (("20%", 0), ("19.9%", 1), ("2", 0), ("1", 1), ("0", 1)):

@@ -1,13 +1,17 @@
 """Where policies live: they survive any end of the process, reach every node, and outlive their database."""
 
+import pathlib
 import re
+import resource
+import shutil
 import sqlite3
+import subprocess
 import time
 
 import pytest
 from harness.admin import QUICK_END, expect, expect_problem, sqlite
 from harness.redis_server import Redis
-from harness.server import wait_until
+from harness.server import binary, wait_until
 
 PUSH_SECONDS = 60  # a push takes milliseconds; nobody waits this long when all is well
 
@@ -315,6 +319,66 @@ def test_a_database_that_takes_no_changes_is_told(server, http, tmp_path):
     expect(put(client, "3/h"), 200)
     assert client.get("/readyz").json["problems"] == []
     assert metric(client, "rate_limiter_policy_database_writable") == 1
+
+
+MOUNTED = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"']
+MAY_MOUNT = subprocess.run([*MOUNTED, "/mnt", "true"], check=False, capture_output=True).returncode == 0
+# Either a file system of its own that fills up, for who may mount one; or no file may grow beyond what it is.
+FULL_DISKS = ["file size", *(["file system"] if MAY_MOUNT else [])]
+
+
+class FullDisk:
+    """Where the policies of a running server lie, and no byte more fits."""
+
+    def __init__(self, kind, running, folder):
+        self.limits_size, self.pid = kind == "file size", running.pid
+        self.folder = pathlib.Path(f"/proc/{running.pid}/root") / folder.relative_to("/")
+
+    def fill(self):
+        if self.limits_size:
+            size = max(file.stat().st_size for file in self.folder.glob("policies.db*"))
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+            return
+        with open(self.folder / "filler", "wb", buffering=0) as filler, pytest.raises(OSError):
+            while True:
+                filler.write(b"x" * 512)
+
+    def make_room(self):
+        if self.limits_size:
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        else:
+            (self.folder / "filler").unlink()
+
+
+@pytest.mark.parametrize("kind", FULL_DISKS)
+def test_a_full_disk_is_told_until_there_is_room_and_leaves_nothing_in_half(server, http, tmp_path, kind):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    wrap = [*MOUNTED, str(folder)] if kind == "file system" else []
+    running = server(args=[*sqlite(folder), "--state-dir", str(tmp_path / "state")], wrap=wrap)
+    client = http(running)
+    large = {**policy("1/h"), "costs": {f"/{i:0200}": 1 for i in range(100)}}  # more than what is left of a page
+    expect(put(client, "1/h"), 201)
+    disk = FullDisk(kind, running, folder)
+    disk.fill()
+    expect_problem(client.request("PUT", "/v1/policies/p", large), 503)
+    ready = client.get("/readyz")
+    assert ready.status == 200 and any("takes no changes" in problem and "disk" in problem for problem in ready.json["problems"]), ready.json
+    assert metric(client, "rate_limiter_policy_database_writable") == 0
+    assert (limit(client), client.get("/v1/policies/p").json["version"]) == (1, 1), "what is in force stays, and can be read"
+    disk.make_room()
+    # Nobody changes anything, and still it is over.
+    wait_until(lambda: metric(client, "rate_limiter_policy_database_writable") == 1, PUSH_SECONDS, "room on the disk to be noticed")
+    wait_until(lambda: client.get("/readyz").json["problems"] == [], PUSH_SECONDS, "no problems")
+    entries = client.get("/v1/audit").json["entries"]
+    assert [(entry["kind"], entry["name"], entry["action"]) for entry in entries] == [
+        ("event", "policy-database", "refused"), ("policy", "p", "put")]
+    assert expect(client.request("PUT", "/v1/policies/p", large), 200)["version"] == 2
+    for file in disk.folder.glob("policies.db*"):
+        shutil.copy(file, tmp_path)
+    whole = subprocess.run([str(binary()), "audit", "verify", "--policy-db", f"sqlite:{tmp_path}/policies.db"],
+                           check=False, capture_output=True, text=True)
+    assert whole.returncode == 0 and "3 records" in whole.stdout, whole
 
 
 def test_a_redis_that_takes_no_changes_is_told(server, http, durable_redis):

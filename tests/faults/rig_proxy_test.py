@@ -8,7 +8,7 @@ import pytest
 from harness.server import wait_until
 
 from rig.patience import WAIT_S
-from rig.process import free_port
+from harness.ports import free_port
 from rig.proxy import FaultProxy
 
 QUICK_S = 0.2

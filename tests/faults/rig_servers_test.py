@@ -12,7 +12,8 @@ from harness.server import wait_until
 from redis.crc import key_slot
 
 from rig.patience import WAIT_S
-from rig.process import children, free_port
+from harness.ports import free_port
+from rig.process import children
 from rig.redis_server import RedisServer
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -1,8 +1,11 @@
 """A cluster whose nodes die and whose slots move."""
 
+import concurrent.futures
+import json
 import time
 
 from harness.server import wait_until
+from redis.crc import key_slot
 
 from rig.load import now
 from rig.patience import WAIT_S
@@ -86,6 +89,37 @@ def test_checks_on_several_slots_are_exact_while_these_move(cluster, sluice, loa
         assert used("mine", tenant, "k0") == granted(tenant=tenant)
     for key in ("k0", "k1", "k2", "k3"):
         assert used("shared", "t0", key) == granted(key=key) <= 100
+
+
+def test_deny_counts_are_exact(cluster, sluice, grpc_stub, tmp_path):
+    """The rates of an entry lie on one slot, so whatever one of them denies counts in all of them, also while many ask."""
+    stores = cluster()
+    rates = [{"name": "narrow", "flow_rate_per_second": 0.0001, "burst_capacity": 5},
+             {"name": "wide", "flow_rate_per_second": 0.0001, "burst_capacity": 8}]
+    shops = [f"shop{i}" for i in range(8)]
+    domains = tmp_path / "domains.json"
+    domains.write_text(json.dumps({"domains": [{"domain": shop, "rates": rates} for shop in shops]}))
+    mr = grpc_stub(sluice(stores.url, policies=domains), "ratelimiter.v1.RateLimiterService")
+
+    def consume(shop, cost):
+        answer = mr.ConsumeAndCheckLimit(domain=shop, limit_key="user", cost=cost)
+        return "yes" if answer.allowed else answer.deny_count
+
+    def denied(shop):
+        return mr.GetBucketStatus(domain=shop, limit_key="user").deny_count
+    for shop in shops:
+        assert [consume(shop, cost) for cost in (6, 4, 3, 9, 1, 2)] == [6, "yes", 3, 12, "yes", 2]
+        assert denied(shop) == 2
+    keys = [key for master in stores.masters for key in master.cli.scan_iter(count=1000)]
+    assert len(keys) == len(shops) * len(rates) and len({key_slot(key.encode()) for key in keys}) <= len(shops)
+    assert sum(master.cli.dbsize() > 0 for master in stores.masters) > 1, "all live on one node"
+    asked = [(shop, cost) for cost in (2, 3, 7, 11) * 20 for shop in shops[:3]]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda one: consume(*one), asked))
+    for shop in shops[:3]:
+        counts = [count for (asker, _), count in zip(asked, told) if asker == shop]
+        total = 2 + sum(cost for asker, cost in asked if asker == shop)
+        assert len(set(counts)) == len(counts) and max(counts) == total == denied(shop), "each has added its own"
 
 
 def test_a_slot_that_stays_half_moved(cluster, sluice, http, load):

@@ -149,11 +149,6 @@ def test_the_operator_hears_of_answers_that_come_too_late(through, load, http):
     running.stop()
 
 
-def resident_bytes(node):
-    with open(f"/proc/{node.pid}/status") as status:
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
-
-
 PATIENT = """
 policies:
   - id: patient
@@ -161,6 +156,48 @@ policies:
     on_failure: closed
     deadline: 2s
 """
+
+
+SERVING, NOT_SERVING = 1, 2
+
+
+@pytest.mark.parametrize("policy_id, latency_s", [("quick", 0.018), ("patient", 0.4)],
+                         ids=["slower than the deadline", "slow, and nobody minds"])
+def test_a_slow_store_is_told_as_degraded(redis_server, proxy, sluice, http, grpc_stub, policy_id, latency_s):
+    """Whether checks miss their deadlines or are patient enough for --degraded-latency-ms to tell; and the end of it."""
+    network = proxy(redis_server())
+    node = sluice(network.url, "--degraded-latency-ms", "300", policies=PATIENT + """
+  - id: quick
+    resource: /quick
+    limits: [{ name: units, per: [key], rate: 1000000/d }]
+    deadline: 10ms
+""")
+    client, health = http(node), grpc_stub(node, "grpc.health.v1.Health")
+
+    def states():
+        client.check(policy_id=policy_id, tenant_id="t", key="k")
+        metric = re.search(r"^rate_limiter_store_degraded (\d)$", client.get("/metrics").body.decode(), re.M)[1]
+        return client.get("/readyz").json["degraded"], metric == "1", health.Check(service="sluice.store").status == NOT_SERVING
+    assert states() == (False, False, False)
+    watch = health.Watch(service="sluice.store")
+    assert next(watch).status == SERVING
+    network.set(latency_s=latency_s)
+    wait_until(lambda: states() == (True, True, True), WAIT_S, "all to say degraded")
+    ready = client.get("/readyz")
+    assert ready.status == 200 and ready.json["problems"], "worth its traffic, and it says what is wrong"
+    assert health.Check(service="").status == SERVING
+    assert next(watch).status == NOT_SERVING
+    network.heal()
+    wait_until(lambda: states() == (False, False, False), WAIT_S, "all to say that it is over")
+    assert next(watch).status == SERVING
+    watch.cancel()
+
+
+def resident_bytes(node):
+    with open(f"/proc/{node.pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
+
+
 BATCHES = 40  # of a thousand each: several times what may wait in a queue
 
 

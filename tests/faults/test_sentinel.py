@@ -5,6 +5,7 @@ import time
 from harness.server import wait_until
 
 from rig.patience import WAIT_S
+from rig.sentinels import Sentinel
 from rig.trial import RESIGN_S
 
 
@@ -99,3 +100,27 @@ def test_none_is_the_master(sentinels, sluice, trial, http):
     outcome.assert_promises(counters_kept=False)
     outcome.assert_was_felt()
     assert seen[0]
+
+
+def test_a_sentinel_left_over_from_another_group_is_outvoted(redis_server, directory, cleanup, sluice, http):
+    def watching(master):
+        one = Sentinel(directory("sentinel"), "mymaster", master)
+        cleanup.callback(one.kill)
+        return one.start()
+
+    old, new = redis_server(), redis_server()
+    left_over, *others = watching(old), watching(new), watching(new)
+    # Both nodes ask the same Sentinels, each another one first.
+    nodes = [sluice("redis+sentinel://" + ",".join(one.address for one in order) + "/mymaster")
+             for order in ([left_over, *others], [*others, left_over])]
+
+    def leaves_the_old_one_alone(node):
+        before = old.script_calls()
+        for number in range(20):
+            http(node).check(policy_id="quick", tenant_id="t", key=f"user-{number}")
+        return old.script_calls() == before
+
+    for node in nodes:
+        wait_until(lambda: any("Sentinels disagree" in one for one in http(node).get("/readyz").json["problems"]),
+                   WAIT_S, "a word about the disagreement")
+        wait_until(lambda: leaves_the_old_one_alone(node), WAIT_S, "the master that most name")

@@ -9,7 +9,7 @@ from harness.server import wait_until
 
 from rig.load import now
 from rig.patience import WAIT_S
-from rig.process import free_port
+from harness.ports import free_port
 from rig.redis_server import RedisServer
 from rig.trial import OUTAGE_S, SCARCE_LIMIT
 

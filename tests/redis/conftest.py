@@ -1,19 +1,18 @@
 """Real Redis servers for the tests: each its own process, directory and port, stopped by its process id."""
 
 import contextlib
-import socket
+import pathlib
 import subprocess
+import sys
 import time
 
 import pytest
 import redis
 from script import Script
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "blackbox"))
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from harness.ports import free_port  # noqa: E402
 
 
 @contextlib.contextmanager

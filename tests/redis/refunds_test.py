@@ -1,7 +1,9 @@
 """Giving back what was charged: what the vectors don't show, several entries, other numbers, other checks of the call."""
 
+import dataclasses
+
 import pytest
-from script import REPLAYED, Check, Entry, Numbers, RequestId, pack_state, unpack_state
+from script import CONFLICT, REPLAYED, Check, Entry, Numbers, RequestId, pack_state, unpack_state
 from vectors import ANY_TIME_US, Grant, Limit
 
 NOW = 1_790_000_000_000_000
@@ -119,14 +121,55 @@ def test_the_warning_goes_with_what_was_given_back(script):
     assert script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW).records[0].outcomes[0].pressure == "normal"
 
 
-def test_with_a_request_id_it_gives_back_once(script, client):
-    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 4),))
+ID_KEYS = [KEYS[0], "rl:{abc}id"]
+LOOK = Check((Entry(1, 1, 0),), explain=True)
+
+
+def charge_with_id(script, cost, *, now_us=NOW, **how):
+    """The answer, and the refund of just that."""
+    check = Check((Entry(1, 1, cost),), request_id=RequestId(2, b"payload1"), **how)
+    answer = script(ID_KEYS, TEN_PER_HOUR, [check], counter_keys=1, now_us=now_us)
+    record = answer.records[0]
+    grant = Grant(record.now_us, cost, record.outcomes[0].remaining, record.outcomes[0].reset_after_us)
+    refund = Check(check.entries, refund_of=(grant,), request_id=RequestId(2, b"payload1", record.flags))
+    return answer, refund
+
+
+def give_back(script, *refunds, now_us=NOW):
+    """The verdicts, and what is left then."""
+    answer = script(ID_KEYS, TEN_PER_HOUR, [*refunds, LOOK], counter_keys=1, now_us=now_us)
+    return answer.verdicts[:-1], answer.records[-1].outcomes[0].remaining
+
+
+def test_with_the_request_id_it_gives_back_once_and_takes_the_record_along(script, client):
+    _, refund = charge_with_id(script, 4)
     charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 5),))
-    once = Check(refund.entries, refund_of=refund.refund_of, request_id=RequestId(2, b"refund-1"))
-    keys = [KEYS[0], "rl:{abc}id"]
-    first = script(keys, TEN_PER_HOUR, [once], counter_keys=1, now_us=NOW)
-    value = client.get(KEYS[0])
-    again = script(keys, TEN_PER_HOUR, [once, Check((Entry(1, 1, 0),), explain=True)], counter_keys=1, now_us=NOW)
-    assert (first.verdicts, again.verdicts) == ([1], [REPLAYED, 1])
-    assert first.records[0].outcomes[0].remaining == 5 and again.records[0] == first.records[0]
-    assert client.get(KEYS[0]) == value
+    assert client.exists(ID_KEYS[1]) == 1
+    assert give_back(script, refund) == ([1], 5)
+    assert client.exists(ID_KEYS[1]) == 0
+    assert give_back(script, refund, refund) == ([REPLAYED, REPLAYED], 5)
+    answer, refund = charge_with_id(script, 4)
+    assert answer.verdicts == [1], "the id is free"
+    assert give_back(script, refund, refund) == ([1, REPLAYED], 5), "in one call, too"
+
+
+def test_who_was_told_last_gives_back(script):
+    _, first = charge_with_id(script, 4, is_part=True)
+    answer, second = charge_with_id(script, 4, is_part=True)
+    assert answer.verdicts == [REPLAYED]
+    assert give_back(script, first) == ([REPLAYED], 6), "others rely on it now"
+    assert give_back(script, second) == ([1], 10)
+    assert give_back(script, first, second) == ([REPLAYED, REPLAYED], 10)
+
+
+def test_a_later_charge_of_the_same_id_is_another(script):
+    _, first = charge_with_id(script, 4, is_part=True)
+    assert give_back(script, first) == ([1], 10)
+    charge_with_id(script, 4, now_us=NOW + 1, is_part=True)
+    assert give_back(script, first, now_us=NOW + 1) == ([REPLAYED], 6)
+
+
+def test_another_payload_gives_nothing_back(script):
+    _, refund = charge_with_id(script, 4)
+    other = dataclasses.replace(refund, request_id=RequestId(2, b"another1", 1))
+    assert give_back(script, other) == ([CONFLICT], 6)

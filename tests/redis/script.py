@@ -27,8 +27,8 @@ class Entry:
 @dataclasses.dataclass(frozen=True)
 class RequestId:
     key: int  # index into the call's keys; after all counters
-    fingerprint: bytes
-    ttl_ms: int = 600_000
+    fingerprint: bytes  # six bytes of the payload, two of the terms
+    ttl_ms: int = 600_000  # of a refund: the flags that the record must have
 
     def pack(self):
         return struct.pack(">H8sI", self.key, self.fingerprint, self.ttl_ms)
@@ -40,11 +40,12 @@ class Check:
     repeats: int = 1
     explain: bool = False
     request_id: RequestId = None
+    is_part: bool = False  # of a request that is charged on other slots, too
     refund_of: tuple = ()  # the Grant of each entry: gives them back; explained
 
     def pack(self):
         header = len(self.entries) + (64 if self.request_id else 0) + (128 if self.explain or self.refund_of else 0)
-        text = struct.pack(">BH", header, 0 if self.refund_of else self.repeats)
+        text = struct.pack(">BH", header, 0 if self.refund_of else 2 if self.is_part else self.repeats)
         text += b"".join(entry.pack() for entry in self.entries)
         if self.refund_of:
             text += uint(self.refund_of[0].at_us, 7)
@@ -82,8 +83,12 @@ class Outcome:
 @dataclasses.dataclass(frozen=True)
 class Record:
     now_us: int
-    allowed: bool
+    flags: int
     outcomes: tuple
+
+    @property
+    def allowed(self):
+        return self.flags % 2 == 1
 
     @staticmethod
     def unpack(text):
@@ -91,7 +96,7 @@ class Record:
         outcomes = tuple(
             Outcome(bool(text[i] & 1), PRESSURES[text[i] >> 1], number(i + 1, 4), number(i + 5, 7) - 1,
                     number(i + 12, 7), number(i + 19, 3)) for i in range(16, len(text), 22))
-        return Record(number(8, 7), text[15] == 1, outcomes)
+        return Record(number(8, 7), text[15], outcomes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -177,8 +177,8 @@ def test_the_numbers_may_change_within_a_call(script):
 ID_KEY = "rl:{abc}request-id-0123456789"
 
 
-def with_id(fingerprint=b"payload1", *, cost=4, ttl_ms=600_000):
-    return Check((Entry(1, 1, cost),), request_id=RequestId(2, fingerprint, ttl_ms))
+def with_id(fingerprint=b"payload1", *, cost=4, ttl_ms=600_000, count_denied=False, is_part=False):
+    return Check((Entry(1, 1, cost, count_denied),), request_id=RequestId(2, fingerprint, ttl_ms), is_part=is_part)
 
 
 def ask(script, *checks, limits=TEN_PER_HOUR, now_us=NOW):
@@ -194,10 +194,20 @@ def test_the_first_decision_is_repeated_and_charges_nothing(script, client):
     assert client.get(KEYS[0]) == charged
 
 
-def test_a_denial_is_repeated_too(script):
+def test_what_charges_nothing_is_not_remembered(script, client):
+    assert ask(script, with_id(cost=11), with_id(cost=0)).verdicts == [0, 1]
+    assert client.dbsize() == 0
     ask(script, Check((Entry(1, 1, 10),)))
-    first = ask(script, with_id())
-    later = ask(script, with_id(), now_us=NOW + 10 * HOUR)
+    assert ask(script, with_id()).verdicts == [0]
+    assert client.exists(ID_KEY) == 0
+    assert ask(script, with_id(), now_us=NOW + HOUR).verdicts == [1], "the wait was true"
+    assert ask(script, with_id(), now_us=NOW + HOUR).verdicts == [REPLAYED]
+
+
+def test_a_denial_that_is_charged_is_repeated(script):
+    ask(script, Check((Entry(1, 1, 10),)))
+    first = ask(script, with_id(count_denied=True))
+    later = ask(script, with_id(count_denied=True), now_us=NOW + 10 * HOUR)
     assert (first.verdicts, later.verdicts) == ([0], [REPLAYED])
     assert later.records[0] == first.records[0] and not later.records[0].allowed
 
@@ -211,13 +221,31 @@ def test_the_decision_outlives_a_change_of_the_numbers(script):
 def test_the_same_id_with_another_payload_is_a_conflict(script, client):
     ask(script, with_id())
     before = client.mget(KEYS[0], ID_KEY)
-    answer = ask(script, with_id(b"payload2"), Check((Entry(1, 1, 0),)))
+    answer = ask(script, with_id(b"another1"), Check((Entry(1, 1, 0),)))
     assert (answer.verdicts, answer.records) == ([CONFLICT, 1], [None])
     assert client.mget(KEYS[0], ID_KEY) == before
 
 
+def test_other_terms_are_no_other_payload(script, client):
+    ask(script, with_id(b"payloadA"))
+    before = client.get(ID_KEY)
+    assert before.startswith(b"payloadA")
+    answer = ask(script, with_id(b"payloaZA"), with_id(b"payloadB"))
+    assert answer.verdicts == [REPLAYED, REPLAYED]
+    assert ask(script, with_id(b"paYloadA")).verdicts == [CONFLICT]
+    assert client.get(ID_KEY) == before, "they are those of the first"
+
+
+def test_each_who_is_told_a_part_again_is_told_which_time_it_is(script, client):
+    first, again = ask(script, with_id(is_part=True)), ask(script, with_id(is_part=True), with_id(is_part=True), with_id())
+    assert (first.verdicts, again.verdicts) == ([1], [REPLAYED] * 3)
+    assert [record.flags for record in first.records + again.records] == [1, 3, 5, 5]
+    assert 590_000 < client.pttl(ID_KEY) <= 600_000
+    assert all(record.allowed and record.outcomes == first.records[0].outcomes for record in again.records)
+
+
 def test_twins_in_one_call_charge_once(script):
-    answer = ask(script, with_id(), with_id(), with_id(b"payload2"), with_id())
+    answer = ask(script, with_id(), with_id(), with_id(b"another1"), with_id())
     assert answer.verdicts == [1, REPLAYED, CONFLICT, REPLAYED]
     assert answer.records[0] == answer.records[1] == answer.records[3]
     assert only(ask(script, explain(Entry(1, 1, 0)))).remaining == 6
@@ -258,6 +286,9 @@ def test_a_record_of_no_sense_is_replaced(script, client):
     assert ask(script, with_id()).verdicts == [REPLAYED]
     client.set(ID_KEY, "short")
     assert ask(script, with_id()).verdicts == [1]
+    client.set(ID_KEY, "short")
+    assert ask(script, with_id(cost=11)).verdicts == [0]
+    assert client.get(ID_KEY) == b"short", "nothing to write"
 
 
 def test_a_call_that_cannot_be_read_changes_nothing(script, client):

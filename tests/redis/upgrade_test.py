@@ -39,9 +39,11 @@ def common_check(rng, limit_of_key):
 
 
 def with_id(rng, check):
-    """The same check under one of a few request ids; so some are replayed, and some are conflicts."""
+    """The same check under one of a few request ids; so some are replayed, and some are conflicts. Charged in any case: the
+    former versions remembered what charges nothing, too."""
     request_id = RequestId(len(KEYS) + 1 + rng.randrange(len(IDS)), bytes([rng.randrange(2)] * 8))
-    return Check(check.entries, request_id=request_id)
+    entries = tuple(dataclasses.replace(entry, cost=max(entry.cost, 1), count_denied=True) for entry in check.entries)
+    return Check(entries, request_id=request_id)
 
 
 def whole(answer, values, _):

@@ -14,6 +14,7 @@ constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
+constexpr unsigned kRefund = 0, kPart = 2;  // instead of the number of repeats
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);
 
@@ -36,6 +37,7 @@ void Batch::clear() {
   limit_bytes_.clear();
   records_ = 0;
   contradictions_ = 0;
+  has_denied_ = false;
 }
 
 bool Batch::fits(const StoreCall& call) const {
@@ -112,6 +114,7 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
 // What is to be given back. What is not becomes a look.
 void Batch::add_grants(const StoreCall& call, Check& check) {
   check.explain = true;
+  check.refund_replays_before = call.refund_replays_before;
   check.first_grant = static_cast<std::uint32_t>(grants_.size());
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     Charge& charge = entries_[check.first_entry + i].charge;
@@ -169,7 +172,8 @@ std::string Batch::encoded_checks(bool heeds_moves) const {
     const Check& check = checks_[number];
     const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
     append_number(out, check.entries | flags, 1);
-    append_number(out, check.is_refund() ? 0 : check.repeats, 2);
+    const bool is_part = check.request_id != kNone && request_ids_[check.request_id].dedupe.is_part;
+    append_number(out, check.is_refund() ? kRefund : is_part ? kPart : check.repeats, 2);
     for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i) {
       const Entry& entry = entries_[i];
       append_number(out, entry.counter + 1, 2);
@@ -187,9 +191,12 @@ std::string Batch::encoded_checks(bool heeds_moves) const {
     if (check.request_id == kNone) continue;
     const auto& [dedupe, key] = request_ids_[check.request_id];
     append_number(out, counters_.size() + key + 1, 2);
-    append_number(out, dedupe.fingerprint, 8);
+    append_number(out, dedupe.fingerprint, 6);
+    append_number(out, dedupe.terms, 2);
+    const auto ttl_ms =
+        static_cast<std::uint64_t>(std::clamp(dedupe.ttl_us / 1000, std::int64_t{1}, kTtlMsMax));
     append_number(
-        out, static_cast<std::uint64_t>(std::clamp(dedupe.ttl_us / 1000, std::int64_t{1}, kTtlMsMax)), 4);
+        out, check.is_refund() ? ExplainRecord::flags_to_refund(check.refund_replays_before) : ttl_ms, 4);
   }
   return out;
 }
@@ -262,13 +269,10 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
   if (verdict == kConflict || verdict == kReplayed) {
     StoreCall* call = calls_[check.first_call];
     if (call == nullptr) return;
-    call->replayed = verdict == kReplayed && !record.empty();
+    call->replayed = check.is_refund() || (verdict == kReplayed && !record.empty());
     call->conflict = !call->replayed;
-    if (call->replayed) {
-      ExplainRecord(record).read(*call);
-    } else {
-      call->verdict = Verdict::kDenied;
-    }
+    call->verdict = check.is_refund() ? Verdict::kAllowed : Verdict::kDenied;
+    if (!record.empty()) ExplainRecord(record).read(*call);
     return;
   }
   std::int64_t admitted = verdict;
@@ -276,12 +280,25 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
     replay(check, call, admitted > 0, now_us, limits);
   if (!record.empty() && calls_[check.first_call] != nullptr)
     ExplainRecord(record).read(*calls_[check.first_call]);
+  if (check.explain) note_logs(check, now_us, limits);
+}
+
+// What the script has explained.
+void Batch::note_logs(const Check& check, std::int64_t now_us, const LimitRecords& limits) {
+  const StoreCall* const asked = calls_[check.first_call];
+  const bool is_told = asked != nullptr && !check.is_refund() && asked->results_known == check.entries;
+  for (std::uint32_t i = 0; i < check.entries; ++i) {
+    const Entry& entry = entries_[check.first_entry + i];
+    if (limits.params(entry.charge.params).algorithm == Algorithm::kSlidingLog)
+      views_[entry.counter].note_log(entry.charge, is_told ? &asked->results[i] : nullptr, now_us);
+  }
 }
 
 // Fills one call in, if it still waits, and follows what it did to the counters.
 void Batch::replay(const Check& check, std::uint32_t call, bool admitted, std::int64_t now_us,
                    const LimitRecords& limits) {
   StoreCall* const asked = calls_[call];
+  has_denied_ |= !admitted;
   bool all_had_room = true, seen_all = true;
   for (std::uint32_t i = 0; i < check.entries; ++i) {
     const Entry& entry = entries_[check.first_entry + i];

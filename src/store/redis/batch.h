@@ -30,8 +30,7 @@ namespace sluice {
 class Batch {
  public:
   // Takes a call in. False when it does not fit: too much, or one of its keys is here under other numbers. An
-  // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls; the request id of
-  // a refund is not that of the charge.
+  // empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls.
   bool add(StoreCall& call, LimitRecords& limits);
 
   // For the next use; keeps its memory.
@@ -39,6 +38,8 @@ class Batch {
 
   bool empty() const { return calls_.empty(); }
   std::size_t size() const { return calls_.size(); }
+  // What the script has to look at: calls that ask for the same are one.
+  std::size_t entries() const { return entries_.size(); }
   std::size_t keys() const { return counter_keys_.size() + id_keys_.size(); }
 
   // Appends the command: `EVALSHA sha …` or `EVAL script …`. `decide_at_us`: instead of the server's clock;
@@ -60,6 +61,26 @@ class Batch {
   // nothing. Those that still wait go to `refused` if they want such a key, else to `others`.
   void part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
                     std::vector<StoreCall*>& others) const;
+
+  // f(key, slot_tag, params, relatives, view) for every counter, as it is after the reply. REQUIRES: it was
+  // read.
+  template <typename Function>
+  void for_each_counter(const Function& f) const {
+    for (std::size_t i = 0; i < counters_.size(); ++i)
+      f(counter_keys_.keys()[i], counters_[i].slot_tag, counters_[i].params, counters_[i].relatives,
+        views_[i]);
+  }
+  // Whether the reply denied somebody.
+  bool has_denied() const { return has_denied_; }
+
+  // f(key) for every counter that a refund may have given room.
+  template <typename Function>
+  void for_each_refunded(const Function& f) const {
+    if (grants_.empty()) return;
+    for (const Check& check : checks_)
+      for (std::uint32_t i = 0; check.is_refund() && i < check.entries; ++i)
+        f(entries_[check.first_entry + i].charge.key);
+  }
 
   // How often the script admitted a charge for which we see no room, or the other way round. Never, unless
   // one of the two computes wrongly; the script's word counts.
@@ -93,6 +114,7 @@ class Batch {
     std::uint16_t repeats = 1;
     std::uint32_t request_id = kNone;   // in request_ids_
     std::uint32_t first_grant = kNone;  // in grants_; a refund has one for each of its entries
+    std::uint8_t refund_replays_before = 0;
     std::uint32_t next_single = kNone;  // the next on the same counter alone
     std::uint32_t first_call = 0;
     std::uint32_t last_call = 0;
@@ -113,6 +135,7 @@ class Batch {
                   const LimitRecords& limits);
   void replay(const Check& check, std::uint32_t call, bool admitted, std::int64_t now_us,
               const LimitRecords& limits);
+  void note_logs(const Check& check, std::int64_t now_us, const LimitRecords& limits);
 
   std::vector<StoreCall*> calls_;
   std::vector<std::uint32_t> next_call_;  // of the same check; kNone: the last
@@ -129,6 +152,7 @@ class Batch {
   std::string limit_bytes_;
   std::vector<CounterView> views_;  // of counters_, while a reply is read
   std::uint64_t contradictions_ = 0;
+  bool has_denied_ = false;
 };
 
 }  // namespace sluice

@@ -97,6 +97,26 @@ TEST_F(ClusterClockTest, ASeedWithoutAClusterIsOneServerThatHasAll) {
   EXPECT_THAT(at(kA).take_sent(), testing::Not(HasSubstr(kSlotsCommand)));
 }
 
+TEST_F(ClusterClockTest, AServerThatTurnsOutToHaveSlotsIsAloneNoMore) {
+  make_store();
+  pass(0);
+  log_in(kA);
+  pass(0);
+  at(kA).take_sent();
+  at(kA).say("-ERR This instance has cluster support disabled\r\n");
+  const auto both = call({charge(tag_on(kA), 1), charge(tag_on(kA, 1), 2)});
+  EXPECT_FALSE(store_->start(*both));
+  at(kA).take_sent();
+  at(kA).say("-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+  for (int slots = 0; slots < 2; ++slots) {
+    EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 1) << "a command for each slot";
+    at(kA).say(answer());
+  }
+  EXPECT_TRUE(both->allowed());
+  pass(kSecond);
+  EXPECT_THAT(at(kA).take_sent(), HasSubstr(kSlotsCommand)) << "who else is there?";
+}
+
 TEST_F(ClusterClockTest, OfSeveralSeedsNoneIsBelievedToBeAlone) {
   options_.seeds.push_back({.host = "b", .port = 7001});
   make_store();

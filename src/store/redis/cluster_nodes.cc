@@ -77,7 +77,11 @@ void ClusterNodes::call_in_others(std::int64_t now_us) {
   for (const redis::Endpoint& replica : replicas_) at(replica, now_us);
 }
 
-void ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
+bool ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
+  for (std::size_t slot = 0; slot < owner_.size() && map.masters.size() == 1; ++slot)
+    if (map.owner[slot] == SlotMap::kNobody && owner_[slot] != SlotMap::kNobody &&
+        is_well(*nodes_[owner_[slot]]))
+      return false;
   std::vector<std::uint16_t> place(map.masters.size(), SlotMap::kNobody);
   for_each([&](Node& node) {
     if (node.slots > 0) node.needed_at_us = now_us;
@@ -103,6 +107,7 @@ void ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
   }
   replicas_ = map.replicas;
   has_map_ = true;
+  return true;
 }
 
 void ClusterNodes::assign(std::uint16_t slot, Node& node) {

@@ -49,8 +49,10 @@ class ClusterNodes {
   // Makes the seeds and the known replicas nodes, too: somebody may know more than those that we have.
   void call_in_others(std::int64_t now_us);
 
-  // A new map, which may be older than what we know.
-  void adopt(const redis::SlotMap& map, std::int64_t now_us);
+  // A new map, which may be older than what we know. False: whoever tells it knows of one master only, and
+  // would take slots from others that are well and give them to nobody, as a node does that was made to
+  // forget the others; nothing of it is believed.
+  bool adopt(const redis::SlotMap& map, std::int64_t now_us);
   // One slot of it. REQUIRES: the node is one of them.
   void assign(std::uint16_t slot, Node& node);
 

@@ -175,5 +175,22 @@ TEST_F(ClusterRecoveryTest, ANodeThatMissedAFailoverDoesNotTakeTheSlotsBackToThe
   EXPECT_EQ(served, asked);
 }
 
+// An operator has removed A halfway: it was made to forget the others, and D has its slots; but it is one of
+// the seeds, and answers.
+TEST_F(ClusterRecoveryTest, ANodeThatHasForgottenTheOthersIsNotBelieved) {
+  fail_over();
+  servers_[kA] = {.map = "*1\r\n" + range(0, 5460, "a", 7000), .decision = answer()};
+  play(2 * kSecond);
+  servers_[kC].up = false;  // all is not well: maps are asked for again and again
+  const auto served = [&](const char* place) {
+    const auto asked = call_on(place, 50'000);
+    if (!store_->start(*asked))
+      while (asked->times_done == 0) play_once();
+    return asked->verdict == Verdict::kAllowed;
+  };
+  for (const std::int64_t end_us = clock_.now_us() + 20 * kSecond; clock_.now_us() < end_us; play(20'000))
+    ASSERT_TRUE(served(kB)) << "B is well";
+}
+
 }  // namespace
 }  // namespace sluice

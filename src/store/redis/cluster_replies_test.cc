@@ -47,6 +47,25 @@ TEST_F(ClusterRepliesTest, WhoIsSentToANodeThatCannotBeReachedIsAnsweredWhenItsB
   EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
 }
 
+// It says something all the time, so its connection stays; but what it was asked for before does not come.
+TEST_F(ClusterRepliesTest, WhoWaitsToBeAskedForIsAnsweredWhenTheBreakerOpens) {
+  options_.node.breaker.failures_in_a_row = 1;
+  options_.node.operation_timeout_us = 50'000;
+  connect();
+  const auto before = call_on(kB), asked = call_on(kA);
+  EXPECT_FALSE(store_->start(*before));
+  EXPECT_FALSE(store_->start(*asked));
+  at(kA).say(redirect("ASK", tag_on(kA), kB));
+  pass(49'999);
+  at(kB).say("*3\r\n:18000");
+  EXPECT_EQ(asked->times_done, 0);
+  pass(1);
+  ASSERT_TRUE(at(kB).open());
+  EXPECT_EQ(asked->times_done, 1);
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(count(at(kB).take_sent(), kAsking), 0);
+}
+
 TEST_F(ClusterRepliesTest, EachReplyHasItsAction) {
   enum class Then { kGoesToD, kAsksD, kComesBack, kComesBackOnANewConnection, kFails };
   using enum Then;

@@ -28,12 +28,14 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
       params_(params),
       options_(std::move(options)),
       random_(std::move(random)),
+      denials_(params, options_.node.freed, options_.node.remember_denials_us),
       nodes_(
           options_.seeds,
           [this, &transport, &params](const redis::Address& address) {
             RedisStoreOptions node = options_.node;
             node.connection.address = address;
             node.cluster = this;
+            node.denials = &denials_;
             if (options_.for_each_node) options_.for_each_node(node);
             auto store = std::make_unique<RedisStore>(transport, clock_, params, std::move(node), random_);
             for (int i = 0; i < bursts_; ++i) store->begin_burst();
@@ -60,16 +62,23 @@ std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& t
 }
 
 void ClusterStore::leave_unanswered(StoreCall& call) {
-  call.verdict = Verdict::kNoAnswer;
-  call.replayed = call.conflict = call.sent_again = false;
-  call.results_known = 0;
+  call.forget_answer();
+  call.sent_again = false;
 }
 
 bool ClusterStore::start(StoreCall& call) {
+  if (!denials_.empty() && is_remembered(call)) return true;
   if (alone_) return start_on(nodes_.of_slot(0), call);
   const std::uint16_t slot = slot_of_tag(call.charges[0].slot_tag);
   if (!are_on(slot, call.charges.subspan(1))) return start_split(call);
   return start_on(nodes_.of_slot(slot), call);
+}
+
+bool ClusterStore::is_remembered(StoreCall& call) {
+  const Clock* const decide_by = options_.node.decide_by;
+  if (!denials_.deny(call, clock_.now_us(), decide_by != nullptr ? decide_by->now_us() : 0)) return false;
+  ++counters_.denied_from_memory;
+  return true;
 }
 
 bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
@@ -87,6 +96,11 @@ bool ClusterStore::start_on(Node* node, StoreCall& call) {
 bool ClusterStore::would_shed(const Part& part) const {
   const Node* node = nodes_.of_slot(part.slot);
   return node != nullptr && node->store->would_shed(part);
+}
+
+bool ClusterStore::would_fail(const Part& part) const {
+  const Node* node = nodes_.of_slot(part.slot);
+  return node == nullptr || node->store->would_fail();
 }
 
 bool ClusterStore::busy() const {
@@ -123,6 +137,13 @@ bool ClusterStore::start_split(StoreCall& call) {
   if (std::ranges::any_of(split->parts(), [this](const Part& part) { return would_shed(part); })) {
     ++counters_.too_many_split;
     call.verdict = Verdict::kShed;
+    give_back(*split);
+    return true;
+  }
+  // Nor is anything charged for a call that is denied anyway.
+  if (call.without_answer == StoreCall::WithoutAnswer::kDenied &&
+      std::ranges::any_of(split->parts(), [this](const Part& part) { return would_fail(part); })) {
+    ++counters_.without_node;
     give_back(*split);
     return true;
   }
@@ -226,6 +247,13 @@ void ClusterStore::be_alone() {
   nodes_.adopt(map, clock_.now_us());
 }
 
+// It has slots after all: the address belongs to another server now, or that one has joined a cluster.
+void ClusterStore::be_one_of_many() {
+  alone_ = false;
+  refresh_timer_.end(clock_.now_us(), false);  // of the question that was answered so
+  refresh_timer_.hurry(clock_.now_us());
+}
+
 void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply) {
   const std::int64_t now_us = clock_.now_us();
   const bool has_no_cluster =
@@ -234,9 +262,9 @@ void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::R
   if (alone_) return;
   const auto map = redis::read_slot_map(reply, asked);
   if (!map) return refresh_timer_.end(now_us, false);
+  if (!nodes_.adopt(*map, now_us)) return refresh_timer_.end(now_us, false);
   ++counters_.maps;
   moving_.reset();
-  nodes_.adopt(*map, now_us);
   if (replicas_) replicas_->adopt(*map);
   refresh_timer_.end(now_us, nodes_.all_well());
   rescue([](const Node& node) { return node.slots == 0 || !node.store->ready(); });

@@ -26,16 +26,17 @@ struct ClusterStoreOptions {
 
 // What a ClusterStore has done beside what its nodes have; only grows.
 struct ClusterStoreCounters {
-  std::uint64_t split_calls = 0;     // on several slots
-  std::uint64_t refunds = 0;         // slots where a denied call had been charged
-  std::uint64_t refunds_lost = 0;    // those of them that got no answer
-  std::uint64_t redirected = 0;      // calls that followed a MOVED or ASK
-  std::uint64_t tried_again = 0;     // calls that waited for a slot to settle, each time
-  std::uint64_t astray = 0;          // calls given up after too many redirects
-  std::uint64_t without_node = 0;    // calls on a slot that nobody has
-  std::uint64_t too_many_split = 0;  // shed: more of them than we keep, or than a node can answer
-  std::uint64_t refreshes = 0;       // maps that were asked for
-  std::uint64_t maps = 0;            // and understood
+  std::uint64_t split_calls = 0;         // on several slots
+  std::uint64_t refunds = 0;             // slots where a denied call had been charged
+  std::uint64_t refunds_lost = 0;        // those of them that got no answer
+  std::uint64_t redirected = 0;          // calls that followed a MOVED or ASK
+  std::uint64_t tried_again = 0;         // calls that waited for a slot to settle, each time
+  std::uint64_t astray = 0;              // calls given up after too many redirects
+  std::uint64_t without_node = 0;        // calls on a slot that nobody has
+  std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
+  std::uint64_t too_many_split = 0;      // shed: more of them than we keep, or than a node can answer
+  std::uint64_t refreshes = 0;           // maps that were asked for
+  std::uint64_t maps = 0;                // and understood
 };
 
 // An AsyncStore on a Redis or Valkey Cluster. Belongs to one event loop's thread.
@@ -59,8 +60,7 @@ struct ClusterStoreCounters {
 //
 // What splitting costs in exactness (for docs/operations.md):
 // - Never more is admitted than by one server: an admitted call is charged on all its slots. (What the refund
-// itself
-//   can leave, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
+//   itself can leave, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
 // - Less may be admitted: from the moment a slot charges a call that another slot denies until the refund is
 // there,
 //   one round trip later, the room that such calls hold is missing. At any time that is at most the sum of
@@ -69,7 +69,8 @@ struct ClusterStoreCounters {
 // charged
 //   all the same), or when its refund got none within a second (counted: refunds_lost). With a request id
 //   neither is lost if the request is repeated until it is answered: then what it was charged is what it was
-//   admitted.
+//   admitted. (If it is repeated several times at once, while the first is being denied, and the slots hear
+//   of them in different orders, one may be admitted although another gives a charge back.)
 // - OnDenial::kCharge holds across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied; being charged, though given back, ends the
 //   count.
@@ -93,9 +94,10 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   Health health() const override;
 
   const ClusterStoreCounters& counters() const { return counters_; }
-  // Of the nodes together, with what was shed before it came to them.
+  // Of the nodes together, with what was shed or denied before it came to them.
   RedisStoreCounters node_counters() const {
     RedisStoreCounters sum = nodes_.counters();
+    sum.denied_from_memory += counters_.denied_from_memory;
     sum.shed_queue_full += counters_.too_many_split;
     return sum;
   }
@@ -111,10 +113,13 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
 
   std::unique_ptr<ClusterReplicas> make_replicas(redis::Transport& transport, ParamsTable& params);
 
+  bool is_remembered(StoreCall& call);
+
   // Calls that are split.
   bool start_split(StoreCall& call);
   bool start_part(Part& part);
   bool would_shed(const Part& part) const;
+  bool would_fail(const Part& part) const;
   bool start_on(Node* node, StoreCall& call);
   static void leave_unanswered(StoreCall& call);
   void on_parts_done(SplitCall& split) override;
@@ -140,6 +145,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   void refresh(std::int64_t now_us);
   void compare_clocks(std::int64_t now_us);
   void be_alone();
+  void be_one_of_many();
   void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
   void rescue(const std::function<bool(const Node&)>& from);
 
@@ -148,8 +154,9 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   const ClusterStoreOptions options_;
   const Random random_;
   std::int64_t clocks_due_us_ = 0;
-  bool alone_ = false;  // the seed is no node of a cluster
-  int bursts_ = 0;      // that have begun and not ended
+  bool alone_ = false;         // the seed is no node of a cluster
+  int bursts_ = 0;             // that have begun and not ended
+  RememberedDenials denials_;  // of all nodes; of calls on several slots only what denied them is known
   ClusterNodes nodes_;
   std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
   redis::RefreshTimer refresh_timer_;

@@ -18,7 +18,12 @@ void ClusterStore::on_sent_away(RedisStore& from, redis::ServerError kind, std::
                                 std::span<StoreCall* const> calls) {
   using enum redis::ServerError;
   Node& node = nodes_.of_store(from);
+  if (alone_) be_one_of_many();
   switch (kind) {
+    case kCrossSlot:  // they went as to a server without slots, and now go again, each slot by itself
+      for (StoreCall* call : calls)
+        if (start(*call)) call->on_done();
+      return;
     case kMoved:
     case kAsk:
       return follow(node, kind == kMoved, reply, calls);

@@ -62,7 +62,12 @@ class ClusterStore::Reset : public std::enable_shared_from_this<Reset> {
 
 void ClusterStore::reset(std::span<const CounterName> counters, std::function<void(int)> done) {
   if (counters.empty()) return done(0);
-  const auto reset = std::make_shared<Reset>(*this, counters.size(), std::move(done));
+  auto note_and_tell = [this, done = std::move(done),
+                        names = std::vector(counters.begin(), counters.end())](int existed) {
+    for (const CounterName& counter : names) options_.node.freed->note(counter.key, clock_.now_us());
+    done(existed);
+  };
+  const auto reset = std::make_shared<Reset>(*this, counters.size(), std::move(note_and_tell));
   for (const CounterName& counter : counters) reset->unlink(counter);
 }
 

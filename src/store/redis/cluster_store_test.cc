@@ -226,6 +226,29 @@ TEST_F(ClusterStoreTest, WhatOneNodeWouldShedNoOtherIsAskedFor) {
   EXPECT_EQ(count(at(kB).take_sent(), kEvalsha), 0) << "nothing is charged";
 }
 
+// One slot is lost. Nothing is charged on the others for what is denied anyway; what passes is decided by
+// them.
+TEST_F(ClusterStoreTest, WhatIsDeniedWithoutAnAnswerIsAskedOfNobody) {
+  options_.node.breaker.failures_in_a_row = 1;
+  connect();
+  const auto lost = call_on(kB);
+  store_->start(*lost);
+  at(kB).cut("Connection reset by peer");
+  ASSERT_EQ(lost->verdict, Verdict::kNoAnswer);
+  at(kA).take_sent();
+  const auto closed = call({charge(tag_on(kA)), charge(tag_on(kB))});
+  closed->without_answer = StoreCall::WithoutAnswer::kDenied;
+  EXPECT_TRUE(store_->start(*closed));
+  EXPECT_EQ(closed->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 0);
+  const auto open = call({charge(tag_on(kA)), charge(tag_on(kB))});
+  open->without_answer = StoreCall::WithoutAnswer::kPasses;
+  EXPECT_FALSE(store_->start(*open));
+  EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 1);
+  at(kA).say(answer(false));
+  EXPECT_EQ(open->verdict, Verdict::kDenied) << "its limit on a slot that is well is exhausted";
+}
+
 TEST_F(ClusterStoreTest, APromotedReplicaIsFoundAndGetsWhatWaited) {
   options_.node.breaker.failures_in_a_row = 1000;
   connect();

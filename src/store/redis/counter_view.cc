@@ -38,7 +38,8 @@ void CounterView::read(std::string_view value, const LimitRecords& limits, Param
                        const Relatives& relatives) {
   kept_ = {};
   kept_by_ = nullptr;
-  moves_ = warned_ = false;
+  moves_ = warned_ = has_denied_ = false;
+  log_.reset();
   const LimitParams& to = limits.params(params);
   if (value.empty() || to.algorithm == Algorithm::kSlidingLog) return;
   const auto tag = static_cast<int>(number_at(value, 0, 1));
@@ -63,6 +64,7 @@ void CounterView::read(std::string_view value, const LimitRecords& limits, Param
 bool CounterView::replay(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
                          ChargeResult& result) {
   assert(params.algorithm != Algorithm::kSlidingLog);
+  has_denied_ |= !all_fit;
   if (moves_) [[unlikely]]
     return replay_moving(params, charge, all_fit, now_us, result);
   State& state = kept_.state;
@@ -118,6 +120,44 @@ void CounterView::refund(const LimitParams& params, const Grant& grant, std::int
   else
     kept_.state = sluice::refund(*kept_by_, kept_.state, now_us, moved);
   warned_ = warns(params, look(params, now_us).remaining, warned_);
+}
+
+void CounterView::note_log(const Charge& charge, const ChargeResult* told, std::int64_t now_us) {
+  log_.reset();
+  if (told == nullptr) return;
+  const Outcome& outcome = told->outcome;
+  has_denied_ |= !outcome.allowed;
+  // What is missing is one unit: so nothing changes until that is there.
+  if (outcome.allowed || charge.on_denial == OnDenial::kCharge || outcome.retry_after_us == kNever ||
+      charge.cost != outcome.remaining + 1)
+    return;
+  log_ = Left{.state = {.at = now_us + outcome.retry_after_us,
+                        .first = outcome.remaining,
+                        .second = now_us + outcome.reset_after_us},
+              .warned = told->pressure != Pressure::kNormal};
+}
+
+std::optional<CounterView::Left> CounterView::left(const LimitParams& params) const {
+  if (params.algorithm == Algorithm::kSlidingLog) return log_;
+  if (moves_) return std::nullopt;
+  return Left{kept_.state, warned_};
+}
+
+std::optional<bool> tell_denied(const LimitParams& params, const CounterView::Left& left,
+                                const Charge& charge, std::int64_t now_us, ChargeResult& result) {
+  assert(charge.cost > 0 && charge.on_denial == OnDenial::kFree &&
+         params.algorithm != Algorithm::kLeakyBucket);
+  if (params.algorithm != Algorithm::kSlidingLog)
+    return CounterView(left).replay(params, charge, false, now_us, result);
+  const State& log = left.state;
+  const bool had_room = charge.cost <= log.first;
+  if (now_us >= log.at || charge.cost > log.first + 1) return std::nullopt;
+  result = {.outcome = {.allowed = had_room,
+                        .remaining = log.first,
+                        .retry_after_us = had_room ? 0 : log.at - now_us,
+                        .reset_after_us = log.second - now_us},
+            .pressure = pressure_of(log.first, left.warned)};
+  return had_room;
 }
 
 }  // namespace sluice

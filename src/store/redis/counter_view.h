@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "algorithm/migrate.h"
@@ -20,6 +21,18 @@ namespace sluice {
 // follows, too.
 class CounterView {
  public:
+  // How the script has left a counter.
+  struct Left {
+    // A sliding log's: `at` is when there will be one unit more, `first` what remains until then, `second`
+    // when all is back.
+    State state;
+    bool warned = false;
+  };
+
+  CounterView() = default;
+  // REQUIRES: not of a sliding log.
+  explicit CounterView(const Left& left) : kept_{.state = left.state}, warned_(left.warned) {}
+
   // The value of the key before the call, empty when there was none. `relatives`: the numbers that it may be
   // kept under, beside those of `params`. A counter that is a log now is not read.
   void read(std::string_view value, const LimitRecords& limits, ParamsId params, const Relatives& relatives);
@@ -32,6 +45,16 @@ class CounterView {
   // Goes through a refund.
   void refund(const LimitParams& params, const Grant& grant, std::int64_t now_us);
 
+  // A sliding log's charge, as the script has explained it; null: nobody waited for that, or it was a refund.
+  void note_log(const Charge& charge, const ChargeResult* told, std::int64_t now_us);
+
+  // Whether a check on it was denied, whichever counter had no room.
+  bool has_denied() const { return has_denied_; }
+
+  // Nothing if it is not known: a counter under other numbers; a log, unless its last charge was denied by a
+  // single unit.
+  std::optional<Left> left(const LimitParams& params) const;
+
  private:
   bool replay_moving(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
                      ChargeResult& result);
@@ -42,6 +65,13 @@ class CounterView {
   OnChange change_ = OnChange::kKeep;     // how it comes to the limit's
   bool moves_ = false;                    // it is kept under others than the limit's
   bool warned_ = false;
+  bool has_denied_ = false;
+  std::optional<Left> log_;  // of a sliding log
 };
+
+// What a check that is denied is told of a counter that was left so. Returns whether the counter has room
+// itself; nothing if that cannot be known. REQUIRES: a charge with a cost, OnDenial::kFree; no leaky_bucket.
+std::optional<bool> tell_denied(const LimitParams& params, const CounterView::Left& left,
+                                const Charge& charge, std::int64_t now_us, ChargeResult& result);
 
 }  // namespace sluice

@@ -10,10 +10,11 @@ namespace sluice {
 
 // The script's own account of a check: what it keeps for a request id, and what it tells of sliding logs.
 //
-//   fingerprint 8 | now 7 | admitted 1 | per entry: flags 1 | remaining 4 | retry_after + 1  7 | reset_after
-//   7 | denied_cost 3
+//   fingerprint 6 | terms 2 | now 7 | flags 1 | per entry: flags 1 | remaining 4 | retry_after + 1  7 |
+//   reset_after 7 | denied_cost 3
 //
-// Flags: 1 had room, 2 warning, 4 throttled.
+// Flags: 1 admitted, and twice the number of those who were told it again; of an entry: 1 had room, 2
+// warning, 4 throttled.
 class ExplainRecord {
  public:
   static constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 22;
@@ -22,13 +23,21 @@ class ExplainRecord {
     return bytes.size() >= kHeaderBytes && (bytes.size() - kHeaderBytes) % kEntryBytes == 0;
   }
 
+  // What the record of a call must say for a refund to give that call back.
+  static std::uint8_t flags_to_refund(std::uint8_t replays_before) {
+    return static_cast<std::uint8_t>(1 + 2 * replays_before);
+  }
+
   // REQUIRES: is_one(bytes)
   explicit ExplainRecord(std::string_view bytes) : bytes_(bytes) {}
 
-  // Fills the call in; without results when the record is about another number of charges.
+  // Fills the call in; without results when the record is about other terms, or another number of charges.
   void read(StoreCall& call) const {
+    const auto flags = static_cast<std::uint8_t>(bytes_[15]);
     call.now_us = number_at(bytes_, 8, 7);
-    call.verdict = bytes_[15] == 1 ? Verdict::kAllowed : Verdict::kDenied;
+    call.verdict = (flags & 1) != 0 ? Verdict::kAllowed : Verdict::kDenied;
+    call.replays_before = flags / 2;
+    if (call.dedupe && number_at(bytes_, 6, 2) != call.dedupe->terms) return;
     if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size()) return;
     for (std::size_t i = 0; i < call.results.size(); ++i)
       call.results[i] = entry(kHeaderBytes + i * kEntryBytes);

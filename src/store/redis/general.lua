@@ -4,12 +4,13 @@
 local REQUEST_ID, EXPLAIN = 64, 128  -- flags of a check
 local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
 
--- Returns decide(position, header, repeats)    →  verdict, record or nil (false: a conflict has none), where it ends
+-- Returns decide(position, header, repeats)    →  verdict, record or nil (false: there is none to tell), where it ends
 --         write_records()                      the decisions to be repeated for their request ids
 local function general_checks(now_us, values, fresh_us, limit_at)
   local checks = ARGV[2]
   local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
-  local REFUND = 0  -- instead of `repeats`
+  local PAYLOAD_BYTES = 6  -- of the fingerprint; the rest says which limits were asked
+  local REFUND, PART = 0, 2  -- instead of `repeats`
   local load, log_codec = counter_reader(values, limit_at)
   local new_records = {}
   local touch, tell, given  -- of migrate.lua
@@ -247,18 +248,44 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     return table.concat(record)
   end
 
-  -- With a request id: the first decision stands.
-  local function decide_once(position, count, settle)
+  -- What a key holds from now on; false: nothing. Without a time to live it keeps the one it has.
+  local function keep_record(key, record, ttl_ms)
+    values[key] = record
+    new_records[#new_records + 1] = {KEYS[key], record, ttl_ms}
+  end
+
+  local function has_charged(count, all_fit)
+    for i = 1, count do
+      if entries[i].cost > 0 and (all_fit or entries[i].count_denied) then return true end
+    end
+    return false
+  end
+
+  -- With a request id: a decision that has charged something stands. A refund takes it along, if it is still the one
+  -- that it gives back, and nobody was told it since.
+  local function decide_once(position, count, settle, is_part)
     local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
     local known = values[key]
-    if type(known) == 'string' and #known >= RECORD_HEADER_BYTES and (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0 then
-      if string.sub(known, 1, 8) ~= fingerprint then return CONFLICT, false, after end
-      return REPLAYED, known, after
+    local is_known = type(known) == 'string' and #known >= RECORD_HEADER_BYTES and
+      (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0
+    if is_known and string.sub(known, 1, PAYLOAD_BYTES) ~= string.sub(fingerprint, 1, PAYLOAD_BYTES) then
+      return CONFLICT, false, after
+    end
+    if settle == refund_entries then
+      local at_us, flags
+      if is_known then at_us, flags = struct.unpack('>I7B', known, 9) end
+      if at_us ~= entries[1].grant.at_us or flags ~= ttl_ms then return REPLAYED, false, after end
+      keep_record(key, false)
+    elseif is_known then
+      if is_part then
+        local flags = (string.byte(known, 16) + 2) % 256
+        keep_record(key, string.sub(known, 1, 15) .. string.char(flags) .. string.sub(known, 17))
+      end
+      return REPLAYED, values[key], after
     end
     local admitted = settle(count, 1)
     local record = explain_check(count, fingerprint, admitted == 1)
-    values[key] = record
-    new_records[#new_records + 1] = {KEYS[key], record, ttl_ms}
+    if settle == charge_entries and has_charged(count, admitted == 1) then keep_record(key, record, ttl_ms) end
     return admitted, record, after
   end
 
@@ -268,7 +295,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     if repeats == REFUND then
       after, settle = read_grants(after, count), refund_entries
     end
-    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count, settle) end
+    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count, settle, repeats == PART) end
     if header < EXPLAIN then return charge_entries(count, repeats), nil, after end
     local admitted = settle(count, 1)
     return admitted, explain_check(count, '\0\0\0\0\0\0\0\0', admitted == 1), after
@@ -277,7 +304,13 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local function write_records()
     for i = 1, #new_records do
       local key, record, ttl_ms = unpack(new_records[i])
-      redis.call('SET', key, record, 'PX', string.format('%.0f', ttl_ms))
+      if not record then
+        redis.call('DEL', key)
+      elseif not ttl_ms then
+        redis.call('SET', key, record, 'KEEPTTL')
+      else
+        redis.call('SET', key, record, 'PX', string.format('%.0f', ttl_ms))
+      end
     end
   end
 

@@ -1,5 +1,6 @@
 #include "store/redis/move_records.h"
 
+#include <charconv>
 #include <utility>
 
 #include "store/redis/wire.h"
@@ -16,17 +17,19 @@ void MoveRecords::on_ready() {
   connection_.send(command);
 }
 
-// Who may not ask, or finds something else there, has nothing to go on with.
 void MoveRecords::on_reply(std::span<const redis::RespValue> reply) {
-  constexpr std::size_t kOther = 47;  // where the other cell stands in a record, see tenant_move.lua
-  arrivals_.emplace();
+  constexpr std::size_t kUntil = 33, kOther = 47;  // where they stand in a record, see tenant_move.lua
+  records_.emplace();
   if (reply.front().type != redis::RespValue::Type::kArray) return;
-  for (const redis::RespValue& record : reply.subspan(1)) {
-    const std::string_view text = record.bytes;
-    const std::size_t end = text.size() > kOther && text.front() == 'a' ? text.find('\n', kOther) : text.npos;
+  for (const redis::RespValue& value : reply.subspan(1)) {
+    const std::string_view text = value.bytes;
+    const std::size_t end = text.size() > kOther ? text.find('\n', kOther) : text.npos;
     if (end == text.npos) continue;
-    arrivals_->push_back({.tenant = std::string(text.substr(end + 1)),
-                          .from = std::string(text.substr(kOther, end - kOther))});
+    Record record{.state = text.front(),
+                  .tenant = std::string(text.substr(end + 1)),
+                  .other = std::string(text.substr(kOther, end - kOther))};
+    std::from_chars(text.data() + kUntil, text.data() + kOther, record.until_ms);
+    records_->push_back(std::move(record));
   }
 }
 

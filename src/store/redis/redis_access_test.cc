@@ -70,7 +70,7 @@ class RedisAccessTest : public RedisStoreFixture {
   const std::string ca_ = files_.write("ca.pem", authority_.certificate());
   const std::string own_ = files_.write("own.pem", client_.certificate);
   const std::string own_key_ = files_.write("own.key", client_.key);
-  const std::uint16_t tls_port_ = TestRedisServer::free_port();
+  const std::uint16_t tls_port_ = free_test_port();
   TestRedisServer server_{{"--tls-port", std::to_string(tls_port_),                                      //
                            "--tls-cert-file", files_.write("redis.pem", redis_.certificate),             //
                            "--tls-key-file", files_.write("redis.key", redis_.key),                      //

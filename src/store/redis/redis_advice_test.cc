@@ -42,8 +42,7 @@ TEST_F(RedisAdviceTest, AnEvictingServerIsToldOfUntilItIsSetRight) {
 }
 
 TEST_F(RedisAdviceTest, ANodeThatNeedsAllSlotsIsToldOfUntilItIsSetRight) {
-  TestRedisServer server(
-      {"--cluster-enabled", "yes", "--cluster-port", std::to_string(TestRedisServer::free_port())});
+  TestRedisServer server({"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_test_port())});
   server.start();
   make_store(asking(server));
   EXPECT_TRUE(run_until_advice(true, "cluster-require-full-coverage is yes"));

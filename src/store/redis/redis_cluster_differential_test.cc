@@ -90,6 +90,7 @@ TEST_F(RedisClusterDifferentialTest, DecidesAsMemoryDoes) {
   EXPECT_GT(store_->counters().refunds, 300u);
   EXPECT_EQ(store_->counters().refunds_lost, 0u);
   EXPECT_EQ(store_->node_counters().contradictions, 0u);
+  EXPECT_GT(store_->counters().denied_from_memory, 10u);
 }
 
 }  // namespace

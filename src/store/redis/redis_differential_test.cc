@@ -20,17 +20,10 @@
 namespace sluice {
 namespace {
 
-std::string shown(const ChargeResult& result) {
-  const Outcome& o = result.outcome;
-  return std::string(o.allowed ? "allowed" : "denied") + " remaining " + std::to_string(o.remaining) +
-         " retry " + std::to_string(o.retry_after_us) + " reset " + std::to_string(o.reset_after_us) +
-         " pressure " + std::to_string(static_cast<int>(result.pressure)) + " denied cost " +
-         std::to_string(result.denied_cost);
-}
-
 // What a random trace has beside charges. Not everything at once: a log in memory notices at a look, too,
-// that the clock has stepped back or the limit has changed; in Redis looks never write.
-enum class Trace { kWithLooks, kWithStepsBack, kWithChanges, kWithRefunds };
+// that the clock has stepped back or the limit has changed; in Redis looks never write. Merged: many calls at
+// once on few keys, so that most of them meet in a batch, with the same question or another.
+enum class Trace { kWithLooks, kWithStepsBack, kWithChanges, kWithRefunds, kMerged };
 
 // The same checks at the same times to two stores, several on their way to Redis at once: to Redis and to
 // memory or, with refunds, which memory never needs, to the slow and obvious store.
@@ -46,8 +39,9 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
 
   ParamsId random_limit(std::uint64_t algorithm) {
     const auto count = static_cast<std::int64_t>(1 + below(30));
+    const bool keeps = GetParam() == Trace::kMerged;  // both numbers of a key hold at one time
     return limit(static_cast<Algorithm>(algorithm), count, (below(2) ? 1 : 7) * kSecond * kSlower,
-                 static_cast<OnChange>(below(3)));
+                 keeps ? OnChange::kKeep : static_cast<OnChange>(below(3)));
   }
 
   void connect(std::uint64_t seed, std::string script) {
@@ -56,6 +50,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     RedisStoreOptions with = options(server_);
     with.connection.script = std::move(script);
     with.decide_by = &time_;
+    // A denial that the server does not hear of keeps no clock from stepping back behind it.
+    if (GetParam() == Trace::kWithStepsBack) with.remember_denials_us = 0;
     with.batches_in_flight = 1;
     make_connected_store(with);
     for (std::uint64_t k = 0; k < kKeys; ++k) limits_.push_back({random_limit(k % kAlgorithms), 0});
@@ -91,7 +87,29 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     std::vector<int> rows;  // in the lives of the counters
   };
 
+  // A hot key or several, by costs of which most are equal; some count denials, some have a request id, some
+  // come under the key's other numbers.
+  std::unique_ptr<TestCall> merged_call() {
+    if (below(300) == 0) hot_key_ = below(kKeys);
+    if (below(30) == 0) change_limit();
+    std::vector<Charge> charges;
+    const std::uint64_t first = below(10) == 0 ? below(kKeys) : hot_key_ + below(2);
+    for (std::uint64_t i = 0, size = below(3) == 0 ? 1 + below(3) : 1; i < size; ++i) {
+      const std::uint64_t k = (first + i) % kKeys;
+      charges.push_back({.key = {k + 1, k},
+                         .params = limits_[k].first,
+                         .cost = static_cast<std::int64_t>(below(4) == 0 ? below(6) : 1),
+                         .on_denial = below(6) == 0 ? OnDenial::kCharge : OnDenial::kFree,
+                         .relatives = relatives_of(limits_[k])});
+    }
+    auto call = std::make_unique<TestCall>(std::move(charges));
+    if (below(12) == 0)
+      call->dedupe = Dedupe{.id = {1000, below(200)}, .fingerprint = below(5) == 0, .ttl_us = 3600 * kSecond};
+    return call;
+  }
+
   std::unique_ptr<TestCall> random_call() {
+    if (GetParam() == Trace::kMerged) return merged_call();
     if (GetParam() == Trace::kWithChanges && below(10) == 0) change_limit();
     if (!granted_.empty() && below(4) == 0) return random_refund();
     const bool looks = GetParam() == Trace::kWithLooks || GetParam() == Trace::kWithRefunds;
@@ -123,10 +141,11 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   // Starts some calls at once; returns them in the order in which they were decided.
   std::vector<std::unique_ptr<TestCall>> decide_some() {
     std::vector<std::unique_ptr<TestCall>> calls, decided;
-    for (std::uint64_t n = 1 + below(12); n > 0; --n) calls.push_back(random_call());
+    const std::uint64_t most = GetParam() == Trace::kMerged ? 60 : 12;
+    for (std::uint64_t n = 1 + below(most); n > 0; --n) calls.push_back(random_call());
     for (auto& call : calls) {
       call->when_done = [&] { decided.push_back(std::move(call)); };
-      EXPECT_FALSE(store_->start(*call));
+      if (TestCall* const started = call.get(); store_->start(*started)) started->on_done();
     }
     EXPECT_TRUE(run_until([&] { return decided.size() == calls.size(); }));
     return decided;
@@ -169,13 +188,47 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     return verdict;
   }
 
+  struct KnownId {
+    std::uint64_t fingerprint = 0;
+    Verdict verdict = Verdict::kNoAnswer;
+    std::int64_t now_us = 0;
+    std::vector<ChargeResult> results;
+  };
   struct Difference {
     std::string what;
     std::string life;  // for tests/vectors
     ChargeResult expected;
   };
 
+  // The first answer to a request id is that of all, unless they ask for something else.
+  std::optional<Difference> difference_of_known(const TestCall& call, const KnownId& known) {
+    const bool is_same = known.fingerprint == call.dedupe->fingerprint;
+    if (call.replayed != is_same || call.conflict != !is_same)
+      return Difference{"a request id that came before, and is not said to", "", {}};
+    if (!is_same) return std::nullopt;
+    if (call.verdict != known.verdict || call.now_us != known.now_us)
+      return Difference{"another verdict, or time, of the same request id", "", {}};
+    const std::size_t told = call.charges.size() == known.results.size() ? known.results.size() : 0;
+    if (call.results_known != told) return Difference{"results of other charges", "", {}};
+    for (std::size_t i = 0; i < told; ++i)
+      if (shown(call.results[i]) != shown(known.results[i]))
+        return Difference{
+            "Redis repeats " + shown(call.results[i]) + ", said " + shown(known.results[i]), "", {}};
+    return std::nullopt;
+  }
+
   std::optional<Difference> difference(const TestCall& call) {
+    if (call.dedupe) {
+      const auto known = known_ids_.find(call.dedupe->id);
+      if (known != known_ids_.end()) return difference_of_known(call, known->second);
+      if (call.replayed || call.conflict) return Difference{"a new request id is known", "", {}};
+      // What has charged nothing is decided anew.
+      if (std::ranges::any_of(call.charges, [&](const Charge& each) {
+            return each.cost > 0 && (call.allowed() || each.on_denial == OnDenial::kCharge);
+          }))
+        known_ids_[call.dedupe->id] = {call.dedupe->fingerprint, call.verdict, call.now_us,
+                                       std::vector(call.results.begin(), call.results.end())};
+    }
     std::vector<ChargeResult> expected(call.charges.size());
     const Verdict verdict = expected_of(call, expected);
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -214,6 +267,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   std::vector<std::pair<ParamsId, ParamsId>> limits_;  // of each key: now, and before
   std::vector<Granted> granted_;
   std::map<const TestCall*, Granted> refunds_;  // under way
+  std::map<KeyHash, KnownId> known_ids_;
+  std::uint64_t hot_key_ = 0;
   std::map<KeyHash, VectorLife> lives_;
 };
 
@@ -221,11 +276,12 @@ TEST_P(RedisDifferentialTest, DecidesAsMemoryDoes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   connect(seed, std::string(redis_script()));
-  const auto found = run_trace(1500);
+  const auto found = run_trace(GetParam() == Trace::kMerged ? 500 : 1500);
   ASSERT_FALSE(found) << found->what << "; as a group for tests/vectors, to be filled in by reference.py:\n"
                       << found->life;
   EXPECT_EQ(store_->counters().contradictions, 0u);
-  EXPECT_GT(store_->counters().checks, store_->counters().batches * 2);
+  EXPECT_GT(store_->counters().checks, store_->counters().batches * (GetParam() == Trace::kMerged ? 10 : 2));
+  EXPECT_EQ(store_->counters().denied_from_memory > 0, GetParam() != Trace::kWithStepsBack);
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -258,6 +314,7 @@ TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
       {Trace::kWithChanges,
        {"carried(from, to, how, units_used(from,", "carried(from, to, how, units_used(to,"}},
       {Trace::kWithRefunds, {"given_us = given_us - since_us", ""}},
+      {Trace::kMerged, {"elseif same then", "else"}},
   };
   const auto& [what, with] = mistakes.at(GetParam());
   connect(7, replaced(std::string(redis_script()), what, with));
@@ -272,12 +329,12 @@ TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
 }
 
 std::string name_of(const testing::TestParamInfo<Trace>& trace) {
-  constexpr const char* kNames[] = {"WithLooks", "WithStepsBack", "WithChanges", "WithRefunds"};
+  constexpr const char* kNames[] = {"WithLooks", "WithStepsBack", "WithChanges", "WithRefunds", "Merged"};
   return kNames[static_cast<int>(trace.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Traces, RedisDifferentialTest,
                          testing::Values(Trace::kWithLooks, Trace::kWithStepsBack, Trace::kWithChanges,
-                                         Trace::kWithRefunds),
+                                         Trace::kWithRefunds, Trace::kMerged),
                          name_of);
 
 }  // namespace

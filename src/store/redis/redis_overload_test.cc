@@ -17,9 +17,9 @@ class RedisOverloadTest : public RedisRepliesFixture {
   void SetUp() override {
     options_.on_news = [this](bool, const std::string& sentence) { news_.push_back(sentence); };
   }
-  std::unique_ptr<TestCall> call_of(std::uint32_t flow, std::uint64_t key = 1) {
+  std::unique_ptr<TestCall> call_of(std::uint32_t caller, std::uint64_t key = 1) {
     auto made = call(10'000, key);
-    made->flow = flow;
+    made->flow = {.caller = caller, .tenant = 1};
     return made;
   }
   TestCall& start(std::unique_ptr<TestCall> made) {
@@ -28,8 +28,9 @@ class RedisOverloadTest : public RedisRepliesFixture {
     if (store_->start(started)) started.on_done();
     return started;
   }
-  // So many calls of a flow, each under numbers of its own, so that no two of them fit into one batch.
-  void fill(std::uint32_t flow, std::size_t count) {
+  // So many calls of a caller, each under numbers of its own, so that no two of them fit into one batch.
+  // `invents`: for another tenant each time.
+  void fill(std::uint32_t caller, std::size_t count, bool invents = false) {
     for (std::size_t i = 0; i < count; ++i) {
       auto made = std::make_unique<TestCall>(
           std::vector<Charge>{
@@ -37,7 +38,7 @@ class RedisOverloadTest : public RedisRepliesFixture {
                params_.intern(*make_limit_params(
                    Algorithm::kGcra, {static_cast<std::int64_t>(10 + i), kSecond}, std::nullopt))}},
           clock_.now_us() + 10'000);
-      made->flow = flow;
+      made->flow = {.caller = caller, .tenant = invents ? static_cast<std::uint32_t>(i) : 1};
       start(std::move(made));
     }
   }
@@ -117,6 +118,81 @@ TEST_F(RedisOverloadTest, ABystanderGetsInAndGoesWithTheNextBatch) {
   EXPECT_TRUE(bystander.allowed());
 }
 
+TEST_F(RedisOverloadTest, WhoInventsTenantsKeepsNobodyElseOut) {
+  options_.queue_max = 10;
+  connect();
+  fill(1, 1'000, true);
+  EXPECT_EQ(std::ranges::count(calls_, 0, [](const auto& each) { return each->times_done; }), 1 + 10)
+      << "one is sent, ten wait";
+  TestCall& bystander = start(call_of(2, 77));
+  ASSERT_EQ(bystander.times_done, 0);
+  server_.say(admitted());
+  server_.say("*5\r\n:1800000000000000\r\n$-1\r\n$-1\r\n:1\r\n:1\r\n");
+  EXPECT_TRUE(bystander.allowed()) << "with the next batch";
+}
+
+TEST_F(RedisOverloadTest, ATenantBehindABusyGatewayGetsIn) {
+  options_.queue_max = 10;
+  connect();
+  fill(1, 100);
+  auto made = call_of(1, 77);
+  made->flow.tenant = 2;
+  TestCall& bystander = start(std::move(made));
+  ASSERT_EQ(bystander.times_done, 0);
+  server_.say(admitted());
+  server_.say("*5\r\n:1800000000000000\r\n$-1\r\n$-1\r\n:1\r\n:1\r\n");
+  EXPECT_TRUE(bystander.allowed());
+}
+
+TEST_F(RedisOverloadTest, HoweverManyWaitWhoHasNothingWaitingGetsIn) {
+  options_.queue_max = 10;
+  connect();
+  for (std::uint32_t caller = 1; caller <= 50; ++caller) fill(caller, 5);
+  EXPECT_EQ(start(call_of(51, 77)).times_done, 0);
+}
+
+// The server is slow for what we send at once: so that is less.
+TEST_F(RedisOverloadTest, WhatGoesAtOnceIsWhatTheServerAnswersInGoodTime) {
+  options_.slow_us = kSecond;
+  connect();
+  const auto keys_sent = [&](const std::string& sent) {
+    const std::size_t at = sent.find("5ba1\r\n$") + 6;  // the number of keys follows the script's name
+    const std::size_t line = sent.find("\r\n", at) + 2;
+    return std::stoi(sent.substr(line));
+  };
+  std::uint64_t key = 100;
+  const auto fill_up = [&] {
+    while (start(call_of(1, ++key)).times_done == 0) {
+    }
+  };
+  const auto say = [&](int keys) {
+    std::string reply = "*" + std::to_string(1 + 2 * keys) + "\r\n:1800000000000000\r\n";
+    for (int i = 0; i < keys; ++i) reply += "$-1\r\n";
+    for (int i = 0; i < keys; ++i) reply += ":1\r\n";
+    server_.say(reply);
+  };
+  start(call_of(1, 1));
+  int sent = keys_sent(server_.take_sent());
+  ASSERT_EQ(sent, 1);
+  std::vector<int> quick, slow;
+  for (int i = 0; i < 8; ++i) {
+    fill_up();
+    pass(100);
+    server_.slept += 100;
+    say(sent);
+    quick.push_back(sent = keys_sent(server_.take_sent()));
+  }
+  EXPECT_THAT(quick, ElementsAre(32, 64, 128, 256, 256, 256, 256, 256));
+  for (int i = 0; i < 8; ++i) {
+    fill_up();
+    pass(6'000);
+    server_.slept += 6'000;
+    say(sent);
+    slow.push_back(sent = keys_sent(server_.take_sent()));
+  }
+  EXPECT_THAT(slow, ElementsAre(256, 256, 128, 64, 32, 16, 8, 4));
+}
+
 TEST_F(RedisOverloadTest, RefundsAreNotShed) {
   options_.queue_max = 2;
   connect();
@@ -154,7 +230,30 @@ TEST_F(RedisOverloadTest, NobodyIsLetThroughForAShortDeadlineOfTheirOwn) {
   server_.say(admitted());
   TestCall& second = start(std::move(patient));
   pass(12'000);
-  EXPECT_EQ(second.verdict, Verdict::kNoAnswer) << "no healthy server needs as long as that";
+  EXPECT_EQ(second.verdict, Verdict::kShed) << "the policy gives the server more time than its caller";
+}
+
+// Many hurried calls at a server that is quick enough for the policy change nothing for anybody else.
+TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
+  connect();
+  for (int i = 0; i < 50; ++i) {
+    auto hurried = call_of(1);
+    hurried->deadline_us = clock_.now_us() + 500'000;
+    hurried->caller_deadline_us = clock_.now_us() + 16'000;
+    TestCall& asked = start(std::move(hurried));
+    pass(16'000);
+    EXPECT_EQ(asked.verdict, Verdict::kShed);
+    pass(8'000);
+    server_.say(admitted());
+  }
+  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_THAT(store_->health().problems, IsEmpty());
+  auto patient = call_of(2);
+  patient->deadline_us = clock_.now_us() + 500'000;
+  TestCall& asked = start(std::move(patient));
+  pass(24'000);
+  server_.say(admitted());
+  EXPECT_TRUE(asked.allowed());
 }
 
 TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {

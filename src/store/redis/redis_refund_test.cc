@@ -115,17 +115,20 @@ TEST_F(RedisRefundTest, OfUnitsThatNobodyRemembersTakesTheLatestAlsoWhereDenials
 TEST_F(RedisRefundTest, WithARequestIdItCountsOnce) {
   const Charge charge{.key = key("a"), .params = limit(Algorithm::kFixedWindow, 10, 366 * kDay), .cost = 3};
   TestCall granted({charge}), other({charge});
+  granted.dedupe = Dedupe{key("request 1"), 1, 600 * kSecond};
   finish(granted);
   finish(other);
-  granted.dedupe = Dedupe{key("refund of 1"), 1, 600 * kSecond};
   TestCall again({charge});
   std::ranges::copy(granted.results, again.results.begin());
   again.dedupe = granted.dedupe;
   again.refund_of_us = granted.now_us;
   EXPECT_FALSE(give_back(granted).replayed);
+  EXPECT_EQ(granted.remaining(), 7);
   EXPECT_TRUE(finish(again).replayed);
-  EXPECT_EQ(again.remaining(), 7);
+  EXPECT_TRUE(again.allowed());
   EXPECT_EQ(remaining(charge), 7);
+  EXPECT_THAT(server_.ask({"DBSIZE"}), testing::HasSubstr("1")) << "nothing is left to remember";
+  EXPECT_EQ(store_->counters().contradictions, 0u);
 }
 
 TEST_F(RedisRefundTest, OthersInTheBatchSeeTheRoom) {

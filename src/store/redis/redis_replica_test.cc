@@ -87,7 +87,7 @@ TEST_F(RedisSentinelReplicaTest, WithoutAReplicaTheMasterAnswers) {
 TEST_F(RedisSentinelReplicaTest, AReplicaThatLagsIsNotAsked) {
   ASSERT_TRUE(looks_until_replica_answers());
   // Follows nobody that is there; it still answers, with what it has.
-  group_.two.ask({"REPLICAOF", "127.0.0.1", std::to_string(TestRedisServer::free_port())});
+  group_.two.ask({"REPLICAOF", "127.0.0.1", std::to_string(free_test_port())});
   TestCall charged({charge(10)}, in_us(5 * kSecond));
   EXPECT_TRUE(finish(charged).allowed());
   run_for(1'100'000);

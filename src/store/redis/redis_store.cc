@@ -46,9 +46,9 @@ RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& oth
         &RedisStoreCounters::timeouts, &RedisStoreCounters::lost, &RedisStoreCounters::sent_again,
         &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full,
         &RedisStoreCounters::shed_queue_full, &RedisStoreCounters::shed_caller_deadline,
-        &RedisStoreCounters::late_batches, &RedisStoreCounters::scripts_reloaded,
-        &RedisStoreCounters::connections_made, &RedisStoreCounters::connections_lost,
-        &RedisStoreCounters::contradictions})
+        &RedisStoreCounters::denied_from_memory, &RedisStoreCounters::late_batches,
+        &RedisStoreCounters::scripts_reloaded, &RedisStoreCounters::connections_made,
+        &RedisStoreCounters::connections_lost, &RedisStoreCounters::contradictions})
     this->*field += other.*field;
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
   return *this;
@@ -57,8 +57,11 @@ RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& oth
 RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
                        RedisStoreOptions options, const Random& random)
     : clock_(clock),
+      transport_(transport),
       options_(std::move(options)),
       limits_(params),
+      own_denials_(params, options_.freed, options_.remember_denials_us),
+      denials_(options_.denials != nullptr ? *options_.denials : own_denials_),
       breaker_(options_.breaker, random, options_.on_breaker_change),
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
@@ -72,6 +75,7 @@ RedisStore::~RedisStore() = default;
 
 bool RedisStore::start(StoreCall& call) {
   call.sent_again = false;
+  if (!denials_.empty() && is_remembered(call)) return true;
   if (!enqueue(call, queue_, true)) return true;
   send_queue();
   return false;
@@ -79,9 +83,7 @@ bool RedisStore::start(StoreCall& call) {
 
 // False: it is answered already.
 bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
-  call.verdict = Verdict::kNoAnswer;
-  call.replayed = call.conflict = call.moving = false;
-  call.results_known = 0;
+  call.forget_answer();
   if (!breaker_.closed() || left_out_) {
     ++counters_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
@@ -95,9 +97,11 @@ bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
     return false;
   }
   if (options_.cluster != nullptr && call.dedupe) call.dedupe->slot_tag = call.charges[0].slot_tag;
-  for (const std::int64_t deadline_us : {call.deadline_us, call.caller_deadline_us})
-    if (deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, deadline_us);
+  note_end_of(call);
   call.queued_at_us = clock_.now_us();
+  // Who asks after this one must not be denied for what was before.
+  if (call.refund_of_us != 0)
+    for (const Charge& charge : call.charges) options_.freed->note(charge.key, call.queued_at_us);
   queue.push(call);
   return true;
 }
@@ -119,7 +123,9 @@ void RedisStore::send_queue() {
   while (!queue_.empty() && flights_ < options_.batches_in_flight) {
     std::unique_ptr<Batch> batch = spare_batch();
     const std::int64_t now_us = clock_.now_us();
-    while (!queue_.empty() && batch->add(queue_.front(), limits_)) leave_queue(queue_, now_us);
+    while (!queue_.empty() && batch->entries() < window_.entries(now_us) &&
+           batch->add(queue_.front(), limits_))
+      leave_queue(queue_, now_us);
     send(std::move(batch), now_us);
   }
 }
@@ -151,6 +157,7 @@ void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::i
                         .patience_us = patience,
                         .silence_us = std::max(options_.operation_timeout_us, patience / 2),
                         .sent_at_us = wall_us(),
+                        .slept_us = transport_.slept_us(),
                         .asking = asking,
                         .ends_flight = false});
 }
@@ -229,11 +236,13 @@ void RedisStore::reset(std::span<const CounterName> counters, std::function<void
     append_key(name, options_.key_prefix, slot_tag, key);
     redis::append_bulk(command, name);
   }
-  const bool sent = breaker_.closed() && ask(command, [done](std::span<const redis::RespValue> reply) {
-                      const bool counted =
-                          !reply.empty() && reply.front().type == redis::RespValue::Type::kInteger;
-                      done(counted ? static_cast<int>(reply.front().integer) : -1);
-                    });
+  const auto on_reply = [this, done, names = std::vector(counters.begin(), counters.end())](
+                            std::span<const redis::RespValue> reply) {
+    for (const CounterName& counter : names) options_.freed->note(counter.key, clock_.now_us());
+    const bool counted = !reply.empty() && reply.front().type == redis::RespValue::Type::kInteger;
+    done(counted ? static_cast<int>(reply.front().integer) : -1);
+  };
+  const bool sent = breaker_.closed() && ask(command, on_reply);
   if (!sent) done(-1);
 }
 
@@ -241,6 +250,7 @@ void RedisStore::on_ready() {
   ++counters_.connections_made;
   connected_ = true;
   adviser_.on_ready();
+  window_.reconnected();
   breaker_.hurry(clock_.now_us());
   in_doubt_ = !problem_.empty();
   // What they have waited so far was for the server.
@@ -262,6 +272,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
   } else if (command.batch) {
     const bool understood = command.batch->read_reply(reply, limits_);
     if (understood) note_answer(command, reply[1].integer);
+    if (understood) remember(command, reply[1].integer);
     finish(command, understood);
     if (!understood) connection_.drop("a reply that does not fit its command");
   } else {
@@ -280,7 +291,10 @@ void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> r
     return refuse_moving(command, std::string_view(error).substr(advice.code.size()));
   const bool about_checks = command.batch != nullptr;
   bool failed = true;
-  if (options_.cluster != nullptr && sends_away(advice.kind)) {
+  // Several slots in one command are our mistake, unless we took the server for one without slots.
+  const bool has_slots_after_all = advice.kind == redis::ServerError::kCrossSlot &&
+                                   options_.cluster != nullptr && !options_.cluster->has_slots();
+  if (options_.cluster != nullptr && (sends_away(advice.kind) || has_slots_after_all)) {
     failed = about_checks && hand_over(command, advice.kind, error);
     if (!about_checks) answer(command, reply);
   } else {
@@ -306,9 +320,13 @@ void RedisStore::finish(InFlight& command, bool answered) {
 void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
   if (command.ends_flight) --flights_;
   counters_.contradictions += command.batch->contradictions();
+  note_refunds(*command.batch);
   const std::int64_t now_us = clock_.now_us();
   const std::size_t calls = command.batch->size();
   bound_.note_answers(calls, !queue_.empty(), now_us);
+  if (command.ends_flight && answered)
+    window_.note_answer(command.asked_at_us, transport_.slept_us() - command.slept_us, !queue_.empty(),
+                        now_us);
   // Those that reached their deadlines have been recorded then, if the server is to blame.
   if (!command.late && (!answered || command.missed < calls))
     breaker_.record(answered, answered ? calls - command.missed : calls, now_us);
@@ -333,6 +351,7 @@ bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::stri
 
 void RedisStore::on_lost(std::string_view why) {
   ++counters_.connections_lost;
+  denials_.clear();  // it may come back without what it knew
   note_problem("there is no connection", why);
   std::deque<InFlight> commands = std::exchange(in_flight_, {});
   std::uint64_t checks = 1;
@@ -340,6 +359,7 @@ void RedisStore::on_lost(std::string_view why) {
   for (InFlight& command : commands) {
     if (!command.batch) continue;
     command.batch->append_waiting(waiting);
+    note_refunds(*command.batch);
     checks += command.batch->size();
     spares_.push_back(std::move(command.batch));
   }
@@ -367,6 +387,7 @@ void RedisStore::on_lost(std::string_view why) {
 void RedisStore::tick(std::int64_t now_us) {
   connection_.tick(now_us);
   adviser_.tick(now_us);
+  denials_.tick(now_us);
   expire_calls(now_us);
   expire_commands(now_us);
   if (connection_.ready() && (breaker_.take_probe(now_us) || must_look() || must_look_at_clock(now_us)))

@@ -22,6 +22,8 @@
 #include "store/redis/batch.h"
 #include "store/redis/fair_queue.h"
 #include "store/redis/queue_bound.h"
+#include "store/redis/remembered_denials.h"
+#include "store/redis/send_window.h"
 #include "store/redis/slot_groups.h"
 #include "store/redis/trouble_news.h"
 
@@ -70,6 +72,11 @@ struct RedisStoreOptions {
   // here (StoreCall::moving). Not on a node of a cluster. See redis/tenant_move.h.
   bool heeds_moves = false;
   bool only_looks = false;  // a replica: nothing is charged there, by our own probe neither
+  // What all loops of the process give back, so that none of them remembers what is no longer true.
+  std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();
+  std::int64_t remember_denials_us = RememberedDenials::kForUs;  // 0: every check goes to the server
+  // Of a cluster, which asks it itself; null: the store has its own.
+  RememberedDenials* denials = nullptr;
 };
 
 // What a RedisStore has done so far; only grows.
@@ -83,7 +90,8 @@ struct RedisStoreCounters {
   std::uint64_t turned_away = 0;           // by the breaker
   std::uint64_t queue_full = 0;            // while there was no connection
   std::uint64_t shed_queue_full = 0;       // checks that were not asked for: too much waited already
-  std::uint64_t shed_caller_deadline = 0;  // the same: their callers went before it was their turn
+  std::uint64_t shed_caller_deadline = 0;  // checks whose callers went before their policies' time was over
+  std::uint64_t denied_from_memory = 0;    // checks that needed no round trip, see RememberedDenials
   std::uint64_t late_batches = 0;          // no reply within the operation timeout
   std::uint64_t scripts_reloaded = 0;      // after NOSCRIPT
   std::uint64_t connections_made = 0;
@@ -105,8 +113,12 @@ struct RedisStoreCounters {
 //
 // A deadline is the server's: it counts from when a call is sent, or while there is no connection, or while
 // the server says nothing. A call that waits behind others on a server that keeps answering just waits, and
-// what may wait is bounded by what the server can answer (QueueBound); who comes beyond that is kShed. Flows
-// take turns (FairQueue), and one that holds less than its part of the queue always gets in.
+// what may wait is bounded by what the server can answer (QueueBound); who comes beyond that is kShed.
+// Callers and tenants take turns (FairQueue), and who holds less than its part of the queue always gets in.
+// What goes at once is bounded by what the server answers in good time, beside all the others that ask it
+// (SendWindow).
+//
+// What was denied a moment ago, and has no room yet, is denied again on the spot (RememberedDenials).
 //
 // A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
 // late one is recognised as such and only frees its place in the pipeline. A server that keeps failing or
@@ -152,6 +164,10 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   const std::vector<std::string>& advice() const { return adviser_.advice(); }
   // How far the server's clock is ahead of ours (negative: behind); nothing before the first reply.
   std::optional<redis::ClockDelta::Estimate> clock_delta() const { return adviser_.clock().estimate(); }
+  // How long its fastest answer of the last seconds took; nothing if it gave none.
+  std::optional<std::int64_t> round_trip_us() const { return adviser_.clock().round_trip_us(wall_us()); }
+  // Most checks of the last seconds got their answers after their deadlines.
+  bool is_late() const { return !lateness().empty(); }
   // For a cluster:
 
   // Its clock is wrong: until it is not, calls are answered kNoAnswer on the spot, and probes look at it.
@@ -161,6 +177,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   bool ready() const { return connection_.ready(); }
   // Nothing waits, nothing is under way: the store may be destroyed.
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
+
+  // start() would answer kNoAnswer.
+  bool would_fail() const { return left_out_ || !breaker_.closed(); }
 
   // start() would answer kShed.
   bool would_shed(const StoreCall& call) const {
@@ -193,6 +212,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     bool late = false;
     std::size_t missed = 0;       // of the batch: calls that reached their deadlines
     std::int64_t sent_at_us = 0;  // by the wall clock
+    std::int64_t slept_us = 0;    // by our loop until it was sent
     bool asking = false;          // comes after an ASKING
     bool ends_flight = true;      // its reply frees a place
     bool brings_script = false;
@@ -211,10 +231,15 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     std::int64_t time_us = INT64_MAX;  // that the slow ones had, at least
   };
 
+  bool is_remembered(StoreCall& call);
+  bool heard_of_moves(std::int64_t now_us) const;
+  void remember(const InFlight& command, std::int64_t server_us);
+  void note_refunds(const Batch& batch);
   bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
   std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
   bool has_room(const StoreCall& call) const;
   void leave_queue(FairQueue& queue, std::int64_t now_us);
+  void note_end_of(const StoreCall& call);
   void put_back(std::span<StoreCall* const> calls);
   void send_queue();
   void send_flights(FairQueue& queue, bool asking);
@@ -255,14 +280,18 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void tell_news(std::int64_t now_us);
 
   const Clock& clock_;
+  const redis::Transport& transport_;
   const RedisStoreOptions options_;
   LimitRecords limits_;
+  RememberedDenials own_denials_;
+  RememberedDenials& denials_;
   redis::Breaker breaker_;
   redis::Connection connection_;
   redis::Adviser adviser_;
   FairQueue queue_;
   FairQueue asking_queue_;  // those that go after an ASKING
   QueueBound bound_;
+  SendWindow window_;
   std::deque<InFlight> in_flight_;
   std::size_t flights_ = 0;          // a batch alone is one, too
   std::size_t questions_ = 0;        // in_flight_ that somebody waits for

@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::int64_t kLookAgainUs = 1'000;  // at calls that wait although their own time is over
 
+bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
+  return deadline_us != 0 && deadline_us <= now_us;
+}
+
 }  // namespace
 
 void RedisStore::expire_calls(std::int64_t now_us) {
@@ -52,20 +56,23 @@ void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
   for (InFlight& command : in_flight_) {
     if (!command.batch) continue;
     for (StoreCall*& call : command.batch->calls()) {
-      if (call == nullptr || call->deadline_us == 0) continue;
-      if (call->deadline_us > now_us) {
-        next_deadline_us_ = std::min(next_deadline_us_, call->deadline_us);
+      if (call == nullptr) continue;
+      if (!is_over(call->deadline_us, now_us)) {
+        // A caller who goes before the policy's time is over says nothing about the server. They get no
+        // answer, nobody lets them pass for it, and nobody else feels it.
+        if (is_over(call->caller_deadline_us, now_us))
+          expired.shed.push_back(std::exchange(call, nullptr));
+        else
+          note_end_of(*call);
         continue;
       }
       ++command.missed;
-      // Whoever allows us less than the server may need gets no answer, but nobody lets them pass for it.
       const std::int64_t time_us = call->deadline_us - command.asked_at_us;
-      const bool is_impatient = call->deadline_us == call->caller_deadline_us && time_us < options_.slow_us;
       if (time_us >= options_.slow_us) {
         ++expired.slow;
         expired.time_us = std::min(expired.time_us, time_us);
       }
-      (is_impatient ? expired.shed : expired.failed).push_back(std::exchange(call, nullptr));
+      expired.failed.push_back(std::exchange(call, nullptr));
     }
   }
   for (FairQueue* queue : {&queue_, &asking_queue_})
@@ -77,16 +84,14 @@ void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
 bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
   const std::int64_t time_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us - call.queued_at_us;
   const bool is_silent = !connection_.ready() || silent_for_us(now_us) >= time_us;
-  const auto is_over = [now_us](std::int64_t deadline_us) {
-    return deadline_us != 0 && deadline_us <= now_us;
-  };
-  if (is_silent && (is_over(call.deadline_us) || is_over(call.caller_deadline_us))) {
+  if (is_silent && (is_over(call.deadline_us, now_us) || is_over(call.caller_deadline_us, now_us))) {
     ++expired.unsent;
     return expired.failed.push_back(&call), false;
   }
-  if (is_over(call.caller_deadline_us)) return expired.shed.push_back(&call), false;
+  if (is_over(call.caller_deadline_us, now_us)) return expired.shed.push_back(&call), false;
   std::int64_t due_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us;
-  if (is_over(call.deadline_us)) due_us = std::max(silent_since_us() + time_us, now_us + kLookAgainUs);
+  if (is_over(call.deadline_us, now_us))
+    due_us = std::max(silent_since_us() + time_us, now_us + kLookAgainUs);
   if (call.caller_deadline_us != 0) due_us = std::min(due_us, call.caller_deadline_us);
   next_deadline_us_ = std::min(next_deadline_us_, due_us);
   return true;

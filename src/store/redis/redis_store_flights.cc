@@ -11,7 +11,9 @@ void RedisStore::send_flights(FairQueue& queue, bool asking) {
   while (!queue.empty() && flights_ < options_.batches_in_flight) {
     groups_.clear();
     const std::int64_t now_us = clock_.now_us();
-    while (!queue.empty() && groups_.add(group_of(queue.front()), queue.front())) leave_queue(queue, now_us);
+    while (!queue.empty() && groups_.charges() < window_.entries(now_us) &&
+           groups_.add(group_of(queue.front()), queue.front()))
+      leave_queue(queue, now_us);
     // A key under other numbers does not fit into the batch of its slot, but may follow it.
     groups_.for_each([&](std::span<StoreCall* const> calls) {
       for (std::size_t taken = 0; taken < calls.size();) {

@@ -73,7 +73,7 @@ void RedisStore::tell_news(std::int64_t now_us) {
   }
   if (clock_news_.is_news(left_out_ ? kClockSentence : "", now_us))
     left_out_ ? tell(true, std::string(kClockSentence)) : tell(false, "is asked again: its clock is right");
-  const bool refuses = refused_moving_at_us_ != 0 && now_us < refused_moving_at_us_ + kMovingShownUs;
+  const bool refuses = heard_of_moves(now_us);
   if (moving_news_.is_news(refuses ? kMovingSentence : "", now_us) && refuses)
     tell(true, std::string(kMovingSentence));
   const std::string late = lateness();
@@ -82,6 +82,10 @@ void RedisStore::tell_news(std::int64_t now_us) {
   if (shed_news_.is_news(shed == 0 ? "" : "shed", now_us) && shed > 0)
     tell(true, "has more checks than it answers in time: " + std::to_string(shed) +
                    " were shed in the last seconds; it needs help, or their senders have to slow down");
+}
+
+bool RedisStore::heard_of_moves(std::int64_t now_us) const {
+  return refused_moving_at_us_ != 0 && now_us < refused_moving_at_us_ + kMovingShownUs;
 }
 
 // Nothing of the batch was charged. Who is on the move is refused, the others go again.
@@ -108,9 +112,9 @@ AsyncStore::Health RedisStore::health() const {
     add("not connected yet");
   }
   if (left_out_) add("it " + std::string(kClockSentence));
-  if (refused_moving_at_us_ != 0 && clock_.now_us() < refused_moving_at_us_ + kMovingShownUs)
-    add("it " + std::string(kMovingSentence));
+  if (heard_of_moves(clock_.now_us())) add("it " + std::string(kMovingSentence));
   if (const std::string late = lateness(); !late.empty()) add("the server " + late);
+  if (const std::string unsure = connection_.address_problem(); !unsure.empty()) add(unsure);
   std::ranges::for_each(adviser_.advice(), add);
   return health;
 }

@@ -3,24 +3,63 @@
 
 #include "store/redis/redis_store.h"
 
-// Who may wait in a RedisStore's queue, and from when on the time is the server's.
+// Who may wait in a RedisStore's queue, who need not, and from when on the time is the server's.
 namespace sluice {
 
+// Of a cluster's calls, which may be parts of larger ones, the cluster has asked already.
+bool RedisStore::is_remembered(StoreCall& call) {
+  if (options_.cluster != nullptr) return false;
+  const std::int64_t now_us = clock_.now_us();
+  if (heard_of_moves(now_us) || !denials_.deny(call, now_us, decide_at_us())) return false;
+  ++counters_.denied_from_memory;
+  return true;
+}
+
+void RedisStore::remember(const InFlight& command, std::int64_t server_us) {
+  if (!command.batch->has_denied() && denials_.empty()) [[likely]]
+    return;
+  RememberedDenials::Heard heard{
+      .asked_at_us = command.asked_at_us, .answered_at_us = clock_.now_us(), .decided_at_us = server_us};
+  command.batch->for_each_counter([&](const KeyHash& key, std::uint32_t slot_tag, ParamsId params,
+                                      const Relatives& relatives, const CounterView& view) {
+    if (!denials_.wants(key, view.has_denied())) return;
+    heard.key = key;
+    heard.slot_tag = slot_tag;
+    heard.params = params;
+    heard.relatives = relatives;
+    denials_.hear(heard, view.left(limits_.params(params)));
+  });
+}
+
+// Whatever became of them.
+void RedisStore::note_refunds(const Batch& batch) {
+  batch.for_each_refunded([&](const KeyHash& key) { options_.freed->note(key, clock_.now_us()); });
+}
+
 // What gives back must not be lost, and whoever holds less than an equal part of the queue gets in: so the
-// largest holders are shed first.
+// largest holders are shed first. A tenant of a caller who holds its part already gets in as long as it holds
+// little itself, but tenants that somebody invents are not worth more than twice the part.
 bool RedisStore::has_room(const StoreCall& call) const {
   if (queue_.size() < room() || call.refund_of_us != 0) return true;
-  return queue_.size() < kRedisQueueMax && queue_.size_of(call.flow) < room() / (queue_.flows() + 1);
+  const FairQueue::Holding held = queue_.holding(call.flow);
+  if (held.calls == 0) return true;  // there are no more of these than connections
+  if (queue_.size() >= kRedisQueueMax) return false;
+  const std::size_t part = room() / queue_.callers();
+  return held.calls < part || (held.calls < 2 * part && held.of_tenant < part / (held.tenants + 1));
 }
 
 // Its turn has come: from here on the time is the server's.
 void RedisStore::leave_queue(FairQueue& queue, std::int64_t now_us) {
   StoreCall& call = queue.front();
   queue.pop();
-  if (call.deadline_us == 0) return;
-  call.deadline_us += now_us - call.queued_at_us;
-  if (call.caller_deadline_us != 0) call.deadline_us = std::min(call.deadline_us, call.caller_deadline_us);
-  next_deadline_us_ = std::min(next_deadline_us_, call.deadline_us);
+  if (call.deadline_us != 0) call.deadline_us += now_us - call.queued_at_us;
+  note_end_of(call);
+}
+
+// expire_calls() has to look at it then.
+void RedisStore::note_end_of(const StoreCall& call) {
+  for (const std::int64_t end_us : {call.deadline_us, call.caller_deadline_us})
+    if (end_us != 0) next_deadline_us_ = std::min(next_deadline_us_, end_us);
 }
 
 // They were sent, and go again, before the others of their flows.

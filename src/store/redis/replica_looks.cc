@@ -41,12 +41,7 @@ class ReplicaLooks::Look final : public StoreCall {
   void on_done() override { owner_.finish(*this); }
 
   StoreCall& call() const { return *call_; }
-  void answer() const {
-    call_->verdict = verdict;
-    call_->now_us = now_us;
-    call_->replayed = call_->conflict = false;
-    call_->results_known = results_known;
-  }
+  void answer() const { static_cast<StoreAnswer&>(*call_) = static_cast<const StoreAnswer&>(*this); }
 
  private:
   ReplicaLooks& owner_;

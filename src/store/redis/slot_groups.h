@@ -46,6 +46,7 @@ class SlotGroups {
   }
 
   bool empty() const { return members_.empty(); }
+  std::size_t charges() const { return charges_; }
 
   void clear() {
     ids_.clear();

@@ -10,9 +10,6 @@
 namespace sluice {
 namespace {
 
-// What a request id becomes for the refund of its request.
-constexpr std::uint64_t kRefundMark = 0x7265'6675'6e64'6564;
-
 bool is_taken_back(const Charge& charge) { return charge.cost > 0 && charge.on_denial == OnDenial::kFree; }
 
 // What the result of an admitted charge would be had there been no charge.
@@ -28,6 +25,13 @@ void tell_level_without(const LimitParams& params, std::int64_t cost, ChargeResu
   }
   result.pressure =
       pressure_of(outcome.remaining, warns(params, outcome.remaining, result.pressure != Pressure::kNormal));
+}
+
+// What nobody knows denies nobody.
+void tell_nothing(const LimitParams& params, ChargeResult& result) {
+  result = {};
+  result.outcome.allowed = true;
+  result.outcome.remaining = params.capacity;
 }
 
 }  // namespace
@@ -55,6 +59,7 @@ void SplitCall::begin(StoreCall& call, Events& events) {
     part.caller_deadline_us = call.caller_deadline_us;
     part.flow = call.flow;
     part.dedupe = call.dedupe;
+    if (part.dedupe) part.dedupe->is_part = parts_.size() > 1;
     part.sent_again = call.sent_again;
     part.refund_of_us = call.refund_of_us;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
@@ -77,26 +82,32 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   assert(call_ != nullptr && waiting_ == 0);
   StoreCall& call = *call_;
   bool denied = false, unanswered = false, shed = false, all_known = true;
-  call.conflict = false;
+  call.forget_answer();
   call.replayed = true;
-  call.now_us = parts_.front().now_us;
+  call.now_us = 0;
   for (const Part& part : parts_) {
+    if (is_answer(part.verdict)) {
+      if (call.now_us == 0) call.now_us = part.now_us;
+      all_known &= part.results_known == part.results.size();
+    }
     unanswered |= part.verdict == Verdict::kNoAnswer;
     denied |= part.verdict == Verdict::kDenied;
     shed |= part.verdict == Verdict::kShed;
-    all_known &= part.results_known == part.results.size();
     call.conflict |= part.conflict;
     call.replayed &= part.replayed;
   }
   // An id that belongs to another request does so whatever the other slots say.
-  call.verdict = call.conflict ? Verdict::kDenied
-                 : unanswered  ? Verdict::kNoAnswer
-                 : shed        ? Verdict::kShed
-                 : denied      ? Verdict::kDenied
-                               : Verdict::kAllowed;
+  call.verdict = call.conflict || denied ? Verdict::kDenied
+                 : unanswered            ? Verdict::kNoAnswer
+                 : shed                  ? Verdict::kShed
+                                         : Verdict::kAllowed;
   // Who has an id and no answer asks again, and then needs what was granted.
   const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
-  undo_ = call.verdict != Verdict::kAllowed && !asks_again && call.refund_of_us == 0;
+  // Who passes although a slot is silent has used the others.
+  const bool passes =
+      call.verdict == Verdict::kNoAnswer && call.without_answer == StoreCall::WithoutAnswer::kPasses;
+  undo_ = call.verdict != Verdict::kAllowed && !passes && !asks_again && call.refund_of_us == 0;
+  all_known &= is_answer(call.verdict);
   call.results_known = all_known ? call.results.size() : 0;
   if (all_known) copy_results(params);
   call_ = nullptr;
@@ -111,8 +122,12 @@ void SplitCall::copy_results(const ParamsTable& params) {
     const bool had_room = call_->verdict == Verdict::kDenied && part.verdict == Verdict::kAllowed;
     for (std::size_t i = 0; i < part.charges.size(); ++i) {
       ChargeResult& result = results[place_[part.first_ + i]];
-      result = part.results[i];
       const Charge& charge = part.charges[i];
+      if (!is_answer(part.verdict)) {
+        tell_nothing(params[charge.params], result);
+        continue;
+      }
+      result = part.results[i];
       if (had_room && is_taken_back(charge)) tell_level_without(params[charge.params], charge.cost, result);
     }
   }
@@ -134,9 +149,9 @@ std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline
     part->charges = std::span(charges_).subspan(part->first_, kept - part->first_);
     part->results = std::span(results_).subspan(part->first_, kept - part->first_);
     part->refund_of_us = part->now_us;
+    part->refund_replays_before = part->replays_before;
     part->deadline_us = deadline_us;
     part->caller_deadline_us = 0;
-    if (part->dedupe) part->dedupe->id.high ^= kRefundMark;
     part->hops = 0;
     part->give_up_at_us = 0;
   }

@@ -60,10 +60,12 @@ class SplitCall {
   // The call that is to be answered; null once it is.
   StoreCall* call() const { return call_; }
 
-  // Puts the answer together, as if one store had decided: allowed if every slot allowed. A denied call's
-  // results on a slot that had room tell the level without the charge: `remaining` exactly, `reset_after_us`
-  // to a microsecond, except for the sliding algorithms, where it may be up to a period too long. Returns the
-  // call. REQUIRES: call() is there and its parts are done.
+  // Puts the answer together, as if one store had decided: allowed if every slot allowed, denied if one
+  // denied, whatever became of the others; else, without an answer of some slot, there is none. A denied
+  // call's results on a slot that had room tell the level without the charge: `remaining` exactly,
+  // `reset_after_us` to a microsecond, except for the sliding algorithms, where it may be up to a period too
+  // long; on a slot that said nothing, they tell a full limit. Returns the call. REQUIRES: call() is there
+  // and its parts are done.
   StoreCall& settle(const ParamsTable& params);
 
   // Turns the parts whose charges must be taken back into calls that do so, to be started as above; empty

@@ -99,7 +99,8 @@ TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
       {"one denies: the other is given back", false, {kAllowed}, {kDenied}, kDenied, false, {kA}},
       {"both deny: nothing was charged", false, {kDenied}, {kDenied}, kDenied, false, {}},
       {"one is silent", false, {kAllowed}, {kNoAnswer}, kNoAnswer, false, {kA}},
-      {"one denies, one is silent: who knows", false, {kNoAnswer}, {kDenied}, kNoAnswer, false, {}},
+      {"one denies, one is silent: a denial is enough", false, {kNoAnswer}, {kDenied}, kDenied, false, {}},
+      {"the same with an id", true, {kNoAnswer}, {kDenied}, kDenied, false, {}},
       {"all repeat themselves", true, {kAllowed, true}, {kAllowed, true}, kAllowed, true, {}},
       {"a second try completes the first", true, {kAllowed, true}, {kAllowed}, kAllowed, false, {}},
       {"a second try is denied", true, {kAllowed, true}, {kDenied}, kDenied, false, {kA}},
@@ -128,6 +129,36 @@ TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
   }
 }
 
+// Whoever passes because a slot is silent has used the limits of the others; else these would never fill.
+TEST_F(SplitCallTest, WhatPassesWithoutAnAnswerStaysCharged) {
+  using WithoutAnswer = StoreCall::WithoutAnswer;
+  for (const auto without_answer :
+       {WithoutAnswer::kUnknown, WithoutAnswer::kDenied, WithoutAnswer::kPasses}) {
+    TestCall call({charge(1, kA), charge(2, kB)});
+    call.without_answer = without_answer;
+    begin(call);
+    answer(split_.parts()[0], kAllowed);
+    answer(split_.parts()[1], kNoAnswer);
+    split_.settle(params_);
+    EXPECT_EQ(call.verdict, kNoAnswer);
+    EXPECT_EQ(split_.begin_refunds(99).size(), without_answer == WithoutAnswer::kPasses ? 0u : 1u);
+  }
+}
+
+TEST_F(SplitCallTest, ADenialBesideASilentSlotTellsWhatIsKnown) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  begin(call);
+  answer(split_.parts()[0], kNoAnswer);
+  answer(split_.parts()[1], kDenied, 0);
+  split_.settle(params_);
+  EXPECT_EQ(call.now_us, split_.parts()[1].now_us);
+  EXPECT_EQ(call.results_known, 2u);
+  EXPECT_TRUE(call.results[0].outcome.allowed);
+  EXPECT_EQ(call.remaining(0), 10) << "nobody knows; it denies nobody";
+  EXPECT_EQ(call.remaining(1), 0);
+  EXPECT_EQ(call.results[1].outcome.retry_after_us, kSecond);
+}
+
 TEST_F(SplitCallTest, ARefundSaysWhatWasGranted) {
   TestCall call({charge(1, kA, 4), charge(2, kB), charge(3, kA, 0)});
   begin(call);
@@ -149,23 +180,32 @@ TEST_F(SplitCallTest, ARefundSaysWhatWasGranted) {
   EXPECT_EQ(times_done_, 2);
 }
 
-TEST_F(SplitCallTest, TheRefundOfARequestHasOneIdHoweverOftenItIsRepeated) {
-  std::vector<KeyHash> ids;
-  for (const bool replayed : {false, true}) {
+TEST_F(SplitCallTest, ARefundTakesTheRecordAlongThatItWasTold) {
+  for (const std::uint8_t replays : std::initializer_list<std::uint8_t>{0, 1, 7}) {
     TestCall call({charge(1, kA), charge(2, kB)});
     call.dedupe = Dedupe{{7, 8}, 9, kSecond};
     begin(call);
-    EXPECT_EQ(split_.parts()[1].dedupe->id, (KeyHash{7, 8}));
-    answer(split_.parts()[0], kAllowed, 5, replayed);
-    answer(split_.parts()[1], kDenied, 5, replayed);
+    for (const Part& part : split_.parts()) {
+      EXPECT_EQ(part.dedupe->id, (KeyHash{7, 8}));
+      EXPECT_TRUE(part.dedupe->is_part);
+    }
+    split_.parts()[0].replays_before = replays;
+    answer(split_.parts()[0], kAllowed, 5, replays > 0);
+    answer(split_.parts()[1], kDenied, 5);
     split_.settle(params_);
     const auto refunds = split_.begin_refunds(0);
     ASSERT_THAT(refunds, SizeIs(1));
-    EXPECT_EQ(refunds[0]->dedupe->ttl_us, kSecond);
-    ids.push_back(refunds[0]->dedupe->id);
+    EXPECT_EQ(refunds[0]->dedupe->id, (KeyHash{7, 8}));
+    EXPECT_EQ(refunds[0]->refund_replays_before, replays);
   }
-  EXPECT_EQ(ids[0], ids[1]);
-  EXPECT_NE(ids[0], (KeyHash{7, 8}));
+}
+
+TEST_F(SplitCallTest, OnOneSlotItIsNoPart) {
+  TestCall call({charge(1, kA), charge(2, kA)});
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  ASSERT_THAT(split_.parts(), SizeIs(1));
+  EXPECT_FALSE(split_.parts()[0].dedupe->is_part);
 }
 
 TEST_F(SplitCallTest, AConflictAnywhereIsAConflict) {

@@ -86,11 +86,11 @@ TenantMove::TenantMove(TenantMoveOptions options, const Clock& clock, const Rand
       owner_letters_(sluice::owner_letters(options_.slot_tag)),
       owner_id_(new_id(random)),
       pattern_(pattern_of(options_.source.key_prefix, owner_letters_)),
-      move_id_(options_.kind == Kind::kCarry ? new_id(random) : options_.move_id),
+      move_id_(options_.kind == Kind::kForget ? options_.move_id : new_id(random)),
       source_(std::make_unique<Side>(*this, "the source", options_.source, clock, random)) {
   assert(options_.target.has_value() == (options_.kind == Kind::kCarry));
   if (options_.target) target_ = std::make_unique<Side>(*this, "the target", *options_.target, clock, random);
-  if (options_.kind == Kind::kForget) step_ = Step::kScan;
+  if (options_.kind == Kind::kForget) step_ = move_id_.empty() ? Step::kLeave : Step::kScan;
   if (options_.kind == Kind::kSettle) step_ = Step::kSettle;
 }
 
@@ -104,8 +104,7 @@ void TenantMove::tick(std::int64_t now_us) {
 }
 
 TenantMove::Side& TenantMove::side_in_use() {
-  const bool at_target =
-      step_ == Step::kArrive || step_ == Step::kWrite || step_ == Step::kOpen || step_ == Step::kClean;
+  const bool at_target = step_ == Step::kArrive || step_ == Step::kWrite || step_ == Step::kOpen;
   return at_target ? *target_ : *source_;
 }
 
@@ -124,8 +123,8 @@ void TenantMove::proceed() {
 
 // Returns how many.
 std::size_t TenantMove::append_commands(std::string& out) {
-  constexpr std::string_view kOperations[] = {"claim", "arrive", "",      "",        "write",  "freeze", "",
-                                              "open",  "close",  "clean", "release", "remove", "settle"};
+  constexpr std::string_view kOperations[] = {"claim", "arrive", "",        "",       "write", "freeze", "",
+                                              "open",  "close",  "release", "remove", "leave", "settle"};
   const std::string_view operation = kOperations[static_cast<std::size_t>(step_)];
   std::vector<std::string> more;
   if (step_ == Step::kScan || step_ == Step::kRead || step_ == Step::kJournal) return append_reads(out);
@@ -308,13 +307,13 @@ void TenantMove::finish_step() {
       open_sent_ = false;
       step_ = Step::kClose;
       break;
-    case Step::kClose:
-      step_ = Step::kClean;
+    case Step::kLeave:
+      step_ = Step::kScan;
       break;
     case Step::kRelease:
       claimed_ = false;
       return stop(culprit_, problem_);
-    case Step::kClean:
+    case Step::kClose:
     case Step::kSettle:
       state_ = State::kDone;
       return;
@@ -374,10 +373,6 @@ void TenantMove::note_error(const redis::RespValue& reply) {
 
 // The tenant goes on where it was: what is copied or frozen is released, unless the target may be open.
 void TenantMove::stop(Culprit culprit, std::string_view why) {
-  if (step_ == Step::kClean) {  // all that matters is done
-    state_ = State::kDone;
-    return;
-  }
   const bool releases = claimed_ && !open_sent_ && culprit == Culprit::kTarget && unanswered_ == 0 &&
                         step_ != Step::kRelease && source_->connection.ready();
   culprit_ = culprit;

@@ -25,7 +25,7 @@ struct TenantMoveOptions {
   };
   enum class Kind : std::uint8_t {
     kCarry,   // from the source to the target
-    kForget,  // what is left at the source is removed; no target
+    kForget,  // what is left at the source is removed, and it does not live there any more; no target
     kSettle,  // from now on the tenant lives at the source, whatever was; no target, nothing is moved
   };
   Kind kind = Kind::kCarry;
@@ -48,32 +48,33 @@ struct TenantMoveOptions {
 // The promise: what was used stays used. At no moment can the same units be had at both ends, whichever nodes
 // have heard of the move, and whoever dies when. What cannot be decided is denied, for some milliseconds.
 //
-// How. Each server has a hash, `rl:moves`, with a record for every tenant that is on its way. The check
-// script reads it in the same step in which it charges (moves.lua), so a node need not know of the move to
-// obey it. A record is in one of these states:
+// How. Each server has a hash, `rl:moves`, with a record for every tenant that is or was on its way. The
+// check script reads it in the same step in which it charges (moves.lua), so a node need not know of the move
+// to obey it. A record is in one of these states:
 //
 //   at the source                              at the target
-//   -  no record: the tenant lives here        -  no record
+//   -  no record, or o: it lives here          -  no record, or x
 //   c  it is copied: checks are charged here,  a  it arrives: refused
 //      and each key that they write is noted
 //      in a journal
 //   f  frozen: refused                         a  what the journal names is copied once more
-//   f                                          o  open: checks are charged here
-//   x  gone: refused, for good                 -  no record
+//   f                                          o  open: checks are charged here, it lives here
+//   x  gone: refused, for good                 o
 //
 // "Refused" is TENANTMOVING: nothing is charged, and the engine denies with `tenant_moving`. The steps are
 // taken in this order, each after the one before was answered:
 //
 //   claim (c) · arrive (a) · copy what SCAN finds · freeze (f) · copy what the journal names ·
-//   open (o) · close (x) · clean. Later, apart from it (kForget): remove what is left at the source.
+//   open (o) · close (x). Later, apart from it (kForget): remove what is left at the source.
 //
 // So the tenant is refused from the freeze until the checks of a node follow, however many keys the source
 // has. The questions that decide whether this is right:
 //
 // - A node that has not heard of the move checks at the source: charged and noted, then refused, for as long
 //   as it has not heard. `x` stays until the tenant comes back: a node with old settings never counts anew.
-// - A node that has heard too early checks at the target, and is refused until it opens. (One that is started
-//   with the new settings before anybody began the move is not: there is no record yet.)
+// - A node that has heard too early checks at the target, and is refused until it opens. One that is started
+//   with the new settings before anybody began the move finds no `o` where it looks for the tenant, asks the
+//   other servers, and begins the move itself (CellHomes).
 // - Two movers: the record names its owner, for 10 s at a time (by the server's clock), renewed with every
 //   batch. Others wait. A mover that was late is followed by the next, which takes the same move over and
 //   copies all anew; the late one's steps change nothing any more, because each says whose it is: `write` and
@@ -141,9 +142,9 @@ class TenantMove {
     kJournal,
     kOpen,
     kClose,
-    kClean,
     kRelease,
     kRemove,
+    kLeave,
     kSettle,
   };
   class Side;

@@ -55,11 +55,16 @@ function operations.close()
   return become('x', its_move)
 end
 
--- The move is called off.
+-- The move is called off: it lives here, as before.
 function operations.release()
   if not (is_source and is_mine) then return {'lost', state} end
   redis.call('DEL', journal)
-  redis.call('HDEL', moves, who)
+  return become('o', its_move)
+end
+
+-- It lives elsewhere from now on, and nothing was carried there.
+function operations.leave()
+  if state == 'o' then redis.call('HDEL', moves, who) end
   return {'-'}
 end
 
@@ -100,15 +105,7 @@ function operations.open()
   return become('o', its_move)
 end
 
-function operations.clean()
-  if state == 'o' and its_move == move then redis.call('HDEL', moves, who) end
-  return {'-'}
-end
-
 -- Whatever was: from now on it lives here.
-function operations.settle()
-  redis.call('HDEL', moves, who)
-  return {'-'}
-end
+function operations.settle() return become('o', move) end
 
 return operations[operation]()

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,5 +35,14 @@ class TestCall final : public StoreCall {
   std::vector<Charge> wanted_;
   std::vector<ChargeResult> given_;
 };
+
+// For messages, and to compare.
+inline std::string shown(const ChargeResult& result) {
+  const Outcome& o = result.outcome;
+  return std::string(o.allowed ? "allowed" : "denied") + " remaining " + std::to_string(o.remaining) +
+         " retry " + std::to_string(o.retry_after_us) + " reset " + std::to_string(o.reset_after_us) +
+         " pressure " + std::to_string(static_cast<int>(result.pressure)) + " denied cost " +
+         std::to_string(result.denied_cost);
+}
 
 }  // namespace sluice

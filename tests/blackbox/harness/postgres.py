@@ -5,10 +5,10 @@ import pathlib
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 
+from .ports import free_port
 from .server import wait_until
 
 PASSWORD = "s3cret"
@@ -20,12 +20,6 @@ def program(name):
     found = sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     assert found or shutil.which(name), f"{name} is not installed; run `make deps`"
     return str(found[-1]) if found else name
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Postgres:

@@ -9,16 +9,11 @@ import socket
 import subprocess
 import threading
 
+from harness.ports import free_port
 from harness.server import DIE_WITH_PARENT, ROOT, START_SECONDS, wait_until
 from harness.web import Answer
 
 EXAMPLES = ROOT / "examples"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Application:

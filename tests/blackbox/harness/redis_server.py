@@ -1,10 +1,10 @@
 """A Redis server as a child process, for tests."""
 
-import socket
 import subprocess
 
 import redis
 
+from harness.ports import free_port
 from harness.server import DIE_WITH_PARENT, START_SECONDS, wait_until
 
 
@@ -16,9 +16,7 @@ class Redis:
 
     def __init__(self, directory, durable=False):
         directory.mkdir()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.directory = directory
         self.persistence = ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no"]
         self.url = f"redis://127.0.0.1:{self.port}"

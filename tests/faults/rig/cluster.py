@@ -7,7 +7,7 @@ from harness.server import wait_until
 from redis.crc import key_slot
 
 from rig.patience import WAIT_S
-from rig.process import free_port
+from harness.ports import free_port
 from rig.redis_server import RedisServer
 
 SLOTS = 16_384

@@ -2,29 +2,10 @@
 
 import os
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 
 from harness.server import DIE_WITH_PARENT
-
-# Below the ports that the kernel gives to outgoing connections. So nobody takes the port of a server that is
-# down for a moment, and no client that tries to reach it meets itself there.
-PORTS = range(12_000, 30_000)
-
-
-def free_port():
-    """A port that nobody listens on. Somebody may be faster: whoever starts a server tries again."""
-    while True:
-        port = random.choice(PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-
 
 class Process:
     """A program with a directory and a log of its own. Not thread-safe."""

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 
-from rig.process import free_port
+from harness.ports import free_port
 
 CHUNK = 65_536
 SEE_AGAIN_S = 0.005  # how often a connection that is held looks whether it still is

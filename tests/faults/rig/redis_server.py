@@ -8,7 +8,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rig.patience import WAIT_S
-from rig.process import Process, free_port
+from harness.ports import free_port
+from rig.process import Process
 
 
 class RedisServer(Process):

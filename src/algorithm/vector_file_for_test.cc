@@ -1,4 +1,4 @@
-#include "algorithm/vector_file.h"
+#include "algorithm/vector_file_for_test.h"
 
 #include <charconv>
 #include <iterator>

@@ -1,0 +1,233 @@
+#include "cli/cell_homes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "cli/cell_memory.h"
+#include "cli/tiny_redis.h"
+#include "ledger/temp_folder.h"
+
+namespace sluice::cli {
+namespace {
+
+using testing::cell_at;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::make_cells;
+using Named = std::map<std::string, std::string>;
+
+// A node that starts with these cells, and remembers that.
+class CellHomesTest : public ::testing::Test, protected testing::MoverAmongServers {
+ protected:
+  void start(std::vector<Cell> others, const CellMemory& memory = {}, const std::string& home = "home") {
+    const auto cells = make_cells(std::move(others), home);
+    board.emplace(std::make_shared<const Cells>(CellHomes::at_start(*cells, memory)), cells,
+                  [this](const Relocation& moved) { events.push_back(moved.tenant); });
+    mover.emplace(parts(*board, memory));
+  }
+  std::string cell_of(std::string_view tenant) const { return MoverAmongServers::cell_of(*board, tenant); }
+  void pass(int ticks = 1000) { MoverAmongServers::pass(*mover, ticks); }
+  std::string state(const std::string& host, std::string_view tenant) {
+    const auto found = servers[host].records.find(who(tenant));
+    return found == servers[host].records.end() ? "-" : found->second.state;
+  }
+
+  std::optional<CellBoard> board;
+  std::optional<CellMover> mover;
+  std::vector<std::string> events;
+};
+
+TEST_F(CellHomesTest, AMoveThatNobodyHasBegunBeginsWhenANodeStarts) {
+  servers["home"].keys = {{key_of("acme"), "used up"}, {key_of("other"), "x"}};
+  start({cell_at("eu", "eu", {"acme"})});
+  EXPECT_EQ(cell_of("acme"), "(looked for)") << "not counted anew for a moment";
+  EXPECT_EQ(cell_of("other"), "default");
+  EXPECT_TRUE(mover->is_looking());
+  EXPECT_THAT(mover->in_progress(), HasSubstr("looking for the counters of tenant acme"));
+  for (int i = 0; i < 100 && mover->is_looking(); ++i) pass(1);
+  EXPECT_EQ(cell_of("acme"), "default") << "where its counters are";
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "used up")));
+  EXPECT_EQ(state("home", "acme"), "x");
+  EXPECT_EQ(state("eu", "acme"), "o");
+  EXPECT_THAT(events, ElementsAre("acme"));
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_EQ(mover->in_progress(), "");
+}
+
+TEST_F(CellHomesTest, WhoHasARecordWhereItIsPlacedIsAtHome) {
+  servers["eu"].records[who("acme")] = {"o", "default\nacme"};
+  servers["eu"].keys = {{key_of("acme"), "one"}};
+  servers["home"].keys = {{key_of("acme"), "left behind"}};
+  start({cell_at("eu", "eu", {"acme"})});
+  for (int i = 0; i < 100 && mover->is_looking(); ++i) pass(1);
+  EXPECT_EQ(cell_of("acme"), "eu");
+  pass();
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one"))) << "nothing is carried";
+  EXPECT_EQ(mover->counters(), TenantMoveCounters{});
+  EXPECT_THAT(said, IsEmpty());
+}
+
+TEST_F(CellHomesTest, WhoIsRememberedThereIsServedAtOnce) {
+  start({cell_at("eu", "eu", {"acme"})}, Named{{"acme", "eu"}});
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_FALSE(mover->is_looking());
+  pass();
+  EXPECT_EQ(mover->counters(), TenantMoveCounters{});
+}
+
+TEST_F(CellHomesTest, ARecordSaysWhereItWas) {
+  servers["us"].records[who("acme")] = {"o", "default\nacme"};
+  servers["us"].keys = {{key_of("acme"), "one"}};
+  servers["home"].records[who("acme")] = {"x", "us\nacme"};
+  start({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {})});
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+  EXPECT_EQ(state("us", "acme"), "x");
+}
+
+TEST_F(CellHomesTest, ARecordThatItHasGoneSaysWhereItIs) {
+  servers["us"].keys = {{key_of("acme"), "one"}};  // and its record is lost
+  servers["home"].records[who("acme")] = {"x", "us\nacme"};
+  servers["home"].records[who("bank")] = {"x", "eu\nbank"};
+  servers["eu"].keys = {{key_of("bank"), "two"}};
+  start({cell_at("eu", "eu", {"acme", "bank"}), cell_at("us", "us", {})});
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_EQ(servers["eu"].keys.size(), 2u);
+  EXPECT_EQ(state("eu", "bank"), "o") << "it is here, and has a record again";
+  EXPECT_EQ(mover->counters(), (TenantMoveCounters{.done = 1, .keys = 1}));
+}
+
+TEST_F(CellHomesTest, WhatThisNodeRemembersSaysWhereItWasIfNoRecordDoes) {
+  servers["us"].keys = {{key_of("acme"), "one"}};
+  servers["eu"].keys = {{key_of("bank"), "two"}};
+  start({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {})}, Named{{"acme", "us"}, {"bank", "eu"}});
+  EXPECT_EQ(cell_of("bank"), "(looked for)") << "it has no name in the file any more, but counters";
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_EQ(cell_of("bank"), "default");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+  EXPECT_THAT(servers["home"].keys, ElementsAre(std::pair(key_of("bank"), "two")));
+}
+
+// All nodes know that it has gone. A file of before, on a node that starts, must not fetch it back.
+TEST_F(CellHomesTest, AFileOfBeforeMovesNobodyBack) {
+  servers["home"].records[who("acme")] = {"o", "eu\nacme"};
+  servers["eu"].records[who("acme")] = {"x", "default\nacme"};
+  for (const CellMemory& memory : {CellMemory{}, CellMemory{Named{{"acme", "eu"}}}}) {
+    start({cell_at("eu", "eu", {"acme"})}, memory);
+    pass();
+    EXPECT_EQ(cell_of("acme"), "eu") << "where it is refused, and told";
+    EXPECT_EQ(state("eu", "acme"), "x");
+    EXPECT_EQ(state("home", "acme"), "o");
+  }
+}
+
+TEST_F(CellHomesTest, AFileThatHasChangedSinceTheNodeLastRanDoes) {
+  servers["home"].records[who("acme")] = {"o", "eu\nacme"};
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  servers["eu"].records[who("acme")] = {"x", "default\nacme"};
+  start({cell_at("eu", "eu", {"acme"})}, Named{});
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+  EXPECT_EQ(state("eu", "acme"), "o");
+}
+
+TEST_F(CellHomesTest, AMoveThatWasInterruptedGoesOn) {
+  servers["home"].keys = {{key_of("acme"), "one"}, {key_of("corp"), "two"}};
+  servers["home"].records[who("acme")] = {"c", "eu\nacme"};
+  servers["eu"].records[who("acme")] = {"a", "default\nacme"};
+  servers["eu"].records[who("corp")] = {"a", "default\ncorp"};
+  servers["eu"].records["other"] = {"a", "gone\nbank"};
+  start({cell_at("eu", "eu", {"acme", "bank", "corp"})}, Named{{"corp", "eu"}});
+  pass();
+  EXPECT_EQ(servers["eu"].keys.size(), 2u) << "of corp, too, though it is remembered there";
+  EXPECT_EQ(state("eu", "acme"), "o");
+  EXPECT_EQ(state("home", "acme"), "x");
+  EXPECT_THAT(problems,
+              ElementsAre(HasSubstr("tenant bank was in the cell gone, or on its way from there to eu")));
+  EXPECT_EQ(mover->counters(), (TenantMoveCounters{.done = 2, .stopped = 1, .keys = 2}));
+  EXPECT_EQ(cell_of("acme"), "eu");
+}
+
+TEST_F(CellHomesTest, WhileItsOwnServerIsSilentTheFailureRuleDecides) {
+  servers["eu"].wire.unreachable = true;
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  start({cell_at("eu", "eu", {"acme"})});
+  pass();
+  EXPECT_EQ(cell_of("acme"), "(silent)") << "not the store itself, which may come back before it is asked";
+  EXPECT_THAT(mover->in_progress(), HasSubstr("the cell eu does not answer"));
+  servers["eu"].wire.unreachable = false;
+  pass(3000);
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(servers["eu"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+}
+
+TEST_F(CellHomesTest, AServerThatIsGoneKeepsNobodyFromBeingServed) {
+  servers["home"].wire.unreachable = true;
+  servers["eu"].records[who("bank")] = {"o", "default\nbank"};
+  start({cell_at("eu", "eu", {"acme", "bank"})});
+  pass(900);
+  EXPECT_EQ(cell_of("bank"), "eu") << "its own server knows";
+  EXPECT_EQ(cell_of("acme"), "(looked for)") << "for ten seconds";
+  EXPECT_THAT(mover->in_progress(), HasSubstr("the cell default does not answer"));
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu");
+  EXPECT_THAT(
+      problems,
+      ElementsAre(HasSubstr("tenant acme goes to eu without counters: those that it may have at default")));
+  EXPECT_EQ(mover->counters().stopped, 1u);
+}
+
+TEST_F(CellHomesTest, NewSettingsAreForThemToo) {
+  servers["eu"].wire.unreachable = true;
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  start({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {})});
+  pass(2000);
+  EXPECT_EQ(cell_of("acme"), "(silent)") << "where it is placed, nobody can say whether it is at home";
+  board->want(make_cells({cell_at("eu", "eu", {}), cell_at("us", "us", {"acme"})}));
+  pass(2000);
+  EXPECT_EQ(cell_of("acme"), "us");
+  EXPECT_THAT(servers["us"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+}
+
+TEST_F(CellHomesTest, WhereNothingCanBeCarriedNobodyWaits) {
+  Cell wide = cell_at("unused", "wide", {"acme"});
+  wide.store.redis = redis::parse_store_url("redis+cluster://n1,n2").value();
+  start({wide, cell_at("memory", "here", {"local"}), cell_at("eu", "eu", {"bank"}, {}, WhenMoved::kReset)});
+  EXPECT_EQ(cell_of("acme"), "wide");
+  EXPECT_EQ(cell_of("local"), "here");
+  EXPECT_EQ(cell_of("bank"), "eu") << "it starts anew there";
+  start({cell_at("eu", "eu", {"acme"})}, {}, "memory");
+  EXPECT_EQ(cell_of("acme"), "(looked for)");
+  pass();
+  EXPECT_EQ(cell_of("acme"), "eu") << "what was in memory is no more";
+  EXPECT_EQ(state("eu", "acme"), "o");
+}
+
+TEST(CellMemory, IsWhatTheLastRunHadInForce) {
+  const ledger::TempFolder folder;
+  const CellMemoryFile file(folder.file("state"), "redis://home");
+  EXPECT_EQ(file.read(), std::nullopt);
+  EXPECT_TRUE(file.write(*make_cells({})));
+  EXPECT_EQ(file.read(), std::nullopt) << "there is nothing to remember yet";
+  const auto cells = make_cells({cell_at("eu", "eu", {"acme", "bank-*"}), cell_at("us", "us", {"corp"})});
+  EXPECT_TRUE(file.write(*cells));
+  EXPECT_EQ(file.read(), (Named{{"acme", "eu"}, {"corp", "us"}}));
+  EXPECT_TRUE(file.write(cells->looking_for({"acme"}, Cell::Keeper::kRefuses)));
+  EXPECT_EQ(file.read()->size(), 2u) << "who is looked for is where it was";
+  EXPECT_TRUE(file.write(*make_cells({})));
+  EXPECT_EQ(file.read(), Named{}) << "given up";
+  EXPECT_EQ(CellMemoryFile(folder.file("state"), "redis://other").read(), std::nullopt);
+  EXPECT_EQ(CellMemoryFile("", "redis://home").read(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sluice::cli

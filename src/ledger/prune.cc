@@ -1,0 +1,113 @@
+#include "ledger/prune.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "ledger/anchor.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr std::size_t kRecordsAtATime = 1000;
+
+// What goes, and what then stands in its place.
+struct Step {
+  Anchor anchor;
+  std::vector<Record> removed;  // in their order, without bodies
+};
+
+// Walks over the old records and decides.
+class Planner {
+ public:
+  Planner(Ledger& ledger, const std::optional<AnchorRecord>& before, std::int64_t before_us)
+      : ledger_(ledger), before_us_(before_us) {
+    if (before) step_.anchor = before->anchor;
+    step_.anchor.before_us = before_us;
+  }
+
+  Result<Step> run() {
+    auto listed = ledger_.for_each_listing([&](Listing&& listing) { in_force_.insert(listing.revision); });
+    if (!listed) return std::unexpected(std::move(listed.error()));
+    for (std::int64_t at = 0;;) {
+      auto page = ledger_.read_after(at, kRecordsAtATime);
+      if (!page) return std::unexpected(std::move(page.error()));
+      if (page->empty()) break;
+      at = page->back().revision;
+      // Clocks differ: a young record does not keep the old ones behind it.
+      const bool any_old =
+          std::ranges::any_of(*page, [&](const Record& record) { return record.at_us < before_us_; });
+      for (Record& record : *page) decide(std::move(record));
+      if (at > step_.anchor.revision && (!any_old || is_full())) break;
+    }
+    finish();
+    return std::move(step_);
+  }
+
+ private:
+  bool is_full() const { return std::ssize(step_.removed) >= kPrunedPerStep; }
+  bool must_stay(const Record& record) const {
+    return record.at_us >= before_us_ || record.kind == Kind::kPolicy || in_force_.contains(record.revision);
+  }
+
+  void decide(Record&& record) {
+    const bool stays = must_stay(record) || is_full();
+    if (stays) {
+      stay_.add(record);
+    } else if (record.revision > step_.anchor.revision) {
+      step_.anchor.revision = record.revision;
+      step_.anchor.hash = record.hash;
+    }
+    // Those behind the last one that goes are in the chain.
+    if (record.revision <= step_.anchor.revision) kept_ = stay_;
+    if (stays) return;
+    record.body.clear();  // its hash is in the record
+    step_.removed.push_back(std::move(record));
+  }
+
+  void finish() {
+    step_.anchor.kept = kept_.count();
+    step_.anchor.kept_hash = kept_.hash();
+    step_.anchor.removed = std::ssize(step_.removed);
+  }
+
+  Ledger& ledger_;
+  const std::int64_t before_us_;
+  std::unordered_set<std::int64_t> in_force_;  // revisions of newest versions
+  KeptHash stay_;                              // of those seen
+  KeptHash kept_;                              // of those up to the anchor
+  Step step_;
+};
+
+// Whether some record that was never looked at is so old.
+Result<bool> is_due(Ledger& ledger, const std::optional<AnchorRecord>& anchor, std::int64_t before_us) {
+  const auto page = ledger.read_after(anchor ? anchor->anchor.revision : 0, kRecordsAtATime);
+  if (!page) return std::unexpected(page.error());
+  return std::ranges::any_of(*page,
+                             [&](const Record& record) { return record.at_us < before_us - kPruneSlackUs; });
+}
+
+}  // namespace
+
+Result<std::int64_t> prune(Ledger& ledger, std::int64_t before_us, std::int64_t now_us) {
+  const auto anchor = find_anchor(ledger);
+  if (!anchor) return std::unexpected(anchor.error());
+  const auto due = is_due(ledger, *anchor, before_us);
+  if (!due) return std::unexpected(due.error());
+  if (!*due) return 0;
+  const auto step = Planner(ledger, *anchor, before_us).run();
+  if (!step) return std::unexpected(step.error());
+  if (step->removed.empty()) return 0;
+  const Change change{.drafts = {draft_of(step->anchor, *anchor ? (*anchor)->record.version : 0)},
+                      .actor = "retention",
+                      .reason = "",
+                      .at_us = now_us,
+                      .request_id = ""};
+  const auto written = ledger.append(change, step->removed);
+  if (written) return std::ssize(step->removed);
+  if (written.error().code == ErrorCode::kStale) return 0;
+  return std::unexpected(written.error());
+}
+
+}  // namespace sluice::ledger

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "store/async_store.h"
+
+namespace sluice {
+
+// Stands in for a store while nobody knows which one has a tenant's counters. Answers at once, and charges
+// nothing. Not thread-safe.
+class RefusingStore final : public AsyncStore {
+ public:
+  enum class Answer : std::uint8_t {
+    kMoving,  // denied, whatever the failure rule says: they are somewhere, and may be used up
+    kSilent,  // as a store that is not there, which it is: the failure rule decides
+  };
+  explicit RefusingStore(Answer answer) : answer_(answer) {}
+
+  bool start(StoreCall& call) override {
+    call.verdict = Verdict::kNoAnswer;
+    call.results_known = 0;
+    call.moving = answer_ == Answer::kMoving;
+    return true;
+  }
+  bool answers_at_once() const override { return true; }
+  void reset(std::span<const CounterName>, std::function<void(int)> done) override { done(-1); }
+  void tick(std::int64_t) override {}
+  std::int64_t next_due_us() const override { return INT64_MAX; }
+  Health health() const override { return {.connected = true, .problems = {}}; }
+
+ private:
+  const Answer answer_;
+};
+
+}  // namespace sluice
