@@ -14,7 +14,6 @@ namespace {
 // In the order of the enums.
 constexpr std::array<std::string_view, 6> kAlgorithmNames = {"gcra",         "token_bucket",   "leaky_bucket",
                                                              "fixed_window", "sliding_window", "sliding_log"};
-constexpr std::array<std::string_view, 3> kOnChangeNames = {"keep", "proportional", "reset"};
 
 template <typename Enum, std::size_t kSize>
 std::optional<Enum> named(const std::array<std::string_view, kSize>& names, std::string_view text) {
@@ -82,12 +81,6 @@ std::string_view to_string(Algorithm algorithm) { return kAlgorithmNames[std::to
 
 std::optional<Algorithm> algorithm_from_string(std::string_view text) {
   return named<Algorithm>(kAlgorithmNames, text);
-}
-
-std::string_view to_string(OnChange on_change) { return kOnChangeNames[std::to_underlying(on_change)]; }
-
-std::optional<OnChange> on_change_from_string(std::string_view text) {
-  return named<OnChange>(kOnChangeNames, text);
 }
 
 std::string duration_text(std::int64_t us) {

@@ -22,16 +22,6 @@ enum class Algorithm : std::uint8_t {
 std::string_view to_string(Algorithm algorithm);  // "gcra", "token_bucket", …
 std::optional<Algorithm> algorithm_from_string(std::string_view text);
 
-// What becomes of a counter's consumption when the numbers of its limit change.
-enum class OnChange : std::uint8_t {
-  kKeep,          // 60 of 100 used, now 200: 60 of 200
-  kProportional,  // 120 of 200
-  kReset,         // 0 of 200
-};
-
-std::string_view to_string(OnChange on_change);  // "keep", "proportional", "reset"
-std::optional<OnChange> on_change_from_string(std::string_view text);
-
 // N per period. 100/s is {100, 1'000'000}.
 struct Rate {
   std::int64_t count = 0;
@@ -62,7 +52,9 @@ struct LimitParams {
   std::int64_t full_us = 0;  // capacity × interval: how long an empty bucket takes to fill
   std::int64_t full_remainder = 0;
 
-  OnChange on_change = OnChange::kKeep;  // of counters that come from other numbers to these
+  // What the units are a share of; 0: nothing, they are units. A counter that comes from numbers of one scale
+  // to numbers of another is taken along by the ratio (algorithm/migrate.h).
+  std::int64_t scale = 0;
 
   bool is_bucket() const { return algorithm <= Algorithm::kLeakyBucket; }
   friend bool operator==(const LimitParams&, const LimitParams&) = default;

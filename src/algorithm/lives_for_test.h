@@ -33,7 +33,7 @@ struct Counter {
   }
   // As other numbers see it.
   Counter seen_by(const LimitParams& to, std::int64_t now_us) const {
-    Kept kept = moved(limit, to, to.on_change, {state, log}, now_us).kept;
+    Kept kept = moved(limit, to, {state, log}, now_us).kept;
     return {to, kept.state, std::move(kept.log)};
   }
   bool fresh(std::int64_t now_us) const {

@@ -1,7 +1,6 @@
 #include "algorithm/migrate.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "algorithm/fixed_window.h"
@@ -16,12 +15,13 @@ namespace {
 
 using gcra::Span;
 
-// Of a state that nobody knows the numbers of: a bucket's moment is later than this (July 1970), the index of
-// a window smaller, whatever its period.
-constexpr std::int64_t kMomentMin = std::int64_t{1} << 44;
-
 bool is_log(const LimitParams& p) { return p.algorithm == Algorithm::kSlidingLog; }
-bool is_leaky(const LimitParams* p) { return p != nullptr && p->algorithm == Algorithm::kLeakyBucket; }
+bool is_leaky(const LimitParams& p) { return p.algorithm == Algorithm::kLeakyBucket; }
+
+// Units of the one are another number of units of the other.
+bool is_scaled(const LimitParams& from, const LimitParams& to) {
+  return from.scale > 0 && to.scale > 0 && from.scale != to.scale;
+}
 
 // True when a state means the same under both limits, whatever their capacities.
 bool same_meter(const LimitParams& a, const LimitParams& b) {
@@ -50,16 +50,14 @@ Kept with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_
 }
 
 // So many units are in use when `units` were under the former numbers.
-std::int64_t carried(const LimitParams& from, const LimitParams& to, OnChange how, std::int64_t units) {
-  if (how == OnChange::kKeep) return units;
-  if (how == OnChange::kReset || from.capacity == 0) return 0;
-  return ceil_div(std::min(units, from.capacity) * to.capacity, from.capacity);
+std::int64_t carried(const LimitParams& from, const LimitParams& to, std::int64_t units) {
+  return is_scaled(from, to) ? ceil_div(units * to.scale, from.scale) : units;
 }
 
-// The most units that may be in use under the former numbers for `room` to be left of the new ones.
-std::int64_t most_units(const LimitParams& from, const LimitParams& to, OnChange how, std::int64_t cost) {
+// The most units that may be in use under the former numbers for `cost` to fit into the new ones.
+std::int64_t most_units(const LimitParams& from, const LimitParams& to, std::int64_t cost) {
   const std::int64_t room = to.capacity - cost;
-  return how == OnChange::kKeep ? room : floor_div(room * from.capacity, to.capacity);
+  return is_scaled(from, to) ? floor_div(room * from.scale, to.scale) : room;
 }
 
 // How long until at most `units` are in use.
@@ -76,14 +74,13 @@ std::int64_t wait_us(const LimitParams& p, const Kept& kept, std::int64_t now_us
 }
 
 // How long the cost has to wait if the counter stays as it is. REQUIRES: cost <= to.capacity.
-std::int64_t stays_us(const LimitParams& from, const LimitParams& to, OnChange how, const Kept& kept,
-                      const Touch& touch) {
-  if (how == OnChange::kKeep && to.is_bucket() && same_meter(from, to)) {
+std::int64_t stays_us(const LimitParams& from, const LimitParams& to, const Kept& kept, const Touch& touch) {
+  if (!is_scaled(from, to) && to.is_bucket() && same_meter(from, to)) {
     const Span level = gcra::used(from, kept.state, touch.now_us);
     const Span room = gcra::minus(to, gcra::full(to), gcra::plus_units(to, {}, touch.cost));
     return level <= room ? 0 : gcra::ceil_us(gcra::minus(to, level, room));
   }
-  return wait_us(from, kept, touch.now_us, most_units(from, to, how, touch.cost));
+  return wait_us(from, kept, touch.now_us, most_units(from, to, touch.cost));
 }
 
 // A share of the limit is taken from each entry, beginning with the newest.
@@ -91,7 +88,7 @@ void take_share(const LimitParams& from, const LimitParams& to, Log& log) {
   std::int64_t newer = 0, carried_newer = 0;
   for (auto entry = log.rbegin(); entry != log.rend(); ++entry) {
     newer += entry->cost;
-    entry->cost = carried(from, to, OnChange::kProportional, newer) - carried_newer;
+    entry->cost = carried(from, to, newer) - carried_newer;
     carried_newer += entry->cost;
   }
   std::erase_if(log, [](const LogEntry& entry) { return entry.cost == 0; });
@@ -99,9 +96,9 @@ void take_share(const LimitParams& from, const LimitParams& to, Log& log) {
 
 // Entries mean the same under any limit. Those that are too old for the new period, and were not for the
 // former, still count now: they are put together as the oldest that do.
-Moved moved_log(const LimitParams& from, const LimitParams& to, OnChange how, Log log, std::int64_t now_us) {
+Moved moved_log(const LimitParams& from, const LimitParams& to, Log log, std::int64_t now_us) {
   const std::int64_t time_us = sliding_log::settle(from, log, now_us);
-  if (how == OnChange::kProportional) take_share(from, to, log);
+  if (is_scaled(from, to)) take_share(from, to, log);
   const std::int64_t oldest_us = std::max<std::int64_t>(time_us - to.rate.period_us + 1, 0);
   Log merged;
   for (const LogEntry& entry : log) sliding_log::append(merged, std::max(entry.at_us, oldest_us), entry.cost);
@@ -112,16 +109,9 @@ Moved moved_log(const LimitParams& from, const LimitParams& to, OnChange how, Lo
 // A leaky bucket's denied cost outlives a change of its numbers, of nothing else.
 void carry_denied_cost(const LimitParams& from, const LimitParams& to, const State& state,
                        std::int64_t now_us, State& out) {
-  if (is_leaky(&from) && is_leaky(&to))
+  if (is_leaky(from) && is_leaky(to))
     out = leaky_bucket::with_denied_cost(out, leaky_bucket::denied_cost(from, state, now_us),
                                          std::min(state.at, now_us));
-}
-
-// The same for numbers that nobody knows.
-Moved guessed(const LimitParams& to, const Kept& kept, std::int64_t now_us) {
-  std::int64_t units = sliding_log::total(kept.log) + kept.state.first + kept.state.second;
-  if (kept.log.empty() && kept.state.at >= kMomentMin) units = kept.state.at > now_us ? kWindowUnitsMax : 0;
-  return {with_units_used(to, units, now_us), false};
 }
 
 // It may be forgotten at any time, so it is as if it were.
@@ -138,22 +128,17 @@ Outcome step_kept(const LimitParams& p, Kept& kept, const Touch& touch, std::int
 }
 
 // What a counter tells that stays under its numbers; `seen`: as the new ones see it.
-Outcome told(const LimitParams* from, const LimitParams& to, OnChange how, const Kept& kept, Kept seen,
+Outcome told(const LimitParams& from, const LimitParams& to, const Kept& kept, Kept seen,
              const Touch& touch) {
   Kept level = seen;
   const OnDenial of_looks = touch.cost == 0 ? touch.on_denial : OnDenial::kFree;
   Outcome outcome = step_kept(to, seen, touch, touch.cost, of_looks);
   if (outcome.allowed && touch.cost > 0) outcome = step_kept(to, level, touch, 0, OnDenial::kFree);
-  const bool waits = !outcome.allowed && outcome.retry_after_us != kNever;
-  if (from != nullptr) {
-    if (waits) outcome.retry_after_us = stays_us(*from, to, how, kept, touch);
-    Kept former = kept;
-    if (how != OnChange::kReset && from->capacity > 0)
-      outcome.reset_after_us = step_kept(*from, former, touch, 0, OnDenial::kFree).reset_after_us;
-  } else if (kept.log.empty() && kept.state.at > touch.now_us) {
-    outcome.reset_after_us = kept.state.at + (kept.state.first > 0) - touch.now_us;
-    if (waits) outcome.retry_after_us = outcome.reset_after_us;
-  }
+  if (!outcome.allowed && outcome.retry_after_us != kNever)
+    outcome.retry_after_us = stays_us(from, to, kept, touch);
+  Kept former = kept;
+  if (from.capacity > 0)
+    outcome.reset_after_us = step_kept(from, former, touch, 0, OnDenial::kFree).reset_after_us;
   return outcome;
 }
 
@@ -165,32 +150,29 @@ Touched moves(const LimitParams& to, const Kept& seen, const Touch& touch, bool 
   touched.outcome = step_kept(to, touched.kept, touch, untouched ? 0 : touch.cost, touch.on_denial);
   if (another_denied)
     touched.kept.state = with_denial(to, seen.state, touched.kept.state, touch.now_us, touch.cost);
-  if (is_leaky(&to)) touched.denied_cost = touched.kept.state.second;
+  if (is_leaky(to)) touched.denied_cost = touched.kept.state.second;
   return touched;
 }
 
 }  // namespace
 
 bool same_numbers(const LimitParams& a, const LimitParams& b) {
-  LimitParams same_words = b;
-  same_words.on_change = a.on_change;
-  return a == same_words;
+  const bool windows = a.algorithm == Algorithm::kFixedWindow || a.algorithm == Algorithm::kSlidingWindow;
+  return a == b || (windows && same_meter(a, b) && a.scale == b.scale);
 }
 
-Moved moved(const LimitParams& from, const LimitParams& to, OnChange how, const Kept& kept,
-            std::int64_t now_us) {
+Moved moved(const LimitParams& from, const LimitParams& to, const Kept& kept, std::int64_t now_us) {
   if (same_numbers(from, to)) return {kept};
-  if (how == OnChange::kReset) return {};
-  if (is_log(from) && is_log(to) && from.capacity > 0) return moved_log(from, to, how, kept.log, now_us);
+  if (is_log(from) && is_log(to) && from.capacity > 0) return moved_log(from, to, kept.log, now_us);
   Moved result;
-  if (how == OnChange::kKeep && same_meter(from, to)) {
+  if (!is_scaled(from, to) && same_meter(from, to)) {
     result.kept = kept;
     if (!to.is_bucket()) return result;
     const Span level = gcra::used(from, kept.state, now_us);
     result.whole = level <= gcra::full(to);
     result.kept.state = gcra::with_used(now_us, std::min(level, gcra::full(to)));
   } else {
-    const std::int64_t units = carried(from, to, how, units_used(from, kept, now_us));
+    const std::int64_t units = carried(from, to, units_used(from, kept, now_us));
     result.whole = units <= to.capacity;
     result.kept = with_units_used(to, units, now_us);
   }
@@ -198,28 +180,22 @@ Moved moved(const LimitParams& from, const LimitParams& to, OnChange how, const 
   return result;
 }
 
-Touched touch(const LimitParams* from, const LimitParams& to, OnChange how, const Kept& kept,
-              const Touch& touch) {
-  assert(from != nullptr ? !same_numbers(*from, to) : !is_log(to) || kept.log.empty());
-  const Moved seen =
-      from != nullptr ? moved(*from, to, how, kept, touch.now_us) : guessed(to, kept, touch.now_us);
+Touched touch(const LimitParams& from, const LimitParams& to, const Kept& kept, const Touch& touch) {
+  const Moved seen = moved(from, to, kept, touch.now_us);
   Kept tried = seen.kept;
   const Outcome outcome = step_kept(to, tried, touch, touch.cost, OnDenial::kFree);
-  Touched stays{.outcome = told(from, to, how, kept, seen.kept, touch), .kept = kept};
+  Touched stays{.outcome = told(from, to, kept, seen.kept, touch), .kept = kept};
   if (touch.cost > 0) {
     const bool counts = touch.on_denial == OnDenial::kCharge && seen.whole && to.capacity > 0;
     const bool sooner =
         seen.whole && !outcome.allowed && outcome.retry_after_us < stays.outcome.retry_after_us;
-    const bool idle = from != nullptr && is_idle(*from, kept, touch.now_us);
-    if ((outcome.allowed && touch.others_fit) || counts || sooner || idle)
+    if ((outcome.allowed && touch.others_fit) || counts || sooner || is_idle(from, kept, touch.now_us))
       return moves(to, seen.kept, touch, outcome.allowed);
-    if (from != nullptr) {
-      step_kept(*from, stays.kept, touch, 0, OnDenial::kFree);  // settles it
-      stays.kept.state = with_denial(*from, kept.state, stays.kept.state, touch.now_us, touch.cost);
-    }
+    step_kept(from, stays.kept, touch, 0, OnDenial::kFree);  // settles it
+    stays.kept.state = with_denial(from, kept.state, stays.kept.state, touch.now_us, touch.cost);
   }
-  if (is_leaky(from) && is_leaky(&to))
-    stays.denied_cost = leaky_bucket::denied_cost(*from, stays.kept.state, touch.now_us);
+  if (is_leaky(from) && is_leaky(to))
+    stays.denied_cost = leaky_bucket::denied_cost(from, stays.kept.state, touch.now_us);
   return stays;
 }
 

@@ -24,17 +24,14 @@
 //
 // Were the counter clamped to what 1/d can hold, the next 99 would be given away.
 //
-// How use is understood under the new numbers:
+// Units in use stay in use: a raised limit helps at once, a lowered one denies until the use fits. Nothing is
+// rounded where nothing needs to be: buckets of the same rate keep their level, windows of the same algorithm
+// and period are the same counter, logs keep their entries.
 //
-//   keep           units in use stay in use: a raised limit helps at once, a lowered one denies until the use
-//                  fits. Nothing is rounded where nothing needs to be: buckets of the same rate keep their
-//                  level, windows of the same algorithm and period their counts, logs their entries.
-//   proportional   the same share of the limit is in use: 60 of 100 become 120 of 200, in whole units,
-//                  rounded up.
-//   reset          nothing is in use.
-//
-// The last two are for versions of a policy. Between numbers that hold at one time (tiers, overrides) it is
-// always `keep`: else whoever may choose would choose himself a new limit.
+// Numbers with a scale count shares: `on_change: proportional` gives all numbers of one version of a limit,
+// its tiers included, the capacity of its plain ones as their scale. Between two scales use is taken along by
+// their ratio, in whole units, rounded up: 60 used under scale 100 are 120 under scale 200, and 60 again when
+// the key goes back. So whoever goes to and fro between two versions that decide side by side gains nothing.
 namespace sluice {
 
 // What a counter holds: a State or, of a sliding log, a Log.
@@ -43,7 +40,8 @@ struct Kept {
   Log log = {};
 };
 
-// True when both decide alike: they differ in `on_change` at most. Then nothing needs to be moved.
+// True when a counter is the same under both, so that nothing needs to be moved: all numbers are equal or, of
+// windows, all that a count depends on.
 bool same_numbers(const LimitParams& a, const LimitParams& b);
 
 struct Moved {
@@ -53,8 +51,7 @@ struct Moved {
 };
 
 // The counter as the new numbers see it.
-Moved moved(const LimitParams& from, const LimitParams& to, OnChange how, const Kept& kept,
-            std::int64_t now_us);
+Moved moved(const LimitParams& from, const LimitParams& to, const Kept& kept, std::int64_t now_us);
 
 struct Touch {
   std::int64_t now_us = 0;
@@ -72,11 +69,7 @@ struct Touched {
 
 // Decides `cost` under `to` on a counter that is kept under `from`. retry_after_us is exact: if nobody else
 // comes, the cost fits then and not before.
-//
-// `from` null: nobody knows what it was kept under. Then a bucket that is not full counts as used up until it
-// would be, and the counts of a window or log as in use now; it moves by an admission only.
-// REQUIRES: as step(); `from` is not the same numbers, and if it is null, not both are logs.
-Touched touch(const LimitParams* from, const LimitParams& to, OnChange how, const Kept& kept,
-              const Touch& touch);
+// REQUIRES: as step().
+Touched touch(const LimitParams& from, const LimitParams& to, const Kept& kept, const Touch& touch);
 
 }  // namespace sluice

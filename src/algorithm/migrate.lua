@@ -1,24 +1,24 @@
 -- What becomes of a counter that is asked under other numbers than those it is kept under: the twin of migrate.cc;
 -- migrate.h explains it. Returns
 --
---   touch(from, to, how, kept, now_us, cost, count_denied, others_fit)  →  moved, kept, allowed
---   tell(from, to, how, kept, now_us, cost, count_denied)               →  remaining, retry_after_us, reset_after_us, denied_cost
---   given(kept_by, limit, grant)                                        →  what a refund of a charge under `limit` gives back
+--   touch(from, to, kept, now_us, cost, count_denied, others_fit)  →  moved, kept, allowed
+--   tell(from, to, kept, now_us, cost, count_denied)               →  remaining, retry_after_us, reset_after_us, denied_cost
+--   given(kept_by, limit, grant)                                   →  what a refund of a charge under `limit` gives back
 --
 -- `kept` is what a counter holds: {at, first, second} or {log = …}. It is never changed; touch() returns what is to be kept now,
--- under the new numbers if it has moved. `from` nil: nobody knows. tell() is of a counter that has not moved.
--- `limit.steps` are those of its algorithm.
+-- under the new numbers if it has moved. tell() is of a counter that has not moved. `limit.steps` are those of its algorithm.
 
-local PROPORTIONAL, RESET = 1, 2  -- `limit.on_change`, and how a counter comes to other numbers; 0 keeps
 local ANY_TIME_US = 9007199254740992  -- 2^53: of a grant, it is not known when
-local MOMENT_MIN = 17592186044416  -- 2^44: a bucket's moment is later, the index of a window is smaller
 
 local function migration()
   local floor, max, min = math.floor, math.max, math.min
 
   local function is_bucket(limit) return limit.algorithm < FIXED_WINDOW end
   local function is_log(limit) return limit.algorithm == SLIDING_LOG end
-  local function is_leaky(limit) return limit and limit.algorithm == LEAKY_BUCKET end
+  local function is_leaky(limit) return limit.algorithm == LEAKY_BUCKET end
+
+  -- Units of the one are another number of units of the other.
+  local function is_scaled(from, to) return from.scale > 0 and to.scale > 0 and from.scale ~= to.scale end
 
   -- True when a state means the same under both limits, whatever their capacities.
   local function same_meter(a, b)
@@ -63,6 +63,7 @@ local function migration()
   end
 
   -- units × to ÷ from, rounded up. All are below 2^30, the product is not below 2^53: so in two digits of 15 bits.
+  -- The result is exact up to 2^53; what is beyond is more than any limit holds.
   local function scaled(units, to, from)
     local DIGIT = 32768
     local low = units % DIGIT
@@ -79,25 +80,23 @@ local function migration()
     return up
   end
 
-  local function carried(from, to, how, units)
-    if how ~= PROPORTIONAL then return units end
-    if from.capacity == 0 then return 0 end
-    return scaled(min(units, from.capacity), to.capacity, from.capacity)
+  local function carried(from, to, units)
+    if not is_scaled(from, to) then return units end
+    return scaled(units, to.scale, from.scale)
   end
 
   -- The most units that may be in use under the former numbers for the cost to fit into the new ones.
-  local function most_units(from, to, how, cost)
+  local function most_units(from, to, cost)
     local room = to.capacity - cost
-    if how ~= PROPORTIONAL then return room end
-    return scaled_down(room, from.capacity, to.capacity)
+    if not is_scaled(from, to) then return room end
+    return scaled_down(room, from.scale, to.scale)
   end
 
   -- What a grant gives back of a counter that is kept under other numbers: the twin of under_other_numbers() in refund.cc.
   local function given(kept_by, limit, grant)
-    local cost = grant.cost
-    if grant.at_us ~= ANY_TIME_US or kept_by.on_change == RESET or limit.on_change == RESET or limit.capacity == 0 then return 0 end
-    if kept_by.on_change ~= PROPORTIONAL and limit.on_change ~= PROPORTIONAL then return cost end
-    return min(cost, scaled_down(cost, kept_by.capacity, limit.capacity))
+    if grant.at_us ~= ANY_TIME_US or limit.capacity == 0 then return 0 end
+    if not is_scaled(kept_by, limit) then return grant.cost end
+    return min(grant.cost, scaled_down(grant.cost, kept_by.scale, limit.scale))
   end
 
   -- a − b of two lengths of time, rounded up to whole microseconds.
@@ -127,21 +126,21 @@ local function migration()
   end
 
   -- How long the cost has to wait if the counter stays as it is.
-  local function stays_us(from, to, how, kept, now_us, cost)
-    if how ~= PROPORTIONAL and how ~= RESET and is_bucket(to) and same_meter(from, to) then
+  local function stays_us(from, to, kept, now_us, cost)
+    if not is_scaled(from, to) and is_bucket(to) and same_meter(from, to) then
       local us, fraction = from.steps.used(from, kept[1], kept[2], now_us)
       local room_us, room_fraction = to.steps.plus_units(to, 0, 0, to.capacity - cost)
       if us < room_us or (us == room_us and fraction <= room_fraction) then return 0 end
       return difference_us(us, fraction, room_us, room_fraction)
     end
-    return wait_us(from, kept, now_us, most_units(from, to, how, cost))
+    return wait_us(from, kept, now_us, most_units(from, to, cost))
   end
 
   local function share_of(from, to, log)
     local newer, carried_newer, kept, shared = 0, 0, {}, {}
     for i = #log, 2, -2 do
       newer = newer + log[i]
-      local cost = carried(from, to, PROPORTIONAL, newer) - carried_newer
+      local cost = carried(from, to, newer) - carried_newer
       carried_newer = carried_newer + cost
       if cost > 0 then
         kept[#kept + 1] = cost
@@ -152,23 +151,20 @@ local function migration()
     return shared
   end
 
-  local function moved_log(from, to, how, log, now_us)
+  local function moved_log(from, to, log, now_us)
     local time_us
     log, time_us = settled(from, log, now_us)
-    if how == PROPORTIONAL then log = share_of(from, to, log) end
+    if is_scaled(from, to) then log = share_of(from, to, log) end
     local oldest_us, merged = max(time_us - to.period_us + 1, 0), {}
     for i = 1, #log, 2 do to.steps.append(merged, max(log[i], oldest_us), log[i + 1]) end
     return {log = merged}, total(merged) <= to.capacity
   end
 
   -- The counter as the new numbers see it, and whether that is all of it.
-  local function seen_by(from, to, how, kept, now_us)
-    if how == RESET then return with_units_used(to, 0, now_us), true end
-    if is_log(from) and is_log(to) and from.capacity > 0 then
-      return moved_log(from, to, how, kept.log, now_us)
-    end
+  local function seen_by(from, to, kept, now_us)
+    if is_log(from) and is_log(to) then return moved_log(from, to, kept.log, now_us) end
     local seen, whole = kept, true
-    if how ~= PROPORTIONAL and same_meter(from, to) then
+    if not is_scaled(from, to) and same_meter(from, to) then
       if not is_bucket(to) then return kept, true end
       local us, fraction = from.steps.used(from, kept[1], kept[2], now_us)
       if us > to.full_us or (us == to.full_us and fraction > to.full_remainder) then
@@ -177,7 +173,7 @@ local function migration()
       seen = {0, 0, 0}
       if us > 0 or fraction > 0 then seen = {now_us + us, fraction, 0} end
     else
-      local units = carried(from, to, how, units_used(from, kept, now_us))
+      local units = carried(from, to, units_used(from, kept, now_us))
       seen, whole = with_units_used(to, units, now_us), units <= to.capacity
     end
     if is_leaky(from) and is_leaky(to) then
@@ -186,19 +182,6 @@ local function migration()
       seen = {to.steps.with_denied_cost(seen[1], seen[2], denied, min(kept[1], now_us))}
     end
     return seen, whole
-  end
-
-  -- The same for numbers that nobody knows.
-  local function guessed(to, kept, now_us)
-    local units
-    if kept.log then
-      units = total(kept.log)
-    elseif kept[1] >= MOMENT_MIN then
-      units = kept[1] > now_us and WINDOW_UNITS_MAX or 0
-    else
-      units = kept[2] + kept[3]
-    end
-    return with_units_used(to, units, now_us), false
   end
 
   -- → allowed, kept
@@ -214,24 +197,16 @@ local function migration()
   end
 
   -- What is told of a counter that stays; `seen`: as the new numbers see it.
-  local function told(from, to, how, kept, seen, now_us, cost, count_denied)
+  local function told(from, to, kept, seen, now_us, cost, count_denied)
     local allowed, after = charged(to, seen, now_us, cost, cost == 0 and count_denied)
     if allowed and cost > 0 then
       cost = 0
       allowed, after = charged(to, seen, now_us, 0, false)
     end
-    local remaining, retry_after_us, reset_after_us = explained(to, after, now_us, cost, allowed)
-    local waits = not allowed and retry_after_us ~= NEVER
-    if from then
-      if waits then retry_after_us = stays_us(from, to, how, kept, now_us, cost) end
-      if how ~= RESET and from.capacity > 0 then
-        local _, level = charged(from, kept, now_us, 0, false)
-        _, _, reset_after_us = explained(from, level, now_us, 0, true)
-      end
-    elseif not kept.log and kept[1] > now_us then
-      reset_after_us = kept[1] + (kept[2] > 0 and 1 or 0) - now_us
-      if waits then retry_after_us = reset_after_us end
-    end
+    local remaining, retry_after_us = explained(to, after, now_us, cost, allowed)
+    if not allowed and retry_after_us ~= NEVER then retry_after_us = stays_us(from, to, kept, now_us, cost) end
+    local _, level = charged(from, kept, now_us, 0, false)
+    local _, _, reset_after_us = explained(from, level, now_us, 0, true)
     return remaining, retry_after_us, reset_after_us
   end
 
@@ -242,13 +217,8 @@ local function migration()
     return limit.steps.fresh_at_us(limit, kept[1], kept[2], kept[3]) <= now_us
   end
 
-  local function seen_of(from, to, how, kept, now_us)
-    if from then return seen_by(from, to, how, kept, now_us) end
-    return guessed(to, kept, now_us)
-  end
-
-  local function touch(from, to, how, kept, now_us, cost, count_denied, others_fit)
-    local seen, whole = seen_of(from, to, how, kept, now_us)
+  local function touch(from, to, kept, now_us, cost, count_denied, others_fit)
+    local seen, whole = seen_by(from, to, kept, now_us)
     if cost == 0 then
       local allowed = charged(to, seen, now_us, 0, count_denied)
       return false, kept, allowed
@@ -257,9 +227,9 @@ local function migration()
     local moves = (allowed and others_fit) or (count_denied and whole and to.capacity > 0)
     if not moves and whole and not allowed and cost <= to.capacity then
       local _, retry_after_us = explained(to, after, now_us, cost, false)
-      moves = retry_after_us < stays_us(from, to, how, kept, now_us, cost)
+      moves = retry_after_us < stays_us(from, to, kept, now_us, cost)
     end
-    if moves or from and is_idle(from, kept, now_us) then
+    if moves or is_idle(from, kept, now_us) then
       local _
       if allowed and not others_fit and not count_denied then _, after = charged(to, seen, now_us, 0, false) end
       if allowed and not others_fit and is_leaky(to) then
@@ -267,17 +237,14 @@ local function migration()
       end
       return true, after, allowed
     end
-    if from then
-      local _, level = charged(from, kept, now_us, 0, false)  -- settles it
-      if is_leaky(from) then level = {from.steps.deny(from, kept[1], kept[3], now_us, cost, level[1], level[2])} end
-      kept = level
-    end
-    return false, kept, allowed
+    local _, level = charged(from, kept, now_us, 0, false)  -- settles it
+    if is_leaky(from) then level = {from.steps.deny(from, kept[1], kept[3], now_us, cost, level[1], level[2])} end
+    return false, level, allowed
   end
 
-  local function tell(from, to, how, kept, now_us, cost, count_denied)
-    local seen = seen_of(from, to, how, kept, now_us)
-    local remaining, retry_after_us, reset_after_us = told(from, to, how, kept, seen, now_us, cost, count_denied)
+  local function tell(from, to, kept, now_us, cost, count_denied)
+    local seen = seen_by(from, to, kept, now_us)
+    local remaining, retry_after_us, reset_after_us = told(from, to, kept, seen, now_us, cost, count_denied)
     local denied = 0
     if is_leaky(from) and is_leaky(to) then denied = from.steps.denied_cost(from, kept[1], kept[3], now_us) end
     return remaining, retry_after_us, reset_after_us, denied

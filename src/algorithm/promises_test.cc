@@ -164,13 +164,12 @@ TEST(SlidingWindowOracle, NeverDeniesWhatBothWindowsTogetherHaveRoomFor) {
   });
 }
 
-// What is in use under the new numbers, by the words of OnChange, when `used` was under the old ones.
-std::int64_t carried(LimitParams from, const LimitParams& to, std::int64_t used) {
-  from.on_change = to.on_change;
-  if (from == to) return used;
-  if (to.on_change == OnChange::kReset) return 0;
-  if (to.on_change == OnChange::kKeep) return std::min(used, to.capacity);
-  return static_cast<std::int64_t>((Wide{used} * to.capacity + from.capacity - 1) / from.capacity);
+// What is in use under the new numbers when `used` was under the old ones: as many units, or the same share.
+std::int64_t carried(const LimitParams& from, const LimitParams& to, std::int64_t used) {
+  if (from == to || used == 0) return used;
+  if (from.scale > 0 && to.scale > 0 && from.scale != to.scale)
+    used = static_cast<std::int64_t>((Wide{used} * to.scale + from.scale - 1) / from.scale);
+  return std::min(used, to.capacity);
 }
 
 // Bucket, window or log, raised or lowered.
@@ -185,7 +184,8 @@ TEST(MigrateOracle, UnitsInUseCarryOver) {
       to = make_limit_params(counter.limit.algorithm, counter.limit.rate,
                              counter.limit.is_bucket() ? std::optional(dice.between(1, 20)) : std::nullopt)
                .value_or(to);
-    to.on_change = static_cast<OnChange>(dice.between(0, 2));
+    if (dice.between(0, 1) == 0) counter.limit.scale = counter.limit.capacity;
+    if (dice.between(0, 1) == 0) to.scale = to.capacity;
     std::int64_t now_us = dice.between(0, 1LL << 51);
     for (int steps = 0; steps < 5; ++steps) {
       now_us += dice.pause_us(counter.limit);
@@ -194,11 +194,52 @@ TEST(MigrateOracle, UnitsInUseCarryOver) {
     const std::int64_t used = counter.limit.capacity - counter.would(now_us, 0).remaining;
     const Counter moved = counter.seen_by(to, now_us);
     ASSERT_EQ(moved.would(now_us, 0).remaining, to.capacity - carried(counter.limit, to, used));
-    LimitParams other_words = to;
-    other_words.on_change = OnChange::kReset;
-    const Counter again = moved.seen_by(other_words, now_us);
+    const Counter again = moved.seen_by(to, now_us);
     ASSERT_EQ(again.state, moved.state);
     ASSERT_EQ(again.log, moved.log);
+  }
+}
+
+// Two versions of a limit that decide side by side, each with tiers: a key that goes to and fro is never
+// admitted more than the largest share of either allows.
+TEST(MigrateOracle, WhoGoesToAndFroBetweenScalesGainsNothing) {
+  const std::uint32_t seed = seed_for_test();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  Dice dice(seed);
+  for (int i = 0; i < 2'000 && !HasFailure(); ++i) {
+    const auto algorithm = static_cast<Algorithm>(dice.between(0, 5));
+    std::vector<LimitParams> numbers;
+    double most_shares = 0;
+    for (int version = 0; version < 2; ++version) {
+      const std::int64_t scale = dice.between(1, 200);
+      for (int tier = 0; tier < 2; ++tier) {
+        const std::int64_t count = tier == 0 ? scale : dice.between(1, 200);
+        numbers.push_back(make_limit_params(algorithm, {count, 86'400'000'000}, {}).value());
+        numbers.back().scale = scale;
+        most_shares = std::max(most_shares, static_cast<double>(count) / static_cast<double>(scale));
+      }
+    }
+    LimitParams kept_by = numbers[0];
+    Kept kept;
+    double shares = 0;
+    constexpr std::int64_t kNowUs = 1'800'000'000'000'000;
+    for (int steps = 0; steps < 300; ++steps) {
+      const LimitParams& limit = numbers[static_cast<std::size_t>(dice.between(0, 3))];
+      const std::int64_t cost = dice.between(1, 5);
+      if (same_numbers(kept_by, limit)) {
+        Counter counter{limit, kept.state, kept.log};
+        if (counter.decide(kNowUs, cost).allowed)
+          shares += static_cast<double>(cost) / static_cast<double>(limit.scale);
+        kept_by = limit;
+        kept = {counter.state, counter.log};
+        continue;
+      }
+      const Touched touched = touch(kept_by, limit, kept, {kNowUs, cost});
+      if (touched.outcome.allowed) shares += static_cast<double>(cost) / static_cast<double>(limit.scale);
+      kept = touched.kept;
+      if (touched.moved) kept_by = limit;
+    }
+    ASSERT_LE(shares, most_shares * (1 + 1e-9)) << to_string(algorithm);
   }
 }
 

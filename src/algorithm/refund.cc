@@ -98,12 +98,11 @@ State without(const LimitParams& p, const State& state, std::int64_t now_us, con
 }  // namespace
 
 Grant under_other_numbers(const LimitParams& kept_by, const LimitParams& granted_by, const Grant& grant) {
-  const auto either = [&](OnChange how) { return kept_by.on_change == how || granted_by.on_change == how; };
   std::int64_t cost = grant.cost;
-  if (grant.at_us != Grant::kAnyTime || either(OnChange::kReset) || granted_by.capacity == 0)
+  if (grant.at_us != Grant::kAnyTime || granted_by.capacity == 0)
     cost = 0;
-  else if (either(OnChange::kProportional))
-    cost = std::min(cost, floor_div(cost * kept_by.capacity, granted_by.capacity));
+  else if (kept_by.scale > 0 && granted_by.scale > 0)
+    cost = std::min(cost, floor_div(cost * kept_by.scale, granted_by.scale));
   return {grant.at_us, cost, {}};
 }
 

@@ -35,8 +35,8 @@
 // state and however the clock goes. Several refunds at a time: windows and logs stay exact; a bucket may let
 // pass, beyond its burst, as much as was granted and waited for its refund at one time, and only if it was
 // all but full then. What a refund cannot know, so that it may take from others, the cost at most: that the
-// counter was reset since, that the clock stepped back, or that a denial with OnDenial::kCharge has emptied a
-// bucket. The denied cost of a leaky_bucket decides nothing: set to 0 by the charge, it does not come back,
+// counter was reset since, that the clock stepped back, that a denial with OnDenial::kCharge has emptied a
+// bucket, or that other numbers have refilled it faster and it came back to these. The denied cost of a leaky_bucket decides nothing: set to 0 by the charge, it does not come back,
 // and the check that is given back does not count in it.
 //
 // Units may also be given back by somebody who does not know when they were charged, nor whether all were
@@ -65,8 +65,8 @@ struct Grant {
 };
 
 // The grant as other numbers see it, which the counter has come to since. If it is known when it was charged,
-// nothing comes back: how much of it is left nobody knows. Other units do; where counters come by a share of
-// the limit, a share of them; where they begin anew, none.
+// nothing comes back: how much of it is left nobody knows. Other units do; between two scales, a share of
+// them.
 Grant under_other_numbers(const LimitParams& kept_by, const LimitParams& granted_by, const Grant& grant);
 
 // Returns the state without the charge. What it is like then, a look (a step of cost 0) tells.

@@ -81,7 +81,7 @@ class Reader {
     return number(text.substr(0, digits)) * unit->second;
   }
 
-  // limit gcra 10/1s burst 5 on_change reset
+  // limit gcra 10/1s burst 5 scale 100
   void read_limit() {
     const auto algorithm = algorithm_from_string(word());
     if (!algorithm) fail("no such algorithm");
@@ -89,22 +89,21 @@ class Reader {
     const std::size_t slash = rate.find('/');
     if (slash == std::string::npos) fail("not a rate: " + rate);
     std::optional<std::int64_t> burst;
-    std::optional<OnChange> on_change = OnChange::kKeep;
+    std::int64_t scale = 0;
     for (std::string keyword; words_ >> keyword;) {
       if (keyword == "burst")
         burst = number();
-      else if (keyword == "on_change")
-        on_change = on_change_from_string(word());
+      else if (keyword == "scale")
+        scale = number();
       else
-        fail("expected burst or on_change");
-      if (!on_change) fail("no such on_change");
+        fail("expected burst or scale");
     }
     const auto params = make_limit_params(
         *algorithm, {number(rate.substr(0, slash)), duration_us(std::string_view(rate).substr(slash + 1))},
         burst);
     if (!params) fail(params.error());
     next_.limit = *params;
-    next_.limit.on_change = *on_change;
+    next_.limit.scale = scale;
   }
 
   // now_us cost | …

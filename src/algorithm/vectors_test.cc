@@ -42,8 +42,7 @@ void run(const std::vector<VectorRow>& rows) {
     if (row.refund_of) give_back(kept_by, kept, row);
     const OnDenial on_denial = row.refund_of ? OnDenial::kFree : row.on_denial;  // the look after a refund
     if (!same_numbers(kept_by, limit)) {
-      const Touched touched =
-          touch(&kept_by, limit, limit.on_change, kept, {row.now_us, row.cost, on_denial});
+      const Touched touched = touch(kept_by, limit, kept, {row.now_us, row.cost, on_denial});
       ASSERT_EQ(touched.outcome, row.outcome);
       kept = touched.kept;
       if (touched.moved) kept_by = limit;

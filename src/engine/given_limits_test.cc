@@ -12,7 +12,7 @@ using testing::make_policy;
 class GivenLimitsTest : public testing::LimiterFixture {
  protected:
   GivenLimitsTest() {
-    auto compiled = compile_policy(make_policy("own", {make_limit({.name = "rate"})}), nullptr, params, {});
+    auto compiled = compile_policy(make_policy("own", {make_limit({.name = "rate"})}), params, {});
     (*compiled)->number = board.current()->numbers()->take(**compiled);
     board.current()->numbers()->note(*compiled);
     own = std::move(*compiled);

@@ -252,27 +252,6 @@ TEST_F(LateStoreTest, CountersOfOneTenantLiveTogetherOthersDoNot) {
   EXPECT_EQ(existed, 2);
 }
 
-TEST_F(LateStoreTest, ChangedNumbersNameTheFormerOnes) {
-  const auto others = [&](const Charge& charge) {
-    std::vector<KnownNumbers> known;
-    for (const KnownNumbers& each : params.family(charge.relatives.family))
-      if (each.params != charge.params) known.push_back(each);
-    return known;
-  };
-  publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
-  ask({.key = "u"});
-  EXPECT_EQ(late.waiting.back()->charges[0].relatives, Relatives{});
-  const ParamsId former = late.waiting.back()->charges[0].params;
-  publish({make_policy("p", {make_limit({.rate = {20, kSecondUs}})})});
-  ask({.key = "u"});
-  EXPECT_EQ(others(late.waiting.back()->charges[0]), (std::vector<KnownNumbers>{{former, true}}));
-  publish({make_policy("p", {make_limit({.rate = {20, kSecondUs}})})});
-  ask({.key = "u"});
-  EXPECT_EQ(others(late.waiting.back()->charges[0]), (std::vector<KnownNumbers>{{former, true}}))
-      << "kept: not every counter has been touched";
-  late.answer_all();
-}
-
 TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
   publish({make_policy("p", {make_limit({})})});
   ask({.key = "u"}, true);

@@ -7,7 +7,7 @@ namespace sluice {
 
 std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const PolicyBoard& board,
                                                          ParamsTable& params) {
-  auto compiled = compile_policy(std::move(policy), nullptr, params, {});
+  auto compiled = compile_policy(std::move(policy), params, {});
   assert(compiled);
   PolicyNumbers& numbers = *board.current()->numbers();
   (*compiled)->number = numbers.take(**compiled);

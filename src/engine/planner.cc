@@ -157,15 +157,11 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   matches_ = &own_;
 }
 
-// What is agreed with the user instead of the policy's numbers. When that has expired, the counter may still
-// be kept by it.
+// What is agreed with the user instead of the policy's numbers.
 [[gnu::noinline]] void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge,
                                                  LimitStatus& status) const {
   const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
-  if (!own || own->params == limit.params) return;
-  const bool holds = own->holds_at(clock_.now_us());
-  charge.relatives.own = holds ? limit.params : own->params;
-  if (!holds) return;
+  if (!own || !own->holds_at(clock_.now_us())) return;
   charge.params = own->params;
   status.numbers = own->numbers;
 }
@@ -206,7 +202,6 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     Charge& charge = plan.charges[plan.size];
     charge.key = *key;
     charge.params = limit.params;
-    charge.relatives = limit.relatives;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
     if (places_) charge.slot_tag = slot_tag(dimensions, policy, limit, *key);
@@ -240,7 +235,6 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   for (std::size_t i = first; i < plan.size; ++i) {
     if (plan.limits[i].policy->name() != named) continue;
     plan.charges[i].params = request.numbers.params;
-    plan.charges[i].relatives = {};
     plan.limits[i].numbers = request.numbers.numbers;
   }
 }

@@ -49,13 +49,13 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
 
   auto made = std::make_shared<CompiledCandidate>();
   made->percent_ = static_cast<unsigned>(candidate.percent);
-  auto compiled = compile_policy(candidate.policy, &policy, params, options);
+  auto compiled = compile_policy(candidate.policy, params, options);
   if (!compiled) return std::unexpected(compiled.error());
   made->policy_ = std::move(*compiled);
   made->policy_->is_candidate = true;
 
   if (candidate.compare) {
-    auto compared = compile_policy(std::move(candidate.policy), nullptr, params, options);
+    auto compared = compile_policy(std::move(candidate.policy), params, options);
     if (!compared) return std::unexpected(compared.error());
     made->comparison_ = std::move(*compared);
     made->comparison_->is_candidate = true;
@@ -65,8 +65,6 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
     for (CompiledTier& tier : made->comparison_->tiers) move_counters(tier.limits, away);
   }
 
-  // A key may go from one version to the other and back; each reads the other's counters.
-  know_relatives(policy, made->policy_.get(), params);
   policy.candidate = made;
   return made;
 }

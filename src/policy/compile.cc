@@ -18,14 +18,28 @@ void append_name(std::string& bytes, std::string_view name) {
   bytes.append(std::to_string(name.size())).append(":").append(name);
 }
 
+void append_numbers(std::string& bytes, const LimitParams& params) {
+  append_name(bytes, to_string(params.algorithm));
+  for (const std::int64_t number : {params.rate.count, params.rate.period_us, params.capacity})
+    append_name(bytes, std::to_string(number));
+}
+
 // Nodes that share a store must agree on identities, therefore the fixed secret; what makes keys unguessable
 // is the secret of the hasher that the identity goes through with the dimensions' values.
-KeyHash identity_of(const Policy& policy, const Limit& limit) {
+//
+// With `on_change: reset` the numbers are part of it, those of all tiers: what changes them counts on
+// counters of its own, and versions that decide side by side cannot empty each other's, however often a key
+// goes to and fro. All tiers of a version share one counter, so that nobody gains by a choice.
+KeyHash identity_of(const Policy& policy, const Limit& limit, std::size_t index) {
   static const KeyHasher hasher = KeyHasher::from_text("sluice limit identity");
   std::string bytes;
   append_name(bytes, policy.id);
   append_name(bytes, limit.name);
   for (const std::string& dimension : *limit.per) append_name(bytes, dimension);
+  if (limit.on_change == OnChange::kReset) {
+    append_numbers(bytes, policy.limits[index].params);
+    for (const auto& [name, tier] : policy.tiers) append_numbers(bytes, tier[index].params);
+  }
   return hasher(bytes);
 }
 
@@ -88,14 +102,15 @@ class LimitCompiler {
     std::vector<CompiledLimit> compiled;
     compiled.reserve(limits.size());
     for (const Limit& limit : limits) {
+      const std::size_t index = compiled.size();
       CompiledLimit& added = compiled.emplace_back();
-      added.params = params_.intern(limit.params);
+      added.params = params_.intern(scaled(limit, index));
       if (added.params == 0) return too_many_limits();
       added.numbers = &params_[added.params];
       added.source = &limit;
-      added.identity = identity_of(policy_, limit);
+      added.identity = identity_of(policy_, limit, index);
       added.name_hash = limit_name_hash(policy_.id, limit.name);
-      added.index = static_cast<std::uint32_t>(compiled.size() - 1);
+      added.index = static_cast<std::uint32_t>(index);
       added.required = limit.required;
       added.count_denied = limit.count_denied;
       added.by_tenant =
@@ -112,6 +127,13 @@ class LimitCompiler {
   }
 
  private:
+  // With `on_change: proportional` the units of all tiers are shares of the plain limit.
+  LimitParams scaled(const Limit& limit, std::size_t index) const {
+    LimitParams params = limit.params;
+    if (limit.on_change == OnChange::kProportional) params.scale = policy_.limits[index].params.capacity;
+    return params;
+  }
+
   // A policy's own numbers for its local limiter hold for its first limit; else each limit's share does.
   Result<std::shared_ptr<const CompiledLimit>> compile_local(const CompiledLimit& limit) {
     if (policy_.local && limit.index != 0) return nullptr;
@@ -127,47 +149,7 @@ class LimitCompiler {
   const CompileOptions& options_;
 };
 
-// Calls visit(limit) for every limit of this identity: the plain one and those of the tiers.
-template <typename Policy, typename Visit>
-void visit_variants(Policy& policy, const KeyHash& identity, Visit visit) {
-  const auto visit_all = [&](auto& limits) {
-    for (auto& limit : limits)
-      if (limit.identity == identity) visit(limit);
-  };
-  visit_all(policy.limits);
-  for (auto& tier : policy.tiers) visit_all(tier.limits);
-}
-
 }  // namespace
-
-// Those that hold now come first, then those of the other version, then what that knew.
-void know_relatives(CompiledPolicy& policy, const CompiledPolicy* other, ParamsTable& params) {
-  const auto add = [](std::vector<KnownNumbers>& family, ParamsId id, bool former) {
-    if (std::ranges::find(family, id, &KnownNumbers::params) == family.end()) family.push_back({id, former});
-  };
-  std::vector<KnownNumbers> family;
-  const auto know = [&](std::vector<CompiledLimit>& limits) {
-    for (const CompiledLimit& limit : limits) {
-      family.clear();
-      const std::span<const KnownNumbers> own = params.family(limit.relatives.family);
-      visit_variants(policy, limit.identity,
-                     [&](const CompiledLimit& each) { add(family, each.params, false); });
-      if (other) {
-        visit_variants(*other, limit.identity,
-                       [&](const CompiledLimit& each) { add(family, each.params, true); });
-        visit_variants(*other, limit.identity, [&](const CompiledLimit& each) {
-          for (const KnownNumbers& known : params.family(each.relatives.family))
-            add(family, known.params, true);
-        });
-      }
-      for (const KnownNumbers& known : own) add(family, known.params, true);
-      const FamilyId id = params.intern_family(family);
-      visit_variants(policy, limit.identity, [&](CompiledLimit& each) { each.relatives.family = id; });
-    }
-  };
-  know(policy.limits);
-  for (CompiledTier& tier : policy.tiers) know(tier.limits);
-}
 
 std::span<const CompiledLimit> CompiledPolicy::limits_for_tier(std::string_view tier) const {
   if (tiers.empty()) return limits;
@@ -189,18 +171,14 @@ LimitParams no_limit() {
   return kNumbers;
 }
 
-bool is_no_limit(const LimitParams& params) {
-  LimitParams same = no_limit();
-  same.on_change = params.on_change;
-  return params == same;
-}
+bool is_no_limit(const LimitParams& params) { return params == no_limit(); }
 
 std::uint64_t limit_name_hash(std::string_view policy_id, std::string_view limit) {
   return hash_text(limit, hash_text(policy_id));
 }
 
-Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const CompiledPolicy* before,
-                                                       ParamsTable& params, const CompileOptions& options) {
+Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTable& params,
+                                                       const CompileOptions& options) {
   if (policy.limits.size() > kLimitsPerPolicyMax)
     return invalid("limits", "a policy has at most " + std::to_string(kLimitsPerPolicyMax) + " limits");
   if (const auto pattern = parse_pattern(policy.resource); !pattern)
@@ -221,7 +199,6 @@ Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const Comp
     if (!of_tier) return std::unexpected(of_tier.error());
     compiled->tiers.push_back({name, std::move(*of_tier)});
   }
-  know_relatives(*compiled, before, params);
   if (!source.costs.empty()) compiled->costs = std::make_shared<const CostTable>(source.costs.read());
   compiled->has_rollout = source.rollout != Rollout{};
   compiled->shadow = source.shadow;

@@ -30,7 +30,6 @@ struct CompiledLimit {
   // Of policy id, limit name and dimensions: counters survive new versions, not a new meaning.
   KeyHash identity;
   ParamsId params = 0;
-  Relatives relatives;  // other numbers its counters may be kept under: of its tiers, and of former versions
   std::uint32_t index = 0;  // position in the policy, for `limiting_index`
   bool required = false;
   bool count_denied = false;
@@ -90,15 +89,9 @@ struct CompileOptions {
   int nodes = 1;  // that share the load: a local limiter gets so small a share
 };
 
-// `before`: the version in force, whose numbers counters may still be kept by; null: none. Fails on patterns
-// that do not parse and when the params table is full. The number is left to the caller.
-Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, const CompiledPolicy* before,
-                                                       ParamsTable& params, const CompileOptions& options);
-
-// Tells the limits of a policy under which other numbers their counters may be found: those of their tiers,
-// and those of `other`, a version that was in force before or is on its way (null: none), and what that one
-// knew.
-void know_relatives(CompiledPolicy& policy, const CompiledPolicy* other, ParamsTable& params);
+// Fails on patterns that do not parse and when the params table is full. The number is left to the caller.
+Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTable& params,
+                                                       const CompileOptions& options);
 
 struct User;
 struct CompiledUser;

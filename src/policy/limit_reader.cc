@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/limits.h"
 
 namespace sluice {
 namespace {
+
+// In the order of the enum.
+constexpr std::array<std::string_view, 3> kOnChangeNames = {"keep", "proportional", "reset"};
 
 // A list of dimensions, or a single one as a text.
 std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& place) {
@@ -47,8 +51,11 @@ Literal<Algorithm> parse_algorithm(std::string_view text) {
                          "sliding_window and sliding_log");
 }
 
+std::string_view to_string(OnChange on_change) { return kOnChangeNames[std::to_underlying(on_change)]; }
+
 Literal<OnChange> parse_on_change(std::string_view text) {
-  if (const auto on_change = on_change_from_string(text)) return *on_change;
+  const auto* const found = std::ranges::find(kOnChangeNames, text);
+  if (found != kOnChangeNames.end()) return static_cast<OnChange>(found - kOnChangeNames.begin());
   return std::unexpected(shown(text) + " must be keep, proportional or reset");
 }
 
@@ -66,7 +73,7 @@ WrittenLimit read_limit(const DocumentNode& node, const Place& place, std::size_
   written.limit.required = fields.truth("required").value_or(false);
   written.limit.count_denied = fields.truth("count_denied").value_or(false);
   written.algorithm = fields.text("algorithm", parse_algorithm).value_or(Algorithm::kGcra);
-  written.on_change = fields.text("on_change", parse_on_change).value_or(OnChange::kKeep);
+  written.limit.on_change = fields.text("on_change", parse_on_change).value_or(OnChange::kKeep);
   read_numbers(fields, written);
   fields.missing("rate", "; write it as 100/s or 10/90s");
   return written;
@@ -96,10 +103,7 @@ std::optional<LimitParams> finish_params(const WrittenLimit& written, const Docu
                                          const Place& place) {
   if (!written.rate) return std::nullopt;  // reported when it was read
   auto params = checked_limit_params(written.algorithm, *written.rate, written.burst);
-  if (params) {
-    params->on_change = written.on_change;
-    return *params;
-  }
+  if (params) return *params;
   std::string_view field = params.error().field;
   if (!node.find(field)) field = field == "rate" ? "burst" : "rate";
   const DocumentNode* value = node.find(field);

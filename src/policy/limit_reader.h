@@ -13,13 +13,13 @@ namespace sluice {
 // "gcra", "token_bucket", …
 Literal<Algorithm> parse_algorithm(std::string_view text);
 // "keep", "proportional", "reset"
+std::string_view to_string(OnChange on_change);
 Literal<OnChange> parse_on_change(std::string_view text);
 
 // A limit as far as it is written: what a tier may replace is not yet computed.
 struct WrittenLimit {
   Limit limit;  // all but `params`
   Algorithm algorithm = Algorithm::kGcra;
-  OnChange on_change = OnChange::kKeep;
   std::optional<Rate> rate;
   std::optional<std::int64_t> burst;
 };

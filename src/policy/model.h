@@ -13,6 +13,13 @@
 // field.
 namespace sluice {
 
+// What becomes of what was used when another version of the policy changes the numbers of a limit.
+enum class OnChange : std::uint8_t {
+  kKeep,          // 60 of 100 used, now 200: 60 of 200
+  kProportional,  // 120 of 200
+  kReset,         // 0 of 200: such a version counts on counters of its own
+};
+
 // One rule over one kind of key: which dimensions make the key, which algorithm, which numbers.
 struct Limit {
   std::string name;  // unique within the policy; answers call it `limiting`
@@ -21,6 +28,7 @@ struct Limit {
   LimitParams params;
   bool required = false;      // a request that lacks a dimension is an error instead of skipping the limit
   bool count_denied = false;  // denied requests are charged, too
+  OnChange on_change = OnChange::kKeep;
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 

@@ -37,8 +37,7 @@ DocumentNode limit_document(const Limit& limit, std::size_t index) {
     put(map, "algorithm", text_node(to_string(limit.params.algorithm)));
   put_true(map, "required", limit.required);
   put_true(map, "count_denied", limit.count_denied);
-  if (limit.params.on_change != OnChange::kKeep)
-    put(map, "on_change", text_node(to_string(limit.params.on_change)));
+  if (limit.on_change != OnChange::kKeep) put(map, "on_change", text_node(to_string(limit.on_change)));
   return map;
 }
 

@@ -129,7 +129,7 @@ class RandomPolicies {
     for (std::size_t left = below(4); left > 0; --left) per.insert(name());
     limit.per = std::vector(per.begin(), per.end());
     limit.params = params(static_cast<Algorithm>(below(6)));
-    limit.params.on_change = static_cast<OnChange>(below(3));
+    limit.on_change = static_cast<OnChange>(below(3));
     limit.required = chance(4);
     limit.count_denied = chance(4);
     return limit;
@@ -154,7 +154,6 @@ class RandomPolicies {
       if (auto mixed = make_limit_params(plain.algorithm, rate,
                                          plain.is_bucket() ? std::optional(burst) : std::nullopt))
         each.params = *mixed;
-      each.params.on_change = plain.on_change;
     }
     policy.tiers.edit().emplace(name(), std::move(limits));
   }

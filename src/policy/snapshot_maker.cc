@@ -47,10 +47,9 @@ class Snapshot::Maker {
     if (auto done = compile_all(std::move(change.put)); !done) return done;
     if (auto done = add_candidates(std::move(change.candidates)); !done) return done;
     for (const std::string& id : change.remove)
-      if (const auto* old = base_.by_id_.find_pointer(id); old && !position_of_.contains(id)) {
+      if (const auto* old = base_.by_id_.find_pointer(id);
+          old && !position_of_.contains(id) && take_out(*old))
         withdrawn_.push_back((*old)->number);
-        take_out(*old);
-      }
     const std::size_t max = made_->numbers_->in_force_max();
     if (!put_.empty() && by_id_.map().size() + put_.size() > max)
       return std::unexpected(in_policy(put_.size() - 1, too_many_policies(max)));
@@ -76,7 +75,7 @@ class Snapshot::Maker {
       if (!position_of_.emplace(id, i).second)
         return std::unexpected(
             in_policy(i, {ErrorCode::kInvalidArgument, "the id \"" + id + "\" is taken", "id"}));
-      auto compiled = compile_policy(std::move(policies[i]), before_.find(id), params_, options_);
+      auto compiled = compile_policy(std::move(policies[i]), params_, options_);
       if (!compiled) return std::unexpected(in_policy(i, std::move(compiled.error())));
       if (const auto* old = base_.by_id_.find_pointer(id)) take_out(*old);
       touched_.insert((*compiled)->source.tenant);
@@ -97,12 +96,14 @@ class Snapshot::Maker {
     return {};
   }
 
-  void take_out(const Pointer& old) {
-    out_.insert(old.get());
+  // False if it is out already: a change may name a policy twice.
+  bool take_out(const Pointer& old) {
+    if (!out_.insert(old.get()).second) return false;
     touched_.insert(old->source.tenant);
     made_->rollouts_ -= old->has_rollout;
     made_->always_ -= old->always;
     by_id_.erase(old->source.id);
+    return true;
   }
 
   // The list after the change: what is replaced keeps its place, if it stays in the list, and new ones come

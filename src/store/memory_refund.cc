@@ -40,14 +40,14 @@ ChargeResult MemoryStore::refund_one(const Charge& charge, const Grant& grant, s
   const LimitParams& from = slot != nullptr ? params_[slot->params_id()] : params;
   const bool moving = !same_numbers(from, params);
   Kept kept = slot != nullptr ? shard.kept(*slot) : Kept{};
-  const bool gives = slot != nullptr && is_given_back(charge, grant.at_us);
+  const Grant given = moving ? under_other_numbers(from, params, grant) : grant;
+  const bool gives = slot != nullptr && is_given_back(charge, grant.at_us) && given.cost > 0;
   if (gives) shard.note_sooner_idle();
-  if (gives) give_back(from, kept, now_us, moving ? under_other_numbers(from, params, grant) : grant);
+  if (gives) give_back(from, kept, now_us, given);
 
   ChargeResult result;
   if (moving) {
-    const OnChange change = params_.change(slot->params_id(), charge.params, charge.relatives);
-    const Touched look = touch(&from, params, change, kept, {.now_us = now_us});
+    const Touched look = touch(from, params, kept, {.now_us = now_us});
     result.outcome = look.outcome;
     result.denied_cost = look.denied_cost;
   } else if (params.algorithm == Algorithm::kSlidingLog) {

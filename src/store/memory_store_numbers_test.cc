@@ -15,15 +15,15 @@ constexpr std::int64_t kDay = 86'400'000'000;
 
 class MemoryNumbers : public testing::TestWithParam<Algorithm> {
  protected:
-  ParamsId limit(std::int64_t count, OnChange on_change = OnChange::kKeep) {
+  ParamsId limit(std::int64_t count, std::int64_t scale = 0) {
     LimitParams numbers = make_limit_params(GetParam(), {count, kDay}, {}).value();
-    numbers.on_change = on_change;
+    numbers.scale = scale;
     return params_.intern(numbers);
   }
   // How many of so many are admitted.
-  int admitted(ParamsId params, int asked, Relatives relatives = {}) {
+  int admitted(ParamsId params, int asked) {
     int count = 0;
-    for (int i = 0; i < asked; ++i) count += check({key_, params, 1, OnDenial::kFree, 0, relatives});
+    for (int i = 0; i < asked; ++i) count += check({key_, params, 1});
     return count;
   }
   bool check(const Charge& charge) {
@@ -56,17 +56,15 @@ TEST_P(MemoryNumbers, ChoosingAmongTiersGivesTheLargestOfThem) {
   EXPECT_EQ(sum, 200);
 }
 
-TEST_P(MemoryNumbers, ResetIsForVersionsAndTiersAreNone) {
-  const ParamsId ten = limit(10, OnChange::kReset), five = limit(5, OnChange::kReset);
-  const FamilyId first = params_.intern_family({{ten}, {five}});
-  EXPECT_EQ(admitted(ten, 20, {first}), 10);
-  EXPECT_EQ(admitted(five, 20, {first}), 0);
-  EXPECT_EQ(admitted(ten, 20, {first}), 0);
-  const ParamsId twenty = limit(20, OnChange::kReset);
-  const FamilyId second = params_.intern_family({{twenty}, {five}, {ten, true}});
-  EXPECT_EQ(admitted(twenty, 50, {second}), 20) << "another version begins anew";
-  EXPECT_EQ(admitted(five, 50, {second}), 0);
-  EXPECT_EQ(admitted(twenty, 50, {second}), 0) << "once";
+TEST_P(MemoryNumbers, VersionsOfOtherScalesSideBySideGiveOneLimit) {
+  const ParamsId large = limit(200, 200), small = limit(100, 100), tier = limit(50, 100);
+  EXPECT_EQ(admitted(large, 100), 100) << "half of it";
+  EXPECT_EQ(admitted(small, 100), 50) << "the other half";
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(admitted(tier, 50), 0);
+    EXPECT_EQ(admitted(large, 50), 0);
+    EXPECT_EQ(admitted(small, 50), 0);
+  }
 }
 
 TEST_P(MemoryNumbers, ARaisedLimitHelpsHimWhoCameTooEarly) {
@@ -98,8 +96,7 @@ TEST_P(MemoryNumbers, WhatWasUsedStaysUsedWhateverComes) {
                        .now_us = [&] { return clock_.now_us(); },
                        .advance = [&](std::int64_t us) { clock_.advance(us); }},
                       seed);
-  for (int life = 0; life < 60 && !HasFailure(); ++life)
-    lives.live(GetParam(), life % 3 == 2 ? OnChange::kProportional : OnChange::kKeep, 150);
+  for (int life = 0; life < 60 && !HasFailure(); ++life) lives.live(GetParam(), life % 3 == 2, 150);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, MemoryNumbers,

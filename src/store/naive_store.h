@@ -38,11 +38,11 @@ class NaiveStore final : public Store {
     for (std::size_t i = 0; i < charges.size(); ++i) {
       Charge charge = charges[i];
       Counter& counter = counters_[charge.key];
-      const bool gives = is_given_back(charge, granted_at_us) && counter.params != 0;
       const LimitParams& kept_by = params_[counter.params != 0 ? counter.params : charge.params];
       const bool moves = !same_numbers(kept_by, params_[charge.params]);
       Grant grant(granted_at_us, charge.cost, results[i].outcome);
       if (moves) grant = under_other_numbers(kept_by, params_[charge.params], grant);
+      const bool gives = is_given_back(charge, granted_at_us) && counter.params != 0 && grant.cost > 0;
       if (gives && is_log(kept_by))
         sluice::refund(kept_by, counter.kept.log, now_us, grant);
       else if (gives)
@@ -88,7 +88,7 @@ class NaiveStore final : public Store {
     const LimitParams& params = params_[charge.params];
     const std::int64_t now_us = clock_.now_us();
     if (moves(charge, counter))
-      return {touch(&params_[counter.params], params, change(charge, counter), counter.kept,
+      return {touch(params_[counter.params], params, counter.kept,
                     {now_us, charge.cost, charge.on_denial, others_fit})};
     Decided touched{{.moved = charge.cost > 0, .kept = counter.kept}};
     touched.outcome = stepped(params, touched.kept, charge.cost, charge.on_denial);
@@ -113,16 +113,11 @@ class NaiveStore final : public Store {
     return stepped.outcome;
   }
 
-  OnChange change(const Charge& charge, const Counter& counter) const {
-    return params_.change(counter.params, charge.params, charge.relatives);
-  }
-
   ChargeResult settle(const Charge& charge, const Decided& touched) {
     const LimitParams& params = params_[charge.params];
     Counter& counter = counters_[charge.key];
     ChargeResult result{.outcome = touched.outcome, .denied_cost = touched.denied_cost};
-    const bool is_reset = moves(charge, counter) && change(charge, counter) == OnChange::kReset;
-    const bool now_warns = warns(params, result.outcome.remaining, counter.warned && !is_reset);
+    const bool now_warns = warns(params, result.outcome.remaining, counter.warned);
     result.pressure = pressure_of(result.outcome.remaining, now_warns);
     if (charge.cost == 0) return result;
     if (touched.moved)

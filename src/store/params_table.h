@@ -2,12 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "algorithm/limit_params.h"
 #include "base/limits.h"
@@ -17,37 +15,13 @@ namespace sluice {
 // A small number that stands for a LimitParams; 0 is none. Fits in 22 bits.
 using ParamsId = std::uint32_t;
 
-// Numbers that a counter may be kept under although it is asked under others.
-struct KnownNumbers {
-  ParamsId params = 0;
-  // Of an earlier version of the policy, or of one on its way: from there a counter comes by `on_change`.
-  // From numbers that hold at the same time (tiers, overrides) it comes by `keep`, so that nobody gains by a
-  // choice.
-  bool former = false;
-  friend auto operator<=>(const KnownNumbers&, const KnownNumbers&) = default;
-};
-
-// A small number that stands for a list of KnownNumbers; 0 is none.
-using FamilyId = std::uint32_t;
-
-// Under which numbers a counter may be found, beside those of the charge.
-struct Relatives {
-  FamilyId family = 0;  // of the limit: its tiers and its former versions
-  ParamsId own = 0;     // of the key alone: with or without what is agreed with its user; 0: none
-  friend bool operator==(const Relatives&, const Relatives&) = default;
-};
-
-// Gives every distinct LimitParams a number, for the life of the process, and every distinct list of them.
+// Gives every distinct LimitParams a number, for the life of the process.
 // Thread-safe: interning takes a lock, looking up does not.
 //
 // Counters keep the number beside their state. That tells a sweep whether a counter may be forgotten, and a
 // check that the counter is kept under other numbers than its own (algorithm/migrate.h), without a sweep.
 class ParamsTable {
  public:
-  // A longer list is cut at its end.
-  static constexpr std::size_t kFamilyMax = 16;
-  static constexpr std::size_t kFamiliesMax = 1u << 18;
-
   // `distinct_max` is smaller only in tests.
   explicit ParamsTable(std::uint32_t distinct_max = kDistinctLimitParamsMax - 1);
   ParamsTable(const ParamsTable&) = delete;
@@ -56,20 +30,8 @@ class ParamsTable {
   // The number of `params`, a new one if need be; 0 when there are too many already.
   ParamsId intern(const LimitParams& params);
 
-  // The number of the list; 0 for one of less than two, and when there are too many already (then what was
-  // kept under others is understood less well, on the safe side). REQUIRES: the params came from intern() of
-  // this table.
-  FamilyId intern_family(std::vector<KnownNumbers> family);
-
   // REQUIRES: id came from intern() of this table.
   const LimitParams& operator[](ParamsId id) const { return params_[id]; }
-  // REQUIRES: id came from intern_family() of this table, or is 0.
-  std::span<const KnownNumbers> family(FamilyId id) const {
-    return id == 0 ? std::span<const KnownNumbers>() : std::span<const KnownNumbers>(families_[id]);
-  }
-
-  // How a counter comes from the numbers `from` to those of a charge.
-  OnChange change(ParamsId from, ParamsId to, const Relatives& relatives) const;
 
  private:
   // An array that grows by blocks, which never move: a reference stays good while others are added.
@@ -107,11 +69,9 @@ class ParamsTable {
 
   const std::uint32_t distinct_max_;
   std::mutex mutex_;
-  std::unordered_map<LimitParams, ParamsId, Hash> ids_;       // guarded by mutex_
-  std::map<std::vector<KnownNumbers>, FamilyId> family_ids_;  // guarded by mutex_
-  ParamsId last_ = 0;                                         // guarded by mutex_
+  std::unordered_map<LimitParams, ParamsId, Hash> ids_;  // guarded by mutex_
+  ParamsId last_ = 0;                                    // guarded by mutex_
   Blocks<LimitParams> params_;
-  Blocks<std::vector<KnownNumbers>> families_;
 };
 
 }  // namespace sluice

@@ -44,20 +44,6 @@ TEST(ParamsTable, SaysZeroWhenFullButStillKnowsTheOldOnes) {
   EXPECT_EQ(table.intern(window_of(1)), one);
 }
 
-TEST(ParamsTable, OnlyFromFormerNumbersACounterComesByTheLimitsOwnWord) {
-  ParamsTable table;
-  LimitParams resets = window_of(20);
-  resets.on_change = OnChange::kReset;
-  const ParamsId now = table.intern(resets), tier = table.intern(window_of(10)),
-                 former = table.intern(window_of(30)), unknown = table.intern(window_of(40));
-  const FamilyId family = table.intern_family({{now}, {tier}, {former, true}});
-  EXPECT_EQ(table.change(former, now, {.family = family}), OnChange::kReset);
-  EXPECT_EQ(table.change(tier, now, {.family = family}), OnChange::kKeep);
-  EXPECT_EQ(table.change(unknown, now, {.family = family}), OnChange::kKeep);
-  EXPECT_EQ(table.change(former, now, {.family = family, .own = former}), OnChange::kKeep)
-      << "they are agreed with the user, and were the policy's before";
-}
-
 TEST(ConcurrentParamsTable, ThreadsAgreeOnTheIds) {
   ParamsTable table;
   std::vector<std::vector<ParamsId>> seen(4);

@@ -45,12 +45,8 @@ Outcome PendingCharge::would_of_log(std::int64_t cost) const {
   return sliding_log::would(*params_, slot_ != nullptr ? *slot_->log() : kNone, now_us_, cost);
 }
 
-OnChange PendingCharge::change() const {
-  return shard_->params().change(slot_->params_id(), charge_->params, charge_->relatives);
-}
-
 Touched PendingCharge::touched(bool others_fit) const {
-  return touch(&shard_->params()[slot_->params_id()], *params_, change(), shard_->kept(*slot_),
+  return touch(shard_->params()[slot_->params_id()], *params_, shard_->kept(*slot_),
                {now_us_, charge_->cost, charge_->on_denial, others_fit});
 }
 
@@ -58,9 +54,7 @@ bool PendingCharge::settle_moving(bool all_fit, ChargeResult& result) {
   Touched touched = this->touched(all_fit || !result.outcome.allowed);
   result.outcome = touched.outcome;
   result.denied_cost = touched.denied_cost;
-  const bool warned_before = warned() && change() != OnChange::kReset;
-  warns_ = warns(*params_, result.outcome.remaining, warned_before);
-  result.pressure = pressure_of(result.outcome.remaining, warns_);
+  warns_ = note_pressure(result);
   if (touched.moved)
     shard_->replace(*slot_, charge_->params, std::move(touched.kept), warns_);
   else if (charge_->cost > 0)

@@ -48,7 +48,6 @@ class PendingCharge {
   bool settle_unusual(bool all_fit, bool charged, ChargeResult& result);
   bool settle_log(bool charged, ChargeResult& result);
   bool settle_moving(bool all_fit, ChargeResult& result);
-  OnChange change() const;
   Touched touched(bool others_fit) const;
   Outcome would_of_log(std::int64_t cost) const;
   bool note_pressure(ChargeResult& result) const;

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kWarningLastsPercent = 70;
 inline bool warns(const LimitParams& params, std::int64_t remaining, bool warned_before) {
   const std::int64_t used_percents = (params.capacity - remaining) * 100;
   return used_percents > kWarningStartsPercent * params.capacity ||
-         (warned_before && used_percents >= kWarningLastsPercent * params.capacity);
+         (warned_before && used_percents > 0 && used_percents >= kWarningLastsPercent * params.capacity);
 }
 
 // It follows use alone: a large cost that is denied on a half-used limit throttles nobody.

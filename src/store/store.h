@@ -19,7 +19,6 @@ struct Charge {
   std::int64_t cost = 1;
   OnDenial on_denial = OnDenial::kFree;
   std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/wire.h)
-  Relatives relatives;
 };
 
 // How near a counter is to its limit. Above 80 % it warns until it falls below 70 % again, so that the

@@ -35,23 +35,20 @@ class UsedStaysUsed {
     std::function<std::string(const KeyHash&)> bytes;
     std::function<std::int64_t()> now_us;
     std::function<void(std::int64_t)> advance;
-    // Whether the store can tell counters of the one numbers from those of the others; not set: always.
-    std::function<bool(const LimitParams&, const LimitParams&)> tells_apart;
   };
 
   UsedStaysUsed(StoreUnderTest store, std::uint64_t seed) : store_(std::move(store)), random_(seed) {}
 
-  // One life of so many steps. `on_change`: keep, with tiers and refunds; or proportional, without: a lowered
-  // limit then forgives by the policy's own word what a tier would let pass, and a refund is of other units.
-  void live(Algorithm algorithm, OnChange on_change, int steps) {
+  // One life of so many steps. `scaled`: versions have scales, as with `on_change: proportional`, and no
+  // tiers or refunds: those are of other units then.
+  void live(Algorithm algorithm, bool scaled, int steps) {
     algorithm_ = algorithm;
-    on_change_ = on_change;
+    scaled_ = scaled;
     key_ = {random_(), random_()};
-    known_.clear();
     versions_.clear();
     admitted_.clear();
     change_version();
-    SCOPED_TRACE(to_string(on_change));
+    SCOPED_TRACE(scaled ? "scaled" : "units");
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) step();
   }
 
@@ -64,6 +61,9 @@ class UsedStaysUsed {
     std::int64_t at_us;
     Charge charge;
     ChargeResult result;
+    // The counter was asked under other numbers since: they may have refilled it faster, which a refund
+    // cannot know (algorithm/refund.h).
+    bool moved_since = false;
   };
 
   std::int64_t below(std::int64_t n) {
@@ -71,38 +71,23 @@ class UsedStaysUsed {
   }
 
   void change_version() {
-    for (KnownNumbers& each : known_) each.former = true;
     variants_.clear();
     std::int64_t largest = 0;
-    for (std::int64_t n = on_change_ == OnChange::kKeep ? 3 : 1; n > 0; --n) {
-      LimitParams numbers;
-      do
-        numbers =
-            make_limit_params(algorithm_, {below(2) ? 1 + below(100) : 1 + below(5), kPeriodUs}, {}).value();
-      while (is_mistaken(numbers));
-      numbers.on_change = on_change_;
+    for (std::int64_t n = scaled_ ? 1 : 3; n > 0; --n) {
+      LimitParams numbers =
+          make_limit_params(algorithm_, {below(2) ? 1 + below(100) : 1 + below(5), kPeriodUs}, {}).value();
+      if (scaled_) numbers.scale = numbers.capacity;
       variants_.push_back(store_.params.intern(numbers));
       largest = std::max(largest, numbers.capacity);
-      std::erase_if(known_, [&](const KnownNumbers& each) { return each.params == variants_.back(); });
-      known_.insert(known_.begin(), {variants_.back(), false});
     }
-    family_ = store_.params.intern_family(known_);
     versions_.push_back({store_.now_us(), largest});
-  }
-
-  bool is_mistaken(const LimitParams& numbers) const {
-    return store_.tells_apart && std::ranges::any_of(known_, [&](const KnownNumbers& each) {
-             const LimitParams& other = store_.params[each.params];
-             return !same_numbers(other, numbers) && !store_.tells_apart(other, numbers);
-           });
   }
 
   Charge charge(std::int64_t cost) {
     return {.key = key_,
             .params = variants_[static_cast<std::size_t>(below(std::ssize(variants_)))],
             .cost = cost,
-            .on_denial = below(8) == 0 ? OnDenial::kCharge : OnDenial::kFree,
-            .relatives = {.family = family_}};
+            .on_denial = below(8) == 0 ? OnDenial::kCharge : OnDenial::kFree};
   }
 
   void step() {
@@ -111,14 +96,14 @@ class UsedStaysUsed {
         store_.advance(below(3) == 0 ? below(kPeriodUs) : below(kPeriodUs / 50));
         break;
       case 1:
-        if (below(3) == 0 && known_.size() < 12) change_version();
+        if (below(3) == 0) change_version();
         break;
       case 2:
       case 3:
         look();
         break;
       case 4:
-        if (!admitted_.empty() && on_change_ == OnChange::kKeep) give_back();
+        if (!admitted_.empty() && !scaled_) give_back();
         break;
       default:
         ask(charge(below(6) == 0 ? 1 + below(150) : 1 + below(4)));
@@ -134,6 +119,7 @@ class UsedStaysUsed {
 
   void ask(const Charge& charge) {
     ChargeResult result;
+    for (Admission& each : admitted_) each.moved_since |= each.charge.params != charge.params;
     if (store_.check(charge, result)) {
       admitted_.push_back({store_.now_us(), charge, result});
       ASSERT_NO_FATAL_FAILURE(check_sums());
@@ -158,7 +144,8 @@ class UsedStaysUsed {
 
   void give_back() {
     const auto chosen = admitted_.end() - 1 - below(std::min<std::int64_t>(std::ssize(admitted_), 4));
-    if (chosen->charge.on_denial == OnDenial::kCharge) return;  // stays charged
+    if (chosen->charge.on_denial == OnDenial::kCharge || chosen->moved_since)
+      return;  // the one stays charged
     store_.refund(chosen->charge, chosen->result, chosen->at_us);
     admitted_.erase(chosen);
   }
@@ -191,11 +178,9 @@ class UsedStaysUsed {
   StoreUnderTest store_;
   std::mt19937_64 random_;
   Algorithm algorithm_ = Algorithm::kGcra;
-  OnChange on_change_ = OnChange::kKeep;
+  bool scaled_ = false;
   KeyHash key_;
-  std::vector<KnownNumbers> known_;
   std::vector<ParamsId> variants_;  // of the version in force
-  FamilyId family_ = 0;
   std::vector<Version> versions_;
   std::vector<Admission> admitted_;  // and not given back
 };

@@ -43,7 +43,7 @@ class VectorLife {
       text_ += "limit " + std::string(to_string(limit.algorithm)) + ' ' + std::to_string(limit.rate.count) +
                '/' + std::to_string(limit.rate.period_us) + "us" +
                (limit.is_bucket() && limit.capacity > 0 ? " burst " + std::to_string(limit.capacity) : "") +
-               " on_change " + std::string(to_string(limit.on_change)) + '\n';
+               (limit.scale > 0 ? " scale " + std::to_string(limit.scale) : "") + '\n';
     }
     text_ += words + '\n';
     return ++rows_;

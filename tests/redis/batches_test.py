@@ -4,7 +4,7 @@ import dataclasses
 import random
 
 import vectors
-from script import Check, Entry, Numbers
+from script import Check, Entry
 from vectors import Limit
 
 NOW = 1_790_000_000_000_000
@@ -18,17 +18,24 @@ def one_by_one(script, limits, checks, now_us):
         yield sum(script(KEYS, limits, [once], now_us=now_us).verdicts[0] for _ in range(check.repeats))
 
 
+LIMITS = 5
+
+
 def random_limits(rng):
     texts = ["gcra 100/1h burst 20", "gcra 11/1h burst 7", "token_bucket 50/1h", "leaky_bucket 70/1h burst 9",
-             "fixed_window 25/1h", "sliding_window 30/1h", "sliding_log 12/1h", "gcra 0/1h"]
-    return [Numbers(Limit.parse(text), tag) for tag, text in enumerate(rng.sample(texts, 5), 1)]
+             "fixed_window 25/1h", "sliding_window 30/1h", "sliding_log 12/1h", "gcra 0/1h", "fixed_window 50/1h",
+             "gcra 30/1h scale 30", "token_bucket 13/2h scale 13", "sliding_log 6/1h scale 6", "leaky_bucket 11/1h burst 50"]
+    return [Limit.parse(text) for text in rng.sample(texts, LIMITS)]
 
 
-def random_check(rng, limit_of_key):
+def random_check(rng, limit_of_key, other_limits=0.1):
+    """Most keys are asked under their limit, some under another one."""
+    def entry(key):
+        limit = limit_of_key[key] if rng.random() > other_limits else rng.randrange(LIMITS) + 1
+        return Entry(key + 1, limit, rng.choice([0, 1, 1, 1, 2, 5, 30]), rng.random() < 0.15)
+
     keys = rng.sample(range(len(KEYS)), rng.choice([1, 1, 1, 2, 3]))
-    entries = tuple(Entry(key + 1, limit_of_key[key], rng.choice([0, 1, 1, 1, 2, 5, 30]), rng.random() < 0.15)
-                    for key in keys)
-    return Check(entries, repeats=rng.choice([1, 1, 1, 2, 9, 40]))
+    return Check(tuple(entry(key) for key in keys), repeats=rng.choice([1, 1, 1, 2, 9, 40]))
 
 
 def compare(script, client, seed, lives):
@@ -37,7 +44,7 @@ def compare(script, client, seed, lives):
     for _ in range(lives):
         client.flushall()
         limits = random_limits(rng)
-        limit_of_key = [rng.randrange(5) + 1 for _ in KEYS]
+        limit_of_key = [rng.randrange(LIMITS) + 1 for _ in KEYS]
         now_us = NOW
         for _ in range(8):
             checks = [random_check(rng, limit_of_key) for _ in range(rng.randrange(1, 25))]
@@ -69,7 +76,7 @@ def commands(client):
 
 
 def test_a_hundred_costs_on_one_key_are_one_read_and_one_write(script, client):
-    limits = [Numbers(Limit.parse("gcra 100/1h burst 40"))]
+    limits = [Limit.parse("gcra 100/1h burst 40")]
     client.config_resetstat()
     answer = script(KEYS[:1], limits, [Check((Entry(1, 1),), repeats=100)], now_us=NOW)
     assert answer.verdicts == [40]
@@ -78,7 +85,7 @@ def test_a_hundred_costs_on_one_key_are_one_read_and_one_write(script, client):
 
 
 def test_different_costs_on_one_key_are_decided_in_order_and_written_once(script, client):
-    limits = [Numbers(Limit.parse("gcra 100/1h burst 10"))]
+    limits = [Limit.parse("gcra 100/1h burst 10")]
     checks = [Check((Entry(1, 1, cost),)) for cost in (4, 5, 3, 1, 1)]
     client.config_resetstat()
     assert script(KEYS[:1], limits, checks, now_us=NOW).verdicts == [1, 1, 0, 1, 0]
@@ -86,7 +93,7 @@ def test_different_costs_on_one_key_are_decided_in_order_and_written_once(script
 
 
 def test_denials_and_looks_write_nothing(script, client):
-    limits = [Numbers(Limit.parse("gcra 1/1h"))]
+    limits = [Limit.parse("gcra 1/1h")]
     script(KEYS[:1], limits, [Check((Entry(1, 1),))], now_us=NOW)
     client.config_resetstat()
     checks = [Check((Entry(1, 1),)), Check((Entry(1, 1, 0),)), Check((Entry(2, 1, 0),))]
@@ -98,7 +105,7 @@ def test_denials_and_looks_write_nothing(script, client):
 
 def test_a_call_may_have_thousands_of_keys(script, client):
     keys = [f"rl:{{abc}}{i:022d}" for i in range(5000)]
-    limits = [Numbers(Limit.parse("gcra 2/1h"))]
+    limits = [Limit.parse("gcra 2/1h")]
     checks = [Check((Entry(i + 1, 1),), repeats=3) for i in range(len(keys))]
     assert script(keys, limits, checks, now_us=NOW).verdicts == [2] * len(keys)
     assert client.dbsize() == len(keys)

@@ -5,6 +5,7 @@ import random
 import near_misses
 import pytest
 import redis
+import stamps_test
 import steps
 import vectors
 from batches_test import compare
@@ -56,17 +57,29 @@ IN_STEPS = [
     ("migrate.lua", "if is_leaky(from) and is_leaky(to) then\n      -- Its", "if is_leaky(from) and not is_leaky(to) then\n      -- Its"),
     ("migrate.lua", "math.ceil(((product", "floor(((product"),
     ("migrate.lua", "* DIGIT + low * to)", "* DIGIT)"),
-    ("migrate.lua", "if how == RESET then return with_units_used(to, 0, now_us), true end", ""),
-    ("migrate.lua", "how ~= PROPORTIONAL and same_meter(from, to) then\n      if", "same_meter(from, to) then\n      if"),
+    ("migrate.lua", "from.scale > 0 and to.scale > 0 and from.scale ~= to.scale", "from.scale > 0 and to.scale > 0 and from.capacity ~= to.capacity"),
+    ("migrate.lua", "from.scale > 0 and to.scale > 0 and from.scale ~= to.scale", "to.scale > 0 and from.scale ~= to.scale"),
+    ("migrate.lua", "return scaled(units, to.scale, from.scale)", "return scaled(math.min(units, from.capacity), to.scale, from.scale)"),
+    ("migrate.lua", "return scaled(units, to.scale, from.scale)", "return scaled(units, to.capacity, from.capacity)"),
+    ("migrate.lua", "return scaled(units, to.scale, from.scale)", "return math.ceil(units * to.scale / from.scale)"),
+    ("migrate.lua", "return scaled_down(room, from.scale, to.scale)", "return scaled(room, from.scale, to.scale)"),
+    ("migrate.lua", "return scaled_down(room, from.scale, to.scale)", "return room"),
+    ("migrate.lua", "if scaled(up, from, to) > units then return up - 1 end", ""),
+    ("migrate.lua", "min(grant.cost, scaled_down(grant.cost, kept_by.scale, limit.scale))", "scaled_down(grant.cost, kept_by.scale, limit.scale)"),
+    ("migrate.lua", "min(grant.cost, scaled_down(grant.cost, kept_by.scale, limit.scale))", "grant.cost"),
+    ("migrate.lua", "if grant.at_us ~= ANY_TIME_US or limit.capacity == 0 then return 0 end", "if grant.at_us ~= ANY_TIME_US then return 0 end"),
+    ("migrate.lua", "if is_scaled(from, to) then log = share_of(from, to, log) end", ""),
+    ("migrate.lua", "if not is_scaled(from, to) and same_meter(from, to) then\n      if", "if same_meter(from, to) then\n      if"),
+    ("migrate.lua", "if not is_scaled(from, to) and is_bucket(to)", "if is_bucket(to)"),
     ("migrate.lua", "newer = newer + log[i]", "newer = log[i]"),
     ("migrate.lua", "us, fraction, whole = to.full_us, to.full_remainder, false", "us, fraction = to.full_us, to.full_remainder"),
     ("migrate.lua", "with_units_used(to, units, now_us), units <= to.capacity", "with_units_used(to, units, now_us), true"),
     ("migrate.lua", "return {log = merged}, total(merged) <= to.capacity", "return {log = merged}, true"),
     ("migrate.lua", "max(log[i], oldest_us)", "log[i]"),
     ("migrate.lua", "retry_after_us < stays_us(", "retry_after_us > stays_us("),
-    ("migrate.lua", "if waits then retry_after_us = stays_us(from, to, how, kept, now_us, cost) end", ""),
-    ("migrate.lua", "return true, after, allowed\n    end\n    if from then", "return true, after, allowed\n    end\n    if false then"),
-    ("migrate.lua", "moves or from and is_idle(from, kept, now_us)", "moves"),
+    ("migrate.lua", "then retry_after_us = stays_us(from, to, kept, now_us, cost) end", "then end"),
+    ("migrate.lua", "return false, level, allowed", "return false, kept, allowed"),
+    ("migrate.lua", "if moves or is_idle(from, kept, now_us) then", "if moves then"),
     ("migrate.lua", "a_fraction > b_fraction then us = us + 1", "a_fraction > b_fraction then us = us"),
     ("refund.lua", "if count >= WINDOW_UNITS_MAX then return count end", ""),
     ("refund.lua", "fraction <= limit.full_remainder)", "fraction < limit.full_remainder)"),
@@ -94,10 +107,14 @@ IN_STEPS = [
 ]
 
 IN_SCRIPT = [
-    ("'>BI7I4', tag, at, first)", "'>BI7I4', tag, at, 0)"),
-    ("candidate.former and limit.on_change or 0", "0"),
-    ("return keep_moving(entry, string.byte(values[key]) >= 128)", "return values[key]"),
-    ("entry.moving, entry.from, entry.how, entry.kept = true, from, how, kept", "entry.moving, entry.from, entry.how, entry.kept = true, limit, how, kept"),
+    ("local state = pack(limit.form, at, first)", "local state = pack(limit.form, at, 0)"),
+    ("local state = struct.pack(limit.form, at, first)", "local state = struct.pack(limit.form, at, 0)"),
+    ("return keep_moving(entry, entry.warned)", "return values[key]"),
+    ("entry.moving, entry.from, entry.kept = true, from, kept", "entry.moving, entry.from, entry.kept = true, limit, kept"),
+    ("if from.stamp ~= limit.stamp then", "if from.algorithm ~= limit.algorithm then"),
+    ("then stamp = stamp_of(numbers) end", "then end"),
+    ("return limit.stamp .. state .. struct.pack('>I4', second)", "return limit.stamp .. state"),
+    ("values[this_key] = limit.stamp .. state .. pack('>I4', second)", "values[this_key] = limit.stamp .. state"),
     ("if repeats == REFUND then", "if false then"),
     ("if charge(limit, at, first, second, now_us, 0, count_denied == 1) then admitted", "if limit.capacity > 0 then admitted"),
     ("refund_log(limit, entry.log, now_us, entry.grant) or entry.changed", "entry.changed"),
@@ -115,6 +132,66 @@ IN_BATCHES = [
     ("until key ~= this_key or header ~= 1", "until header ~= 1"),
     ("elseif not leaves_trace then", "else"),
     ("leaves_trace = leaves_trace or entries[i].count_denied or", "leaves_trace = leaves_trace or"),
+]
+
+# What only values of all kinds show.
+IN_STAMPS = [
+    # stamps.lua
+    ("if algorithm >= FIXED_WINDOW and capacity > 0 then count, capacity = 1, 1 end", ""),
+    ("if scale == 0 then return struct.pack('>BI4I6I4', FULL", "if true then return struct.pack('>BI4I6I4', FULL"),
+    ("FULL + HAS_SCALE + algorithm, count", "FULL + algorithm, count"),
+    ("LOG, limit.count, limit.period_us, scale)", "LOG, limit.count, limit.period_us, 0)"),
+    ("1, 100, 1000, 5000, 10000, 15000, 30000, 60000", "1, 100, 1000, 5000, 10000, 15000, 60000, 30000"),
+    ("604800000, 2592000000", "604800000, 2678400000"),
+    ("local numbers = stamp % 16777216", "local numbers = stamp % 8388608"),
+    ("if words % 2 == 1 then", "if words % 2 == 0 then"),
+    ("floor(bits / 4) * 10 ^ (bits % 4)", "floor(bits / 4) * 10 * (bits % 4)"),
+    ("rounded(floor(numbers / 4096)), rounded(numbers % 4096)", "rounded(numbers % 4096), rounded(floor(numbers / 4096))"),
+    ("floor(words / 32) % 4", "floor(words / 32) % 2"),
+    ("short_period_us(floor(words / 2) % 16)", "short_period_us(floor(words / 2) % 8)"),
+    ("kind >= SHORT_BUCKET + 32 * FIXED_WINDOW then", "false then"),
+    ("if size < 4 or kind", "if kind"),
+    ("if kind > LOG + 1 or size < LOG_BYTES then return nil end", "if size < LOG_BYTES then return nil end"),
+    ("if kind > LOG + 1 or size < LOG_BYTES then return nil end", "if kind > LOG + 1 then return nil end"),
+    ("FULL_BYTES + (kind % 16 >= HAS_SCALE and 4 or 0)", "FULL_BYTES"),
+    ("if kind >= FULL + 16 or kind", "if kind"),
+    ("kind % HAS_SCALE >= SLIDING_LOG or", ""),
+    ("kind % HAS_SCALE >= SLIDING_LOG or size < bytes then", "kind % HAS_SCALE >= SLIDING_LOG then"),
+    ("and struct.unpack('>I4', value, 16) or 0", "and 1 or 0"),
+    ("kind >= SHORT_WINDOW and kind < 3 * SHORT_WINDOW then", "kind >= SHORT_WINDOW then"),
+    ("kind >= SHORT_WINDOW and kind < 3 * SHORT_WINDOW then", "kind < 3 * SHORT_WINDOW then"),
+    ("FIXED_WINDOW - 1 + floor(kind / 16)", "FIXED_WINDOW"),
+    ("short_period_us(kind % 16)", "short_period_us(0)"),
+    ("local divisor = gcd(numbers.count, numbers.period_us)", "local divisor = 1"),
+    ("return numbers.full_us < EXACT_MAX / 2", "return true"),
+    ("floor((EXACT_MAX - 1 - denominator) / remainder) then", "floor((EXACT_MAX - 1) / remainder) + 1 then"),
+    ("capacity * interval_us + carry, capacity", "capacity * interval_us, capacity"),
+    ("if count < 1 or count", "if count"),
+    ("or count > RATE_MAX", ""),
+    ("or capacity > RATE_MAX", ""),
+    ("or numbers.scale > RATE_MAX", ""),
+    ("period_us < PERIOD_US_MIN or", ""),
+    ("or period_us > PERIOD_US_MAX", "or false"),
+    ("capacity > LOG_MAX or", ""),
+    ("(count > 1 or capacity > 1)", "false"),
+    # limits.lua
+    ("kind >= SHORT_BUCKET and '>I7B' or '>I7I4'", "'>I7I4'"),
+    ("stamp = string.sub(stamp, 1, 1)", ""),
+    ("local stamp = string.sub(value, 1, bytes)", "local stamp = string.sub(value, 1, 1)"),
+    # counters.lua and driver.lua
+    ("string.char(string.byte(state) + WARNED_BYTE)", "string.char(string.byte(state))"),
+    ("if warned then state = string.char(string.byte(state) + WARNED_BYTE) .. sub(state, 2) end",
+     "if warned then state = pack(limit.form, at + WARNED, first) end"),
+    ("if warned then state = string.char(string.byte(state) + WARNED_BYTE) .. string.sub(state, 2) end",
+     "if warned then state = struct.pack(limit.form, at + WARNED, first) end"),
+    ("return {high % WARNED_BYTE * BYTE_OF_AT + low, first, second}", "return {at - WARNED, first, second}"),
+    ("at, warned = high % WARNED_BYTE * BYTE_OF_AT + low, high >= WARNED_BYTE", "at, warned = at - WARNED, true"),
+    ("if warned then stamp = string.char(LOG + 1)", "if false then stamp = string.char(LOG + 1)"),
+    ("string.byte(value) > LOG", "false"),
+    ("if (size - LOG_BYTES) % LOG_ENTRY_BYTES ~= 0 then return nil end", ""),
+    ("if #value ~= plain_bytes and #value ~= plain_bytes + 4 then return nil end", ""),
+    ("#value ~= plain_bytes + 4 then", "true then"),
+    ("(#value - limit.stamp_bytes == limit.state_bytes or #value", "(#value >= limit.state_bytes or #value"),
 ]
 
 ROWS = [row for name in vectors.ALGORITHMS for row in vectors.from_file(name)]
@@ -149,4 +226,11 @@ def test_a_mistake_in_the_script_is_noticed(old, new, rows, client):
 def test_a_mistake_in_the_merging_is_noticed(old, new, client):
     mutant = Script(client, mutate(steps.redis_script.build(), old, new))
     with pytest.raises(AssertionError):
-        compare(mutant, client, SEED_FOR_MUTANTS, 60)
+        compare(mutant, client, SEED_FOR_MUTANTS, 200)
+
+
+@pytest.mark.parametrize("old, new", IN_STAMPS)
+def test_a_mistake_in_the_values_is_noticed(old, new, client):
+    mutant = Script(client, mutate(steps.redis_script.build(), old, new))
+    with pytest.raises((AssertionError, redis.ResponseError)):
+        stamps_test.check_all(mutant, client, SEED_FOR_MUTANTS)

@@ -39,8 +39,23 @@ def gcra_group(rng):
             *(f"{start + wait} {cost}" for wait in sorted(waits) for cost in (0, 0))]
 
 
+def scale_group(rng):
+    """What is in use is ±1 ÷ scale away from whole units of the other scale, there and back; so is what may be in use for a
+    cost to fit."""
+    one = rng.randrange(5 * 10**8, 10**9)
+    other = coprime(rng, 5 * 10**8, 10**9, one)
+    used = rng.choice([1, -1]) * pow(other, -1, one) % one
+    room = min(rng.choice([1, -1]) * pow(one, -1, other) % other, other - 1)
+    start = rng.randrange(0, 2**50)
+    windows = [f"limit {algorithm} 1000000000/1h scale {scale}"
+               for algorithm, scale in zip(rng.choices(vectors.WINDOWS, k=2), (one, other))]
+    return [windows[0], f"{start} {used}", windows[1], f"{start} 0", f"{start} 1", windows[0], f"{start} 0",
+            "fresh", windows[0], f"{start} {one}", f"limit gcra 1000000000/1000s burst {other} scale {other}", f"{start} {other - room}", f"return {start} {used}",
+            f"{start} 0"]
+
+
 def rows(rng, groups):
     lines = []
     for _ in range(groups):
-        lines += ["fresh", *rng.choice([sliding_window_group, gcra_group])(rng)]
+        lines += ["fresh", *rng.choice([sliding_window_group, gcra_group, scale_group])(rng)]
     return vectors.read([answer for _, answer in reference.answer(lines)], "near misses")

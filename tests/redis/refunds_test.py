@@ -3,14 +3,15 @@
 import dataclasses
 
 import pytest
-from script import CONFLICT, REPLAYED, Check, Entry, Numbers, RequestId, pack_state, unpack_state
+import stamps
+from script import CONFLICT, REPLAYED, Check, Entry, RequestId
 from vectors import ANY_TIME_US, Grant, Limit
 
 NOW = 1_790_000_000_000_000
 HOUR = 3_600_000_000
 KEYS = [f"rl:{{abc}}{i:022d}" for i in range(6)]
 ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
-LIMITS = [Numbers(Limit.parse(f"{algorithm} 10/1h"), tag) for tag, algorithm in enumerate(ALGORITHMS, 1)]
+LIMITS = [Limit.parse(f"{algorithm} 10/1h") for algorithm in ALGORITHMS]
 TEN_PER_HOUR = LIMITS[:1]
 
 
@@ -68,23 +69,59 @@ def test_a_charge_and_its_refund_may_meet_in_a_call(script):
 @pytest.mark.parametrize("algorithm", range(6))
 def test_a_counter_that_has_moved_to_other_numbers_is_left_alone(algorithm, script, client):
     refund = charge(script, KEYS[:1], [LIMITS[algorithm]], (Entry(1, 1, 4),))
-    moved = [Numbers(Limit.parse(f"{ALGORITHMS[algorithm]} 50/1h"), 100, 2), LIMITS[algorithm]]
+    moved = [Limit.parse(f"{ALGORITHMS[algorithm]} 50/2h")]
     assert script(KEYS[:1], moved, [Check((Entry(1, 1, 9),))], now_us=NOW).verdicts == [1]
     value = client.get(KEYS[0])
-    assert unpack_state(value)[0] == 100
+    assert stamps.unpack(value).limit.same_numbers(moved[0])
     script(KEYS[:1], [LIMITS[algorithm]], [refund], now_us=NOW)
     assert client.get(KEYS[0]) == value
 
 
+@pytest.mark.parametrize("algorithm", ["fixed_window", "sliding_window"])
+def test_a_window_gives_back_what_was_charged_under_another_capacity(algorithm, script, client):
+    few, many = [Limit.parse(f"{algorithm} 10/1h")], [Limit.parse(f"{algorithm} 50/1h")]
+    refund = charge(script, KEYS[:1], few, (Entry(1, 1, 4),))
+    charge(script, KEYS[:1], many, (Entry(1, 1, 20),))
+    answer = script(KEYS[:1], many, [refund], now_us=NOW)
+    assert answer.records[0].outcomes[0].remaining == 30
+    assert stamps.unpack(client.get(KEYS[0])).state[1:] == (20, 0)
+
+
+def any_time(entries):
+    return Check(entries, refund_of=tuple(Grant(ANY_TIME_US, entry.cost, 0, 0) for entry in entries))
+
+
 def test_a_counter_of_other_numbers_gives_back_under_those(script, client):
-    limits = [Numbers(Limit.parse("gcra 50/1h"), 100, 2), *TEN_PER_HOUR]
+    limits = [Limit.parse("gcra 50/1h")]
     refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 4),))
-    client.set(KEYS[0], pack_state(1, TEN_PER_HOUR[0].limit, (NOW + HOUR, 0, 0)))  # all 10, by a node that knows no others
+    client.set(KEYS[0], stamps.pack(TEN_PER_HOUR[0], (NOW + HOUR, 0, 0)))  # all 10, by a node of another version
     answer = script(KEYS[:1], limits, [refund], now_us=NOW)
     assert answer.records[0].outcomes[0].remaining == 50 - 10, "how much of that charge is left nobody knows"
-    answer = script(KEYS[:1], limits, [Check(refund.entries, refund_of=(Grant(ANY_TIME_US, 4, 0, 0),))], now_us=NOW)
+    answer = script(KEYS[:1], limits, [any_time(refund.entries)], now_us=NOW)
     assert answer.records[0].outcomes[0].remaining == 50 - 10 + 4
-    assert unpack_state(client.get(KEYS[0])) == (1, False, (NOW + HOUR * 6 // 10, 0, 0))
+    assert client.get(KEYS[0]) == stamps.pack(TEN_PER_HOUR[0], (NOW + HOUR * 6 // 10, 0, 0))
+
+
+@pytest.mark.parametrize("kept, asked, units, comes_back", [
+    (100, 10, 4, 4),    # never more than is given back
+    (10, 100, 40, 4),   # a share of it
+    (10, 100, 39, 3),   # rounded down
+    (10, 100, 9, 0),
+    (0, 100, 4, 4),     # beside no scale units are units
+    (10, 0, 4, 4)])
+def test_of_another_scale_a_share_comes_back(kept, asked, units, comes_back, script, client):
+    kept_by = Limit.parse(f"gcra 100/1h scale {kept}")
+    asked_by = [Limit.parse(f"gcra 1000/1h scale {asked}")]
+    client.set(KEYS[0], stamps.pack(kept_by, (NOW + HOUR // 2, 0, 0)))
+    script(KEYS[:1], asked_by, [any_time((Entry(1, 1, units),))], now_us=NOW)
+    assert client.get(KEYS[0]) == stamps.pack(kept_by, (NOW + HOUR // 2 - HOUR // 100 * comes_back, 0, 0))
+
+
+def test_under_never_nothing_comes_back(script, client):
+    value = stamps.pack(TEN_PER_HOUR[0], (NOW + HOUR, 0, 0))
+    client.set(KEYS[0], value)
+    script(KEYS[:1], [Limit.parse("gcra 0/1h")], [any_time((Entry(1, 1, 4),))], now_us=NOW)
+    assert client.get(KEYS[0]) == value
 
 
 def test_what_nobody_knows_of_the_grant_gives_back_less(script):
@@ -112,13 +149,18 @@ def test_given_back_at_once_the_answers_of_the_grant_do_not_matter(algorithm, sc
     assert client.get(KEYS[0]) == value
 
 
-def test_the_warning_goes_with_what_was_given_back(script):
-    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 9),))
-    answer = script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW)
+@pytest.mark.parametrize("algorithm", range(6))
+def test_the_warning_goes_with_what_was_given_back(algorithm, script, client):
+    limits = [LIMITS[algorithm]]
+    refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 9),))
+    answer = script(KEYS[:1], limits, [refund], now_us=NOW)
     assert answer.records[0].outcomes[0].pressure == "normal"
-    charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 6),))
-    refund = charge(script, KEYS[:1], TEN_PER_HOUR, (Entry(1, 1, 3),))
-    assert script(KEYS[:1], TEN_PER_HOUR, [refund], now_us=NOW).records[0].outcomes[0].pressure == "normal"
+    charge(script, KEYS[:1], limits, (Entry(1, 1, 6),))
+    refund = charge(script, KEYS[:1], limits, (Entry(1, 1, 3),))
+    assert stamps.unpack(client.get(KEYS[0])).warned
+    answer = script(KEYS[:1], limits, [refund], now_us=NOW)
+    assert (answer.records[0].outcomes[0].remaining, answer.records[0].outcomes[0].pressure) == (4, "normal")
+    assert not stamps.unpack(client.get(KEYS[0])).warned
 
 
 ID_KEYS = [KEYS[0], "rl:{abc}id"]

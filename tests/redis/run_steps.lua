@@ -1,7 +1,7 @@
 -- Appended to the steps: reads what to do from the standard input, line by line, and prints what came of it.
 --
 --   fresh
---   limit ALGORITHM CAPACITY DENOMINATOR INTERVAL_US INTERVAL_REMAINDER FULL_US FULL_REMAINDER PERIOD_US ON_CHANGE
+--   limit ALGORITHM COUNT PERIOD_US CAPACITY SCALE DENOMINATOR INTERVAL_US INTERVAL_REMAINDER FULL_US FULL_REMAINDER
 --   row NOW_US COST COUNT_DENIED                                       →  ALLOWED REMAINING RETRY_AFTER_US RESET_AFTER_US STATE…
 --   refund NOW_US GRANTED_AT_US COST GRANTED_REMAINING GRANTED_RESET   →  the same, by a look afterwards
 
@@ -23,10 +23,9 @@ end
 local function is_log(of) return of.algorithm == SLIDING_LOG end
 
 local function same_numbers(a, b)
-  for name, value in pairs(a) do
-    if type(value) == 'number' and name ~= 'on_change' and b[name] ~= value then return false end
-  end
-  return true
+  local is_window = a.algorithm >= FIXED_WINDOW and not is_log(a) and a.capacity > 0 and b.capacity > 0
+  return a.algorithm == b.algorithm and a.period_us == b.period_us and a.scale == b.scale and
+    (is_window or a.count == b.count and a.capacity == b.capacity)
 end
 
 local function begin()
@@ -42,8 +41,8 @@ local function row(now_us, cost, count_denied)
   begin()
   local steps, moved, allowed = limit.steps
   if kept_by ~= limit then
-    moved, kept, allowed = touch(kept_by, limit, limit.on_change, kept, now_us, cost, count_denied, true)
-    if not moved then return show(allowed, tell(kept_by, limit, limit.on_change, kept, now_us, cost, count_denied)) end
+    moved, kept, allowed = touch(kept_by, limit, kept, now_us, cost, count_denied, true)
+    if not moved then return show(allowed, tell(kept_by, limit, kept, now_us, cost, count_denied)) end
     kept_by = limit
   elseif is_log(limit) then
     allowed = steps.charge(limit, kept.log, now_us, cost, count_denied)
@@ -75,8 +74,8 @@ for line in io.lines() do
   if string.find(line, 'fresh') then
     kept_by = nil
   elseif string.find(line, 'limit') then
-    limit = {algorithm = n[1], capacity = n[2], denominator = n[3], interval_us = n[4], interval_remainder = n[5],
-      full_us = n[6], full_remainder = n[7], period_us = n[8], on_change = n[9], steps = algorithms[n[1] + 1]()}
+    limit = {algorithm = n[1], count = n[2], period_us = n[3], capacity = n[4], scale = n[5], denominator = n[6],
+      interval_us = n[7], interval_remainder = n[8], full_us = n[9], full_remainder = n[10], steps = algorithms[n[1] + 1]()}
   elseif string.find(line, 'refund') then
     give_back(n[1], {at_us = n[2], cost = n[3], remaining = n[4], reset_after_us = n[5]})
   else

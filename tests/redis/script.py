@@ -3,14 +3,12 @@
 import dataclasses
 import struct
 
+import stamps
+from stamps import uint
 from steps import redis_script
 
 CONFLICT, REPLAYED = -1, -2
 PRESSURES = ("normal", "warning", "throttled")
-
-
-def uint(value, size):
-    return value.to_bytes(size, "big")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,21 +51,10 @@ class Check:
         return text + (self.request_id.pack() if self.request_id else b"")
 
 
-@dataclasses.dataclass(frozen=True)
-class Numbers:
-    """A limit in a call: its numbers, their tag, the index of others that its counters may be kept under (0: none), and whether
-    they are a former version's."""
-
-    limit: object
-    tag: int = 1
-    previous: int = 0
-    former: bool = False
-
-    def pack(self):
-        n = self.limit
-        return (struct.pack(">BBHII", n.algorithm + 8 * n.on_change + 32 * self.former, self.tag, self.previous, n.capacity, n.denominator)
-                + uint(n.interval_us, 6) + uint(n.interval_remainder, 4) + uint(n.full_us, 7)
-                + uint(n.full_remainder, 4) + uint(n.period_us, 6))
+def pack_limit(n):
+    return (uint(n.algorithm, 1) + uint(n.count, 4) + uint(n.period_us, 6) + uint(n.capacity, 4) + uint(n.scale, 4)
+            + uint(n.denominator, 4) + uint(n.interval_us, 6) + uint(n.interval_remainder, 4) + uint(n.full_us, 7)
+            + uint(n.full_remainder, 4) + stamps.short(n).ljust(4, b"\0"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,24 +101,6 @@ class Answer:
         return Answer(reply[0], reply[values_end:verdicts_end], reply[1:values_end], records)
 
 
-def unpack_state(value):
-    """A stored value: tag, warned, and the state as a row of the vectors has it."""
-    number = lambda start, size: int.from_bytes(value[start:start + size], "big")
-    tag, warned = value[0] & 127, value[0] > 127
-    if len(value) in (12, 16):
-        return tag, warned, (number(1, 7), number(8, 4), number(12, 4))
-    assert value[1:2] == b"L" and (len(value) - 2) % 11 == 0, value
-    return tag, warned, tuple(n for i in range(2, len(value), 11) for n in (number(i, 7), number(i + 7, 4)))
-
-
-def pack_state(tag, limit, state, warned=False):
-    """The value that holds that state."""
-    head = bytes([tag + 128 * warned])
-    if limit.name != "sliding_log":
-        return head + uint(state[0], 7) + uint(state[1], 4) + (uint(state[2], 4) if state[2] else b"")
-    return head + b"L" + b"".join(uint(state[i], 7) + uint(state[i + 1], 4) for i in range(0, len(state), 2))
-
-
 class Script:
     """The script on one server."""
 
@@ -143,7 +112,7 @@ class Script:
         counter_keys = len(keys) if counter_keys is None else counter_keys
         blob = uint(counter_keys, 2) + b"".join(check.pack() for check in checks)
         now = [] if now_us is None else [now_us]
-        return [self.sha, len(keys), *keys, b"".join(numbers.pack() for numbers in limits), blob, *now]
+        return [self.sha, len(keys), *keys, b"".join(pack_limit(limit) for limit in limits), blob, *now]
 
     def __call__(self, keys, limits, checks, counter_keys=None, now_us=None):
         reply = self.client.evalsha(*self.arguments(keys, limits, checks, counter_keys, now_us))

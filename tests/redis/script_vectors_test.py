@@ -1,12 +1,12 @@
 """Every row of tests/vectors, and random ones, through the whole script on a real server."""
 
-import dataclasses
 import random
 
 import near_misses
 import pytest
+import stamps
 import vectors
-from script import Check, Entry, Numbers, Record, pack_state, unpack_state
+from script import Check, Entry, Record
 from vectors import ALGORITHMS
 
 KEY = "rl:{abc}0123456789012345678901"
@@ -14,20 +14,16 @@ LEAKY_BUCKET = ALGORITHMS.index("leaky_bucket")
 SLIDING_WINDOW = ALGORITHMS.index("sliding_window")
 
 
-def calls(rows):
-    """For each row: the value that the row before has left, if any, and the limits of the call.
+def stored_before(rows):
+    """For each row: the value that the row before has left, if any; every other one warns, which decides nothing.
 
     Each row starts from what the vectors say, not from what the last call has stored: looks store nothing, and a key
     may expire while the clock of the vectors stands still.
     """
     before = None
-    for row in rows:
-        limits, value = [Numbers(row.limit, 1)], None
-        if not row.fresh and any(before.state):
-            if dataclasses.replace(before.kept_by, on_change=row.limit.on_change) != row.limit:
-                limits = [Numbers(row.limit, 1, 2), Numbers(before.kept_by, 2, former=True)]
-            value = pack_state(limits[-1].tag, before.kept_by, before.state)
-        yield value, limits
+    for number, row in enumerate(rows):
+        has_value = not row.fresh and any(before.state)
+        yield stamps.pack(before.kept_by, before.state, number % 2 == 1) if has_value else None
         before = row
 
 
@@ -38,7 +34,7 @@ def in_ms(time):
 def run(rows, script, client):
     """Each row twice: explained, and as most checks are, which takes another way through the script. Refunds are always
     explained."""
-    for row, (stored, limits) in zip(rows, calls(rows)):
+    for row, stored in zip(rows, stored_before(rows)):
         entry = Entry(1, 1, row.cost, row.count_denied)
         ways = (Check((entry,), explain=True), Check((entry,)))
         if row.refund_of:
@@ -46,13 +42,18 @@ def run(rows, script, client):
         for check in ways:
             pipe = client.pipeline(transaction=True)
             pipe.set(KEY, stored) if stored else pipe.delete(KEY)
-            pipe.time().evalsha(*script.arguments([KEY], limits, [check], now_us=row.now_us))
+            pipe.time().evalsha(*script.arguments([KEY], [row.limit], [check], now_us=row.now_us))
             pipe.get(KEY).pexpiretime(KEY).time()
             _, before, reply, value, expires_ms, after = pipe.execute()
-            assert reply[:3] == [row.now_us, stored, row.outcome[0]], row.where
+            assert reply[:3] == [row.now_us, stored, is_admitted(row)], row.where
             if check.explain:
                 check_record(row, Record.unpack(reply[3]))
             check_value(row, stored, value, expires_ms, in_ms(before), in_ms(after))
+
+
+def is_admitted(row):
+    """A refund always is; its row is the look that follows it."""
+    return row.outcome[0] or row.refund_of is not None
 
 
 def check_record(row, record):
@@ -64,16 +65,16 @@ def check_record(row, record):
         assert got.denied_cost == 0, row.where
     else:
         assert got.denied_cost == (row.state[2] if row.limit.algorithm == LEAKY_BUCKET else 0), row.where
-    assert (record.allowed, record.now_us) == (row.outcome[0], row.now_us), row.where
+    assert (record.allowed, record.now_us) == (is_admitted(row), row.now_us), row.where
 
 
 def check_value(row, stored, value, expires_ms, before_ms, after_ms):
     if row.cost == 0 and not row.refund_of:
         assert value == stored, f"{row.where}: a look has written"
         return
-    if value is not None:
-        is_new = row.limit == dataclasses.replace(row.kept_by, on_change=row.limit.on_change)
-        assert value[0] & 127 == (1 if is_new else 2), row.where
+    if gives_nothing(row):
+        assert value == stored, f"{row.where}: it has given back what nobody can tell"
+        return
     left_ms = remembered_us(row) / 1000
     if value is None and before_ms + left_ms <= after_ms:
         return  # already expired
@@ -81,6 +82,15 @@ def check_value(row, stored, value, expires_ms, before_ms, after_ms):
     if value not in (None, stored) and row.kept_by.capacity:
         # The key outlives what it remembers, by an eighth at most.
         assert before_ms + left_ms <= expires_ms <= after_ms + left_ms * 1.125 + 2, row.where
+
+
+def gives_nothing(row):
+    """Of a refund, while the counter is kept under other numbers."""
+    grant, limit, kept_by = row.refund_of, row.limit, row.kept_by
+    if not grant or kept_by.same_numbers(limit):
+        return False
+    is_scaled = kept_by.scale > 0 and limit.scale > 0
+    return limit.capacity == 0 or (is_scaled and grant.cost * kept_by.scale < limit.scale) or grant.cost == 0
 
 
 def remembered_us(row):
@@ -97,7 +107,8 @@ def remembered_us(row):
 def value_is(row, value):
     """Whether the value is the row's state. What decides as a counter that was never used need not be stored."""
     if value is not None:
-        return unpack_state(value)[2] == row.state
+        counter = stamps.unpack(value)  # script_test.py says when it warns
+        return counter is not None and value == stamps.pack(row.kept_by, row.state, counter.warned)
     return row.kept_by.capacity == 0 or not any(row.state)
 
 

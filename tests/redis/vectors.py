@@ -14,9 +14,8 @@ sys.path.insert(0, str(FOLDER))
 
 import reference  # noqa: E402
 
-ON_CHANGE = ("keep", "proportional", "reset")
 ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
-BUCKETS = ALGORITHMS[:3]
+BUCKETS, WINDOWS = ALGORITHMS[:3], ALGORITHMS[3:5]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,31 +23,41 @@ class Limit:
     """The numbers of a limit as the steps want them; src/algorithm/limit_params.h says what they mean."""
 
     algorithm: int
-    capacity: int
-    denominator: int
-    interval_us: int
-    interval_remainder: int
-    full_us: int
-    full_remainder: int
+    count: int
     period_us: int
-    on_change: int = 0
+    capacity: int
+    scale: int
+    denominator: int = 1
+    interval_us: int = 0
+    interval_remainder: int = 0
+    full_us: int = 0
+    full_remainder: int = 0
 
     @staticmethod
     def parse(text):
-        """Limit.parse("gcra 10/1s burst 5 on_change reset")"""
+        """Limit.parse("gcra 10/1s burst 5 scale 100")"""
         limit = reference.parse_limit(["limit"] + text.split())
-        algorithm, on_change = ALGORITHMS.index(limit.algorithm), ON_CHANGE.index(limit.on_change)
-        if limit.algorithm not in BUCKETS or not limit.capacity:
-            return Limit(algorithm, limit.capacity, 1, 0, 0, 0, 0, limit.period, on_change)
-        divisor = gcd(limit.count, limit.period)
-        denominator, period = limit.count // divisor, limit.period // divisor
-        full = limit.capacity * period
-        return Limit(algorithm, limit.capacity, denominator, period // denominator, period % denominator,
-                     full // denominator, full % denominator, limit.period, on_change)
+        return Limit.of(ALGORITHMS.index(limit.algorithm), limit.count, limit.period, limit.capacity, limit.scale)
+
+    @staticmethod
+    def of(algorithm, count, period_us, capacity, scale):
+        if ALGORITHMS[algorithm] not in BUCKETS or not capacity:
+            return Limit(algorithm, count, period_us, capacity, scale)
+        divisor = gcd(count, period_us)
+        denominator, period = count // divisor, period_us // divisor
+        full = capacity * period
+        return Limit(algorithm, count, period_us, capacity, scale, denominator, period // denominator, period % denominator,
+                     full // denominator, full % denominator)
 
     @property
     def name(self):
         return ALGORITHMS[self.algorithm]
+
+    def same_numbers(self, other):
+        """Whether a counter is the same under both: of windows of any capacity above 0 it is."""
+        if self.name in WINDOWS and self.capacity and other.capacity:
+            return (self.algorithm, self.period_us, self.scale) == (other.algorithm, other.period_us, other.scale)
+        return self == other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Row:
 def read(lines, name):
     rows, grants, limits = [], [], []
     fresh, limit, count_denied = True, None, False
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -105,7 +114,7 @@ def read(lines, name):
             state, _, of = state.partition("of")
             kept_by = limits[int(of) - 1] if of else limit
             state = tuple(int(n) for word in state.split() for n in word.split(":"))
-            rows.append(Row(f"{name}:{number}", fresh, limit, kept_by, count_denied, now_us, cost, refund_of,
+            rows.append(Row(f"{name}:{line_number}", fresh, limit, kept_by, count_denied, now_us, cost, refund_of,
                             (allowed == "yes", *numbers), state))
             fresh = False
     return rows

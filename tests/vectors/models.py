@@ -18,8 +18,8 @@ ALGORITHMS = BUCKETS + WINDOWS + ("sliding_log",)
 
 
 class Limit:
-    def __init__(self, algorithm, count, period, burst=None, on_change="keep"):
-        self.algorithm, self.count, self.period, self.on_change = algorithm, count, period, on_change
+    def __init__(self, algorithm, count, period, burst=None, scale=0):
+        self.algorithm, self.count, self.period, self.scale = algorithm, count, period, scale
         self.capacity = 0 if count == 0 else burst or count
         self.interval = Fraction(period, count) if count else None
 
@@ -28,7 +28,21 @@ class Limit:
 
 
 def same_numbers(one, other):
-    return vars(one) | {"on_change": other.on_change} == vars(other)
+    """Whether a counter that is kept under one is kept under the other as well. What a window has counted means the same under
+    any capacity."""
+    if one.algorithm in WINDOWS and one.capacity and other.capacity:
+        return (one.algorithm, one.period, one.scale) == (other.algorithm, other.period, other.scale)
+    return vars(one) == vars(other)
+
+
+def is_scaled(old, limit):
+    """Whether units are taken along by the ratio of what they are a share of."""
+    return old.scale > 0 and limit.scale > 0 and old.scale != limit.scale
+
+
+def carried(old, limit, units):
+    """As many units of `limit` as are in use when so many of `old` are."""
+    return ceil(Fraction(units * limit.scale, old.scale)) if is_scaled(old, limit) else units
 
 
 class Bucket:
@@ -249,9 +263,9 @@ def seen(counter, limit, now):
     """The counter as other numbers see it, all of it: a bucket may hold more than fits."""
     counter = copy.deepcopy(counter)
     old, moved = counter.limit, new_counter(limit)
-    if limit.on_change == "reset" or not (old.capacity and limit.capacity):
+    if not (old.capacity and limit.capacity):
         return moved
-    (take_share if limit.on_change == "proportional" else keep)(counter, moved, now)
+    (take_share if is_scaled(old, limit) else keep)(counter, moved, now)
     if old.algorithm == limit.algorithm == "leaky_bucket":
         moved.denied = counter.remembered(now)
         if moved.denied and not moved.full_at:
@@ -274,28 +288,25 @@ def keep(counter, moved, now):
 
 def take_share(counter, moved, now):
     old, limit = counter.limit, moved.limit
-
-    def share(units):
-        return ceil(Fraction(min(units, old.capacity) * limit.capacity, old.capacity))
-
     if old.algorithm == limit.algorithm == "sliding_log":
         time = counter.settle(now)
         costs = [cost for _, cost in counter.entries]
-        newer = [share(sum(costs[i:])) for i in range(len(costs) + 1)]
+        newer = [carried(old, limit, sum(costs[i:])) for i in range(len(costs) + 1)]
         shares = [(at, newer[i] - newer[i + 1]) for i, (at, _) in enumerate(counter.entries)]
         moved.take(time, [(at, cost) for at, cost in shares if cost])
     else:
-        moved.set_units(now, share(counter.units(now)))
+        moved.set_units(now, carried(old, limit, counter.units(now)))
 
 
 def holds_all(counter, limit, now):
     """Whether the new numbers have a place for all that is in use."""
     old = counter.limit
-    if limit.on_change != "keep" or not old.capacity or (same_meter(old, limit) and isinstance(counter, Windows)):
+    stays_exact = same_meter(old, limit) and not is_scaled(old, limit)
+    if not old.capacity or (stays_exact and isinstance(counter, Windows)):
         return True
-    if same_meter(old, limit) and isinstance(counter, Bucket):
+    if stays_exact and isinstance(counter, Bucket):
         return counter.missing(now) <= limit.capacity * limit.interval
-    return counter.units(now) <= limit.capacity
+    return carried(old, limit, counter.units(now)) <= limit.capacity
 
 
 def ask(counter, limit, now, cost, count_denied):
@@ -322,7 +333,7 @@ def ask(counter, limit, now, cost, count_denied):
         if allowed or sooner or (count_denied and whole):
             return moved, step(moved, now, cost, count_denied)
     remaining, reset = level(moved, now) if limit.capacity else (0, 0)
-    if limit.on_change != "reset" and old.capacity:
+    if old.capacity:
         reset = smallest(lambda wait: counter.idle(now + wait))
     counter.note(now, cost == 0, cost)
     return counter if cost else unchanged, ["yes" if allowed else "no", remaining, waits, reset]
@@ -387,11 +398,11 @@ def refund(counter, limit, now, grant):
 
 def give_back(counter, limit, now, cost):
     """The same for units that nobody remembers when they were charged."""
-    old, words = counter.limit, (counter.limit.on_change, limit.on_change)
-    if not same_numbers(old, limit) and ("reset" in words or not limit.capacity):
+    old = counter.limit
+    if not same_numbers(old, limit) and not limit.capacity:
         cost = 0
-    elif not same_numbers(old, limit) and "proportional" in words:
-        cost = min(cost, floor(Fraction(cost * old.capacity, limit.capacity)))
+    elif is_scaled(old, limit):
+        cost = min(cost, floor(Fraction(cost * old.scale, limit.scale)))
     if old.capacity:
         counter.take_latest(now, cost)
         counter.settle(now)

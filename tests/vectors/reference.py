@@ -10,7 +10,7 @@ import random
 import re
 import sys
 
-from models import ALGORITHMS, BUCKETS, Grant, Limit, ask, give_back, new_counter, refund
+from models import ALGORITHMS, BUCKETS, Grant, Limit, ask, give_back, new_counter, refund, same_numbers
 
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
@@ -19,7 +19,7 @@ def parse_limit(words):
     count, size, unit = re.fullmatch(r"(\d+)/(\d+)([a-z]+)", words[2]).groups()
     options = dict(zip(words[3::2], words[4::2]))
     burst = int(options["burst"]) if "burst" in options else None
-    return Limit(words[1], int(count), int(size) * UNITS[unit], burst, options.get("on_change", "keep"))
+    return Limit(words[1], int(count), int(size) * UNITS[unit], burst, int(options.get("scale", 0)))
 
 
 def answer(lines):
@@ -62,17 +62,23 @@ def answer(lines):
         yield line, answered
 
 
-def random_limit(rng, algorithm):
+def random_limit(rng, algorithm, before=None):
+    """A line; some have the period and the scale of the limit before, as a tier has."""
     count = rng.choice([1, 2, 3, 7, 10, 100, 997, rng.randint(1, 4096)])
     size, unit = rng.choice([(1, "ms"), (7, "ms"), (1, "s"), (90, "s"), (1, "m"), (1, "h"), (1, "d")])
-    burst = ""
+    burst = 0
     if algorithm in BUCKETS:
         count *= rng.choice([1, 1, 1000])
-        burst = rng.choice(["", " burst 1", f" burst {rng.randint(1, 2 * count)}"])
+        burst = rng.choice([0, 1, rng.randint(1, 2 * count)])
+    scale = rng.choice([0, 0, burst or count, rng.choice([1, 3, 1000, rng.randint(1, 10**9)])])
+    if before and rng.random() < 0.4:
+        size, unit, scale = before.period, "us", before.scale
+    if algorithm == "sliding_log":
+        scale = min(scale, 4096)  # as its rate
     if rng.random() < 0.02:
-        count, burst = 0, ""
-    on_change = rng.choice(["", "", " on_change proportional", " on_change reset"])
-    return f"limit {algorithm} {count}/{size}{unit}{burst}{on_change}"
+        count, burst, scale = 0, 0, 0
+    options = "".join(f" {word} {number}" for word, number in (("burst", burst), ("scale", scale)) if number)
+    return f"limit {algorithm} {count}/{size}{unit}{options}"
 
 
 def random_life(rng, written):
@@ -91,16 +97,17 @@ def random_life(rng, written):
         if rng.random() < 0.03:
             now = max(now - rng.randint(0, 4 * limit.period), 0)
         rows = [line.split() for line in written if "|" in line]
-        if rng.random() < 0.05:
-            line = random_limit(rng, rng.choice([algorithm, rng.choice(ALGORITHMS)]))
-            limit, first = parse_limit(line.split()), len(rows)
+        if rng.random() < 0.08:
+            line = random_limit(rng, rng.choice([algorithm, rng.choice(ALGORITHMS)]), limit)
+            former, limit = limit, parse_limit(line.split())
+            first = first if same_numbers(former, limit) else len(rows)
             yield line
         admitted = [i for i, row in enumerate(rows, 1) if i > first and row[0].isdigit() and row[1] != "0" and row[3] == "yes"]
         if admitted and rng.random() < 0.2:
             yield f"refund {now} {rng.choice(admitted[-4:])}"
             continue
         share = max(limit.capacity // 4, 1)
-        if limit.capacity and len(rows) > first and rng.random() < 0.1:
+        if rows and rng.random() < 0.1:
             yield f"return {now} {rng.choice([1, share, limit.capacity + 1])}"
             continue
         cost = rng.choice([0, 1, 1, 1, rng.randint(1, share), rng.randint(1, share), limit.capacity, limit.capacity + 1])

@@ -46,8 +46,7 @@ bool Batch::fits(const StoreCall& call) const {
     return false;
   return std::ranges::all_of(call.charges, [&](const Charge& charge) {
     const std::uint32_t counter = counter_keys_.find(charge.key);
-    return counter == kNone ||
-           (counters_[counter].params == charge.params && counters_[counter].relatives == charge.relatives);
+    return counter == kNone || counters_[counter].params == charge.params;
   });
 }
 
@@ -79,7 +78,7 @@ bool Batch::join(std::uint32_t call, const Charge& charge) {
 
 std::uint32_t Batch::counter_of(const Charge& charge) {
   const std::uint32_t counter = counter_keys_.number_of(charge.key);
-  if (counter == counters_.size()) counters_.push_back({charge.slot_tag, charge.params, charge.relatives});
+  if (counter == counters_.size()) counters_.push_back({charge.slot_tag, charge.params});
   return counter;
 }
 
@@ -91,8 +90,7 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
   for (const Charge& charge : call.charges) {
     check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
-    entries_.push_back(
-        {counter_of(charge), limits.number_of(charge.params, charge.relatives, limit_bytes_), charge});
+    entries_.push_back({counter_of(charge), limits.number_of(charge.params, limit_bytes_), charge});
   }
   if (call.refund_of_us != 0) add_grants(call, check);
   if (call.dedupe) {
@@ -251,7 +249,7 @@ bool Batch::read_reply(std::span<const redis::RespValue> reply, const LimitRecor
   auto records = reply.last(records_);
   views_.resize(counters_.size());
   for (std::size_t i = 0; i < values.size(); ++i)
-    views_[i].read(values[i].bytes, limits, counters_[i].params, counters_[i].relatives);
+    views_[i].read(values[i].bytes, limits, counters_[i].params);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Check& check = checks_[order_[i]];
     std::string_view record;

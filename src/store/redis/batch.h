@@ -62,13 +62,11 @@ class Batch {
   void part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
                     std::vector<StoreCall*>& others) const;
 
-  // f(key, slot_tag, params, relatives, view) for every counter, as it is after the reply. REQUIRES: it was
-  // read.
+  // f(key, slot_tag, params, view) for every counter, as it is after the reply. REQUIRES: it was read.
   template <typename Function>
   void for_each_counter(const Function& f) const {
     for (std::size_t i = 0; i < counters_.size(); ++i)
-      f(counter_keys_.keys()[i], counters_[i].slot_tag, counters_[i].params, counters_[i].relatives,
-        views_[i]);
+      f(counter_keys_.keys()[i], counters_[i].slot_tag, counters_[i].params, views_[i]);
   }
   // Whether the reply denied somebody.
   bool has_denied() const { return has_denied_; }
@@ -92,7 +90,6 @@ class Batch {
   struct Counter {
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
-    Relatives relatives;
     std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
     std::uint32_t last_single = kNone;
   };

@@ -38,7 +38,7 @@ class BatchModelTest : public testing::Test {
 
   // What is in a batch, told apart as simply as can be.
   struct Contents {
-    std::map<KeyHash, std::pair<ParamsId, Relatives>> numbers;
+    std::map<KeyHash, ParamsId> numbers;
     std::map<KeyHash, std::pair<std::int64_t, OnDenial>> last_single;
     std::size_t calls = 0, entries = 0, checks = 0;
 
@@ -49,13 +49,12 @@ class BatchModelTest : public testing::Test {
                  asked.charges,
                  [&](const Charge& charge) {
                    const auto known = numbers.find(charge.key);
-                   return known == numbers.end() ||
-                          known->second == std::pair(charge.params, charge.relatives);
+                   return known == numbers.end() || known->second == charge.params;
                  });
     }
     void add(const Asked& asked) {
       ++calls;
-      for (const Charge& charge : asked.charges) numbers[charge.key] = {charge.params, charge.relatives};
+      for (const Charge& charge : asked.charges) numbers[charge.key] = charge.params;
       if (asked.is_single) {
         const Charge& charge = asked.charges[0];
         const std::pair same{charge.cost, charge.on_denial};

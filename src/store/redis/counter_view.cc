@@ -6,66 +6,40 @@
 #include <utility>
 
 #include "algorithm/migrate.h"
-#include "base/limits.h"
 #include "store/pressure.h"
-#include "store/redis/wire.h"
+#include "store/redis/stamp.h"
 
 namespace sluice {
-namespace {
-
-// tag 1 | at 7 | first 4 | second 4, if there is one
-std::optional<State> read_state(std::string_view value) {
-  if (value.size() != 12 && value.size() != 16) return std::nullopt;
-  State state{.at = number_at(value, 1, 7), .first = number_at(value, 8, 4), .second = 0};
-  if (value.size() == 16) state.second = number_at(value, 12, 4);
-  return state;
-}
-
-// tag 1 | L | per entry: time 7 | cost 4
-std::optional<Log> read_log(std::string_view value) {
-  constexpr std::size_t kHeaderBytes = 2, kEntryBytes = 11;
-  if (value.size() < kHeaderBytes || (value.size() - kHeaderBytes) % kEntryBytes != 0 || value[1] != 'L')
-    return std::nullopt;
-  Log log;
-  for (std::size_t at = kHeaderBytes; at < value.size(); at += kEntryBytes)
-    log.push_back({number_at(value, at, 7), number_at(value, at + 7, 4)});
-  return log;
-}
-
-}  // namespace
-
-void CounterView::read(std::string_view value, const LimitRecords& limits, ParamsId params,
-                       const Relatives& relatives) {
+void CounterView::read(std::string_view value, const LimitRecords& limits, ParamsId params) {
   kept_ = {};
-  kept_by_ = nullptr;
-  moves_ = warned_ = has_denied_ = false;
+  kept_by_.reset();
+  exists_ = warned_ = has_denied_ = false;
   log_.reset();
-  const LimitParams& to = limits.params(params);
-  if (value.empty() || to.algorithm == Algorithm::kSlidingLog) return;
-  const auto tag = static_cast<int>(number_at(value, 0, 1));
-  const auto [kept_by, change] = limits.kept_by(tag % 128, params, relatives);
-  const bool is_log =
-      kept_by != nullptr ? kept_by->algorithm == Algorithm::kSlidingLog : value.substr(1).starts_with('L');
-  if (is_log) {
-    std::optional<Log> log = read_log(value);
-    if (!log) return;
-    kept_.log = *std::move(log);
-  } else {
-    const std::optional<State> state = read_state(value);
-    if (!state || (kept_by == nullptr && state->at >= kExactMax)) return;
-    kept_.state = *state;
+  const std::string& stamp = limits.stamp(params);
+  if (limits.params(params).algorithm == Algorithm::kSlidingLog) {
+    is_own_log_ = value.empty() || value.substr(1).starts_with(std::string_view(stamp).substr(1));
+    return;
   }
-  kept_by_ = kept_by;
-  change_ = change;
-  moves_ = kept_by != &to;
-  warned_ = tag >= 128 && change != OnChange::kReset;
+  if (value.empty()) return;
+  if (const auto usual = read_state(value, stamp)) [[likely]] {
+    kept_.state = usual->state;
+    warned_ = usual->warned;
+    exists_ = true;
+    return;
+  }
+  auto counter = read_counter(value);
+  if (!counter) return;
+  kept_ = std::move(counter->kept);
+  warned_ = counter->warned;
+  kept_by_ = counter->numbers;
+  exists_ = true;
 }
 
 bool CounterView::replay(const LimitParams& params, const Charge& charge, bool all_fit, std::int64_t now_us,
                          ChargeResult& result) {
   assert(params.algorithm != Algorithm::kSlidingLog);
   has_denied_ |= !all_fit;
-  if (moves_) [[unlikely]]
+  if (kept_by_) [[unlikely]]
     return replay_moving(params, charge, all_fit, now_us, result);
   State& state = kept_.state;
   Stepped stepped = step(params, state, now_us, charge.cost, charge.on_denial);
@@ -78,7 +52,7 @@ bool CounterView::replay(const LimitParams& params, const Charge& charge, bool a
   result.pressure = pressure_of(stepped.outcome.remaining, now_warns);
   result.denied_cost = params.algorithm == Algorithm::kLeakyBucket ? stepped.state.second : 0;
   if (charge.cost == 0) return had_room;
-  kept_by_ = &params;
+  exists_ = true;
   state = stepped.state;
   if (!untouched) warned_ = now_warns;
   return had_room;
@@ -87,44 +61,43 @@ bool CounterView::replay(const LimitParams& params, const Charge& charge, bool a
 bool CounterView::replay_moving(const LimitParams& params, const Charge& charge, bool all_fit,
                                 std::int64_t now_us, ChargeResult& result) {
   Touch asked{now_us, charge.cost, charge.on_denial, true};
-  Touched touched = touch(kept_by_, params, change_, kept_, asked);
+  Touched touched = touch(*kept_by_, params, kept_, asked);
   const bool had_room = touched.outcome.allowed;
   asked.others_fit = all_fit || !had_room;
-  if (!asked.others_fit) touched = touch(kept_by_, params, change_, kept_, asked);
+  if (!asked.others_fit) touched = touch(*kept_by_, params, kept_, asked);
   result.outcome = touched.outcome;
   result.denied_cost = touched.denied_cost;
   const bool now_warns = warns(params, touched.outcome.remaining, warned_);
   result.pressure = pressure_of(touched.outcome.remaining, now_warns);
   kept_ = std::move(touched.kept);
   if (touched.moved) {
-    kept_by_ = &params;
-    moves_ = false;
+    kept_by_.reset();
     warned_ = now_warns;
   }
   return had_room;
 }
 
 Outcome CounterView::look(const LimitParams& params, std::int64_t now_us) const {
-  return moves_ ? touch(kept_by_, params, change_, kept_, {.now_us = now_us}).outcome
-                : step(params, kept_.state, now_us, 0).outcome;
+  return kept_by_ ? touch(*kept_by_, params, kept_, {.now_us = now_us}).outcome
+                  : step(params, kept_.state, now_us, 0).outcome;
 }
 
 void CounterView::refund(const LimitParams& params, const Grant& grant, std::int64_t now_us) {
   assert(params.algorithm != Algorithm::kSlidingLog);
-  if (kept_by_ == nullptr || grant.cost == 0) return;
-  if (!moves_)
-    kept_.state = sluice::refund(params, kept_.state, now_us, grant);
-  else if (const Grant moved = under_other_numbers(*kept_by_, params, grant);
-           kept_by_->algorithm == Algorithm::kSlidingLog)
-    sluice::refund(*kept_by_, kept_.log, now_us, moved);
+  if (!exists_ || grant.cost == 0) return;
+  const LimitParams& by = kept_by_ ? *kept_by_ : params;
+  const Grant given = kept_by_ ? under_other_numbers(by, params, grant) : grant;
+  if (given.cost == 0) return;
+  if (by.algorithm == Algorithm::kSlidingLog)
+    sluice::refund(by, kept_.log, now_us, given);
   else
-    kept_.state = sluice::refund(*kept_by_, kept_.state, now_us, moved);
+    kept_.state = sluice::refund(by, kept_.state, now_us, given);
   warned_ = warns(params, look(params, now_us).remaining, warned_);
 }
 
 void CounterView::note_log(const Charge& charge, const ChargeResult* told, std::int64_t now_us) {
   log_.reset();
-  if (told == nullptr) return;
+  if (told == nullptr || !is_own_log_) return;
   const Outcome& outcome = told->outcome;
   has_denied_ |= !outcome.allowed;
   // What is missing is one unit: so nothing changes until that is there.
@@ -139,7 +112,7 @@ void CounterView::note_log(const Charge& charge, const ChargeResult* told, std::
 
 std::optional<CounterView::Left> CounterView::left(const LimitParams& params) const {
   if (params.algorithm == Algorithm::kSlidingLog) return log_;
-  if (moves_) return std::nullopt;
+  if (kept_by_) return std::nullopt;
   return Left{kept_.state, warned_};
 }
 

@@ -33,9 +33,9 @@ class CounterView {
   // REQUIRES: not of a sliding log.
   explicit CounterView(const Left& left) : kept_{.state = left.state}, warned_(left.warned) {}
 
-  // The value of the key before the call, empty when there was none. `relatives`: the numbers that it may be
-  // kept under, beside those of `params`. A counter that is a log now is not read.
-  void read(std::string_view value, const LimitRecords& limits, ParamsId params, const Relatives& relatives);
+  // The value of the key before the call, empty when there was none. A counter that is a log now is not read.
+  // REQUIRES: the limit was in that call.
+  void read(std::string_view value, const LimitRecords& limits, ParamsId params);
 
   // Goes through one charge. `all_fit`: whether the script admitted the check it belongs to. Returns whether
   // this counter had room.
@@ -61,11 +61,12 @@ class CounterView {
   Outcome look(const LimitParams& params, std::int64_t now_us) const;
 
   Kept kept_;
-  const LimitParams* kept_by_ = nullptr;  // null: nobody knows, or those of the limit
-  OnChange change_ = OnChange::kKeep;     // how it comes to the limit's
-  bool moves_ = false;                    // it is kept under others than the limit's
+  std::optional<LimitParams>
+      kept_by_;          // the numbers that it is kept under, if they are others than the limit's
+  bool exists_ = false;  // there is something to give back from
   bool warned_ = false;
   bool has_denied_ = false;
+  bool is_own_log_ = true;   // of a sliding log: it is kept under the limit's numbers, as far as there is one
   std::optional<Left> log_;  // of a sliding log
 };
 

@@ -5,7 +5,7 @@
 -- does stands here in one row, without functions: in Redis the script starts from nothing every time, and making
 -- functions is what costs. The rest is made when it is needed.
 
-local call, pack, unpack_bytes, byte = redis.call, struct.pack, struct.unpack, string.byte
+local call, pack, unpack_bytes, sub = redis.call, struct.pack, struct.unpack, string.sub
 local floor = math.floor
 local KEYS_MAX = 4000  -- of one command; Lua passes at most some 8000 arguments
 local HEEDS_MOVES = 32768  -- added to the number of counters: the last key says who is moving
@@ -44,7 +44,7 @@ end
 local reply, size, records = {now_us}, 1 + counter_keys, {}
 for index = 1, counter_keys do reply[index + 1] = values[index] end
 
-local limits, limit_at = {}, limit_reader(ARGV[1])
+local limits, limit_at, limit_in = {}, limit_reader(ARGV[1])
 local general  -- for all but the usual; made when first needed
 
 local checks_end = #checks
@@ -61,14 +61,19 @@ while header do
 
   local value = values[key]
   if header == 1 and not limit.is_log and
-    (not value or (#value == 12 or #value == 16) and byte(value) % 128 == limit.tag) then
+    (not value or sub(value, 1, limit.stamp_bytes) == limit.stamp and
+      (#value - limit.stamp_bytes == limit.state_bytes or #value - limit.stamp_bytes == limit.state_bytes + 4)) then
     -- One entry on a bucket or window, which is kept under these numbers. Checks on the same counter follow each
     -- other if the client has put them so, and it is unpacked and packed once for all of them.
     local at, first, second, warned = 0, 0, 0, false
     if value then
-      warned, at, first = unpack_bytes('>BI7I4', value)
-      warned = warned >= 128
-      if #value == 16 then second = unpack_bytes('>I4', value, 13) end
+      local rest
+      at, first, rest = unpack_bytes(limit.form, value, limit.stamp_bytes + 1)
+      if at >= WARNED then
+        local high, low = unpack_bytes('>BI6', value, limit.stamp_bytes + 1)
+        at, warned = high % WARNED_BYTE * BYTE_OF_AT + low, high >= WARNED_BYTE
+      end
+      if rest <= #value then second = unpack_bytes('>I4', value, rest) end
     end
 
     local charge, this_key, this_limit, touched = limit.charge, key, limit_index, false
@@ -118,19 +123,19 @@ while header do
     until key ~= this_key or header ~= 1 or limit_index ~= this_limit
 
     if touched then
-      local tag = limit.tag
-      if warned then tag = tag + 128 end
+      fresh_us[this_key] = limit.fresh_at_us(limit, at, first, second)
+      local state = pack(limit.form, at, first)
+      if warned then state = string.char(string.byte(state) + WARNED_BYTE) .. sub(state, 2) end
       if second > 0 then
-        values[this_key] = pack('>BI7I4I4', tag, at, first, second)
+        values[this_key] = limit.stamp .. state .. pack('>I4', second)
       elseif at > 0 or first > 0 then
-        values[this_key] = pack('>BI7I4', tag, at, first)
+        values[this_key] = limit.stamp .. state
       else
         values[this_key] = false
       end
-      fresh_us[this_key] = limit.fresh_at_us(limit, at, first, second)
     end
   else
-    general = general or general_checks(now_us, values, fresh_us, limit_at)
+    general = general or general_checks(now_us, values, fresh_us, limit_at, limit_in)
     local verdict, record, next_position = general.decide(position, header, repeats)
     size = size + 1
     reply[size] = verdict

@@ -6,12 +6,12 @@ local CONFLICT, REPLAYED = -1, -2    -- verdicts beside the number of admissions
 
 -- Returns decide(position, header, repeats)    →  verdict, record or nil (false: there is none to tell), where it ends
 --         write_records()                      the decisions to be repeated for their request ids
-local function general_checks(now_us, values, fresh_us, limit_at)
+local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
   local checks = ARGV[2]
   local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
   local PAYLOAD_BYTES = 6  -- of the fingerprint; the rest says which limits were asked
   local REFUND, PART = 0, 2  -- instead of `repeats`
-  local load, log_codec = counter_reader(values, limit_at)
+  local load, packed, packed_log = counter_codec(values, limit_in)
   local new_records = {}
   local touch, tell, given  -- of migrate.lua
 
@@ -37,7 +37,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     if entry.moving then
       local _
       _, _, entry.fits =
-        touch(entry.from, limit, entry.how, entry.kept, now_us, entry.cost, entry.count_denied, true)
+        touch(entry.from, limit, entry.kept, now_us, entry.cost, entry.count_denied, true)
     elseif entry.log then
       local changed
       entry.fits, changed = limit.steps.fits(limit, entry.log, now_us, entry.cost)
@@ -65,7 +65,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   -- Of a counter that is kept under other numbers. When it has moved, it is as any other.
   local function settle_moving(entry, all_fit)
     local limit, moved, kept = entry.limit
-    moved, kept = touch(entry.from, limit, entry.how, entry.kept, now_us, entry.cost, entry.count_denied,
+    moved, kept = touch(entry.from, limit, entry.kept, now_us, entry.cost, entry.count_denied,
       all_fit or not entry.fits)
     entry.kept = kept
     if not moved then return end
@@ -103,40 +103,34 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     end
   end
 
-  local function keep_log(key, limit, tag, log)
+  local function keep_log(key, limit, log, warned)
     if #log == 0 then return false end
     fresh_us[key] = log[#log - 1] + limit.period_us
-    return log_codec().pack(tag, log)
+    return packed_log(limit, log, warned)
   end
 
-  local function keep_counter(key, limit, tag, at, first, second)
+  local function keep_counter(key, limit, at, first, second, warned)
     if at == 0 and first == 0 and second == 0 then return false end
     fresh_us[key] = limit.fresh_at_us(limit, at, first, second)
-    if second > 0 then return struct.pack('>BI7I4I4', tag, at, first, second) end
-    return struct.pack('>BI7I4', tag, at, first)
+    return packed(limit, at, first, second, warned)
   end
 
   -- Under the numbers that it is kept under.
   local function keep_moving(entry, warned)
     local key, limit, kept = entry.key, entry.from, entry.kept
-    local tag = limit.tag + (warned and 128 or 0)
-    if kept.log then return keep_log(key, limit, tag, kept.log) end
-    return keep_counter(key, limit, tag, kept[1], kept[2], kept[3])
+    if kept.log then return keep_log(key, limit, kept.log, warned) end
+    return keep_counter(key, limit, kept[1], kept[2], kept[3], warned)
   end
 
-  local function counts_denials(limit) return limit and limit.algorithm == LEAKY_BUCKET end
+  local function counts_denials(limit) return limit.algorithm == LEAKY_BUCKET end
 
   -- The value that is to be kept of an entry.
   local function kept_value(entry)
     local key, limit = entry.key, entry.limit
-    local tag = limit.tag + (entry.warned and 128 or 0)
-    if entry.moving then
-      if not entry.from then return values[key] end
-      return keep_moving(entry, string.byte(values[key]) >= 128)
-    end
-    if not entry.log then return keep_counter(key, limit, tag, entry.at, entry.first, entry.second) end
+    if entry.moving then return keep_moving(entry, entry.warned) end
+    if not entry.log then return keep_counter(key, limit, entry.at, entry.first, entry.second, entry.warned) end
     if not entry.changed then return values[key] end
-    return keep_log(key, limit, tag, entry.log)
+    return keep_log(key, limit, entry.log, entry.warned)
   end
 
   -- Returns how often all entries had room: the first so many times.
@@ -144,7 +138,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     local admitted, leaves_trace = 0, false
     for i = 1, count do
       leaves_trace = leaves_trace or entries[i].count_denied or counts_denials(entries[i].limit) or
-        counts_denials(entries[i].from)
+        entries[i].from and counts_denials(entries[i].from)
     end
     for _ = 1, repeats do
       local all_fit = true
@@ -181,16 +175,17 @@ local function general_checks(now_us, values, fresh_us, limit_at)
   local function refund_moving(entry, refund, refund_log)
     local limit, from, kept = entry.limit, entry.from, entry.kept
     local cost = given(from, limit, entry.grant)
+    entry.cost = 0
+    if cost == 0 then return end
     local grant = {at_us = entry.grant.at_us, cost = cost, remaining = 0, reset_after_us = 0}
     if kept.log then
       refund_log(from, kept.log, now_us, grant)
     else
       entry.kept = {refund(from, kept[1], kept[2], kept[3], now_us, grant)}
     end
-    local remaining = tell(from, limit, entry.how, entry.kept, now_us, 0, false)
+    local remaining = tell(from, limit, entry.kept, now_us, 0, false)
     local warned = limit.capacity - remaining > (entry.warned and limit.calm_at_most or limit.warns_above)
     values[entry.key] = keep_moving(entry, warned)
-    entry.cost = 0
   end
 
   local function refund_entries(count)
@@ -200,7 +195,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
       local limit = entry.limit
       entry.warned_before, entry.fits = entry.warned, limit.capacity > 0
       if not entry.known then
-        entry.cost = 0  -- none of what is there was charged under numbers that are known
+        entry.cost = 0  -- nothing is there
       elseif entry.moving then
         if entry.cost > 0 then refund_moving(entry, refund, refund_log) end
       elseif entry.log then
@@ -226,7 +221,7 @@ local function general_checks(now_us, values, fresh_us, limit_at)
     local remaining, retry_after_us, reset_after_us
     if entry.moving then
       remaining, retry_after_us, reset_after_us, denied_cost =
-        tell(entry.from, limit, entry.how, entry.kept, now_us, cost, entry.count_denied and not entry.grant)
+        tell(entry.from, limit, entry.kept, now_us, cost, entry.count_denied and not entry.grant)
     elseif entry.log then
       remaining, retry_after_us, reset_after_us = limit.steps.explain(limit, entry.log, now_us, cost, allowed)
     else

@@ -53,10 +53,9 @@ class LoopFixture : public testing::Test {
     return call;
   }
 
-  ParamsId limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us,
-                 OnChange on_change = OnChange::kKeep) {
+  ParamsId limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us, std::int64_t scale = 0) {
     LimitParams made = make_limit_params(algorithm, {count, period_us}, std::nullopt).value();
-    made.on_change = on_change;
+    made.scale = scale;
     return params_.intern(made);
   }
   static KeyHash key(std::string_view name) { return KeyHasher::from_text("redis")(name); }

@@ -106,19 +106,15 @@ class RandomQuestions {
     ParamsId own = 0;
     std::uint64_t usual = 0;  // which of them it is asked by at present
   };
-  // All numbers of a key have tags of their own, as the script can tell no others apart.
   Key random_key(std::uint64_t k) {
-    std::set<char> tags;
     const auto numbers = [&](std::uint64_t algorithm) {
-      for (;;) {
-        LimitParams made = make_limit_params(static_cast<Algorithm>(algorithm),
-                                             {static_cast<std::int64_t>(below(40) == 0 ? 0 : 1 + below(20)),
-                                              static_cast<std::int64_t>(1 + below(3)) * kSecond},
-                                             std::nullopt)
-                               .value();
-        made.on_change = static_cast<OnChange>(below(3));
-        if (tags.insert(limit_record(made)[1]).second) return params_.intern(made);
-      }
+      LimitParams made = make_limit_params(static_cast<Algorithm>(algorithm),
+                                           {static_cast<std::int64_t>(below(40) == 0 ? 0 : 1 + below(20)),
+                                            static_cast<std::int64_t>(1 + below(3)) * kSecond},
+                                           std::nullopt)
+                             .value();
+      if (below(3) == 0) made.scale = made.capacity;
+      return params_.intern(made);
     };
     Key key{.hash = {random_(), random_()}, .slot_tag = static_cast<std::uint32_t>(below(1u << 30))};
     key.tiers[0] = numbers(k % kAlgorithms);
@@ -129,8 +125,6 @@ class RandomQuestions {
   }
 
   Charge random_charge(const Key& key) {
-    std::vector<KnownNumbers> known = {{key.tiers[0]}, {key.tiers[1]}, {key.former, true}};
-    if (!wide_ && below(300) == 0) std::swap(known[0], known[1]);  // the same, said otherwise
     const std::uint64_t which = !wide_ && below(200) == 0 ? below(3) : key.usual;
     const bool is_own = which == 2;
     const std::int64_t costs[] = {1, 1, 1, 1, 1, 2, 0, (params_[key.tiers[0]].capacity * 7 + 9) / 10};
@@ -138,8 +132,7 @@ class RandomQuestions {
             .params = is_own ? key.own : key.tiers[which],
             .cost = costs[below(std::size(costs))],
             .on_denial = below(8) == 0 ? OnDenial::kCharge : OnDenial::kFree,
-            .slot_tag = key.slot_tag,
-            .relatives = {.family = params_.intern_family(known), .own = is_own ? key.tiers[0] : key.own}};
+            .slot_tag = key.slot_tag};
   }
 
   // Three keys are busy, the others not.

@@ -39,9 +39,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
 
   ParamsId random_limit(std::uint64_t algorithm) {
     const auto count = static_cast<std::int64_t>(1 + below(30));
-    const bool keeps = GetParam() == Trace::kMerged;  // both numbers of a key hold at one time
     return limit(static_cast<Algorithm>(algorithm), count, (below(2) ? 1 : 7) * kSecond * kSlower,
-                 keeps ? OnChange::kKeep : static_cast<OnChange>(below(3)));
+                 below(3) == 0 ? count : 0);
   }
 
   void connect(std::uint64_t seed, std::string script) {
@@ -58,20 +57,11 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   }
 
   // A limit gets other numbers, maybe of another algorithm, or those back that it had before: whoever is not
-  // asked for a while must still know under which of the two it was written. Not numbers of the same tag.
+  // asked for a while must still know under which of the two it was written.
   void change_limit() {
     auto& [now, before] = limits_[below(kKeys)];
-    if (before == 0) {
-      do before = random_limit(below(kAlgorithms));
-      while (limit_record(params_[before])[1] == limit_record(params_[now])[1]);
-    }
+    if (before == 0) before = random_limit(below(kAlgorithms));
     std::swap(now, before);
-  }
-
-  // The numbers of before are those of a former version; or, of every second limit, of another tier.
-  Relatives relatives_of(const std::pair<ParamsId, ParamsId>& limit) {
-    if (limit.second == 0) return {};
-    return {.family = params_.intern_family({{limit.first}, {limit.second, limit.first % 2 == 0}})};
   }
 
   void pass_time() {
@@ -99,8 +89,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
       charges.push_back({.key = {k + 1, k},
                          .params = limits_[k].first,
                          .cost = static_cast<std::int64_t>(below(4) == 0 ? below(6) : 1),
-                         .on_denial = below(6) == 0 ? OnDenial::kCharge : OnDenial::kFree,
-                         .relatives = relatives_of(limits_[k])});
+                         .on_denial = below(6) == 0 ? OnDenial::kCharge : OnDenial::kFree});
     }
     auto call = std::make_unique<TestCall>(std::move(charges));
     if (below(12) == 0)
@@ -120,8 +109,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
       charges.push_back({.key = {k + 1, k},
                          .params = limits_[k].first,
                          .cost = static_cast<std::int64_t>(below(10) + (looks ? 0 : 1)),
-                         .on_denial = below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree,
-                         .relatives = relatives_of(limits_[k])});
+                         .on_denial = below(4) == 0 ? OnDenial::kCharge : OnDenial::kFree});
     }
     auto call = std::make_unique<TestCall>(std::move(charges));
     if (GetParam() == Trace::kWithRefunds && below(10) == 0) call->refund_of_us = Grant::kAnyTime;
@@ -280,7 +268,7 @@ TEST_P(RedisDifferentialTest, DecidesAsMemoryDoes) {
   ASSERT_FALSE(found) << found->what << "; as a group for tests/vectors, to be filled in by reference.py:\n"
                       << found->life;
   EXPECT_EQ(store_->counters().contradictions, 0u);
-  EXPECT_GT(store_->counters().checks, store_->counters().batches * (GetParam() == Trace::kMerged ? 10 : 2));
+  EXPECT_GT(store_->counters().checks, store_->counters().batches * (GetParam() == Trace::kMerged ? 8 : 2));
   EXPECT_EQ(store_->counters().denied_from_memory > 0, GetParam() != Trace::kWithStepsBack);
 }
 
@@ -311,8 +299,7 @@ TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
   const std::map<Trace, std::pair<std::string, std::string>> mistakes = {
       {Trace::kWithLooks, {"+ cost * limit.interval_us", "+ cost * limit.interval_us + 1"}},
       {Trace::kWithStepsBack, {"if at > index + 1 then at = index + 1 end", ""}},
-      {Trace::kWithChanges,
-       {"carried(from, to, how, units_used(from,", "carried(from, to, how, units_used(to,"}},
+      {Trace::kWithChanges, {"carried(from, to, units_used(from,", "carried(from, to, units_used(to,"}},
       {Trace::kWithRefunds, {"given_us = given_us - since_us", ""}},
       {Trace::kMerged, {"elseif same then", "else"}},
   };

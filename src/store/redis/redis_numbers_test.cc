@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/test_seed.h"
-#include "store/redis/limit_records.h"
 #include "store/redis/redis_store_fixture.h"
 #include "store/redis/wire.h"
 #include "store/used_stays_used.h"
@@ -30,10 +29,10 @@ class RedisNumbers : public RedisStoreFixture, public testing::WithParamInterfac
     append_key(name, "rl:", 0, key);
     return server_.ask({"GET", name});
   }
-  int admitted(ParamsId params, int asked, Relatives relatives) {
+  int admitted(ParamsId params, int asked) {
     int count = 0;
     for (int i = 0; i < asked; ++i) {
-      TestCall call({{.key = key("a"), .params = params, .relatives = relatives}});
+      TestCall call({{.key = key("a"), .params = params}});
       count += finish(call).allowed();
     }
     return count;
@@ -45,9 +44,9 @@ class RedisNumbers : public RedisStoreFixture, public testing::WithParamInterfac
 
 TEST_P(RedisNumbers, APolicyThatIsLoweredAndRaisedGivesNothingBack) {
   const ParamsId high = limit(GetParam(), 40, kDay), low = limit(GetParam(), 20, kDay);
-  EXPECT_EQ(admitted(high, 50, {}), 40);
-  EXPECT_EQ(admitted(low, 3, {params_.intern_family({{low}, {high, true}})}), 0);
-  EXPECT_EQ(admitted(high, 3, {params_.intern_family({{high}, {low, true}})}), 0);
+  EXPECT_EQ(admitted(high, 50), 40);
+  EXPECT_EQ(admitted(low, 3), 0);
+  EXPECT_EQ(admitted(high, 3), 0);
 }
 
 // The same bursts, so that a moment looks alike under both.
@@ -57,10 +56,19 @@ TEST_P(RedisNumbers, ATierOfAnotherRateIsNotMisread) {
     return params_.intern(make_limit_params(GetParam(), {count, kDay}, 10).value());
   };
   const ParamsId fast = tier(100), slow = tier(10);
-  const Relatives known{params_.intern_family({{fast}, {slow}})};
-  EXPECT_EQ(admitted(fast, 20, known), 10);
-  EXPECT_EQ(admitted(slow, 20, known), 0);
-  EXPECT_EQ(admitted(slow, 20, {}), 0) << "not even by one who does not know of the other";
+  EXPECT_EQ(admitted(fast, 20), 10);
+  EXPECT_EQ(admitted(slow, 20), 0);
+}
+
+// A tag of seven bits used to stand for the numbers; these two had the same.
+TEST_P(RedisNumbers, NumbersOfAnotherPeriodAreNotMistaken) {
+  const ParamsId day = limit(GetParam(), 10, kDay), second = limit(GetParam(), 2, kSecond);
+  EXPECT_EQ(admitted(day, 20), 10);
+  EXPECT_EQ(admitted(second, 5), 0);
+  EXPECT_EQ(admitted(day, 5), 0);
+  time_.advance(10 * kSecond);
+  EXPECT_EQ(admitted(second, 5), 0);
+  EXPECT_EQ(admitted(day, 5), 0);
 }
 
 TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
@@ -83,14 +91,9 @@ TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
                            },
                        .bytes = [&](const KeyHash& key) { return value_of(key); },
                        .now_us = [&] { return time_.now_us(); },
-                       .advance = [&](std::int64_t us) { time_.advance(us); },
-                       .tells_apart =
-                           [](const LimitParams& a, const LimitParams& b) {
-                             return limit_record(a)[1] != limit_record(b)[1];  // the tag
-                           }},
+                       .advance = [&](std::int64_t us) { time_.advance(us); }},
                       seed);
-  for (int life = 0; life < 6 && !HasFailure(); ++life)
-    lives.live(GetParam(), life % 3 == 2 ? OnChange::kProportional : OnChange::kKeep, 100);
+  for (int life = 0; life < 6 && !HasFailure(); ++life) lives.live(GetParam(), life % 3 == 2, 100);
   EXPECT_EQ(store_->counters().contradictions, 0u);
 }
 

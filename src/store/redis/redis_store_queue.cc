@@ -20,15 +20,14 @@ void RedisStore::remember(const InFlight& command, std::int64_t server_us) {
     return;
   RememberedDenials::Heard heard{
       .asked_at_us = command.asked_at_us, .answered_at_us = clock_.now_us(), .decided_at_us = server_us};
-  command.batch->for_each_counter([&](const KeyHash& key, std::uint32_t slot_tag, ParamsId params,
-                                      const Relatives& relatives, const CounterView& view) {
-    if (!denials_.wants(key, view.has_denied())) return;
-    heard.key = key;
-    heard.slot_tag = slot_tag;
-    heard.params = params;
-    heard.relatives = relatives;
-    denials_.hear(heard, view.left(limits_.params(params)));
-  });
+  command.batch->for_each_counter(
+      [&](const KeyHash& key, std::uint32_t slot_tag, ParamsId params, const CounterView& view) {
+        if (!denials_.wants(key, view.has_denied())) return;
+        heard.key = key;
+        heard.slot_tag = slot_tag;
+        heard.params = params;
+        denials_.hear(heard, view.left(limits_.params(params)));
+      });
 }
 
 // Whatever became of them.

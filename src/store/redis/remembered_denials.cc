@@ -38,8 +38,7 @@ const RememberedDenials::Entry* RememberedDenials::find(const Charge& charge, st
   if (!may_have(charge.key)) return nullptr;
   const Entry& entry = entries_[place_of(charge.key)];
   const Heard& heard = entry.heard;
-  if (heard.key != charge.key || heard.slot_tag != charge.slot_tag || heard.params != charge.params ||
-      heard.relatives != charge.relatives)
+  if (heard.key != charge.key || heard.slot_tag != charge.slot_tag || heard.params != charge.params)
     return nullptr;
   if (now_us >= heard.asked_at_us + for_us_ || freed_->is_freed_since(charge.key, heard.asked_at_us))
     return nullptr;

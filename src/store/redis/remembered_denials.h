@@ -48,7 +48,6 @@ class RememberedDenials {
     KeyHash key;
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
-    Relatives relatives;
     std::int64_t asked_at_us = 0;     // by our clock
     std::int64_t answered_at_us = 0;  // the same
     std::int64_t decided_at_us = 0;   // by the server's

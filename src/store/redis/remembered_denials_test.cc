@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "store/redis/redis_replies_fixture.h"
+#include "store/redis/stamp.h"
 #include "store/redis/wire.h"
 
 namespace sluice {
@@ -23,9 +24,9 @@ class RememberedDenialsTest : public RedisRepliesFixture {
   }
   // As a bucket is kept that will be full after this time.
   std::string bucket(ParamsId params, std::int64_t full_after_us) const {
-    std::string value(1, limit_record(params_[params])[1]);
+    std::string value = stamp_of(params_[params]);
     append_number(value, static_cast<std::uint64_t>(kThen + full_after_us), 7);
-    append_number(value, 0, 4);
+    append_number(value, 0, 1);
     return value;
   }
   static std::string bulk(const std::string& value) {
@@ -274,7 +275,7 @@ TEST_F(RememberedDenialsTest, AServerThatComesBackIsAsked) {
 TEST_F(RememberedDenialsTest, AFixedWindowIsRememberedUntilItEnds) {
   connect();
   const ParamsId window = limit(Algorithm::kFixedWindow, 10, 60 * kSecond);
-  std::string value(1, limit_record(params_[window])[1]);
+  std::string value = stamp_of(params_[window]);
   append_number(value, static_cast<std::uint64_t>(kThen / (60 * kSecond)), 7);
   append_number(value, 10, 4);
   const auto first = made({{.key = {0, kKey}, .params = window}});

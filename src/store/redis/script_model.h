@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "redis/resp.h"
 #include "store/naive_store.h"
-#include "store/redis/limit_records.h"
+#include "store/redis/stamp.h"
 #include "store/redis/wire.h"
 
 namespace sluice {
@@ -21,8 +21,7 @@ namespace sluice {
 // checks one by one on a NaiveStore of its own, and answers. Not thread-safe.
 //
 // What it knows, it knows from the calls: names of keys, numbers of limits, time. So whatever a call says
-// wrongly comes back as a wrong answer. Unlike the script it never forgets under which numbers a counter is
-// kept; whoever asks names all numbers of a key in every call on it, and none with the same tag.
+// wrongly comes back as a wrong answer.
 class ScriptModel {
  public:
   // REQUIRES: the command says when it is decided.
@@ -64,11 +63,6 @@ class ScriptModel {
    private:
     std::string_view bytes_;
   };
-  struct Limit {
-    ParamsId params = 0;
-    bool former = false;
-    std::size_t previous = 0;  // in limits_, from 1 on
-  };
   struct RequestId {
     std::string name;
     std::string fingerprint;
@@ -90,36 +84,30 @@ class ScriptModel {
   void read_limits(std::string_view bytes) {
     limits_.clear();
     for (Fields fields(bytes); !fields.empty();) {
-      const std::int64_t kind = fields.number(1), tag = fields.number(1);
-      Limit limit{.former = kind >= 32, .previous = static_cast<std::size_t>(fields.number(2))};
       LimitParams numbers;
-      numbers.algorithm = static_cast<Algorithm>(kind % 8);
-      numbers.on_change = static_cast<OnChange>(kind / 8 % 4);
-      numbers.rate.count = numbers.capacity = fields.number(4);
+      numbers.algorithm = static_cast<Algorithm>(fields.number(1));
+      numbers.rate.count = fields.number(4);
+      numbers.rate.period_us = fields.number(6);
+      numbers.capacity = fields.number(4);
+      numbers.scale = fields.number(4);
       numbers.denominator = fields.number(4);
       numbers.interval_us = fields.number(6);
       numbers.interval_remainder = fields.number(4);
       numbers.full_us = fields.number(7);
       numbers.full_remainder = fields.number(4);
-      numbers.rate.period_us = fields.number(6);
-      limit.params = params_.intern(numbers);
-      tags_[limit.params] = tag;
-      limits_.push_back(limit);
+      EXPECT_EQ(fields.text(4).substr(0, short_stamp(numbers).size()), short_stamp(numbers));
+      limits_.push_back(params_.intern(numbers));
     }
   }
 
   Charge charge(Fields& fields) {
     const std::string& name = keys_.at(static_cast<std::size_t>(fields.number(2)) - 1);
-    const auto limit = static_cast<std::size_t>(fields.number(2));
-    std::vector<KnownNumbers> known;
-    for (std::size_t each = limit; each != 0; each = limits_.at(each - 1).previous)
-      known.push_back({limits_.at(each - 1).params, limits_.at(each - 1).former});
+    const ParamsId limit = limits_.at(static_cast<std::size_t>(fields.number(2)) - 1);
     const bool counts_denials = fields.number(1) == 1;
     return {.key = hasher_(name),
-            .params = known.front().params,
+            .params = limit,
             .cost = fields.number(4),
-            .on_denial = counts_denials ? OnDenial::kCharge : OnDenial::kFree,
-            .relatives = {.family = params_.intern_family(known)}};
+            .on_denial = counts_denials ? OnDenial::kCharge : OnDenial::kFree};
   }
 
   Check check(Fields& fields) {
@@ -225,15 +213,16 @@ class ScriptModel {
     const auto [params, kept, warned] = naive_.counter(hasher_(name));
     if (params == 0 || (kept.log.empty() && kept.state == State())) return "";
     std::string value;
-    append_number(value, static_cast<std::uint64_t>(tags_.at(params) + (warned ? 128 : 0)), 1);
-    if (!kept.log.empty()) value += 'L';
+    value += stamp_of(params_[params]);
+    if (!kept.log.empty() && warned) ++value[0];
     for (const auto& [at_us, cost] : kept.log) {
       append_number(value, static_cast<std::uint64_t>(at_us), 7);
       append_number(value, static_cast<std::uint64_t>(cost), 4);
     }
     if (!kept.log.empty()) return value;
-    append_number(value, static_cast<std::uint64_t>(kept.state.at), 7);
-    append_number(value, static_cast<std::uint64_t>(kept.state.first), 4);
+    const int fraction_bytes = static_cast<unsigned char>(value[0]) >= 128 ? 1 : 4;
+    append_number(value, static_cast<std::uint64_t>(kept.state.at) | (warned ? 1ull << 55 : 0), 7);
+    append_number(value, static_cast<std::uint64_t>(kept.state.first), fraction_bytes);
     if (kept.state.second > 0) append_number(value, static_cast<std::uint64_t>(kept.state.second), 4);
     return value;
   }
@@ -249,10 +238,9 @@ class ScriptModel {
   ManualClock clock_{0};
   ParamsTable params_;
   NaiveStore naive_{clock_, params_};
-  std::map<ParamsId, std::int64_t> tags_;
   std::map<std::string, Record> known_ids_;
   std::vector<std::string> keys_;
-  std::vector<Limit> limits_;
+  std::vector<ParamsId> limits_;  // of the call
   std::vector<std::int64_t> verdicts_;
   std::vector<std::string> records_;
 };
