@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <thread>
@@ -23,6 +24,9 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+// Clients of HTTP/1 with a connection that is idle are told to go by the answer to their next request: they
+// have as long for that as load balancers have to notice, within reason.
+constexpr std::uint64_t kIdleNoticeMsMin = 100, kIdleNoticeMsMax = 1'000;
 constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
 
 // The value, or a CommandError that names the flag it came from.
@@ -324,6 +328,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.buffer_bytes_max = options.buffer_mib * kMiB;
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
+  server.drain_idle_us = static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
   const NodeThread::Shared shared{
