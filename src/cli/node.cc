@@ -301,8 +301,8 @@ doors::Readiness Node::readiness() const {
   readiness.degraded = store.degraded;
   readiness.problems = policies.problems;
   const std::vector<std::string> tls = tls_.problems(wall_clock_.now_us()),
-                                 identities = identities_.problems();
-  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities})
+                                 identities = identities_.problems(), rollouts = rollouts_.problems();
+  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities, &rollouts})
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
   if (std::string refused = settings_status_.problem(); !refused.empty())
     readiness.problems.push_back(std::move(refused));
