@@ -138,9 +138,12 @@ Node::Node(const ServeOptions& options)
       ledger_copy_(options.state_dir, ledger_->name() + '\n' + options.key_prefix),
       policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
       user_keeper_(catalog_),
-      outbox_(clock_, log_sentence),
+      outbox_(clock_, log_sentence, {options.state_dir, ledger_->name() + '\n' + options.key_prefix}),
       switch_desk_(
-          big_switch_, clock_, [this](ledger::Change change) { keep_record(std::move(change)); },
+          big_switch_, wall_clock_,
+          [this](ledger::Change change, control::Outbox::Revise revise) {
+            keep_record(std::move(change), std::move(revise));
+          },
           log_sentence),
       rollout_keeper_(catalog_),
       staged_(read_stages(options)),
@@ -186,6 +189,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   registry_.add(ledger::Kind::kToken, tokens_);
   registry_.add(ledger::Kind::kSwitch, switch_desk_);
   registry_.add(ledger::Kind::kRollout, rollout_keeper_);
+  for (const ledger::Change& change : outbox_.take_up()) outbox_.post(change, switch_desk_.take_up(change));
   control::ControlPlane::Options options;
   options.log = log_sentence;
   options.on_loaded = [this] { board_.say_unmatched(Unmatched::kNoPolicy); };
@@ -243,8 +247,8 @@ void Node::tell_reset(const doors::ResetReport& report) {
 }
 
 // What has happened goes to the ledger as soon as that is possible.
-void Node::keep_record(ledger::Change change) {
-  outbox_.post(std::move(change));
+void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
+  outbox_.post(std::move(change), std::move(revise));
   // If too many jobs wait, it is one more thing to be done every second.
   static_cast<void>(plane_->submit([this](control::Registry& registry) { outbox_.write(registry); }));
 }
