@@ -59,7 +59,8 @@ class PlaneLinkTest : public ::testing::Test {
   control::RolloutKeeper rollout_keeper{catalog};
   control::RolloutPilot rollouts{{rollout_keeper, catalog, totals, clock, {}}};
   BigSwitch big_switch;
-  control::SwitchDesk desk{big_switch, clock, [](ledger::Change) {}, [](bool, const std::string&) {}};
+  control::SwitchDesk desk{big_switch, clock, [](ledger::Change, const control::Outbox::Revise&) {},
+                           [](bool, const std::string&) {}};
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
   control::TokenBoard tokens;
   control::Access access{tokens, clock};

@@ -29,9 +29,10 @@ class SwitchCallTest : public ::testing::Test {
   ManualClock clock{1'800'000'000 * kSecondUs};
   BigSwitch big_switch;
   std::vector<ledger::Change> posted;
-  control::SwitchDesk desk{big_switch, clock,
-                           [this](ledger::Change change) { posted.push_back(std::move(change)); },
-                           [](bool, const std::string&) {}};
+  control::SwitchDesk desk{
+      big_switch, clock,
+      [this](ledger::Change change, const control::Outbox::Revise&) { posted.push_back(std::move(change)); },
+      [](bool, const std::string&) {}};
 };
 
 TEST_F(SwitchCallTest, OpensForAnHourUnlessToldOtherwise) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -137,6 +138,20 @@ std::optional<std::string_view> FieldReader::next() {
   const std::string_view field = rest_.substr(kLength, size);
   rest_.remove_prefix(kLength + size);
   return field;
+}
+
+std::string StrictFieldReader::text() {
+  const auto field = ok_ ? fields_.next() : std::nullopt;
+  ok_ &= field.has_value();
+  return std::string(field.value_or(""));
+}
+
+std::int64_t StrictFieldReader::number() {
+  const std::string digits = text();
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  ok_ &= error == std::errc() && end == digits.data() + digits.size();
+  return value;
 }
 
 std::string short_digest(std::string_view text) { return digest(text).substr(0, 16); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,23 @@ class FieldReader {
 
  private:
   std::string_view rest_;
+};
+
+// The same for a reader who knows what has to come: from the first field on that is not, all are nothing, and
+// ok() is false. Not thread-safe.
+class StrictFieldReader {
+ public:
+  explicit StrictFieldReader(std::string_view contents) : fields_(contents) {}
+  bool ok() const { return ok_; }
+  bool at_end() const { return fields_.at_end() || !ok_; }
+  void refuse() { ok_ = false; }
+
+  std::string text();
+  std::int64_t number();
+
+ private:
+  FieldReader fields_;
+  bool ok_ = true;
 };
 
 // Sixteen digits that stand for this text, for the name of a file.

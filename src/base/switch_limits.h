@@ -11,6 +11,7 @@ inline constexpr std::int64_t kSwitchSecondsMin = 1;
 inline constexpr std::int64_t kSwitchSecondsMax = 7LL * 86'400;
 inline constexpr std::int64_t kSwitchSecondsDefault = 3600;
 
-inline constexpr std::size_t kOutboxMax = 1'000;  // changes that happened and wait for the database
+inline constexpr std::size_t kOutboxMax = 1'000;           // changes that happened and wait for the database
+inline constexpr std::size_t kOutboxBytesMax = 16u << 20;  // of these, on disk
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <thread>
@@ -23,6 +24,9 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+// Clients of HTTP/1 with a connection that is idle are told to go by the answer to their next request: they
+// have as long for that as load balancers have to notice, within reason.
+constexpr std::uint64_t kIdleNoticeMsMin = 100, kIdleNoticeMsMax = 1'000;
 constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
 
 // The value, or a CommandError that names the flag it came from.
@@ -134,9 +138,12 @@ Node::Node(const ServeOptions& options)
       ledger_copy_(options.state_dir, ledger_->name() + '\n' + options.key_prefix),
       policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
       user_keeper_(catalog_),
-      outbox_(clock_, log_sentence),
+      outbox_(clock_, log_sentence, {options.state_dir, ledger_->name() + '\n' + options.key_prefix}),
       switch_desk_(
-          big_switch_, clock_, [this](ledger::Change change) { keep_record(std::move(change)); },
+          big_switch_, wall_clock_,
+          [this](ledger::Change change, control::Outbox::Revise revise) {
+            keep_record(std::move(change), std::move(revise));
+          },
           log_sentence),
       rollout_keeper_(catalog_),
       staged_(read_stages(options)),
@@ -182,6 +189,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   registry_.add(ledger::Kind::kToken, tokens_);
   registry_.add(ledger::Kind::kSwitch, switch_desk_);
   registry_.add(ledger::Kind::kRollout, rollout_keeper_);
+  for (const ledger::Change& change : outbox_.take_up()) outbox_.post(change, switch_desk_.take_up(change));
   control::ControlPlane::Options options;
   options.log = log_sentence;
   options.on_loaded = [this] { board_.say_unmatched(Unmatched::kNoPolicy); };
@@ -239,8 +247,8 @@ void Node::tell_reset(const doors::ResetReport& report) {
 }
 
 // What has happened goes to the ledger as soon as that is possible.
-void Node::keep_record(ledger::Change change) {
-  outbox_.post(std::move(change));
+void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
+  outbox_.post(std::move(change), std::move(revise));
   // If too many jobs wait, it is one more thing to be done every second.
   static_cast<void>(plane_->submit([this](control::Registry& registry) { outbox_.write(registry); }));
 }
@@ -297,8 +305,8 @@ doors::Readiness Node::readiness() const {
   readiness.degraded = store.degraded;
   readiness.problems = policies.problems;
   const std::vector<std::string> tls = tls_.problems(wall_clock_.now_us()),
-                                 identities = identities_.problems();
-  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities})
+                                 identities = identities_.problems(), rollouts = rollouts_.problems();
+  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities, &rollouts})
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
   if (std::string refused = settings_status_.problem(); !refused.empty())
     readiness.problems.push_back(std::move(refused));
@@ -324,6 +332,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.buffer_bytes_max = options.buffer_mib * kMiB;
   server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
+  server.drain_idle_us = static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
   const NodeThread::Shared shared{

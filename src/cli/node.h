@@ -76,7 +76,7 @@ class Node {
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
   bool remember_cells() const;
   void tell_reset(const doors::ResetReport& report);
-  void keep_record(ledger::Change change);
+  void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;
   doors::DoorOptions door_options(const ServeOptions& options);

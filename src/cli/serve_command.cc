@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/end_guard.h"
 #include "cli/node.h"
+#include "cli/reloader.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
 #include "cli/switch_file.h"
@@ -29,9 +30,9 @@ namespace {
 // SIGHUP: the policies and certificates are read again, and the settings; of these the log level, the
 // identities, the place of the store and the cells can change while we run.
 void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions& running) {
-  node.reload_policies();
-  node.follow_tls_files();
   try {
+    node.reload_policies();
+    node.follow_tls_files();
     const ServeOptions fresh = read_serve_options(arguments);
     set_log_level(fresh.log_level);
     running.log_level = fresh.log_level;
@@ -54,10 +55,23 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
   }
 }
 
+// A new store that is silent takes seconds to say so; signals are not to wait for that.
+std::unique_ptr<Reloader> make_reloader(Node& node, const std::vector<std::string>& arguments,
+                                        const ServeOptions& options) {
+  return std::make_unique<Reloader>([&node, arguments, running = options]() mutable {
+    try {
+      reload(node, arguments, running);
+    } catch (const std::bad_alloc&) {
+      log(LogLevel::kError, "no memory left to read the settings again; send SIGHUP again");
+    }
+  });
+}
+
 // Load balancers get time to see "not ready" before connections are refused; then requests get time to
 // finish, and the parts of the node to put things away. A second signal ends all of it, and the time is kept
 // whatever any part waits for.
-void stop(std::unique_ptr<Node> node, Signals& signals, const ServeOptions& options) {
+void stop(std::unique_ptr<Node> node, std::unique_ptr<Reloader> reloader, Signals& signals,
+          const ServeOptions& options) {
   constexpr std::uint64_t kPutAwayMs = 500;
   const SystemClock clock;
   const std::uint64_t all_ms = options.drain_notice_ms + options.drain_seconds * 1'000 + kPutAwayMs;
@@ -66,6 +80,7 @@ void stop(std::unique_ptr<Node> node, Signals& signals, const ServeOptions& opti
   node->announce_drain();
   std::this_thread::sleep_for(std::chrono::milliseconds(options.drain_notice_ms));
   const bool all_finished = node->drain();
+  reloader.reset();  // one that is under way may take its time until now
   node.reset();
   log(LogLevel::kInfo, all_finished ? "stopped" : "stopped, with requests in flight");
 }
@@ -80,7 +95,7 @@ std::unique_ptr<Node> start(Signals& signals, const ServeOptions& options) {
 
 // Until somebody wants it to end: rereads settings, follows the files of TLS, and turns the big red switch as
 // signals and its file say.
-void serve(Node& node, Signals& signals, const std::vector<std::string>& arguments, ServeOptions& options) {
+void serve(Node& node, Reloader& reloader, Signals& signals, const ServeOptions& options) {
   constexpr int kLookEveryMs = 200;     // at the file of the switch
   constexpr int kLooksPerTlsLook = 10;  // at those of TLS
   SwitchFile file(options.switch_file);
@@ -91,7 +106,7 @@ void serve(Node& node, Signals& signals, const std::vector<std::string>& argumen
         node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
       const std::optional<int> signal = has_files ? signals.wait_ms(kLookEveryMs) : signals.wait();
       if (signal == SIGHUP)
-        reload(node, arguments, options);
+        reloader.request();
       else if (signal == SIGUSR1 || signal == SIGUSR2)
         node.switch_desk().turn(
             {signal == SIGUSR1, "signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", kSwitchSecondsDefault});
@@ -103,15 +118,16 @@ void serve(Node& node, Signals& signals, const std::vector<std::string>& argumen
 }
 
 int run(const std::vector<std::string>& arguments) {
-  ServeOptions options = read_serve_options(arguments);
+  const ServeOptions options = read_serve_options(arguments);
   set_log_level(options.log_level);
   MemoryReserve::keep(kMemoryReserveBytes);
   Signals signals;
   std::unique_ptr<Node> node = start(signals, options);
   log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node->listening_text(),
                                    options.tls_cert.empty() ? "" : " with TLS"));
-  serve(*node, signals, arguments, options);
-  stop(std::move(node), signals, options);
+  auto reloader = make_reloader(*node, arguments, options);
+  serve(*node, *reloader, signals, options);
+  stop(std::move(node), std::move(reloader), signals, options);
   return kExitOk;
 }
 

@@ -24,6 +24,12 @@ std::optional<int> wait_for(const sigset_t& set, int at_most_ms) {
   return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
+// One that waits and must not wait for others.
+std::optional<int> urgent() {
+  const auto end = wait_for(set_of({SIGINT, SIGTERM}), 0);
+  return end ? end : wait_for(set_of({SIGUSR1, SIGUSR2}), 0);
+}
+
 }  // namespace
 
 Signals::Signals() {
@@ -33,14 +39,18 @@ Signals::Signals() {
 }
 
 int Signals::wait() {
-  const sigset_t set = handled();
-  int signal = 0;
-  while (sigwait(&set, &signal) != 0) {
+  for (;;) {
+    if (const auto signal = urgent()) return *signal;
+    const sigset_t set = handled();
+    int signal = 0;
+    if (sigwait(&set, &signal) == 0) return signal;
   }
-  return signal;
 }
 
-std::optional<int> Signals::wait_ms(int at_most) { return wait_for(handled(), at_most); }
+std::optional<int> Signals::wait_ms(int at_most) {
+  const auto signal = urgent();
+  return signal ? signal : wait_for(handled(), at_most);
+}
 
 bool Signals::wait_for_end_ms(int at_most) {
   return wait_for(set_of({SIGINT, SIGTERM}), at_most).has_value();

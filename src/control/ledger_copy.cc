@@ -1,9 +1,7 @@
 #include "control/ledger_copy.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <optional>
 
 #include "base/control_limits.h"
 #include "base/sealed_file.h"
@@ -13,6 +11,10 @@ namespace {
 
 using ledger::Kind;
 using ledger::Record;
+
+constexpr std::string_view kFormat = "sluice: all of a ledger";
+
+Error no_whole_copy(const std::string& why) { return {ErrorCode::kFailedPrecondition, why, ""}; }
 
 void append_number(std::string& out, std::int64_t number) { append_field(out, std::to_string(number)); }
 
@@ -28,45 +30,21 @@ void append_record(std::string& out, const Record& record) {
   append_field(out, record.body);
 }
 
-// Reads fields until one makes no sense; then everything after it is nothing.
-class Reader {
- public:
-  explicit Reader(std::string_view contents) : fields_(contents) {}
-  bool ok() const { return ok_; }
-  bool at_end() const { return fields_.at_end() || !ok_; }
-
-  std::string text() {
-    const auto field = fields_.next();
-    ok_ &= field.has_value();
-    return std::string(field.value_or(""));
-  }
-  std::int64_t number() {
-    const std::string digits = text();
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    ok_ &= error == std::errc() && end == digits.data() + digits.size();
-    return value;
-  }
-  Record record() {
-    Record record;
-    const auto kind = ledger::kind_from(text());
-    ok_ &= kind.has_value();
-    record.kind = kind.value_or(Kind::kEvent);
-    record.name = text();
-    record.revision = number();
-    record.version = number();
-    record.at_us = number();
-    record.action = text();
-    record.actor = text();
-    record.reason = text();
-    record.body = text();
-    return record;
-  }
-
- private:
-  FieldReader fields_;
-  bool ok_ = true;
-};
+Record read_record(StrictFieldReader& reader) {
+  Record record;
+  const auto kind = ledger::kind_from(reader.text());
+  if (!kind) reader.refuse();
+  record.kind = kind.value_or(Kind::kEvent);
+  record.name = reader.text();
+  record.revision = reader.number();
+  record.version = reader.number();
+  record.at_us = reader.number();
+  record.action = reader.text();
+  record.actor = reader.text();
+  record.reason = reader.text();
+  record.body = reader.text();
+  return record;
+}
 
 bool is_kept(const Record& record) {
   return record.kind != Kind::kEvent && record.kind != Kind::kRetention && !record.is_withdrawn();
@@ -81,20 +59,27 @@ Result<LedgerCopy::Contents> LedgerCopy::read() const {
   if (path_.empty()) return std::unexpected(Error{ErrorCode::kNotFound, "no copy is kept", ""});
   const auto bytes = read_sealed_file(path_, kPolicyCopyBytesMax);
   if (!bytes) return std::unexpected(bytes.error());
-  Reader reader(*bytes);
+  StrictFieldReader reader(*bytes);
   Contents contents;
+  const bool is_known = reader.text() == kFormat;
   contents.revision = reader.number();
   contents.at_us = reader.number();
-  while (!reader.at_end()) contents.documents.push_back(reader.record());
-  if (reader.ok()) return contents;
-  return std::unexpected(
-      Error{ErrorCode::kFailedPrecondition, path_ + ": this version does not understand it", ""});
+  const std::int64_t count = reader.number();
+  while (is_known && !reader.at_end()) contents.documents.push_back(read_record(reader));
+  if (!is_known || !reader.ok())
+    return std::unexpected(no_whole_copy(path_ + ": this version does not understand it"));
+  if (const std::size_t found = contents.documents.size(); static_cast<std::int64_t>(found) != count)
+    return std::unexpected(no_whole_copy(path_ + ": it is a part: it has " + std::to_string(found) + " of " +
+                                         std::to_string(count) + " documents"));
+  return contents;
 }
 
 Result<void> LedgerCopy::write(const Contents& contents) const {
   std::string bytes;
+  append_field(bytes, kFormat);
   append_number(bytes, contents.revision);
   append_number(bytes, contents.at_us);
+  append_number(bytes, std::ranges::count_if(contents.documents, is_kept));
   for (const Record& record : contents.documents)
     if (is_kept(record)) append_record(bytes, record);
   if (bytes.size() > kPolicyCopyBytesMax)
@@ -107,11 +92,18 @@ Result<void> LedgerCopy::write(const Contents& contents) const {
 Result<void> LedgerCopy::replace(std::int64_t revision, std::span<const Record> documents) {
   if (path_.empty()) return {};
   news_.clear();
+  whole_up_to_.reset();
+  is_left_out_ = false;
   revision_ = revision;
   at_us_ = 0;
   for (const Record& record : documents) at_us_ = std::max(at_us_, record.at_us);
-  if (std::error_code unknown; documents.empty() && !std::filesystem::exists(path_, unknown)) return {};
-  return write({revision_, at_us_, {documents.begin(), documents.end()}});
+  std::error_code unknown;
+  is_left_out_ = documents.empty() && !std::filesystem::exists(path_, unknown);
+  if (!is_left_out_)
+    if (auto written = write({revision_, at_us_, {documents.begin(), documents.end()}}); !written)
+      return written;
+  whole_up_to_ = revision_;
+  return {};
 }
 
 void LedgerCopy::note(std::span<const Record> records) {
@@ -123,16 +115,34 @@ void LedgerCopy::note(std::span<const Record> records) {
   }
 }
 
-Result<void> LedgerCopy::write_news() {
+// The file, if all that is not in it is in the news. Another process that shares the folder may have written
+// a newer one.
+Result<LedgerCopy::Contents> LedgerCopy::read_whole() const {
+  if (!whole_up_to_) return std::unexpected(no_whole_copy(path_ + ": it could not be written"));
   auto contents = read();
-  if (!contents && contents.error().code != ErrorCode::kNotFound) return std::unexpected(contents.error());
-  if (!contents) contents.emplace();
+  if (!contents && contents.error().code == ErrorCode::kNotFound && is_left_out_)
+    return Contents{.revision = *whole_up_to_};
+  if (!contents && contents.error().code == ErrorCode::kNotFound)
+    return std::unexpected(no_whole_copy(path_ + ": it is gone"));
+  if (contents && contents->revision < *whole_up_to_)
+    return std::unexpected(no_whole_copy(path_ + ": it is an older one"));
+  return contents;
+}
+
+Result<void> LedgerCopy::write_news() {
+  auto contents = read_whole();
+  if (!contents) return std::unexpected(contents.error());
+  std::erase_if(news_, [&](const auto& each) { return each.second.revision <= contents->revision; });
   std::erase_if(contents->documents,
                 [&](const Record& record) { return news_.contains({record.kind, record.name}); });
   for (const auto& [name, record] : news_) contents->documents.push_back(record);
-  contents->revision = revision_;
-  contents->at_us = at_us_;
-  if (auto written = write(*contents); !written) return written;
+  if (revision_ > contents->revision) {
+    contents->revision = revision_;
+    contents->at_us = at_us_;
+    if (auto written = write(*contents); !written) return written;
+  }
+  whole_up_to_ = contents->revision;
+  is_left_out_ = false;
   news_.clear();
   return {};
 }

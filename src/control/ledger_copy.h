@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,11 +19,15 @@ namespace sluice::control {
 //
 //   copy.replace(revision, documents);   // all of them: at the start, once the ledger was read
 //   copy.note(records);                  // what was written since
-//   copy.write_if_due(now_us);           // every second
+//   copy.write_if_due(clock, read_all);  // every second
 //
 // A change is on disk about a second later: its own file is read, changed and written anew, without a word to
 // the database. How often follows from how long that takes, so that a large copy costs no more than a
 // tenth of the thread's time. Withdrawn documents and events are not kept.
+//
+// The file is all that the ledger said at one revision, or it is not there. News go only into one that is
+// known to be whole up to where they begin; if it is not (it could not be written, is gone, or somebody has
+// put an older one there), it is made anew from all documents. It says how many documents it has.
 class LedgerCopy {
  public:
   struct Contents {
@@ -35,19 +40,21 @@ class LedgerCopy {
   LedgerCopy(const std::string& state_dir, const std::string& of);
 
   const std::string& path() const { return path_; }
-  // kNotFound: there is none. kFailedPrecondition: it is damaged.
+  // kNotFound: there is none. kFailedPrecondition: it is damaged, or only a part.
   Result<Contents> read() const;
 
   // These are all documents there are. Writes them, if there ever were any.
   Result<void> replace(std::int64_t revision, std::span<const ledger::Record> documents);
-  // These are newer. REQUIRES: replace() has succeeded, or nothing can be written.
+  // These are newer, and all that are. REQUIRES: replace() was called.
   void note(std::span<const ledger::Record> records);
-  // Writes what was noted, if it is time. `clock` tells how long it takes.
-  template <class Clock>
-  Result<void> write_if_due(const Clock& clock) {
-    if (news_.empty() || clock.now_us() < next_write_us_) return {};
+  // Writes what was noted, if it is time. `clock` tells how long it takes; `replace_all` calls replace(), if
+  // there is no whole copy that news could go into.
+  template <class Clock, class ReplaceAll>
+  Result<void> write_if_due(const Clock& clock, const ReplaceAll& replace_all) {
+    if (path_.empty() || (whole_up_to_ && news_.empty()) || clock.now_us() < next_write_us_) return {};
     const std::int64_t begin_us = clock.now_us();
     auto written = write_news();
+    if (!written && written.error().code == ErrorCode::kFailedPrecondition) written = replace_all();
     const std::int64_t end_us = clock.now_us();
     next_write_us_ = end_us + kPauseFactor * (end_us - begin_us);
     return written;
@@ -58,11 +65,14 @@ class LedgerCopy {
   using Name = std::pair<ledger::Kind, std::string>;
 
   Result<void> write_news();
+  Result<Contents> read_whole() const;
   Result<void> write(const Contents& contents) const;
 
   const std::string path_;  // empty: nothing is kept
   std::int64_t revision_ = 0, at_us_ = 0;
-  std::map<Name, ledger::Record> news_;
+  std::optional<std::int64_t> whole_up_to_;  // the file has all up to there; none: nobody knows
+  bool is_left_out_ = false;                 // there is no file, because there never were documents
+  std::map<Name, ledger::Record> news_;      // all since then
   std::int64_t next_write_us_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/sealed_file.h"
 #include "control/control_plane.h"
 #include "control/test_control_node.h"
 #include "ledger/temp_folder.h"
@@ -113,6 +114,92 @@ TEST_F(LedgerCopyTest, WhatTheLedgerDoesNotKnowIsTakenBack) {
   ASSERT_TRUE(next.registry.load());
   EXPECT_EQ(next.in_force(), "b#1");
   EXPECT_EQ(without_database(), "b#1");
+}
+
+TEST_F(LedgerCopyTest, NewsDoNotBecomeACopyIfTheRestCouldNotBeWritten) {
+  ControlNode other(database);
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(other.put("a", policy_body("a", "1/s")));
+  std::filesystem::create_directory(node.copy.path());  // where the file should be
+  ASSERT_TRUE(node.registry.load());
+  EXPECT_FALSE(node.registry.keep_copy(clock));
+  std::filesystem::remove(node.copy.path());
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#1 b#1");
+}
+
+TEST_F(LedgerCopyTest, IsMadeAgainAlsoIfNothingIsNew) {
+  ControlNode other(database);
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(other.put("a", policy_body("a", "1/s")));
+  std::filesystem::create_directory(node.copy.path());
+  ASSERT_TRUE(node.registry.load());
+  std::filesystem::remove(node.copy.path());
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#1");
+}
+
+TEST_F(LedgerCopyTest, NewsDoNotGoIntoAnOlderOneOrIntoNothing) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  const std::string old = node.copy.path() + ".old";
+  std::filesystem::copy_file(node.copy.path(), old);
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  std::filesystem::rename(old, node.copy.path());
+  ASSERT_TRUE(node.put("c", policy_body("c", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#1 b#1 c#1");
+  std::filesystem::remove(node.copy.path());
+  ASSERT_TRUE(node.put("d", policy_body("d", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  EXPECT_EQ(without_database(), "a#1 b#1 c#1 d#1");
+}
+
+TEST_F(LedgerCopyTest, TwoNodesMayShareAFolder) {
+  CopyingNode other(database, folder.path());
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(other.put("b", policy_body("b", "2/s")));
+  ASSERT_TRUE(other.registry.keep_copy(clock));
+  ASSERT_TRUE(node.registry.keep_copy(clock));  // has not heard of the latest
+  EXPECT_EQ(without_database(), "a#1 b#2");
+}
+
+TEST_F(LedgerCopyTest, APartIsRefusedLoudly) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  const std::string bytes = read_sealed_file(node.copy.path(), 1 << 20).value();
+  std::string part;
+  FieldReader fields(bytes);
+  for (int i = 0; i < 4; ++i) append_field(part, fields.next().value());  // all but the document
+  ASSERT_TRUE(write_sealed_file(node.copy.path(), part));
+  CopyingNode next(std::make_shared<ledger::MemoryDatabase>(), folder.path());
+  EXPECT_FALSE(next.registry.restore());
+  ASSERT_EQ(next.registry.problems().size(), 1u);
+  EXPECT_NE(next.registry.problems()[0].find("it has 0 of 1 documents"), std::string::npos);
+}
+
+TEST_F(LedgerCopyTest, StandsInForWhatTheLedgerLacksAndForNothingElse) {
+  ASSERT_TRUE(node.registry.load());
+  ASSERT_TRUE(node.put("a", policy_body("a", "1/s")));
+  ASSERT_TRUE(node.put("b", policy_body("b", "1/s")));
+  ASSERT_TRUE(node.put("c", policy_body("c", "1/s")));
+  ASSERT_TRUE(node.registry.keep_copy(clock));
+  ControlNode other(database);
+  ASSERT_TRUE(other.registry.load());
+  ASSERT_TRUE(other.put("a", policy_body("a", "2/s")));
+  ASSERT_TRUE(other.put("c", ""));
+  CopyingNode next(database, folder.path());
+  next.ledger.missing = "b";
+  EXPECT_FALSE(next.registry.load());
+  ASSERT_TRUE(next.registry.restore());
+  EXPECT_EQ(next.in_force(), "a#2 b#1");
 }
 
 TEST_F(LedgerCopyTest, OfAnotherLedgerIsNotTaken) {

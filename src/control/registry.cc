@@ -43,7 +43,11 @@ Result<void> Registry::apply_documents(std::int64_t revision) {
   if (!read && salvaged_ == revision) return read;  // nothing is new
   salvaged_ = revision;
   problems_.clear();
-  if (read && copy_) copied_ = copy_->replace(revision, documents);
+  salvaged_documents_.clear();
+  if (!read)
+    for (const ledger::Record& record : documents) salvaged_documents_.insert({record.kind, record.name});
+  // If that fails, it is tried again by keep_copy(), which says so.
+  if (read && copy_) static_cast<void>(copy_->replace(revision, documents));
   if (read) take_back_restored(documents);
   apply(documents);
   if (read) restored_.clear();
@@ -60,13 +64,16 @@ void Registry::take_back_restored(std::vector<ledger::Record>& documents) const 
 
 std::optional<std::string> Registry::restore() {
   if (!copy_) return std::nullopt;
-  const auto contents = copy_->read();
+  auto contents = copy_->read();
   if (!contents && contents.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!contents) {
     problems_[{}] = {{}, "the copy of the policy database cannot be used: " + contents.error().message};
     return std::nullopt;
   }
-  apply(contents->documents);
+  std::erase_if(contents->documents, [&](const ledger::Record& record) {
+    return salvaged_documents_.contains({record.kind, record.name});
+  });
+  apply(contents->documents, Source::kCopy);
   for (const ledger::Record& record : contents->documents) restored_.insert({record.kind, record.name});
   return "what it said at revision " + std::to_string(contents->revision) + ", " +
          instant_text(contents->at_us) + ", is in force, from the copy " + copy_->path();
@@ -74,10 +81,11 @@ std::optional<std::string> Registry::restore() {
 
 Result<void> Registry::keep_copy(const Clock& clock) {
   if (!copy_ || !loaded_) return {};
-  if (auto copied = std::exchange(copied_, {}); !copied) return copied;
-  auto written = copy_->write_if_due(clock);
-  if (written || written.error().code != ErrorCode::kFailedPrecondition) return written;
-  // Somebody has damaged it: it is made anew.
+  return copy_->write_if_due(clock, [this] { return replace_copy(); });
+}
+
+// Made anew, from all there is. What is written meanwhile comes as news.
+Result<void> Registry::replace_copy() {
   std::vector<ledger::Record> documents;
   const std::int64_t revision = revision_;
   auto read =
@@ -191,7 +199,7 @@ Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
   return {};
 }
 
-void Registry::apply(std::span<const ledger::Record> records) {
+void Registry::apply(std::span<const ledger::Record> records, Source source) {
   Newest newest;
   bool has_policies = false;
   for (const ledger::Record& record : records) {
@@ -200,10 +208,10 @@ void Registry::apply(std::span<const ledger::Record> records) {
     has_policies |= record.kind == ledger::Kind::kPolicy;
   }
   // Policies stand in the way of each other and of rollouts; what else has a problem can be alone to blame.
-  if (!newest.empty()) bring_into_force(std::move(newest), has_policies);
+  if (!newest.empty()) bring_into_force(std::move(newest), has_policies, source);
 }
 
-void Registry::bring_into_force(Newest newest, bool with_all_problems) {
+void Registry::bring_into_force(Newest newest, bool with_all_problems, Source source) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
   for (const auto& [name, record] : newest) by_kind[name.first];
   Problems problems;  // from now on; those before stay until all is done, whatever fails
@@ -218,7 +226,8 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems) {
     const auto keeper = keepers_.find(kind);
     if (keeper == keepers_.end()) continue;
     std::ranges::sort(list, {}, &ledger::Record::revision);
-    for (auto& [name, sentence] : keeper->second->apply(list)) {
+    for (auto& [name, sentence] :
+         source == Source::kCopy ? keeper->second->apply_copy(list) : keeper->second->apply(list)) {
       const auto about = newest.find({kind, name});
       problems[{kind, name}] = {about == newest.end() ? ledger::Record{} : *about->second,
                                 std::move(sentence)};

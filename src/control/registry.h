@@ -28,6 +28,11 @@ class Keeper {
   // document's name; the rest is. When keepers of different nodes were given the same documents, in whatever
   // portions, the same are in force.
   virtual std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) = 0;
+  // The same at a start without the ledger: these were the newest versions when a copy was made of it. What
+  // the ledger says comes with apply() later, also where it is the same.
+  virtual std::map<std::string, std::string> apply_copy(std::span<const ledger::Record* const> records) {
+    return apply(records);
+  }
 };
 
 // Everything the control plane knows: follows a ledger, and brings into force what is written there. Belongs
@@ -64,8 +69,8 @@ class Registry {
   // If a record is missing, what the others say is in force nevertheless.
   Result<void> load();
   // Brings into force what the copy has, while the ledger cannot be read; load() takes back what is not in
-  // the ledger. A sentence about what that is; none: there is no copy that can be used. REQUIRES: nothing
-  // was loaded.
+  // the ledger. Of documents that could be read though others are missing the ledger's word counts. A
+  // sentence about what that is; none: there is no copy that can be used. REQUIRES: load() has not succeeded.
   std::optional<std::string> restore();
   // Brings the copy up to date, if it is time. To be called every second.
   Result<void> keep_copy(const Clock& clock);
@@ -101,27 +106,29 @@ class Registry {
   void take_back_restored(std::vector<ledger::Record>& documents) const;
   Result<void> note_newest(std::int64_t revision);
   Error lost() const;
+  Result<void> replace_copy();
   // The newest record that is applied was removed as old, and is the one that was.
   Result<void> recognize_removed() const;
   // What the same request wrote before, if it did; otherwise the error.
   Result<std::vector<ledger::Record>> answer_of_then(const ledger::Change& change, Error error);
   // Brings what was written into force, if need be with what others wrote before it.
   Result<void> catch_up(std::span<const ledger::Record> written);
-  void apply(std::span<const ledger::Record> records);
+  enum class Source : std::uint8_t { kLedger, kCopy };
+  void apply(std::span<const ledger::Record> records, Source source = Source::kLedger);
   // By kind, to its keeper, together with problems of the same kind, or with all of them.
-  void bring_into_force(Newest newest, bool with_all_problems);
+  void bring_into_force(Newest newest, bool with_all_problems, Source source = Source::kLedger);
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, Keeper*> keepers_;
   LedgerCopy* copy_ = nullptr;                               // null: none is kept
-  Result<void> copied_;                                      // how the latest load() could be copied
   std::set<std::pair<ledger::Kind, std::string>> restored_;  // in force by the copy's word
   bool loaded_ = false;
   std::int64_t revision_ = 0;
   std::string hash_;  // of the record of that revision
   std::string write_trouble_;
-  // Up to there documents were applied though others were missing.
+  // Up to there documents were applied though others were missing: these.
   std::optional<std::int64_t> salvaged_;
+  std::set<std::pair<ledger::Kind, std::string>> salvaged_documents_;
   struct Problem {
     ledger::Record record;  // to be tried again; without a name, if it is not about one
     std::string sentence;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "telemetry/prometheus.h"
@@ -62,6 +63,8 @@ void RolloutPilot::look_after(Registry& registry) {
       running.push_back(id);
     else
       drivers_.erase(id);
+  std::erase_if(blocks_,
+                [&](const auto& block) { return std::ranges::find(running, block.first) == running.end(); });
   for (const std::string& id : running) {
     const RolloutKeeper::Known* const known = parts_.keeper.find(id);
     if (known && !step(registry, *known)) break;
@@ -75,12 +78,12 @@ bool RolloutPilot::step(Registry& registry, const RolloutKeeper::Known& known) {
   const std::int64_t now_us = parts_.clock.now_us();
   const auto snapshot = parts_.catalog.current();
   const CompiledPolicy* const policy = policy_of(known, *snapshot);
-  if (!policy)
-    return write(registry, known,
-                 rollout.ended(RolloutState::kAborted, "the policy has changed since it began", now_us),
-                 "abort");
+  if (!policy) return step_without_policy(registry, known);
+  const auto block = blocks_.find(policy->source.id);
+  if (block != blocks_.end() && now_us < block->second.next_try_us) return true;
   switch (look(known, *policy)) {
     case RolloutDriver::Step::kWait:
+      blocks_.erase(policy->source.id);
       return true;
     case RolloutDriver::Step::kAdvance:
       return write(registry, known, rollout.advanced(now_us), rollout.is_last_stage() ? "finish" : "advance");
@@ -89,6 +92,26 @@ bool RolloutPilot::step(Registry& registry, const RolloutKeeper::Known& known) {
   }
   const std::string why = why_rolled_back(drivers_[policy->source.id]);
   return write(registry, known, rollout.ended(RolloutState::kRolledBack, why, now_us), "roll back");
+}
+
+// Has the policy changed, which is so for all nodes, or is the candidate not in force here alone?
+bool RolloutPilot::step_without_policy(Registry& registry, const RolloutKeeper::Known& known) {
+  const StagedRollout& rollout = known.rollout;
+  const std::string& id = rollout.candidate.id;
+  const auto block = blocks_.find(id);
+  if (!registry.is_loaded() || (block != blocks_.end() && block->second.revision == registry.revision()))
+    return true;
+  const auto newest = registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, 1);
+  if (!newest) return false;
+  const bool is_the_same = !newest->empty() && !newest->front().is_withdrawn() &&
+                           newest->front().version == rollout.candidate.version;
+  if (!is_the_same)
+    return write(
+        registry, known,
+        rollout.ended(RolloutState::kAborted, "the policy has changed since it began", parts_.clock.now_us()),
+        "abort");
+  blocks_[id] = {.revision = registry.revision()};
+  return true;
 }
 
 bool RolloutPilot::write(Registry& registry, const RolloutKeeper::Known& known, const StagedRollout& next,
@@ -103,6 +126,7 @@ bool RolloutPilot::write(Registry& registry, const RolloutKeeper::Known& known, 
                                        .reason = next.note,
                                        .at_us = now_us});
   if (written) {
+    blocks_.erase(id);
     parts_.log(false, what);
     if (next.state == RolloutState::kRolledBack) {
       const std::lock_guard lock(mutex_);
@@ -111,13 +135,15 @@ bool RolloutPilot::write(Registry& registry, const RolloutKeeper::Known& known, 
     return true;
   }
   if (written.error().code == ErrorCode::kStale) return true;  // another node, or a person, was faster
-  parts_.log(true, fmt::format("{}: not done: {}", what, written.error().message));
+  if (!blocks_.contains(id)) parts_.log(true, fmt::format("{}: not done: {}", what, written.error().message));
   if (written.error().code == ErrorCode::kUnavailable || next.state == RolloutState::kAborted) {
     next_try_us_ = now_us + kTryAgainUs;
     return false;
   }
-  const std::string why = "it could not go on: " + written.error().message;
-  return write(registry, known, known.rollout.ended(RolloutState::kAborted, why, now_us), "abort");
+  blocks_[id] = {
+      .sentence = fmt::format("this node cannot bring on the {}: {}", what, written.error().message),
+      .next_try_us = now_us + kTryAgainUs};
+  return true;
 }
 
 void RolloutPilot::show() {
@@ -126,6 +152,15 @@ void RolloutPilot::show() {
     if (known.rollout.is_running()) shown.push_back({id, known.rollout.stage + 1, known.rollout.percent()});
   const std::lock_guard lock(mutex_);
   shown_ = std::move(shown);
+  shown_blocks_ = blocks_;
+}
+
+std::vector<std::string> RolloutPilot::problems() const {
+  std::vector<std::string> sentences;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, block] : shown_blocks_)
+    if (!block.sentence.empty()) sentences.push_back(block.sentence);
+  return sentences;
 }
 
 std::string RolloutPilot::metrics() const {
@@ -137,6 +172,9 @@ std::string RolloutPilot::metrics() const {
   text.family("rate_limiter_rollout_percent", "gauge", "The share of keys that the candidate decides for.");
   for (const Shown& each : shown_)
     text.sample({{"policy", each.policy_id}}, static_cast<std::uint64_t>(each.percent));
+  text.family("rate_limiter_rollout_blocked", "gauge",
+              "Rollouts under way that this node has no part in, or cannot bring on; /readyz says why.");
+  for (const auto& [id, block] : shown_blocks_) text.sample({{"policy", id}}, 1);
   text.family("rate_limiter_rollout_rollbacks_total", "counter",
               "Rollouts that this node took back because the candidate denied too much.");
   for (const auto& [id, n] : rollbacks_) text.sample({{"policy", id}}, n);

@@ -16,7 +16,11 @@ namespace sluice::control {
 
 // Flies every rollout: looks at what this node has decided, and writes the next step when it is due. All
 // nodes do; of those that write the same step one wins, and the others see that it is done. Without the
-// database nothing moves, in either direction. Belongs to the control plane's thread, but for metrics().
+// database nothing moves, in either direction. Belongs to the control plane's thread, but for metrics() and
+// problems().
+//
+// What stands in the way on this node alone, as a policy file with the same id, is told and is no reason to
+// end what the other nodes do: only the database says that a policy has changed.
 class RolloutPilot {
  public:
   struct Parts {
@@ -37,6 +41,8 @@ class RolloutPilot {
 
   // In Prometheus' text format, as of the latest look_after(). Thread-safe.
   std::string metrics() const;
+  // Sentences about steps that this node cannot take. Thread-safe.
+  std::vector<std::string> problems() const;
 
  private:
   struct Shown {
@@ -48,16 +54,25 @@ class RolloutPilot {
   const CompiledPolicy* policy_of(const RolloutKeeper::Known& known, const Snapshot& snapshot) const;
   RolloutDriver::Step look(const RolloutKeeper::Known& known, const CompiledPolicy& policy);
   bool step(Registry& registry, const RolloutKeeper::Known& known);
+  bool step_without_policy(Registry& registry, const RolloutKeeper::Known& known);
   bool write(Registry& registry, const RolloutKeeper::Known& known, const StagedRollout& next,
              std::string_view action);
   void show();
 
   const Parts parts_;
+  // A rollout that this node has no part in, or cannot bring on.
+  struct Block {
+    std::string sentence;          // empty: the registry's problems have one
+    std::int64_t revision = 0;     // of the ledger, when that was looked at
+    std::int64_t next_try_us = 0;  // to bring it on
+  };
   std::map<std::string, RolloutDriver> drivers_;  // by policy id
+  std::map<std::string, Block> blocks_;           // the same
   std::int64_t next_try_us_ = 0;                  // of a database that is gone
 
   mutable std::mutex mutex_;
   std::vector<Shown> shown_;                        // guarded by mutex_
+  std::map<std::string, Block> shown_blocks_;       // guarded by mutex_
   std::map<std::string, std::uint64_t> rollbacks_;  // by policy id, written by this node; guarded by mutex_
 };
 

@@ -21,11 +21,16 @@ std::string policy_body(const std::string& rate) {
 
 // One node's part of the control plane.
 struct RolloutNode {
-  RolloutNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const Clock& clock)
+  RolloutNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const Clock& clock,
+              const std::string& file = "", std::int64_t per_tenant = kPoliciesPerTenant)
       : ledger(database),
+        policies(catalog, {.per_tenant = per_tenant}),
         pilot({rollouts, catalog, totals, clock, [this](bool is_problem, const std::string& text) {
                  (is_problem ? problems : steps).push_back(text);
                }}) {
+    Problems problems_of_file;
+    if (!file.empty())
+      EXPECT_TRUE(catalog.replace_files({parse_policy(file, "file", problems_of_file).value()}));
     registry.add(Kind::kPolicy, policies);
     registry.add(Kind::kRollout, rollouts);
     EXPECT_TRUE(registry.load());
@@ -62,7 +67,7 @@ struct RolloutNode {
   ParamsTable params;
   PolicyBoard board;
   PolicyCatalog catalog{board, params};
-  PolicyKeeper policies{catalog};
+  PolicyKeeper policies;
   RolloutKeeper rollouts{catalog};
   Registry registry{ledger};
   DecisionTotals totals;
@@ -204,6 +209,56 @@ TEST_F(RolloutPilotTest, APolicyThatChangedAllTheSameEndsIt) {
   EXPECT_EQ(here.state(), RolloutState::kAborted);
   EXPECT_EQ(here.rollouts.find("p")->rollout.note, "the policy has changed since it began");
   EXPECT_TRUE(here.registry.problems().empty());
+}
+
+TEST_F(RolloutPilotTest, APolicyFileOfOneNodeDoesNotEndItForTheOthers) {
+  RolloutNode odd{database, clock, policy_body("7/s")};
+  odd.tick();
+  tick_all();
+  odd.tick();
+  EXPECT_EQ(here.state(), RolloutState::kRunning);
+  EXPECT_EQ(here.in_force(), "p#1 10%");
+  EXPECT_EQ(odd.board.current()->find("p")->source.limits[0].params.rate.count, 7) << "the file's";
+  EXPECT_THAT(
+      odd.registry.problems(),
+      testing::Contains(HasSubstr("the rollout of policy \"p\" is not in force: policy \"p\" comes from")));
+  EXPECT_THAT(odd.pilot.metrics(), HasSubstr("rate_limiter_rollout_blocked{policy=\"p\"} 1\n"));
+  EXPECT_THAT(here.pilot.metrics(), Not(HasSubstr("rollout_blocked{")));
+  for (int stage = 0; stage < 2; ++stage) {
+    clock.advance(10 * kSecondUs);
+    odd.tick();
+    tick_all();
+    odd.tick();
+  }
+  EXPECT_EQ(here.in_force(), "p#2");
+  EXPECT_EQ(there.state(), RolloutState::kFinished);
+  EXPECT_THAT(odd.pilot.metrics(), Not(HasSubstr("rollout_blocked{")));
+}
+
+TEST_F(RolloutPilotTest, AStepThatOneNodeCannotTakeIsLeftToTheOthers) {
+  RolloutNode strict{database, clock, "", 0};  // none of its tenants may have a policy, says its setting
+  const std::string of_a_tenant = R"({"id":"q","tenant":"t","limits":[{"rate":"9/s"}]})";
+  ASSERT_TRUE(here.write({{Kind::kPolicy, "q", "put", of_a_tenant, {}}}));
+  StagedRollout rollout;
+  Problems problems;
+  rollout.candidate = parse_policy(of_a_tenant, "q", problems).value();
+  rollout.candidate.version = 1;
+  rollout.stages = {{100, 10 * kSecondUs}};
+  rollout.started_us = rollout.since_us = clock.now_us();
+  ASSERT_TRUE(here.write(rollout_drafts(rollout, 0, "start")));
+  strict.tick();
+  clock.advance(10 * kSecondUs);
+  strict.tick();
+  strict.tick();
+  EXPECT_TRUE(strict.rollouts.find("q")->rollout.is_running());
+  EXPECT_THAT(strict.pilot.problems(),
+              testing::ElementsAre(HasSubstr("this node cannot bring on the rollout")));
+  EXPECT_THAT(strict.pilot.metrics(), HasSubstr("rate_limiter_rollout_blocked{policy=\"q\"} 1\n"));
+  EXPECT_EQ(strict.problems.size(), 1u);
+  tick_all();
+  EXPECT_EQ(here.rollouts.find("q")->rollout.state, RolloutState::kFinished);
+  strict.tick();
+  EXPECT_TRUE(strict.pilot.problems().empty());
 }
 
 TEST_F(RolloutPilotTest, ARecordThatCannotBeReadIsAProblemAndNothingElse) {

@@ -20,11 +20,16 @@ constexpr std::string_view kName = "switch";  // of its document
 
 std::string_view mode_of(const SwitchWord& word) { return word.open ? "open" : "normal"; }
 
+// Two words that come to the ledger so soon after they were said were said at the same time, as far as
+// clocks of two machines can tell.
+constexpr std::int64_t kSameTimeUs = kSecondUs;
+
 // The body of its record. Who and why stand in the record itself.
-std::string write_word(const SwitchWord& word) {
+std::string write_word(const SwitchWord& word, bool is_superseded = false) {
   DocumentNode map = map_node();
   put(map, "mode", text_node(mode_of(word)));
   if (word.open) put(map, "until", text_node(instant_text(word.until_us)));
+  if (is_superseded) put(map, "superseded", truth_node(true));
   std::string text;
   append_json(map, text);
   return text;
@@ -46,8 +51,26 @@ Result<SwitchWord> parse_word(std::string_view body, const std::string& name) {
   return word;
 }
 
+Result<SwitchWord> read_word(const ledger::Record& record) {
+  auto word = parse_word(record.body, record.name);
+  if (!word) return word;
+  word->at_us = record.at_us;
+  word->actor = record.actor;
+  word->reason = record.reason;
+  return word;
+}
+
+std::string unreadable(const Error& error) {
+  return "the big red switch's record cannot be read: " + error.message;
+}
+
 std::string said(const SwitchWord& word) {
   return " (" + word.actor + ": " + (word.reason.empty() ? "no reason given" : word.reason) + ")";
+}
+
+std::string doubtful(const SwitchWord& word) {
+  return "the big red switch was open until " + instant_text(word.until_us) + said(word) +
+         ", by the copy of the policy database; only that knows whether it still is, so it is normal here";
 }
 
 std::string sentence_of(const SwitchWord& word) {
@@ -68,13 +91,16 @@ void SwitchDesk::turn(Hand hand, const Order& order) {
   const std::int64_t now_us = clock_.now_us();
   // Later than the word before, whatever another node's clock said: who turns it has seen that.
   SwitchWord word{.open = order.open,
-                  .at_us = std::max(now_us, switch_.word(hand).at_us + 1),
+                  .at_us = std::max({now_us, switch_.word(hand).at_us + 1, written().at_us + 1}),
                   .until_us = order.open ? now_us + order.ttl_seconds * kSecondUs : 0,
                   .actor = order.actor,
                   .reason = order.reason};
   switch_.say(hand, word, now_us);
   log_(word.open, sentence_of(word));
   const bool is_event = hand == Hand::kFile;
+  Outbox::Revise revision;
+  if (!is_event)
+    revision = [this, word, now_us](const ledger::Change& change) { return revise(change, word, now_us); };
   post_({.drafts = {{.kind = is_event ? Kind::kEvent : Kind::kSwitch,
                      .name = std::string(kName),
                      .action = std::string(mode_of(word)),
@@ -83,7 +109,54 @@ void SwitchDesk::turn(Hand hand, const Order& order) {
          .actor = word.actor,
          .reason = word.reason,
          .at_us = word.at_us,
-         .request_id = ""});
+         .request_id = ""},
+        std::move(revision));
+}
+
+Outbox::Revise SwitchDesk::take_up(const ledger::Change& change) {
+  const ledger::Draft& draft = change.drafts.front();
+  if (draft.kind != Kind::kSwitch) return {};
+  auto word = read_word({.name = draft.name,
+                         .body = draft.body,
+                         .actor = change.actor,
+                         .reason = change.reason,
+                         .at_us = change.at_us});
+  if (!word) return {};
+  if (!word->open) switch_.say(Hand::kOperators, *word, clock_.now_us());
+  log_(true, "a turn of the big red switch waits for the policy database since the last run: " +
+                 std::string(mode_of(*word)) + " of " + instant_text(word->at_us) + said(*word));
+  return [this, word = *std::move(word)](const ledger::Change& again) { return revise(again, word, 0); };
+}
+
+std::optional<ledger::Change> SwitchDesk::revise(const ledger::Change& change, SwitchWord word,
+                                                 std::int64_t said_us) {
+  word.at_us = change.at_us;  // it may have been revised before
+  const SwitchWord newest = written();
+  if (change.drafts.front().kind == Kind::kEvent || !newest.is_newer_than(word)) return std::nullopt;
+  ledger::Change revised = change;
+  if (clock_.now_us() - said_us < kSameTimeUs) {
+    revised.at_us = newest.at_us + 1;
+    return revised;
+  }
+  log_(true,
+       "a turn of the big red switch comes late and is only noted, because somebody has turned it since" +
+           said(newest) + ": " + std::string(mode_of(word)) + " of " + instant_text(word.at_us) + said(word));
+  revised.drafts.front().kind = Kind::kEvent;
+  revised.drafts.front().body = write_word(word, true);
+  return revised;
+}
+
+SwitchWord SwitchDesk::written() const {
+  const std::lock_guard lock(mutex_);
+  return written_;
+}
+
+void SwitchDesk::note_written(const SwitchWord& word, bool by_a_copy) {
+  const std::lock_guard lock(mutex_);
+  // What a copy said does not count any more when the ledger has spoken.
+  if (!is_by_a_copy_ && !word.is_newer_than(written_) && word.at_us != 0) return;
+  written_ = word;
+  is_by_a_copy_ = by_a_copy;
 }
 
 void SwitchDesk::expire() {
@@ -91,7 +164,11 @@ void SwitchDesk::expire() {
 }
 
 std::string SwitchDesk::problem() const {
-  return switch_.is_open() ? sentence_of(in_force()) : std::string();
+  if (switch_.is_open()) return sentence_of(in_force());
+  const std::lock_guard lock(mutex_);
+  const bool may_be_open = is_by_a_copy_ && written_.holds_open_at(clock_.now_us()) &&
+                           !switch_.word(Hand::kOperators).is_newer_than(written_);
+  return may_be_open ? doubtful(written_) : std::string();
 }
 
 Result<void> SwitchDesk::check(std::span<const ledger::Draft* const> drafts) {
@@ -105,19 +182,35 @@ std::map<std::string, std::string> SwitchDesk::apply(std::span<const ledger::Rec
   const std::int64_t now_us = clock_.now_us();
   for (const ledger::Record* record : records) {
     if (record->name != kName) continue;
-    auto word = parse_word(record->body, record->name);
-    if (!word) {
-      problems[record->name] = "the big red switch's record cannot be read: " + word.error().message;
+    if (record->is_withdrawn()) {  // a copy had one, and the ledger has none
+      note_written({}, false);
       continue;
     }
-    word->at_us = record->at_us;
+    auto word = read_word(*record);
+    if (!word) {
+      problems[record->name] = unreadable(word.error());
+      continue;
+    }
+    note_written(*word, false);
     word->until_us = std::min(word->until_us, now_us + kSwitchSecondsMax * kSecondUs);
-    word->actor = record->actor;
-    word->reason = record->reason;
     const bool was_open = switch_.is_open();
     if (switch_.say(Hand::kOperators, *word, now_us) && (was_open || switch_.is_open()))
       log_(word->open, sentence_of(*word));
   }
+  return problems;
+}
+
+std::map<std::string, std::string> SwitchDesk::apply_copy(std::span<const ledger::Record* const> records) {
+  std::map<std::string, std::string> problems;
+  for (const ledger::Record* record : records) {
+    if (record->name != kName) continue;
+    auto word = read_word(*record);
+    if (!word)
+      problems[record->name] = unreadable(word.error());
+    else
+      note_written(*word, true);
+  }
+  if (const std::string sentence = problem(); !sentence.empty()) log_(true, sentence);
   return problems;
 }
 

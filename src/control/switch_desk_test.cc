@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/limits.h"
 #include "base/switch_limits.h"
 #include "control/outbox.h"
 #include "ledger/memory_ledger.h"
+#include "ledger/temp_folder.h"
 
 namespace sluice::control {
 namespace {
@@ -21,9 +24,14 @@ constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 
 // One node's switch with everything around it but the threads.
 struct SwitchNode {
-  explicit SwitchNode(const std::shared_ptr<ledger::MemoryDatabase>& database) : ledger(database) {
+  explicit SwitchNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const std::string& folder = "")
+      : ledger(database), outbox(clock, log_to(), {folder, "ledger"}) {
     registry.add(Kind::kSwitch, desk);
+    for (const ledger::Change& change : outbox.take_up()) outbox.post(change, desk.take_up(change));
     loaded = registry.load().has_value();
+  }
+  std::function<void(bool, const std::string&)> log_to() {
+    return [this](bool, const std::string& sentence) { log.push_back(sentence); };
   }
   void open(const std::string& reason, std::int64_t seconds = kSwitchSecondsDefault) {
     desk.turn({true, "token ops", reason, seconds});
@@ -45,15 +53,26 @@ struct SwitchNode {
   std::vector<std::string> log;
   ledger::MemoryLedger ledger;
   Registry registry{ledger};
-  Outbox outbox{clock, [this](bool, const std::string& sentence) { log.push_back(sentence); }};
+  static inline int last_request = 0;
+  std::vector<ledger::Change> posted;
+  Outbox outbox;
   BigSwitch big_switch;
-  SwitchDesk desk{big_switch, clock, [this](ledger::Change change) { outbox.post(std::move(change)); },
-                  [this](bool, const std::string& sentence) { log.push_back(sentence); }};
+  SwitchDesk desk{big_switch, clock,
+                  [this](ledger::Change change, Outbox::Revise revise) {
+                    change.request_id = "request " + std::to_string(++last_request);
+                    posted.push_back(change);
+                    outbox.post(std::move(change), std::move(revise));
+                  },
+                  log_to()};
   bool loaded = false;
 };
 
 class SwitchDeskTest : public ::testing::Test {
  protected:
+  static void pass(std::int64_t us, std::initializer_list<SwitchNode*> nodes) {
+    for (SwitchNode* node : nodes) node->clock.advance(us);
+  }
+
   std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
 };
 
@@ -134,7 +153,7 @@ TEST_F(SwitchDeskTest, TheLastWordWinsWhereverItWasWrittenFirst) {
   SwitchNode here{database}, there{database};
   database->set_available(false);
   here.open("x");
-  there.clock.advance(5 * kSecondUs);
+  pass(5 * kSecondUs, {&here, &there});
   there.close();
   database->set_available(true);
   there.outbox.write(there.registry);  // the newer word comes first
@@ -143,6 +162,179 @@ TEST_F(SwitchDeskTest, TheLastWordWinsWhereverItWasWrittenFirst) {
   EXPECT_FALSE(here.is_open());
   EXPECT_FALSE(there.is_open());
   EXPECT_EQ(here.written(), "normal open");
+}
+
+TEST_F(SwitchDeskTest, ALateWordIsNotedAndNeverComesIntoForce) {
+  SwitchNode here{database}, there{database};
+  database->set_available(false);
+  here.open("store is slow");
+  here.outbox.write(here.registry);
+  pass(60 * kSecondUs, {&here, &there});
+  there.close();
+  database->set_available(true);
+  there.outbox.write(there.registry);
+  here.outbox.write(here.registry);
+  EXPECT_FALSE(here.is_open());
+  SwitchNode started{database};
+  started.clock.set(here.clock.now_us());
+  EXPECT_FALSE(started.is_open()) << "it reads the newest record of the switch only";
+  const auto records = here.ledger.read_after(0, 10).value();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].kind, Kind::kEvent);
+  EXPECT_EQ(records[1].action, "open");
+  EXPECT_EQ(records[1].reason, "store is slow");
+  EXPECT_EQ(records[1].at_us, kNowUs) << "when it was said";
+  EXPECT_THAT(records[1].body, HasSubstr(R"("superseded":true)"));
+  EXPECT_THAT(here.log, testing::Contains(HasSubstr("comes late and is only noted")));
+}
+
+TEST_F(SwitchDeskTest, OfTwoThatWaitedTheNewerWinsAlsoIfItIsWrittenSecond) {
+  SwitchNode here{database}, there{database};
+  database->set_available(false);
+  there.close();
+  pass(60 * kSecondUs, {&here, &there});
+  here.open("x");
+  pass(60 * kSecondUs, {&here, &there});
+  database->set_available(true);
+  here.outbox.write(here.registry);
+  there.outbox.write(there.registry);
+  EXPECT_TRUE(there.is_open());
+  EXPECT_TRUE(SwitchNode(database).is_open());
+  EXPECT_EQ(here.ledger.history(Kind::kSwitch, "switch", INT64_MAX, 10)->size(), 1u);
+}
+
+TEST_F(SwitchDeskTest, WithTheDatabaseThereItsOrderCountsWhateverClocksSay) {
+  SwitchNode ahead{database}, here{database};
+  ahead.clock.advance(60 * kSecondUs);
+  ahead.open("x");
+  ahead.outbox.write(ahead.registry);
+  here.close();  // before it has heard of that
+  here.outbox.write(here.registry);
+  ASSERT_TRUE(ahead.registry.follow());
+  EXPECT_FALSE(here.is_open());
+  EXPECT_FALSE(ahead.is_open());
+  EXPECT_FALSE(SwitchNode(database).is_open());
+  EXPECT_EQ(here.ledger.history(Kind::kSwitch, "switch", INT64_MAX, 10)->size(), 2u);
+}
+
+TEST_F(SwitchDeskTest, WordsOfOneMomentAreTakenAlikeByAllNodes) {
+  const ledger::Record open{.kind = Kind::kSwitch,
+                            .name = "switch",
+                            .body = R"({"mode":"open","until":"2027-01-15T09:00:00Z"})",
+                            .at_us = kNowUs};
+  ledger::Record normal = open;
+  normal.body = R"({"mode":"normal"})";
+  for (const bool open_first : {true, false}) {
+    SwitchNode node{database};
+    for (const bool is_open : {open_first, !open_first}) {
+      const ledger::Record* records[] = {is_open ? &open : &normal};
+      EXPECT_TRUE(node.desk.apply(records).empty());
+    }
+    EXPECT_FALSE(node.is_open()) << open_first;
+  }
+}
+
+TEST_F(SwitchDeskTest, AWordThatWasWrittenThoughTheAnswerGotLostIsNotWrittenAgain) {
+  SwitchNode here{database}, there{database};
+  here.open("x");
+  ASSERT_TRUE(here.ledger.append(here.posted.front()));
+  pass(60 * kSecondUs, {&here, &there});
+  there.close();
+  there.outbox.write(there.registry);
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.outbox.waiting(), 0u);
+  EXPECT_FALSE(here.is_open());
+  EXPECT_EQ(here.written(), "open normal");
+}
+
+TEST_F(SwitchDeskTest, ATurnThatWaitsOutlivesTheProcess) {
+  const ledger::TempFolder folder;
+  SwitchNode other{database};
+  other.open("x");
+  other.outbox.write(other.registry);
+  {
+    SwitchNode here{database, folder.path()};
+    EXPECT_TRUE(here.is_open());
+    database->set_available(false);
+    here.close();
+    here.outbox.write(here.registry);
+  }
+  {
+    SwitchNode again{database, folder.path()};
+    EXPECT_FALSE(again.loaded);
+    again.outbox.write(again.registry);
+  }
+  database->set_available(true);
+  SwitchNode here{database, folder.path()};
+  EXPECT_FALSE(here.is_open()) << "what it was told last is newer than what the ledger says";
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.written(), "open normal");
+  ASSERT_TRUE(other.registry.follow());
+  EXPECT_FALSE(other.is_open());
+  EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(SwitchDeskTest, AnOpenThatWaitedOverARestartIsForTheLedgerToDecide) {
+  const ledger::TempFolder folder;
+  SwitchNode other{database};
+  {
+    SwitchNode here{database, folder.path()};
+    database->set_available(false);
+    here.open("x");
+    here.outbox.write(here.registry);
+  }
+  {
+    SwitchNode alone{database, folder.path()};
+    EXPECT_FALSE(alone.is_open()) << "somebody may have closed it since";
+  }
+  database->set_available(true);
+  pass(60 * kSecondUs, {&other});
+  other.close();
+  other.outbox.write(other.registry);
+  SwitchNode here{database, folder.path()};
+  here.outbox.write(here.registry);
+  EXPECT_FALSE(here.is_open());
+  EXPECT_EQ(here.written(), "normal open");
+  EXPECT_EQ(here.ledger.history(Kind::kSwitch, "switch", INT64_MAX, 10)->size(), 1u);
+}
+
+TEST_F(SwitchDeskTest, WhatWaitedAndCannotBeReadIsTold) {
+  const ledger::TempFolder folder;
+  {
+    SwitchNode here{database, folder.path()};
+    database->set_available(false);
+    here.open("x");
+    here.outbox.write(here.registry);
+  }
+  const std::filesystem::path file = std::filesystem::directory_iterator(folder.path())->path();
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  SwitchNode here{database, folder.path()};
+  EXPECT_THAT(here.log, ElementsAre(HasSubstr("when the last run ended is lost")));
+}
+
+TEST_F(SwitchDeskTest, ACopyTellsOfAnOpenSwitchAndDoesNotOpenIt) {
+  SwitchNode here{database};
+  here.open("store is slow");
+  here.outbox.write(here.registry);
+  const ledger::Record record = here.ledger.read_after(0, 1)->front();
+  const ledger::Record* records[] = {&record};
+  SwitchNode started{std::make_shared<ledger::MemoryDatabase>()};
+  EXPECT_TRUE(started.desk.apply_copy(records).empty());
+  EXPECT_FALSE(started.is_open()) << "somebody may have closed it since";
+  EXPECT_THAT(started.desk.problem(),
+              HasSubstr("was open until 2027-01-15T09:00:00Z (token ops: store is slow)"));
+  EXPECT_THAT(started.log, ElementsAre(HasSubstr("only that knows whether it still is")));
+
+  EXPECT_TRUE(started.desk.apply(records).empty()) << "the ledger says so itself";
+  EXPECT_TRUE(started.is_open());
+
+  SwitchNode told{std::make_shared<ledger::MemoryDatabase>()};
+  EXPECT_TRUE(told.desk.apply_copy(records).empty());
+  told.close();
+  EXPECT_EQ(told.desk.problem(), "");
+  EXPECT_TRUE(told.desk.apply(records).empty());
+  EXPECT_FALSE(told.is_open()) << "what was said here is newer";
 }
 
 TEST_F(SwitchDeskTest, AClockThatIsAheadCannotKeepItOpen) {
@@ -174,7 +366,7 @@ TEST_F(SwitchDeskTest, AFileTurnsThisNodeAndIsAnEvent) {
 
 TEST_F(SwitchDeskTest, ARecordThatCannotBeReadIsAProblemAndTurnsNothing) {
   SwitchNode node{database};
-  for (const char* body : {"", "[]", "{}", R"({"mode":"ajar"})", R"({"mode":"open"})",
+  for (const char* body : {"[]", "{}", R"({"mode":"ajar"})", R"({"mode":"open"})",
                            R"({"mode":"open","until":"soon"})", R"({"mode":"open","until":7})"}) {
     const ledger::Record record{.kind = Kind::kSwitch, .name = "switch", .body = body, .at_us = kNowUs};
     const ledger::Record* records[] = {&record};

@@ -8,7 +8,7 @@ namespace sluice {
 bool BigSwitch::say(Hand hand, SwitchWord word, std::int64_t now_us) {
   const std::lock_guard lock(mutex_);
   SwitchWord& last = words_[static_cast<std::size_t>(hand)];
-  if (word.at_us <= last.at_us) return false;
+  if (!word.is_newer_than(last)) return false;
   last = std::move(word);
   settle(now_us);
   return true;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 
 namespace sluice {
 
@@ -17,6 +19,15 @@ struct SwitchWord {
   std::string reason;
 
   bool holds_open_at(std::int64_t now_us) const { return open && now_us < until_us; }
+  // The order that all nodes agree on, whatever they heard first: by time; of two words of one moment
+  // "normal" counts, and then the rest of what was said decides.
+  bool is_newer_than(const SwitchWord& other) const {
+    const auto order = [](const SwitchWord& word) {
+      return std::tuple(word.at_us, !word.open, word.until_us, std::string_view(word.actor),
+                        std::string_view(word.reason));
+    };
+    return order(*this) > order(other);
+  }
 };
 
 // The big red switch of a node. While it is open every check is allowed: no policy is looked for, no store is

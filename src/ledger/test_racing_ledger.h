@@ -1,13 +1,15 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "ledger/memory_ledger.h"
 
 namespace sluice::ledger {
 
-// Lets somebody else write between a writer's last look and its append(). Not thread-safe.
+// Lets somebody else write between a writer's last look and its append(), or lacks the record of a document.
+// Not thread-safe.
 class RacingLedger final : public MemoryLedger {
  public:
   using MemoryLedger::append;
@@ -17,6 +19,17 @@ class RacingLedger final : public MemoryLedger {
     return MemoryLedger::append(change, removed);
   }
 
+  Result<void> for_each_document(const std::function<void(Record&&)>& visit) override {
+    if (missing.empty()) return MemoryLedger::for_each_document(visit);
+    auto read = MemoryLedger::for_each_document([&](Record&& record) {
+      if (record.name != missing) visit(std::move(record));
+    });
+    if (!read) return read;
+    return std::unexpected(
+        Error{ErrorCode::kFailedPrecondition, "a record of " + missing + " is missing", ""});
+  }
+
+  std::string missing;              // the name of a document
   std::function<void()> meanwhile;  // before the next append(), once
 };
 

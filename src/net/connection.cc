@@ -135,6 +135,7 @@ bool Connection::receive(std::span<char> bytes) {
   }
   std::string& out = output();
   session_->receive(bytes, out);
+  if (set_.context_.draining) session_->drain(out);  // if it is new, nobody has told it
   if (!first_bytes_.empty()) std::string().swap(first_bytes_);
   return write(out) && after_write();
 }
@@ -151,7 +152,9 @@ bool Connection::resume() {
 bool Connection::tick() {
   const std::int64_t waited_us = set_.context_.now_us - since_us_;
   if (lingering_) return waited_us >= kLingerUs ? close() : true;
-  if (!session_) return waited_us >= first_words_us() ? close() : true;
+  if (set_.context_.draining && !read_before_end()) return false;
+  if (lingering_) return true;
+  if (!session_) return waited_us >= first_words_us() || may_go() ? close() : true;
   if (!unsent_.empty() && waited_us >= set_.context_.timeouts.unread_answer_us) return close();
   std::string& out = output();
   session_->tick(out);
@@ -167,13 +170,19 @@ std::int64_t Connection::first_words_us() const {
 }
 
 bool Connection::drain() {
-  // Who has sent something is not idle, even if nobody has looked at it yet.
-  if ((interest_ & EPOLLIN) && !read()) return false;
+  if (!read_before_end()) return false;
   if (lingering_) return true;
-  if (!session_) return close();
+  if (!session_) return may_go() ? close() : true;
   std::string& out = output();
   session_->drain(out);
   return write(out) && after_write();
+}
+
+// Who has sent something is not idle, even if nobody has looked at it yet.
+bool Connection::read_before_end() { return (interest_ & EPOLLIN) ? read() : true; }
+
+bool Connection::may_go() const {
+  return set_.context_.draining && set_.context_.now_us >= set_.context_.drain_idle_until_us;
 }
 
 // Bytes that can't be sent at once wait in unsent_; otherwise one buffer serves all connections.

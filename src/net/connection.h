@@ -123,7 +123,9 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   bool resume();
   bool tick();
   std::int64_t first_words_us() const;
+  bool may_go() const;  // a drain waits no longer for its first words
   bool drain();
+  bool read_before_end();
   bool write(std::string& said);
   bool transmit(std::string& out);
   bool after_write();

@@ -70,6 +70,7 @@ void ConnectionSet::tick() {
 }
 
 void ConnectionSet::drain() {
+  context_.draining = true;
   for (std::size_t i = connections_.size(); i-- > 0;) {
     Connection& one = *connections_[i];
     one.carefully([&one] { return one.drain(); });

@@ -162,7 +162,7 @@ void Http1Session::forget_request() {
 }
 
 void Http1Session::send_answer(std::string& out) {
-  const bool close = !keep_alive_ || draining_;
+  const bool close = !keep_alive_ || draining_ || context_.draining;
   const bool no_body = response_.status == 204 || response_.status == 304;
   if (response_.status == 200) {
     out += "HTTP/1.1 200 OK\r\n";
@@ -248,7 +248,7 @@ void Http1Session::tick(std::string& out) {
   if (finished_ || deferred_ || answer_ready_ || awaits_room_) return;
   const std::int64_t waited_us = context_.now_us - active_since_us_;
   if (idle()) {
-    finished_ = draining_ || waited_us >= context_.timeouts.idle_us;
+    finished_ = may_go() || waited_us >= context_.timeouts.idle_us;
     return;
   }
   const bool has_head = in_chunked_body_ || needed_bytes_ != 0;
@@ -258,7 +258,9 @@ void Http1Session::tick(std::string& out) {
 
 void Http1Session::drain(std::string&) {
   draining_ = true;
-  if (idle()) finished_ = true;
+  if (idle() && may_go()) finished_ = true;
 }
+
+bool Http1Session::may_go() const { return draining_ && context_.now_us >= context_.drain_idle_until_us; }
 
 }  // namespace sluice::net

@@ -51,6 +51,7 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   void refuse(int status, std::string_view detail, std::string& out);
   void send_continue(std::string& out);
   bool stopped(const std::string& out) const;
+  bool may_go() const;  // a drain waits no longer for one more request
   void look_for_room(const std::string& out);
 
   void finish_http(HttpResponse&& response) override;

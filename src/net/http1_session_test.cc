@@ -254,5 +254,27 @@ TEST_F(Http1SessionTest, a_drained_session_finishes_what_is_under_way) {
   EXPECT_TRUE(idle.finished());
 }
 
+TEST_F(Http1SessionTest, a_drain_waits_a_moment_for_one_more_request_and_answers_it) {
+  std::string out;
+  context_.drain_idle_until_us = context_.now_us + 1'000;
+  session_.drain(out);
+  session_.tick(out);
+  EXPECT_FALSE(session_.finished());
+  EXPECT_THAT(receive("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), HasSubstr("connection: close\r\n"));
+  EXPECT_TRUE(session_.finished());
+
+  Http1Session idle(context_, *this, kTestPeer);
+  idle.drain(out);
+  clock_.advance(999);
+  context_.refresh_time();
+  idle.tick(out);
+  EXPECT_FALSE(idle.finished());
+  clock_.advance(1);
+  context_.refresh_time();
+  idle.tick(out);
+  EXPECT_TRUE(idle.finished());
+  EXPECT_EQ(out, "");
+}
+
 }  // namespace
 }  // namespace sluice::net

@@ -198,6 +198,7 @@ class Server::Worker {
   void begin_drain() {
     draining_ = true;
     drain_end_us_ = context_.now_us + server_.options_.drain_us;
+    context_.drain_idle_until_us = context_.now_us + server_.options_.drain_idle_us;
     next_housekeeping_us_ = 0;
     for (const auto& entrance : entrances_)
       entrance->accept_some();  // those who came before the door closed are served

@@ -38,6 +38,9 @@ struct ServerOptions {
   std::size_t buffer_bytes_max = 128u << 20;  // see BufferBudget
   SessionTimeouts timeouts;
   std::int64_t drain_us = 10'000'000;  // how long requests under way may take after begin_drain()
+  // HTTP/1 has no word for "send nothing more" but the answer to a request. So long after begin_drain() a
+  // connection that is idle may still bring one, and gets it; then it is closed.
+  std::int64_t drain_idle_us = 0;
   // Called on any thread, seldom, with a sentence for the log: new connections have to wait, say. May be
   // empty.
   std::function<void(std::string sentence)> on_problem;

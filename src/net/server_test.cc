@@ -348,6 +348,29 @@ TEST(Server, a_drain_lets_requests_under_way_finish) {
   (*server)->wait();
 }
 
+TEST(Server, a_drain_answers_the_next_request_of_a_connection_that_was_idle) {
+  ServerOptions options;
+  options.drain_us = options.drain_idle_us = 600'000'000;
+  auto server =
+      Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<TestApplication>(); });
+  ASSERT_TRUE(server);
+  auto kept = std::make_unique<TestClient>((*server)->port());
+  auto fresh = std::make_unique<TestClient>((*server)->port());  // has not said a word
+  kept->send(get("/"));
+  EXPECT_THAT(kept->read_until("\r\n\r\n"), Not(HasSubstr("connection: close")));
+  (*server)->begin_drain();
+  while (TestClient((*server)->port()).connected()) std::this_thread::yield();
+  for (const auto& client : {kept.get(), fresh.get()}) {
+    EXPECT_TRUE(client->send(get("/")));
+    const std::string answer = client->read_to_end();
+    EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK"));
+    EXPECT_THAT(answer, HasSubstr("connection: close"));
+  }
+  kept.reset();
+  fresh.reset();
+  (*server)->wait();
+}
+
 TEST(Server, a_drain_does_not_wait_for_ever) {
   std::atomic<bool> open = false;
   std::latch asked(1);

@@ -46,7 +46,10 @@ struct SessionContext {
   const Clock& clock;
   SessionTimeouts timeouts;
   std::int64_t now_us = 0;
-  std::string date;  // "Sun, 06 Nov 1994 08:49:37 GMT"
+  std::string date;       // "Sun, 06 Nov 1994 08:49:37 GMT"
+  bool draining = false;  // the server ends: every answer of HTTP/1 is a connection's last
+  std::int64_t drain_idle_until_us =
+      0;  // and until then a connection that is idle may bring one more request
   DeferredAnswers deferred;
   Gzip gzip;
   BlockPool blocks;                                   // for nghttp2

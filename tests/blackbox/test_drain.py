@@ -1,6 +1,7 @@
 """SIGTERM: not ready first, what is in flight finishes, then the process ends with status 0."""
 
 import signal
+import threading
 
 import grpc
 import pytest
@@ -41,6 +42,29 @@ def test_a_request_in_flight_finishes(server, raw):
     assert status == 200
     assert b'"allowed":true' in body
     assert running.process.wait(30) == 0
+
+
+def test_a_storm_of_reloads_does_not_hold_it_up(server, http):
+    running = server(POLICIES, args=["--drain-notice-ms", "0"])
+    client = http(running)
+    over = threading.Event()
+
+    def storm():
+        while not over.is_set():
+            running.signal(signal.SIGHUP)
+
+    storms = [threading.Thread(target=storm) for _ in range(4)]
+    try:
+        for each in storms:
+            each.start()
+        running.signal(signal.SIGUSR1)
+        wait_until(lambda: client.get("/v1/switch").json["mode"] == "open", 60, "the switch, in a storm")
+        running.signal(signal.SIGTERM)
+        assert running.process.wait(60) == 0
+    finally:
+        over.set()
+        for each in storms:
+            each.join()
 
 
 def accepts(running):

@@ -147,6 +147,41 @@ def test_works_with_the_store_and_the_database_down_and_is_audited_later(server,
     wait_until(lambda: metric(one, "rate_limiter_audit_records_waiting") == 0, SOON_SECONDS, "an empty outbox")
 
 
+def test_a_turn_that_waited_for_the_database_does_not_undo_a_newer_one(server, http, postgres):
+    place = ["--policy-db", postgres.url, *QUICK_END]
+    late, other = server(POLICIES, args=place), server(POLICIES, args=place)
+    postgres.stop()
+    expect(turn(http(late), "open", reason="an old word"), 200)
+    late.wait_for_log("the audit log will get its entry when", SOON_SECONDS)  # it is tried again seconds later
+    expect(turn(http(other), "normal", reason="a new word"), 200)
+    postgres.start()
+    for node in (late, other):
+        wait_until(lambda node=node: metric(http(node), "rate_limiter_audit_records_waiting") == 0, SOON_SECONDS,
+                   "an empty outbox")
+        wait_for(http(node), "never")
+    started = http(server(POLICIES, args=place))
+    assert state(started) == "never", "it reads the newest record only"
+    assert started.get("/v1/switch").json["reason"] == "a new word"
+    assert {entry["reason"] for kind in ("switch", "event") for entry in entries(started, kind=kind)} == {
+        "an old word", "a new word"}
+
+
+def test_a_start_from_a_copy_is_normal_and_says_what_the_copy_knows(server, http, tmp_path, postgres):
+    place = ["--policy-db", postgres.url, "--state-dir", str(tmp_path / "state"), *QUICK_END]
+    node = server(POLICIES, args=place)
+    expect(turn(http(node), "open", reason="store is slow"), 200)
+    wait_until(lambda: list((tmp_path / "state").glob("database-*")), SOON_SECONDS, "the copy")
+    node.kill()
+    postgres.stop()
+    started = server(POLICIES, args=place)
+    client = http(started)
+    assert state(client) == "never", "somebody may have closed it since"
+    problems = client.get("/readyz").json["problems"]
+    assert any("was open until" in each and "store is slow" in each for each in problems), problems
+    postgres.start()
+    wait_for(client, "switch")
+
+
 def test_signals_turn_it_for_all_nodes(server, http, tmp_path):
     node, other = server(POLICIES, args=sqlite(tmp_path)), http(server(POLICIES, args=sqlite(tmp_path)))
     client = http(node)
