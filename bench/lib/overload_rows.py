@@ -17,6 +17,9 @@ from lib.row import Row
 
 POLICIES = "bench/overload/policies.yaml"
 LIMIT = 10  # of a key, an hour
+LOG_LIMIT = 4096
+LOGS = 4
+FILL_SECONDS = 20  # until the logs are full
 MANY_KEYS = 100_000  # more than are remembered
 BYSTANDER_RATE = 500
 WITHIN_MS = 5  # of the idle value
@@ -35,16 +38,18 @@ def singles(resource, keys, *how):
                                     "--keys", keys, "--duration", seconds, "--warmup", 0, *how]
 
 
-# Name, the load, of which policy, and how many keys there are, of which each may be admitted LIMIT times.
+# Name, the load, of which policy, how many units may be admitted in all, and for how long it runs before it is measured.
 ATTACKS = [
-    ("4 × batches, one key", batches(4, 1), "scarce", 1),
-    ("12 × batches, one key", batches(12, 1), "scarce", 1),
-    ("12 × batches, 100,000 keys", batches(12, MANY_KEYS), "scarce", MANY_KEYS),
-    ("200 × HTTP, one key", singles("/scarce", 1, "--http", "--connections", 200, "--streams", 1), "scarce", 1),
-    ("8 × 50 gRPC, 100,000 keys", singles("/scarce", MANY_KEYS, "--connections", 8, "--streams", 50), "scarce", MANY_KEYS),
+    ("4 × batches, one key", batches(4, 1), "scarce", LIMIT, 0),
+    ("12 × batches, one key", batches(12, 1), "scarce", LIMIT, 0),
+    ("12 × batches, 100,000 keys", batches(12, MANY_KEYS), "scarce", LIMIT * MANY_KEYS, 0),
+    ("200 × HTTP, one key", singles("/scarce", 1, "--http", "--connections", 200, "--streams", 1), "scarce", LIMIT, 0),
+    ("8 × 50 gRPC, 100,000 keys", singles("/scarce", MANY_KEYS, "--connections", 8, "--streams", 50), "scarce",
+     LIMIT * MANY_KEYS, 0),
     ("open loop, 10 × heavy checks", singles("/heavy", MANY_KEYS, "--connections", 8, "--streams", 500, "--rate", 100_000),
-     "heavy", MANY_KEYS),
-    ("open loop, one key", singles("/scarce", 1, "--connections", 8, "--streams", 500, "--rate", 200_000), "scarce", 1),
+     "heavy", LIMIT * MANY_KEYS, 0),
+    ("open loop, one key", singles("/scarce", 1, "--connections", 8, "--streams", 500, "--rate", 200_000), "scarce", LIMIT, 0),
+    ("full logs of 4096", singles("/logs", LOGS, "--connections", 8, "--streams", 50), "logs", LOG_LIMIT * LOGS, FILL_SECONDS),
 ]
 
 
@@ -80,9 +85,12 @@ def under(attack, server, seconds):
         raise BenchError(f"the load failed ({running.returncode}):\n{out}")
 
 
-def measure(name, attack, policy, keys, options):
+def measure(name, attack, policy, units, before_s, options):
     with redis(core=LOAD_CORE) as store, processes.sluice(POLICIES, store.url) as server:
         bystand(server, 0.5)
+        if before_s:
+            with under(attack, server, before_s):
+                pass
         idle, loaded = [], []
         for _ in range(options.runs):
             idle.append(bystand(server, options.seconds))
@@ -90,7 +98,7 @@ def measure(name, attack, policy, keys, options):
                 loaded.append(bystand(server, options.seconds))
         page = metrics(server)
     admitted = metric(page, "rate_limiter_requests_allowed_total", policy=policy)
-    beyond = max(admitted - LIMIT * keys, metric(page, "rate_limiter_failed_total", policy=policy), 0)
+    beyond = max(admitted - units, metric(page, "rate_limiter_failed_total", policy=policy), 0)
     refused = sum(count for _, count in loaded)
     above = [b - a for (a, _), (b, _) in zip(idle, loaded)]
     return [Row(f"{name}: admitted beyond the limit", "", beyond, None, beyond, 0),

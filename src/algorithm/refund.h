@@ -36,8 +36,9 @@
 // pass, beyond its burst, as much as was granted and waited for its refund at one time, and only if it was
 // all but full then. What a refund cannot know, so that it may take from others, the cost at most: that the
 // counter was reset since, that the clock stepped back, that a denial with OnDenial::kCharge has emptied a
-// bucket, or that other numbers have refilled it faster and it came back to these. The denied cost of a leaky_bucket decides nothing: set to 0 by the charge, it does not come back,
-// and the check that is given back does not count in it.
+// bucket, or that other numbers have refilled it faster and it came back to these. The denied cost of a
+// leaky_bucket decides nothing: set to 0 by the charge, it does not come back, and the check that is given
+// back does not count in it.
 //
 // Units may also be given back by somebody who does not know when they were charged, nor whether all were
 // (Grant::kAnyTime): then so many leave what is in use now, those that came last first, and never more than

@@ -122,6 +122,8 @@ inline constexpr std::size_t kKeySecretBytesMin = 16, kKeySecretBytesMax = 1024;
 inline constexpr std::int64_t kKeySecretVersionMax = 1'000'000;
 inline constexpr std::size_t kRedisQueueMax = 10'000;  // calls that wait for the next one, whatever happens
 inline constexpr std::size_t kRedisQueueMin = 2'048;   // of them that a server may have, however slow it is
+inline constexpr std::uint64_t kRedisQueueWorkMax = 32'768;   // for the server: some 0.1 s
+inline constexpr std::size_t kRedisWorkAtOnceMax = 512;       // of one script call, or flight: some 1.5 ms
 inline constexpr std::size_t kRememberedCountersMax = 4'096;  // of denied checks, by one loop: 352 KiB
 
 // Counters that are on their way between two Redis servers at a time.

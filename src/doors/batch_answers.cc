@@ -75,6 +75,7 @@ Result<void> validate_all(Limiter& limiter, std::span<const CheckRequest> checks
 std::optional<Result<std::string>> check_all(Limiter& limiter, std::span<const CheckRequest> checks,
                                              WriteOne write, const std::function<LaterBatch()>& postpone) {
   const Limiter::Hold hold(limiter);
+  const Limiter::InOrder in_order(limiter);
   if (auto valid = validate_all(limiter, checks); !valid)
     return Result<std::string>(std::unexpected(std::move(valid.error())));
 

@@ -22,6 +22,8 @@ using LaterBatch = std::function<void(const Result<std::string>&)>;
 // has used is known only to the store; by then other checks are charged, so it is an error in the place of
 // that one answer.
 //
+// Those that meet on a counter are decided in the order of the batch.
+//
 // A check that is shed (kOverloaded) is an error in its place, too: the others are decided and charged. When
 // all of them are shed, so is the batch.
 //

@@ -20,7 +20,7 @@ void FailureRule::decide(const Answered& enforced, Decision& decision) {
   decision.degraded = true;
   const bool is_full = enforced.verdict == Verdict::kNoRoom;
   decision.reason = is_full ? Reason::kStoreFull : Reason::kStoreUnavailable;
-  local_counts_ = local_ && !is_full;
+  local_counts_ = local_ && !(is_full && is_the_store_);
   const auto any = [&](OnFailure rule) {
     return std::ranges::any_of(enforced.limits, [rule](const LimitStatus& status) {
       return status.policy->source.on_failure == rule;

@@ -14,12 +14,13 @@ namespace sluice {
 //
 // Each policy says it with `on_failure`: open allows, closed denies, local asks counters in this process,
 // with smaller numbers. Where several policies apply, all must allow. Where no local counter can be kept
-// either, local denies: without a count nothing is limited. So it does when the store itself has no room,
-// which is this process's memory then.
+// either, local denies: without a count nothing is limited. So it does when the store itself has no room and
+// is this process's memory.
 class FailureRule {
  public:
-  // `local` keeps the counters of `on_failure: local`. Null: such policies are closed.
-  explicit FailureRule(Store* local) : local_(local) {}
+  // `local` keeps the counters of `on_failure: local`. Null: such policies are closed. `is_the_store`: so it
+  // does those of checks.
+  FailureRule(Store* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
 
   // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. It will point into this
   // object, until the next call.
@@ -40,6 +41,7 @@ class FailureRule {
   Verdict ask_local(const Answered& enforced, Decision& decision);
 
   Store* const local_;
+  const bool is_the_store_;
   bool local_counts_ = false;  // of the latest decision: local counters decided, or would have
   std::array<Charge, kLimitsPerCheckMax> charges_;
   std::array<ChargeResult, kLimitsPerCheckMax> results_;

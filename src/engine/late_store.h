@@ -44,6 +44,7 @@ class LateStore final : public AsyncStore {
   }
   void fail_all() { end_all(Verdict::kNoAnswer); }
   void shed_all() { end_all(Verdict::kShed); }
+  void refuse_all() { end_all(Verdict::kNoRoom); }
   void answer_resets(int existed) {
     for (const auto& done : std::exchange(resets, {})) done(existed);
   }

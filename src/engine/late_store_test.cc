@@ -47,6 +47,40 @@ TEST_F(LateStoreTest, AnswersComeWhenTheStoreHasAnswered) {
   EXPECT_EQ(answers[2].reason, Reason::kLimited);
 }
 
+TEST_F(LateStoreTest, ChecksThatAreAskedInOrderTakeTheTurnsOfOneTenant) {
+  publish({make_policy("p", {make_limit({.per = {"key"}})})});
+  const auto ask_all = [this] {
+    for (const char* tenant : {"a", "b", "a"}) ask({.tenant = tenant, .key = "u"});
+  };
+  limiter.speak_for(7);
+  ask_all();
+  {
+    const Limiter::InOrder in_order(limiter);
+    ask_all();
+  }
+  ask_all();
+  const auto flow = [this](std::size_t i) { return late.waiting[i]->flow; };
+  const Flow a = flow(0), b = flow(1);
+  EXPECT_FALSE(a == b);
+  EXPECT_TRUE(flow(3) == a && flow(4) == a && flow(5) == a);
+  EXPECT_TRUE(flow(6) == a && flow(7) == b && flow(8) == a);
+  EXPECT_EQ(a.caller, 7u);
+  late.answer_all();
+}
+
+// A store elsewhere has no memory left: that says nothing about ours.
+TEST_F(LateStoreTest, WhatAFullStoreElsewhereCannotCountIsCountedLocally) {
+  Policy policy = make_policy("p", {make_limit({})});
+  policy.on_failure = OnFailure::kLocal;
+  policy.local = make_limit_params(Algorithm::kGcra, {1, 3'600 * kSecondUs}, 1).value();
+  publish({policy});
+  for (int i = 0; i < 2; ++i) ask({.key = "u"});
+  late.refuse_all();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_TRUE(answers[0].allowed && !answers[1].allowed);
+  for (const Answer& answer : answers) EXPECT_EQ(answer.reason, Reason::kStoreFull);
+}
+
 TEST_F(LateStoreTest, WhatNeedsNoCounterIsAnsweredAtOnce) {
   ask({.key = "u"});
   ASSERT_EQ(answers.size(), 1u);

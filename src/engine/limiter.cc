@@ -31,7 +31,7 @@ Limiter::Limiter(const Parts& parts)
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
-      failure_rule_(parts.local) {}
+      failure_rule_(parts.local, parts.store.answers_at_once() && parts.placement == nullptr) {}
 
 // Flattened: every check comes through here, and with a store that answers at once nothing else of this file
 // is called.
@@ -127,6 +127,13 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
   return nullptr;
 }
 
+// Whose turns a check takes.
+Flow Limiter::flow_of(std::uint32_t tenant_tag) {
+  if (turns_ == Turns::kEachTenants) return {.caller = caller_, .tenant = tenant_tag};
+  if (std::exchange(turns_, Turns::kOneTenants) == Turns::kNextTenants) turns_of_ = tenant_tag;
+  return {.caller = caller_, .tenant = turns_of_};
+}
+
 // The plan on its way: all that is needed when the answer comes.
 PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
   const std::uint32_t tenant_tag =
@@ -135,7 +142,7 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
   const std::int64_t now_us = parts_.clock.now_us();
   PendingCheck::Half::Terms terms{.deadline_us = now_us + store_time_us(),
                                   .caller_deadline_us = caller_deadline_us(request, now_us),
-                                  .flow = {.caller = caller_, .tenant = tenant_tag},
+                                  .flow = flow_of(tenant_tag),
                                   .refund_of_us = asked.refund_of_us};
   const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
     half.fill(plan, identity(request, plan, number), terms);

@@ -192,6 +192,20 @@ class Limiter final : private PendingCheckEvents {
     Planner& planner_;
   };
 
+  // While it lives, checks that meet on a counter are decided in the order in which they are asked, whichever
+  // tenants they are of: a store that shares its time out between tenants takes them for the first one's.
+  // For batches: who asks for several things in one request hears of none before the last is decided.
+  class InOrder {
+   public:
+    explicit InOrder(Limiter& limiter) : limiter_(limiter) { limiter_.turns_ = Turns::kNextTenants; }
+    ~InOrder() { limiter_.turns_ = Turns::kEachTenants; }
+    InOrder(const InOrder&) = delete;
+    InOrder& operator=(const InOrder&) = delete;
+
+   private:
+    Limiter& limiter_;
+  };
+
  private:
   static constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
   // The call that a store which answers at once is asked with: it points into the plan.
@@ -275,6 +289,7 @@ class Limiter final : private PendingCheckEvents {
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t half);
   std::int64_t store_time_us();
+  Flow flow_of(std::uint32_t tenant_tag);
   static std::int64_t caller_deadline_us(const CheckRequest& request, std::int64_t now_us);
   std::shared_ptr<PendingReset> begin_reset(const CheckRequest& request, ResetReach reach);
   void on_answered(PendingCheck& pending) override;
@@ -283,6 +298,8 @@ class Limiter final : private PendingCheckEvents {
 
   Parts parts_;
   std::uint32_t caller_ = 0;
+  enum class Turns : std::uint8_t { kEachTenants, kNextTenants, kOneTenants } turns_ = Turns::kEachTenants;
+  std::uint32_t turns_of_ = 0;  // kOneTenants: whose
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;

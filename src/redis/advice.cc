@@ -18,6 +18,11 @@ bool lags(const ServerFacts::Replica& replica, const ServerFacts& facts) {
          facts.offset - replica.offset > kReplicaBytesBehindMax;
 }
 
+bool is_nearly_full(const ServerFacts& facts) {
+  const std::int64_t most = facts.memory_bytes_max.value_or(0);
+  return most > 0 && facts.memory_bytes.value_or(0) > most - most / 10;
+}
+
 bool too_old(std::string_view version) {
   std::pair<int, int> number = {0, 0};
   const char* const end = version.data() + version.size();
@@ -46,6 +51,10 @@ std::vector<std::string> advise(const Address& address, const ServerFacts& facts
   if (!facts.eviction.empty() && facts.eviction != "noeviction" && facts.memory_bytes_max != 0)
     advice.push_back("maxmemory-policy is " + facts.eviction +
                      ": Redis may forget counters of keys that are over their limit; set it to noeviction");
+  if (is_nearly_full(facts))
+    advice.push_back(
+        "more than nine tenths of its maxmemory is used; when all is, new counters get the failure "
+        "rule: raise it, or shorten the periods of limits with many keys");
   if (facts.is_cluster_node && facts.needs_all_slots)
     advice.push_back(
         "cluster-require-full-coverage is yes: when one master is lost, all of them refuse; set it to no, so "

@@ -35,6 +35,16 @@ TEST(Advice, Eviction) {
                   "limit; set it to noeviction"));
 }
 
+TEST(Advice, MemoryThatIsNearlyUsedUp) {
+  const auto of = [](std::int64_t used, std::int64_t most) {
+    return advice_on({.eviction = "noeviction", .memory_bytes_max = most, .memory_bytes = used});
+  };
+  EXPECT_THAT(of(901, 1'000), ElementsAre(HasSubstr("more than nine tenths of its maxmemory is used")));
+  EXPECT_THAT(of(900, 1'000), IsEmpty());
+  EXPECT_THAT(of(901, 0), IsEmpty()) << "there is no limit";
+  EXPECT_THAT(advice_on({.eviction = "noeviction", .memory_bytes_max = 1}), IsEmpty()) << "nobody said";
+}
+
 TEST(Advice, Version) {
   for (const char* good :
        {"7.0.15", "6.2.0", "6.2", "8.0.1", "10.0.0", "255.255.255", "", "unstable", "6", "6."})

@@ -27,6 +27,7 @@ constexpr ServerErrorAdvice kAdvice[] = {
      "the slot belongs to no node; see CLUSTER ADDSLOTS", false},
     {"CLUSTERDOWN", kClusterDown, "clusterdown", "the cluster is down; see CLUSTER INFO", false},
     {"TENANTMOVING", kTenantMoving, "tenantmoving", "a tenant's counters are on their way elsewhere", false},
+    {"STOREFULL", kStoreFull, "storefull", "there is no memory for counters that are not there yet", false},
     {"CROSSSLOT", kCrossSlot, "crossslot", "this is a node of a cluster; connect with redis+cluster://",
      false},
 };

@@ -26,6 +26,7 @@ enum class ServerError : std::uint8_t {
   kClusterDown,
   kCrossSlot,
   kTenantMoving,  // our own script's word
+  kStoreFull,     // our own script's word, too
   kOther,
 };
 inline constexpr std::size_t kServerErrorKinds = static_cast<std::size_t>(ServerError::kOther) + 1;

@@ -36,6 +36,7 @@ TEST(ServerError, IsRecognisedAsServersWordIt) {
       {"TRYAGAIN Multiple keys request during rehashing of slot", "tryagain", false},
       {"CLUSTERDOWN The cluster is down", "clusterdown", false},
       {"CLUSTERDOWN Hash slot not served", "slotnotserved", false},
+      {"STOREFULL 1 2;3", "storefull", false},
       {"CROSSSLOT Keys in request don't hash to the same slot", "crossslot", false},
       {"BUSYGROUP Consumer Group name already exists", "other", false},
       {"ERR unknown command", "other", false},

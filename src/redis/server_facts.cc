@@ -58,6 +58,7 @@ void read_info(std::string_view text, ServerFacts& facts) {
     if (name == "redis_mode") facts.is_cluster_node = value == "cluster";
     if (name == "maxmemory_policy") facts.eviction = value.substr(0, kWordBytesMax);
     if (name == "maxmemory") facts.memory_bytes_max = number_in(value);
+    if (name == "used_memory") facts.memory_bytes = number_in(value);
     if (name == "master_link_status") facts.lost_its_master = value == "down";
     if (name == "role") facts.is_replica = value == "slave";
     if (name == "master_replid") facts.history = value.substr(0, kWordBytesMax);

@@ -21,6 +21,7 @@ struct ServerFacts {
   std::string version;                           // 7.0.15; of Valkey: which Redis it is like
   std::string eviction;                          // maxmemory-policy
   std::optional<std::int64_t> memory_bytes_max;  // maxmemory; 0: no limit
+  std::optional<std::int64_t> memory_bytes;      // used_memory
   bool lost_its_master = false;                  // it is a replica without a link
   bool is_cluster_node = false;
   bool needs_all_slots = false;  // cluster-require-full-coverage

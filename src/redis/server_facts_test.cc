@@ -39,6 +39,7 @@ TEST(ServerFacts, OfRedis7) {
   EXPECT_EQ(facts.version, "7.0.15");
   EXPECT_EQ(facts.eviction, "allkeys-lru");
   EXPECT_EQ(facts.memory_bytes_max, 104857600);
+  EXPECT_EQ(facts.memory_bytes, 1293288);
   EXPECT_FALSE(facts.lost_its_master);
   EXPECT_EQ(facts.offset, 2000);
   ASSERT_THAT(facts.replicas, SizeIs(2));

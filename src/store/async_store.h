@@ -95,6 +95,7 @@ class StoreCall : public StoreAnswer {
   // For the store: it is on its second way, after a connection was lost with it. There is no third.
   bool sent_again = false;
   std::int64_t queued_at_us = 0;     // while it waits
+  std::uint32_t work = 1;            // of the server's, as far as known then; see redis/redis_work.h
   StoreCall* next_queued = nullptr;  // in its flow
 
   // Whoever takes a call begins with this, for calls are used again: nobody reads the answer of before.

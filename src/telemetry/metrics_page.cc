@@ -91,7 +91,7 @@ void write_value(PrometheusText& text, std::string_view name, std::string_view t
   text.sample({}, value);
 }
 
-void write_memory(PrometheusText& text, const Store::Stats& store) {
+void write_memory(PrometheusText& text, const Store::Stats& store, const StoreReport& report) {
   write_value(text, "rate_limiter_store_keys", "gauge", "Counters in memory.", store.keys);
   write_value(text, "rate_limiter_store_bytes", "gauge", "Memory that counters take.", store.bytes);
   write_value(text, "rate_limiter_store_bytes_max", "gauge", "Memory that counters may take.",
@@ -103,7 +103,7 @@ void write_memory(PrometheusText& text, const Store::Stats& store) {
   text.sample({{"kind", "idle"}}, store.evicted_idle);
   write_value(text, "rate_limiter_store_full_total", "counter",
               "Checks that found no memory to be counted in, and were decided by the failure rule.",
-              store.no_room);
+              store.no_room + (report.redis ? report.redis->no_room : 0));
 }
 
 void write_requests(PrometheusText& text, const RequestLog::Stats& requests) {
@@ -200,7 +200,7 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
               decisions.unknown_allowed + decisions.unknown_denied);
   write_value(text, "rate_limiter_switch_checks_total", "counter",
               "Checks allowed because the big red switch was open.", decisions.switched);
-  write_memory(text, memory);
+  write_memory(text, memory, store);
   write_requests(text, requests);
   write_value(text, "rate_limiter_store_degraded", "gauge",
               "1: the store is slow or silent, and failure rules decide some of the checks.", store.degraded);

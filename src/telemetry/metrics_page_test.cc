@@ -62,6 +62,7 @@ TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
   StoreReport first{
       .loops = 1, .connected = 1, .reached = true, .problems = {"slow"}, .redis = RedisStoreCounters{}};
   first.redis->checks = 7;
+  first.redis->no_room = 3;
   first.redis->errors[static_cast<std::size_t>(redis::ServerError::kReadOnly)] = 2;
   for (const auto state : {redis::Breaker::State::kOpen, redis::Breaker::State::kHalfOpen,
                            redis::Breaker::State::kOpen, redis::Breaker::State::kClosed})
@@ -74,6 +75,7 @@ TEST(MetricsPage, ShowsRedisOnlyWhereItIsTheStore) {
   EXPECT_THAT(both.problems, testing::ElementsAre("slow", "gone"));
   const std::string page = metrics_page({}, {}, {.entries = 3}, both, {});
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_checks_total 14\n"));
+  EXPECT_THAT(page, HasSubstr("rate_limiter_store_full_total 6\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_failures_total{error_type=\"readonly\"} 4\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_breaker_transitions_total{state=\"open\"} 4\n"));
   EXPECT_THAT(page, HasSubstr("rate_limiter_redis_breaker_transitions_total{state=\"half_open\"} 2\n"));

@@ -14,6 +14,7 @@ constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
+constexpr std::size_t kLogEntryBytes = 11;
 constexpr unsigned kRefund = 0, kPart = 2;  // instead of the number of repeats
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);
@@ -37,7 +38,7 @@ void Batch::clear() {
   limit_bytes_.clear();
   records_ = 0;
   contradictions_ = 0;
-  has_denied_ = false;
+  has_denied_ = has_logs_ = false;
 }
 
 bool Batch::fits(const StoreCall& call) const {
@@ -63,7 +64,7 @@ bool Batch::add(StoreCall& call, LimitRecords& limits) {
   return true;
 }
 
-// A call on one counter may join the last check on that counter alone, if it asks for the same.
+// A call on one counter may join the last check on that counter, if it asks for the same, and that alone.
 bool Batch::join(std::uint32_t call, const Charge& charge) {
   const std::uint32_t counter = counter_keys_.find(charge.key);
   if (counter == kNone || counters_[counter].last_single == kNone) return false;
@@ -89,8 +90,12 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
               .single = single};
   check.first_call = check.last_call = static_cast<std::uint32_t>(calls_.size() - 1);
   for (const Charge& charge : call.charges) {
-    check.explain |= limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
-    entries_.push_back({counter_of(charge), limits.number_of(charge.params, limit_bytes_), charge});
+    const bool is_log = limits.params(charge.params).algorithm == Algorithm::kSlidingLog;
+    const std::uint32_t counter = counter_of(charge);
+    counters_[counter].is_log = is_log;
+    has_logs_ |= is_log;
+    check.explain |= is_log;
+    entries_.push_back({counter, limits.number_of(charge.params, limit_bytes_), charge});
   }
   if (call.refund_of_us != 0) add_grants(call, check);
   if (call.dedupe) {
@@ -101,10 +106,13 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   }
   if (check.has_record()) ++records_;
   if (single) {
-    Counter& counter = counters_[entries_.back().counter];
-    (counter.first_single == kNone ? counter.first_single : checks_[counter.last_single].next_single) =
-        number;
-    counter.last_single = number;
+    std::uint32_t& last = counters_[entries_.back().counter].last_single;
+    check.begins_row = last == kNone;
+    if (last != kNone) checks_[last].next_single = number;
+    last = number;
+  } else {  // what comes later on these counters is decided later
+    for (std::uint32_t i = check.first_entry; i < entries_.size(); ++i)
+      counters_[entries_[i].counter].last_single = kNone;
   }
   checks_.push_back(check);
 }
@@ -123,13 +131,14 @@ void Batch::add_grants(const StoreCall& call, Check& check) {
   }
 }
 
-// As they came, except that those on one counter alone follow the first of them.
+// As they came, except that a row of checks on one counter alone stands where the first of them does: the
+// script unpacks the counter once. On any one counter that changes no order.
 void Batch::arrange() {
   order_.clear();
   for (std::uint32_t i = 0; i < checks_.size(); ++i) {
     if (!checks_[i].single) {
       order_.push_back(i);
-    } else if (counters_[entries_[checks_[i].first_entry].counter].first_single == i) {
+    } else if (checks_[i].begins_row) {
       for (std::uint32_t each = i; each != kNone; each = checks_[each].next_single) order_.push_back(each);
     }
   }
@@ -248,8 +257,10 @@ bool Batch::read_reply(std::span<const redis::RespValue> reply, const LimitRecor
   const auto verdicts = reply.subspan(2 + counters_.size(), checks_.size());
   auto records = reply.last(records_);
   views_.resize(counters_.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    counters_[i].log_entries = static_cast<std::uint32_t>(values[i].bytes.size() / kLogEntryBytes);
     views_[i].read(values[i].bytes, limits, counters_[i].params);
+  }
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Check& check = checks_[order_[i]];
     std::string_view record;

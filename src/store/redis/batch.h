@@ -24,7 +24,8 @@ namespace sluice {
 //
 // A key is in the batch once, however many calls want it, and calls that ask for the same become one check
 // that is repeated: a very busy key costs Redis little more than a quiet one. The script decides the checks
-// in order, so the outcome is exactly that of the calls one by one.
+// in order, and those on one counter in the order in which their calls came, so the outcome is exactly that
+// of the calls one by one.
 //
 // The batch copies what it needs of the calls: a call may be answered, and gone, before the reply is there.
 class Batch {
@@ -68,6 +69,13 @@ class Batch {
     for (std::size_t i = 0; i < counters_.size(); ++i)
       f(counter_keys_.keys()[i], counters_[i].slot_tag, counters_[i].params, views_[i]);
   }
+  // f(key, params, entries) for every sliding log: how many entries it had before. REQUIRES: the reply was
+  // read.
+  template <typename Function>
+  void for_each_log(const Function& f) const {
+    for (std::size_t i = 0; has_logs_ && i < counters_.size(); ++i)
+      if (counters_[i].is_log) f(counter_keys_.keys()[i], counters_[i].params, counters_[i].log_entries);
+  }
   // Whether the reply denied somebody.
   bool has_denied() const { return has_denied_; }
 
@@ -90,8 +98,9 @@ class Batch {
   struct Counter {
     std::uint32_t slot_tag = 0;
     ParamsId params = 0;
-    std::uint32_t first_single = kNone;  // the checks on this counter alone: a list
-    std::uint32_t last_single = kNone;
+    bool is_log = false;
+    std::uint32_t log_entries = 0;      // after the reply: that it had before
+    std::uint32_t last_single = kNone;  // the last of the row, if checks on this counter alone were last
   };
   struct RequestId {
     Dedupe dedupe;
@@ -108,11 +117,12 @@ class Batch {
     std::uint8_t entries = 0;
     bool explain = false;
     bool single = false;
+    bool begins_row = false;  // of checks on one counter alone, with nothing else on it in between
     std::uint16_t repeats = 1;
     std::uint32_t request_id = kNone;   // in request_ids_
     std::uint32_t first_grant = kNone;  // in grants_; a refund has one for each of its entries
     std::uint8_t refund_replays_before = 0;
-    std::uint32_t next_single = kNone;  // the next on the same counter alone
+    std::uint32_t next_single = kNone;  // the next of the row
     std::uint32_t first_call = 0;
     std::uint32_t last_call = 0;
 
@@ -150,6 +160,7 @@ class Batch {
   std::vector<CounterView> views_;  // of counters_, while a reply is read
   std::uint64_t contradictions_ = 0;
   bool has_denied_ = false;
+  bool has_logs_ = false;
 };
 
 }  // namespace sluice

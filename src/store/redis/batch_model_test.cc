@@ -61,6 +61,8 @@ class BatchModelTest : public testing::Test {
         const auto [last, is_first] = last_single.try_emplace(charge.key, same);
         if (!is_first && last->second == same) return;
         last->second = same;
+      } else {
+        for (const Charge& charge : asked.charges) last_single.erase(charge.key);
       }
       ++checks;
       entries += asked.charges.size();
@@ -86,15 +88,33 @@ class BatchModelTest : public testing::Test {
     return contents;
   }
 
-  // As they came, except that singles on one counter follow the first of them.
+  // As they came, except that singles on one counter follow the first of them, unless others on it stand in
+  // between.
   static void expect_order(const std::vector<Asked>& asked, const std::vector<std::size_t>& order) {
     std::vector<std::pair<std::size_t, std::size_t>> expected;  // where its place is, and itself
     std::map<KeyHash, std::size_t> first_single;
-    for (std::size_t i = 0; i < asked.size(); ++i)
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const auto& charges = asked[i].charges;
       expected.emplace_back(
-          asked[i].is_single ? first_single.try_emplace(asked[i].charges[0].key, i).first->second : i, i);
+          asked[i].is_single ? first_single.try_emplace(charges[0].key, i).first->second : i, i);
+      for (const Charge& charge : charges)
+        if (!asked[i].is_single) first_single.erase(charge.key);
+    }
     std::ranges::sort(expected);
     for (std::size_t i = 0; i < asked.size(); ++i) ASSERT_EQ(order[i], expected[i].second) << i;
+  }
+
+  // Who came first is decided first, wherever that can matter.
+  static void expect_order_on_each_counter(const std::vector<Asked>& asked,
+                                           const std::vector<std::size_t>& order) {
+    std::map<KeyHash, std::size_t> latest;
+    for (const std::size_t i : order) {
+      for (const Charge& charge : asked[i].charges) {
+        const auto [last, is_first] = latest.try_emplace(charge.key, i);
+        ASSERT_TRUE(is_first || last->second < i) << i << " after " << last->second;
+        last->second = i;
+      }
+    }
   }
 
   // By the slow and obvious store, and a list of request ids.
@@ -222,6 +242,7 @@ TEST_F(BatchModelTest, EachCallIsToldWhatItWouldBeToldOnItsOwn) {
     const std::string command = command_of(batch, heeds_moves);
     ASSERT_EQ(command, command_of_a_new_batch(asked, heeds_moves)) << "it keeps nothing but its memory";
     const std::vector<std::size_t> order = order_of(batch, asked);
+    ASSERT_NO_FATAL_FAILURE(expect_order_on_each_counter(asked, order));
     ASSERT_NO_FATAL_FAILURE(expect_order(asked, order));
     let_some_go(batch, asked);
     redis::RespParser reply;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,71 +19,92 @@ namespace sluice {
 //
 //   pushed by a for x:  1 2 3    by a for y:  4    by b for x:  5 6          comes out:  1 5 4 6 2 3
 //
-// One call of each caller in turn, and of a caller's tenants in turn; of one tenant as they came. So whoever
-// asks little goes with the next batch, however much others have queued and under how many names. The calls
-// themselves are the links of the lists, and lanes that are empty stay for the next call: nothing is
-// allocated once warm.
+// What is shared out is the server's work: each call has a weight (StoreCall::work), and who had a call of
+// 400 waits until every other who has something waiting had as much. With calls of 1 that is one call of each
+// caller in turn, and of a caller's tenants in turn; of one tenant as they came. Cheap calls do not wait for
+// expensive ones of others who have had as little. So whoever asks little goes with the next batch, however
+// much others have queued, how expensive it is, and under how many names.
+//
+// It is weighted fair queueing, once for the callers and once for the tenants of each: a time passes that is
+// the work done for each who waits, and next is whose call would end first if all were served at the same
+// time. Who has nothing waiting for a while owes what he had, but saves nothing up.
+//
+// The calls themselves are the links of the lists, and lanes that are empty stay for the next call: nothing
+// is allocated once warm.
 class FairQueue {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
-  std::size_t callers() const { return turns_.size; }  // that wait
+  std::uint64_t work() const { return work_; }                // of all that wait
+  std::size_t callers() const { return turns_.heap.size(); }  // that wait
   std::size_t lanes_known() const { return lanes_.size(); }
 
   // What waits of a caller.
   struct Holding {
     std::size_t calls = 0;
+    std::uint64_t work = 0;
     std::size_t tenants = 0;
     std::size_t of_tenant = 0;  // calls of this one
+    std::uint64_t work_of_tenant = 0;
   };
   Holding holding(const Flow& flow) const {
     const auto lane = lanes_.find(key_of(flow));
-    if (lane != lanes_.end()) return holding_of(*lane->second->caller, lane->second->size);
+    if (lane != lanes_.end()) return holding_of(*lane->second->caller, lane->second);
     const auto caller = callers_.find(flow.caller);
-    return caller == callers_.end() ? Holding{} : holding_of(*caller->second, 0);
+    return caller == callers_.end() ? Holding{} : holding_of(*caller->second, nullptr);
   }
 
-  void push(StoreCall& call) { append(lane_of(call.flow), call); }
+  void push(StoreCall& call) {
+    Lane& lane = lane_of(call.flow);
+    catch_up(lane);
+    append(lane, call);
+  }
 
   // Before all others of its flow.
   void push_front(StoreCall& call) {
     Lane& lane = lane_of(call.flow);
+    catch_up(lane);
     call.next_queued = lane.first;
     if (lane.first == nullptr) lane.last = &call;
     lane.first = &call;
-    count_in(lane);
+    count_in(lane, call);
   }
 
   // Whose turn it is. REQUIRES: !empty()
-  StoreCall& front() const { return *turns_.first->turns.first->first; }
+  StoreCall& front() const { return *turns_.first().turns.first().first; }
 
-  // Takes front() out; then it is another caller's turn. REQUIRES: !empty()
-  void pop() {
+  // Takes front() out, which makes so much work as is known by now. REQUIRES: !empty()
+  void pop(std::uint32_t work = 1) {
     Caller& caller = turns_.take_first();
     Lane& lane = caller.turns.take_first();
-    lane.first = lane.first->next_queued;
+    StoreCall& call = *lane.first;
+    lane.first = call.next_queued;
     --lane.size;
     --caller.size;
     --size_;
-    if (lane.size > 0) caller.turns.add(lane);
-    if (caller.size > 0) turns_.add(caller);
+    lane.work -= call.work;
+    caller.work -= call.work;
+    work_ -= call.work;
+    call.work = work;
+    caller.turns.note_served(lane, work);
+    turns_.note_served(caller, work);
+    if (lane.size > 0) caller.turns.add(lane, lane.first->work);
+    if (caller.size > 0) turns_.add(caller, caller.turns.first().first->work);
   }
 
   // Takes out those of which `is_out(call)` is true, which may use their links. Whose turn it is stays.
   template <typename Predicate>
   void remove_if(const Predicate& is_out) {
-    Turns<Caller> callers = std::exchange(turns_, {});
-    while (callers.size > 0) {
-      Caller& caller = callers.take_first();
-      Turns<Lane> lanes = std::exchange(caller.turns, {});
-      size_ -= std::exchange(caller.size, 0);
-      while (lanes.size > 0) {
-        Lane& lane = lanes.take_first();
-        StoreCall* call = std::exchange(lane.first, nullptr);
-        lane.size = 0;
+    for (Caller* caller : turns_.take_all()) {
+      size_ -= std::exchange(caller->size, 0);
+      work_ -= std::exchange(caller->work, 0);
+      for (Lane* lane : caller->turns.take_all()) {
+        StoreCall* call = std::exchange(lane->first, nullptr);
+        lane->size = 0;
+        lane->work = 0;
         while (call != nullptr) {
           StoreCall* const next = call->next_queued;
-          if (!is_out(*call)) append(lane, *call);
+          if (!is_out(*call)) append(*lane, *call);
           call = next;
         }
       }
@@ -102,24 +125,53 @@ class FairQueue {
  private:
   static constexpr std::size_t kIdleLanesMax = 2048;
 
-  // Those of T that have something, in turn. They are the links of the list, too.
+  // Those of T that have something. Next is whose call ends first; of equals, who came first.
   template <class T>
   struct Turns {
-    T* first = nullptr;
-    T* last = nullptr;
-    std::size_t size = 0;
+    static constexpr std::uint64_t kUnit = 1'024;  // of work: there are many who share one
+    struct Turn {
+      std::uint64_t ends_at, order;
+      T* whose;
+    };
+    static bool is_later(const Turn& a, const Turn& b) {
+      return std::tie(a.ends_at, a.order) > std::tie(b.ends_at, b.order);
+    }
+    std::vector<Turn> heap;  // its first is the earliest
+    std::uint64_t now = 0;   // work done, for each who waited
+    std::uint64_t orders = 0;
 
-    void add(T& one) {
-      one.next = nullptr;
-      (first == nullptr ? first : last->next) = &one;
-      last = &one;
-      ++size;
+    T& first() const { return *heap.front().whose; }
+
+    // `work`: of its next call.
+    void add(T& one, std::uint32_t work) {
+      heap.push_back({one.turn_at + work * kUnit, orders++, &one});
+      std::ranges::push_heap(heap, is_later);
+    }
+    // It waits already, and has got a call that may go before its others.
+    void hurry(const T& one, std::uint32_t work) {
+      const auto turn = std::ranges::find(heap, &one, &Turn::whose);
+      if (one.turn_at + work * kUnit >= turn->ends_at) return;
+      turn->ends_at = one.turn_at + work * kUnit;
+      std::push_heap(heap.begin(), turn + 1, is_later);
     }
     T& take_first() {
-      T& one = *first;
-      first = one.next;
-      --size;
+      std::ranges::pop_heap(heap, is_later);
+      T& one = *heap.back().whose;
+      heap.pop_back();
       return one;
+    }
+    void note_served(T& one, std::uint32_t work) {
+      one.turn_at += work * kUnit;
+      now += work * kUnit / (heap.size() + 1);
+    }
+    // In turn.
+    std::vector<T*> take_all() {
+      std::ranges::sort(heap, [](const Turn& a, const Turn& b) { return is_later(b, a); });
+      std::vector<T*> all;
+      all.reserve(heap.size());
+      for (const Turn& turn : heap) all.push_back(turn.whose);
+      heap.clear();
+      return all;
     }
   };
   struct Caller;
@@ -129,30 +181,51 @@ class FairQueue {
     StoreCall* first = nullptr;
     StoreCall* last = nullptr;
     std::size_t size = 0;
-    Lane* next = nullptr;
+    std::uint64_t work = 0;
+    std::uint64_t turn_at = 0;
   };
   struct Caller {
     Turns<Lane> turns;
     std::size_t size = 0;  // calls
-    Caller* next = nullptr;
+    std::uint64_t work = 0;
+    std::uint64_t turn_at = 0;
   };
 
   static std::uint64_t key_of(const Flow& flow) { return std::uint64_t{flow.caller} << 32 | flow.tenant; }
-  static Holding holding_of(const Caller& caller, std::size_t of_tenant) {
-    return {.calls = caller.size, .tenants = caller.turns.size, .of_tenant = of_tenant};
+  static Holding holding_of(const Caller& caller, const Lane* lane) {
+    return {.calls = caller.size,
+            .work = caller.work,
+            .tenants = caller.turns.heap.size(),
+            .of_tenant = lane != nullptr ? lane->size : 0,
+            .work_of_tenant = lane != nullptr ? lane->work : 0};
   }
 
   void append(Lane& lane, StoreCall& call) {
     call.next_queued = nullptr;
     (lane.first == nullptr ? lane.first : lane.last->next_queued) = &call;
     lane.last = &call;
-    count_in(lane);
+    count_in(lane, call);
   }
 
-  void count_in(Lane& lane) {
-    if (lane.size++ == 0) lane.caller->turns.add(lane);
-    if (lane.caller->size++ == 0) turns_.add(*lane.caller);
+  // Who had nothing waiting has saved nothing up.
+  void catch_up(Lane& lane) {
+    Caller& caller = *lane.caller;
+    if (lane.size == 0) lane.turn_at = std::max(lane.turn_at, caller.turns.now);
+    if (caller.size == 0) caller.turn_at = std::max(caller.turn_at, turns_.now);
+  }
+
+  void count_in(Lane& lane, const StoreCall& call) {
+    Caller& caller = *lane.caller;
+    const bool is_new = lane.size++ == 0;
+    if (is_new) caller.turns.add(lane, call.work);
+    if (caller.size++ == 0)
+      turns_.add(caller, call.work);
+    else if (is_new && &caller.turns.first() == &lane)
+      turns_.hurry(caller, call.work);
     ++size_;
+    lane.work += call.work;
+    lane.caller->work += call.work;
+    work_ += call.work;
   }
 
   Lane& lane_of(const Flow& flow) {
@@ -203,6 +276,7 @@ class FairQueue {
   Lane* recent_ = nullptr;  // most calls come in rows of one flow
   Flow recent_flow_;        // its
   std::size_t size_ = 0;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace sluice

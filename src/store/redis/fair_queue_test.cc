@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 
 #include "base/test_seed.h"
 #include "store/redis/queue_bound.h"
@@ -34,9 +36,9 @@ class FairQueueTest : public testing::Test {
     return "?";
   }
   std::string pop() {
-    const std::string name = name_of(queue_.front());
-    queue_.pop();
-    return name;
+    StoreCall& next = queue_.front();
+    queue_.pop(next.work);
+    return name_of(next);
   }
   std::string pop_all() {
     std::string all;
@@ -121,36 +123,162 @@ TEST_F(FairQueueTest, WhoNeverComesAgainIsForgottenAndWhoWaitsIsNot) {
   EXPECT_LT(queue_.lanes_known(), 10'000u);
 }
 
-// Beside a model: a list per flow, and whose turn it is.
+TEST_F(FairQueueTest, WorkIsSharedOutNotCalls) {
+  for (int i = 0; i < 10; ++i) {
+    call("ax" + std::to_string(i)).work = 5;
+    push({"ax" + std::to_string(i)});
+  }
+  for (int i = 0; i < 10; ++i) push({"bx" + std::to_string(i)});
+  EXPECT_EQ(queue_.work(), 60u);
+  EXPECT_EQ(queue_.holding(flow_of("ax")).work, 50u);
+  EXPECT_EQ(queue_.holding(flow_of("ax")).work_of_tenant, 50u);
+  EXPECT_EQ(queue_.holding(flow_of("ay")).work_of_tenant, 0u);
+  std::string order;
+  for (int i = 0; i < 14; ++i) order += pop() + " ";
+  EXPECT_EQ(order, "bx0 bx1 bx2 bx3 ax0 bx4 bx5 bx6 bx7 bx8 ax1 bx9 ax2 ax3 ");
+  EXPECT_EQ(queue_.work(), 30u);
+}
+
+TEST_F(FairQueueTest, SoItIsBetweenTheTenantsOfACaller) {
+  for (int i = 0; i < 3; ++i) {
+    call("ax" + std::to_string(i)).work = 4;
+    push({"ax" + std::to_string(i), "ay" + std::to_string(i)});
+  }
+  EXPECT_EQ(pop_all(), "ay0 ay1 ay2 ax0 ax1 ax2 ");
+}
+
+TEST_F(FairQueueTest, WhoComesAgainOwesWhatItHad) {
+  call("ax0").work = call("ax1").work = 400;
+  push({"ax0"});
+  pop();
+  push({"ax1", "bx0"});
+  for (int i = 1; i < 300; ++i) {
+    ASSERT_EQ(pop(), "bx" + std::to_string(i - 1));
+    push({"bx" + std::to_string(i)});
+  }
+}
+
+TEST_F(FairQueueTest, NobodySavesTurnsUp) {
+  push({"ax0"});
+  pop();
+  for (int i = 0; i < 100; ++i) push({"bx" + std::to_string(i)});
+  for (int i = 0; i < 50; ++i) pop();
+  push({"ax1", "ax2", "ax3"});
+  EXPECT_EQ(pop() + " " + pop() + " " + pop() + " " + pop(), "bx50 ax1 bx51 ax2");
+}
+
+// What is known by the time that it is sent.
+TEST_F(FairQueueTest, WhatTurnsOutToBeMoreWorkIsOwed) {
+  push({"ax0", "ax1", "bx0", "bx1", "bx2"});
+  EXPECT_EQ(name_of(queue_.front()), "ax0");
+  queue_.pop(3);
+  EXPECT_EQ(call("ax0").work, 3u);
+  EXPECT_EQ(queue_.work(), 4u);
+  EXPECT_EQ(pop_all(), "bx0 bx1 bx2 ax1 ");
+}
+
+// Many who have not had anything yet, each with one expensive call: none of them keeps a bystander waiting.
+TEST_F(FairQueueTest, WhatIsCheapDoesNotWaitForWhatIsExpensive) {
+  for (const char* name : {"ax0", "bx0", "cx0", "dx0"}) {
+    call(name).work = 400;
+    push({name});
+  }
+  push({"ex0", "ay0"});
+  EXPECT_EQ(pop(), "ay0") << "another tenant of a caller that waits with an expensive call";
+  EXPECT_EQ(pop(), "ex0");
+  EXPECT_EQ(pop(), "bx0") << "a has had a bit";
+  push({"ey0"});
+  EXPECT_EQ(pop(), "ey0");
+}
+
+// But it does not wait for ever, however many come.
+TEST_F(FairQueueTest, WhatIsExpensiveGetsItsTurn) {
+  call("ax0").work = 400;
+  push({"ax0"});
+  std::deque<TestCall> newcomers;
+  int before = 0;
+  for (; before < 2'000; ++before) {
+    newcomers.emplace_back(std::vector<Charge>(1)).flow = {1'000u + static_cast<std::uint32_t>(before), 1};
+    queue_.push(newcomers.back());
+    if (&queue_.front() == &call("ax0")) break;
+    queue_.pop();
+  }
+  EXPECT_GT(before, 700);
+  EXPECT_LT(before, 900) << "two waited at any time: so it had its part after 800";
+}
+
+// Beside a model: a list per flow, how much each has had, and how much each might have had.
 TEST_F(FairQueueTest, DoesAsASlowQueueDoes) {
-  struct Caller {
-    std::map<char, std::deque<std::string>> waiting;
-    std::deque<char> turns;
+  constexpr std::uint64_t kUnit = 1'024;
+  struct Turn {
+    std::uint64_t at = 0, ends_at = 0, since = 0;
+  };
+  struct Lane : Turn {
+    std::deque<std::string> waiting;
+    bool waits() const { return !waiting.empty(); }
+  };
+  struct Caller : Turn {
+    std::map<char, Lane> lanes;
+    std::uint64_t now = 0;
+    bool waits() const {
+      return std::ranges::any_of(lanes, [](const auto& lane) { return lane.second.waits(); });
+    }
+  };
+  const auto next_of = [](auto& all) {
+    auto* next = static_cast<decltype(&all.begin()->second)>(nullptr);
+    for (auto& [letter, each] : all)
+      if (each.waits() &&
+          (next == nullptr || std::tie(each.ends_at, each.since) < std::tie(next->ends_at, next->since)))
+        next = &each;
+    return next;
+  };
+  const auto waiting_in = [](const auto& all) {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(all, [](const auto& each) { return each.second.waits(); }));
   };
   std::mt19937_64 random(test_seed());
   std::map<char, Caller> callers;
-  std::deque<char> turns;
+  std::uint64_t now = 0, steps = 0;
+  const auto begin = [&](Turn& turn, std::uint32_t work) {
+    turn.ends_at = turn.at + work * kUnit;
+    turn.since = ++steps;
+  };
   for (int i = 0; i < 20'000; ++i) {
     if (random() % 100 < 52) {
-      const std::string name{static_cast<char>('a' + random() % 4), static_cast<char>('x' + random() % 3)};
-      queue_.push(call(name + std::to_string(i)));
+      std::string name{static_cast<char>('a' + random() % 4), static_cast<char>('x' + random() % 3)};
+      const auto work = static_cast<std::uint32_t>(1 + (random() % 4 == 0 ? random() % 20 : 0));
       Caller& caller = callers[name[0]];
-      if (caller.turns.empty()) turns.push_back(name[0]);
-      if (caller.waiting[name[1]].empty()) caller.turns.push_back(name[1]);
-      caller.waiting[name[1]].push_back(name + std::to_string(i));
-    } else if (!turns.empty()) {
-      const char letter = turns.front();
-      turns.pop_front();
-      Caller& caller = callers[letter];
-      const char tenant = caller.turns.front();
-      caller.turns.pop_front();
-      std::deque<std::string>& lane = caller.waiting[tenant];
-      ASSERT_EQ(pop(), lane.front());
-      lane.pop_front();
-      if (!lane.empty()) caller.turns.push_back(tenant);
-      if (!caller.turns.empty()) turns.push_back(letter);
+      Lane& lane = caller.lanes[name[1]];
+      const bool caller_waits = caller.waits(), lane_waits = lane.waits();
+      name += std::to_string(i);
+      lane.waiting.push_back(name);
+      if (!lane_waits) {
+        lane.at = std::max(lane.at, caller.now);
+        begin(lane, work);
+      }
+      if (!caller_waits) {
+        caller.at = std::max(caller.at, now);
+        begin(caller, work);
+      } else if (!lane_waits && next_of(caller.lanes) == &lane) {
+        caller.ends_at = std::min(caller.ends_at, caller.at + work * kUnit);
+      }
+      call(name).work = work;
+      queue_.push(call(name));
+    } else if (!queue_.empty()) {
+      Caller& caller = *next_of(callers);
+      Lane& lane = *next_of(caller.lanes);
+      const std::string expected = lane.waiting.front();
+      const std::uint32_t work = call(expected).work;
+      caller.now += work * kUnit / waiting_in(caller.lanes);
+      now += work * kUnit / waiting_in(callers);
+      ASSERT_EQ(pop(), expected);
+      lane.waiting.pop_front();
+      lane.at += work * kUnit;
+      caller.at += work * kUnit;
+      if (lane.waits()) begin(lane, call(lane.waiting.front()).work);
+      if (caller.waits()) begin(caller, call(next_of(caller.lanes)->waiting.front()).work);
     }
-    ASSERT_EQ(queue_.callers(), turns.size());
+    ASSERT_EQ(queue_.callers(), waiting_in(callers));
     if (calls_.size() > 200 && queue_.empty()) calls_.clear();
   }
 }

@@ -190,7 +190,80 @@ TEST_F(RedisOverloadTest, WhatGoesAtOnceIsWhatTheServerAnswersInGoodTime) {
     say(sent);
     slow.push_back(sent = keys_sent(server_.take_sent()));
   }
-  EXPECT_THAT(slow, ElementsAre(256, 256, 128, 64, 32, 16, 8, 4));
+  EXPECT_THAT(slow, ElementsAre(256, 128, 64, 32, 16, 8, 4, 4));
+}
+
+// Calls on logs, and what the server says of them: each is full, or has but this one entry.
+class ExpensiveCallsTest : public RedisOverloadTest {
+ protected:
+  static constexpr std::size_t kFull = 4'096;
+
+  TestCall& ask_log(std::uint64_t key) {
+    const ParamsId log =
+        params_.intern(*make_limit_params(Algorithm::kSlidingLog, {kFull, kSecond}, std::nullopt));
+    auto made =
+        std::make_unique<TestCall>(std::vector<Charge>{{{key, key}, log, 1}}, clock_.now_us() + kSecond);
+    made->flow = {.caller = 1, .tenant = 1};
+    return start(std::move(made));
+  }
+  static std::string reply(std::size_t entries) {
+    const std::string value(2 + 11 * entries, 'L');
+    return "*4\r\n:1800000000000000\r\n$" + std::to_string(value.size()) + "\r\n" + value +
+           "\r\n:1\r\n$-1\r\n";
+  }
+  std::size_t commands_sent() {
+    const std::string sent = server_.take_sent();
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = sent.find("EVALSHA", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+};
+
+TEST_F(ExpensiveCallsTest, GoOneByOneAndABystanderGoesBeforeTheNext) {
+  options_.batches_in_flight = 2;
+  connect();
+  for (std::uint64_t key = 1; key <= 20; ++key) ask_log(key);
+  EXPECT_EQ(commands_sent(), 1u) << "that is work enough to be under way";
+  TestCall& bystander = start(call_of(2, 77));
+  EXPECT_EQ(commands_sent(), 0u);
+  server_.say(reply(kFull));
+  EXPECT_TRUE(calls_[0]->times_done == 1 && calls_[1]->times_done == 0);
+  server_.say(admitted());
+  EXPECT_TRUE(bystander.allowed()) << "next, and with no expensive one in the same batch";
+  EXPECT_EQ(calls_[1]->times_done, 0);
+}
+
+TEST_F(ExpensiveCallsTest, WhoHasHadOneWaitsForThoseWhoHaveHadNone) {
+  connect();
+  for (std::uint64_t key = 1; key <= 3; ++key) ask_log(key);
+  for (std::uint64_t key = 101; key <= 120; ++key) start(call_of(2, key));
+  server_.say(reply(kFull));
+  std::string sent = server_.take_sent();
+  EXPECT_THAT(sent, HasSubstr("\r\n$2\r\n20\r\n")) << "twenty keys: all of the other's, and no log";
+}
+
+TEST_F(ExpensiveCallsTest, WhatTurnsOutToBeCheapGoesTogether) {
+  connect();
+  ask_log(1);
+  server_.say(reply(1));
+  ask_log(1);
+  server_.take_sent();
+  for (std::uint64_t key = 2; key <= 6; ++key) ask_log(key);
+  server_.say(reply(1));
+  EXPECT_THAT(server_.take_sent(), HasSubstr("\r\n$1\r\n5\r\n")) << "five keys";
+}
+
+TEST_F(ExpensiveCallsTest, FewerOfThemMayWait) {
+  connect();
+  for (std::uint64_t key = 1; key <= 200; ++key) ask_log(key);
+  const auto waiting = std::ranges::count(calls_, 0, [](const auto& each) { return each->times_done; });
+  EXPECT_LE(waiting, 82) << "that is a tenth of a second";
+  EXPECT_GE(waiting, 70);
+  EXPECT_EQ(calls_[199]->verdict, Verdict::kShed);
+  EXPECT_TRUE(store_->busy());
+  EXPECT_EQ(start(call_of(2, 77)).times_done, 0) << "others get in";
+  for (int i = 0; i < 200; ++i) start(call_of(2, 78));
+  EXPECT_EQ(calls_.back()->times_done, 0) << "as long as they hold less than their part";
 }
 
 TEST_F(RedisOverloadTest, RefundsAreNotShed) {

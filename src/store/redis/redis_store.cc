@@ -46,9 +46,10 @@ RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& oth
         &RedisStoreCounters::timeouts, &RedisStoreCounters::lost, &RedisStoreCounters::sent_again,
         &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full,
         &RedisStoreCounters::shed_queue_full, &RedisStoreCounters::shed_caller_deadline,
-        &RedisStoreCounters::denied_from_memory, &RedisStoreCounters::late_batches,
-        &RedisStoreCounters::scripts_reloaded, &RedisStoreCounters::connections_made,
-        &RedisStoreCounters::connections_lost, &RedisStoreCounters::contradictions})
+        &RedisStoreCounters::denied_from_memory, &RedisStoreCounters::no_room,
+        &RedisStoreCounters::late_batches, &RedisStoreCounters::scripts_reloaded,
+        &RedisStoreCounters::connections_made, &RedisStoreCounters::connections_lost,
+        &RedisStoreCounters::contradictions})
     this->*field += other.*field;
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
   return *this;
@@ -65,6 +66,7 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       breaker_(options_.breaker, random, options_.on_breaker_change),
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
+      work_(params),
       probe_(std::make_unique<Probe>(params, random(1u << 16), options_.only_looks)),
       probe_within_us_(options_.operation_timeout_us),
       next_deadline_us_(kNoDeadline),
@@ -99,6 +101,7 @@ bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   if (options_.cluster != nullptr && call.dedupe) call.dedupe->slot_tag = call.charges[0].slot_tag;
   note_end_of(call);
   call.queued_at_us = clock_.now_us();
+  call.work = work_.of(call);
   // Who asks after this one must not be denied for what was before.
   if (call.refund_of_us != 0)
     for (const Charge& charge : call.charges) options_.freed->note(charge.key, call.queued_at_us);
@@ -120,14 +123,28 @@ void RedisStore::send_queue() {
     send_flights(asking_queue_, true);
     return send_flights(queue_, false);
   }
-  while (!queue_.empty() && flights_ < options_.batches_in_flight) {
+  while (!queue_.empty() && may_send_more(queue_)) {
     std::unique_ptr<Batch> batch = spare_batch();
     const std::int64_t now_us = clock_.now_us();
-    while (!queue_.empty() && batch->entries() < window_.entries(now_us) &&
-           batch->add(queue_.front(), limits_))
-      leave_queue(queue_, now_us);
-    send(std::move(batch), now_us);
+    const std::uint64_t most = window_.work(now_us);
+    const bool guarded = goes_guarded(queue_.front(), now_us);
+    std::uint64_t work = 0;
+    while (!queue_.empty() && goes_guarded(queue_.front(), now_us) == guarded) {
+      const std::uint32_t next = work_.of(queue_.front());
+      const std::size_t entries = batch->entries();
+      if ((entries > 0 && work + next > most) || !batch->add(queue_.front(), limits_)) break;
+      if (batch->entries() > entries) work += next;  // else it has joined another
+      leave_queue(queue_, next, now_us);
+    }
+    send(std::move(batch), work, {.guarded = guarded}, now_us);
   }
+}
+
+// Two batches keep a server busy; of expensive calls, less: whoever comes next waits for what is under way.
+bool RedisStore::may_send_more(const FairQueue& queue) {
+  if (flights_ == 0) return true;
+  return flights_ < options_.batches_in_flight &&
+         work_under_way_ + work_.of(queue.front()) <= 2 * window_.work(clock_.now_us());
 }
 
 // How long until a batch without a reply counts as a failure: until no caller waits for it any more, within
@@ -138,15 +155,16 @@ std::int64_t RedisStore::patience_us(Batch& batch, std::int64_t now_us) const {
   return std::max(options_.operation_timeout_us, std::min(last_us - now_us, kPatienceUsMax));
 }
 
-void RedisStore::send(std::unique_ptr<Batch> batch, std::int64_t now_us) {
-  add_to_flight(std::move(batch), false, now_us);
+void RedisStore::send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us) {
+  add_to_flight(std::move(batch), work, how, now_us);
   send_flight();
 }
 
-void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us) {
-  if (asking) append_asking(now_us);
-  batch->append_command(command_, "EVALSHA", connection_.script_sha(), options_.key_prefix,
-                        options_.heeds_moves, decide_at_us());
+void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how,
+                               std::int64_t now_us) {
+  work_under_way_ += work;
+  if (how.asking) append_asking(now_us);
+  append_command(*batch, how.guarded, false);
   ++flight_commands_;
   ++counters_.batches;
   counters_.checks += batch->size();
@@ -158,7 +176,10 @@ void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::i
                         .silence_us = std::max(options_.operation_timeout_us, patience / 2),
                         .sent_at_us = wall_us(),
                         .slept_us = transport_.slept_us(),
-                        .asking = asking,
+                        .work = work,
+                        .asking = how.asking,
+                        .guarded = how.guarded,
+                        .alone = how.alone,
                         .ends_flight = false});
 }
 
@@ -182,7 +203,7 @@ void RedisStore::send_probe(std::int64_t now_us) {
   probe_->deadline_us = breaker_.closed() ? 0 : now_us + probe_within_us_;
   if (probe_->deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, probe_->deadline_us);
   batch->add(*probe_, limits_);
-  send(std::move(batch), now_us);
+  send(std::move(batch), 1, {}, now_us);
 }
 
 void RedisStore::leave_out_probe(std::vector<StoreCall*>& calls) const {
@@ -193,12 +214,10 @@ void RedisStore::leave_out_probe(std::vector<StoreCall*>& calls) const {
 // on its way already, those behind it find the script.
 void RedisStore::resend_with_script(InFlight command) {
   ++counters_.scripts_reloaded;
-  command.brings_script = scripts_on_way_ == 0;
+  command.brings_script = scripts_on_way_ == 0 && !command.guarded;
   command.sent_at_us = wall_us();
   if (command.asking) append_asking(clock_.now_us());
-  command.batch->append_command(command_, command.brings_script ? "EVAL" : "EVALSHA",
-                                command.brings_script ? options_.connection.script : connection_.script_sha(),
-                                options_.key_prefix, options_.heeds_moves, decide_at_us());
+  append_command(*command.batch, command.guarded, command.brings_script || command.guarded);
   ++flight_commands_;
   scripts_on_way_ += command.brings_script ? 1 : 0;
   in_flight_.push_back(std::move(command));
@@ -250,6 +269,8 @@ void RedisStore::on_ready() {
   ++counters_.connections_made;
   connected_ = true;
   adviser_.on_ready();
+  full_until_us_ = 0;
+  sha_when_full_.clear();
   window_.reconnected();
   breaker_.hurry(clock_.now_us());
   in_doubt_ = !problem_.empty();
@@ -273,6 +294,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
     const bool understood = command.batch->read_reply(reply, limits_);
     if (understood) note_answer(command, reply[1].integer);
     if (understood) remember(command, reply[1].integer);
+    if (understood) work_.hear(*command.batch);
     finish(command, understood);
     if (!understood) connection_.drop("a reply that does not fit its command");
   } else {
@@ -289,6 +311,9 @@ void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> r
     return resend_with_script(std::move(command));
   if (advice.kind == redis::ServerError::kTenantMoving && command.batch)
     return refuse_moving(command, std::string_view(error).substr(advice.code.size()));
+  if (advice.kind == redis::ServerError::kOutOfMemory && command.batch) return on_full(command, {});
+  if (advice.kind == redis::ServerError::kStoreFull && command.batch)
+    return on_full(command, std::string_view(error).substr(advice.code.size()));
   const bool about_checks = command.batch != nullptr;
   bool failed = true;
   // Several slots in one command are our mistake, unless we took the server for one without slots.
@@ -319,6 +344,7 @@ void RedisStore::finish(InFlight& command, bool answered) {
 // Frees the batch and its place. `waiting` gets the calls that are still there.
 void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
   if (command.ends_flight) --flights_;
+  work_under_way_ -= command.work;
   counters_.contradictions += command.batch->contradictions();
   note_refunds(*command.batch);
   const std::int64_t now_us = clock_.now_us();
@@ -364,6 +390,7 @@ void RedisStore::on_lost(std::string_view why) {
     spares_.push_back(std::move(command.batch));
   }
   flights_ = scripts_on_way_ = 0;
+  work_under_way_ = 0;
   // With a request id a second try cannot charge twice; the others do not know whether they were charged.
   // Parts of a cluster's calls go until their deadline: one part without an answer takes the others' charges
   // back.
@@ -372,7 +399,7 @@ void RedisStore::on_lost(std::string_view why) {
       waiting, [is_part](const StoreCall* call) { return !call->dedupe || (call->sent_again && !is_part); });
   lost.assign(waiting.begin(), repeatable.begin());
   for (StoreCall* call : repeatable) call->sent_again = true;
-  put_back({repeatable.begin(), repeatable.end()});
+  put_back({repeatable.begin(), repeatable.end()}, queue_);
   counters_.lost += lost.size();
   counters_.sent_again += repeatable.size();
   // A server that closes an idle connection has failed nobody.

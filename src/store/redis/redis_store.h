@@ -22,6 +22,7 @@
 #include "store/redis/batch.h"
 #include "store/redis/fair_queue.h"
 #include "store/redis/queue_bound.h"
+#include "store/redis/redis_work.h"
 #include "store/redis/remembered_denials.h"
 #include "store/redis/send_window.h"
 #include "store/redis/slot_groups.h"
@@ -92,6 +93,7 @@ struct RedisStoreCounters {
   std::uint64_t shed_queue_full = 0;       // checks that were not asked for: too much waited already
   std::uint64_t shed_caller_deadline = 0;  // checks whose callers went before their policies' time was over
   std::uint64_t denied_from_memory = 0;    // checks that needed no round trip, see RememberedDenials
+  std::uint64_t no_room = 0;               // checks that the server has no memory to count in
   std::uint64_t late_batches = 0;          // no reply within the operation timeout
   std::uint64_t scripts_reloaded = 0;      // after NOSCRIPT
   std::uint64_t connections_made = 0;
@@ -115,8 +117,9 @@ struct RedisStoreCounters {
 // the server says nothing. A call that waits behind others on a server that keeps answering just waits, and
 // what may wait is bounded by what the server can answer (QueueBound); who comes beyond that is kShed.
 // Callers and tenants take turns (FairQueue), and who holds less than its part of the queue always gets in.
-// What goes at once is bounded by what the server answers in good time, beside all the others that ask it
-// (SendWindow).
+// What goes at once, and what is under way, is bounded by what the server answers in good time, beside all
+// the others that ask it (SendWindow). All of that is measured by the work that calls make for the server
+// (RedisWork), so that nobody waits long behind a few calls that are expensive.
 //
 // What was denied a moment ago, and has no room yet, is denied again on the spot (RememberedDenials).
 //
@@ -131,6 +134,9 @@ struct RedisStoreCounters {
 // charged twice; the others are answered kNoAnswer. No call goes more than twice, but for the parts of a
 // cluster's calls: they go until their deadline, because one without an answer takes back what others
 // charged.
+//
+// A server that has no memory left goes on counting what it knows. Calls that it would have to keep something
+// new for are answered kNoRoom, those of them that are denied excepted, and the breaker stays closed.
 //
 // On a node of a cluster a command may touch one slot only. Then what goes at once is not a batch but a
 // flight: a batch for each slot in the queue, written together.
@@ -154,7 +160,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return next_deadline_us_; }
-  bool busy() const override { return queue_.size() >= room() / 2; }
+  bool busy() const override {
+    return queue_.size() >= room() / 2 || queue_.work() >= kRedisQueueWorkMax / 2;
+  }
   Health health() const override;
 
   const RedisStoreCounters& counters() const { return counters_; }
@@ -213,14 +221,24 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     std::size_t missed = 0;       // of the batch: calls that reached their deadlines
     std::int64_t sent_at_us = 0;  // by the wall clock
     std::int64_t slept_us = 0;    // by our loop until it was sent
-    bool asking = false;          // comes after an ASKING
-    bool ends_flight = true;      // its reply frees a place
+    std::uint64_t work = 0;
+    bool asking = false;      // comes after an ASKING
+    bool guarded = false;     // by when_full.lua
+    bool alone = false;       // its call would have to make a counter, and the server is full
+    bool ends_flight = true;  // its reply frees a place
     bool brings_script = false;
   };
 
   void on_ready() override;
   void on_reply(std::span<const redis::RespValue> reply) override;
   void on_lost(std::string_view why) override;
+
+  // How a batch goes; see InFlight.
+  struct How {
+    bool asking = false;
+    bool guarded = false;
+    bool alone = false;
+  };
 
   // Calls that reached their deadlines.
   struct Expired {
@@ -238,14 +256,24 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
   std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
   bool has_room(const StoreCall& call) const;
-  void leave_queue(FairQueue& queue, std::int64_t now_us);
+  bool may_send_more(const FairQueue& queue);
+  void leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us);
   void note_end_of(const StoreCall& call);
-  void put_back(std::span<StoreCall* const> calls);
+  void put_back(std::span<StoreCall* const> calls, FairQueue& queue);
   void send_queue();
   void send_flights(FairQueue& queue, bool asking);
   std::uint64_t group_of(const StoreCall& call) const;
-  void send(std::unique_ptr<Batch> batch, std::int64_t now_us);
-  void add_to_flight(std::unique_ptr<Batch> batch, bool asking, std::int64_t now_us);
+  void send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
+  void add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
+  void append_command(Batch& batch, bool guarded, bool with_script);
+  bool goes_guarded(const StoreCall& call, std::int64_t now_us) const;
+  void begin_full(std::int64_t now_us);
+  bool would_be_admitted(const StoreCall& call) const;
+  void on_full(InFlight& command, std::string_view named);
+  void part_full(const Batch& batch, std::string_view named, std::vector<StoreCall*>& again,
+                 std::vector<StoreCall*>& alone, std::vector<StoreCall*>& no_room) const;
+  void send_alone(std::span<StoreCall* const> calls, bool asking);
+  bool is_full(std::int64_t now_us) const;
   void append_asking(std::int64_t now_us);
   void send_flight();
   void send_commands();
@@ -290,10 +318,12 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::Adviser adviser_;
   FairQueue queue_;
   FairQueue asking_queue_;  // those that go after an ASKING
+  RedisWork work_;
   QueueBound bound_;
   SendWindow window_;
   std::deque<InFlight> in_flight_;
-  std::size_t flights_ = 0;          // a batch alone is one, too
+  std::size_t flights_ = 0;  // a batch alone is one, too
+  std::uint64_t work_under_way_ = 0;
   std::size_t questions_ = 0;        // in_flight_ that somebody waits for
   std::size_t scripts_on_way_ = 0;   // in_flight_ that bring the script
   std::size_t flight_commands_ = 0;  // in command_
@@ -312,7 +342,10 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::RecentShare late_;                // checks, and those whose deadline was before the answer
   redis::RecentShare shed_;                // calls
   std::int64_t refused_moving_at_us_ = 0;  // last; 0: never
-  TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_;
+  std::int64_t full_until_us_ = 0;         // the server has no memory left, as far as we know
+  std::int64_t no_room_at_us_ = 0;         // a call was told so last; 0: never
+  std::string sha_when_full_;              // of the script behind when_full.lua; empty: not known
+  TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_, full_news_;
   RedisStoreCounters counters_;
 };
 

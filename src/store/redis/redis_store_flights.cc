@@ -8,18 +8,28 @@
 namespace sluice {
 
 void RedisStore::send_flights(FairQueue& queue, bool asking) {
-  while (!queue.empty() && flights_ < options_.batches_in_flight) {
+  while (!queue.empty() && may_send_more(queue)) {
     groups_.clear();
     const std::int64_t now_us = clock_.now_us();
-    while (!queue.empty() && groups_.charges() < window_.entries(now_us) &&
-           groups_.add(group_of(queue.front()), queue.front()))
-      leave_queue(queue, now_us);
+    const std::uint64_t most = window_.work(now_us);
+    while (!queue.empty()) {
+      StoreCall& next = queue.front();
+      const std::uint32_t work = work_.of(next);
+      if ((!groups_.empty() && groups_.work() + work > most) || !groups_.add(group_of(next), next, work))
+        break;
+      leave_queue(queue, work, now_us);
+    }
     // A key under other numbers does not fit into the batch of its slot, but may follow it.
     groups_.for_each([&](std::span<StoreCall* const> calls) {
       for (std::size_t taken = 0; taken < calls.size();) {
         std::unique_ptr<Batch> batch = spare_batch();
-        while (taken < calls.size() && batch->add(*calls[taken], limits_)) ++taken;
-        add_to_flight(std::move(batch), asking, now_us);
+        const bool guarded = goes_guarded(*calls[taken], now_us);
+        std::uint64_t work = 0;
+        for (; taken < calls.size() && goes_guarded(*calls[taken], now_us) == guarded &&
+               batch->add(*calls[taken], limits_);
+             ++taken)
+          work += calls[taken]->work;
+        add_to_flight(std::move(batch), work, {.asking = asking, .guarded = guarded}, now_us);
       }
     });
     send_flight();

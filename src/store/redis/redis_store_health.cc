@@ -11,6 +11,8 @@ constexpr std::int64_t kClockLookEveryUs = 1'000'000;
 constexpr std::string_view kClockSentence =
     "is left out: its clock is more than 1 s from what most others say; failure rules decide for its keys "
     "until that is mended; check NTP";
+constexpr std::string_view kFullSentence =
+    "has no memory left: counters that are there are counted, new ones get the failure rule; raise maxmemory";
 constexpr std::int64_t kMovingShownUs = 10'000'000;
 constexpr std::string_view kMovingSentence =
     "refuses checks of a tenant that is moving, or has moved, to another cell; if this lasts, --cells of "
@@ -76,6 +78,8 @@ void RedisStore::tell_news(std::int64_t now_us) {
   const bool refuses = heard_of_moves(now_us);
   if (moving_news_.is_news(refuses ? kMovingSentence : "", now_us) && refuses)
     tell(true, std::string(kMovingSentence));
+  if (full_news_.is_news(is_full(now_us) ? kFullSentence : "", now_us))
+    is_full(now_us) ? tell(true, std::string(kFullSentence)) : tell(false, "has memory again");
   const std::string late = lateness();
   if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) tell(true, late);
   const std::uint64_t shed = shed_.sum(now_us).bad;
@@ -96,7 +100,7 @@ void RedisStore::refuse_moving(InFlight& command, std::string_view key_numbers) 
   command.batch->part_refused(key_numbers, refused, others);
   end_batch(command, true, all);
   for (StoreCall* call : refused) call->moving = true;
-  put_back(others);
+  put_back(others, queue_);
   complete(refused);
 }
 
@@ -113,6 +117,7 @@ AsyncStore::Health RedisStore::health() const {
   }
   if (left_out_) add("it " + std::string(kClockSentence));
   if (heard_of_moves(clock_.now_us())) add("it " + std::string(kMovingSentence));
+  if (is_full(clock_.now_us())) add("the server " + std::string(kFullSentence));
   if (const std::string late = lateness(); !late.empty()) add("the server " + late);
   if (const std::string unsure = connection_.address_problem(); !unsure.empty()) add(unsure);
   std::ranges::for_each(adviser_.advice(), add);

@@ -39,18 +39,23 @@ void RedisStore::note_refunds(const Batch& batch) {
 // largest holders are shed first. A tenant of a caller who holds its part already gets in as long as it holds
 // little itself, but tenants that somebody invents are not worth more than twice the part.
 bool RedisStore::has_room(const StoreCall& call) const {
-  if (queue_.size() < room() || call.refund_of_us != 0) return true;
+  if (queue_.size() < room() && queue_.work() < kRedisQueueWorkMax) return true;
+  if (call.refund_of_us != 0) return true;
   const FairQueue::Holding held = queue_.holding(call.flow);
   if (held.calls == 0) return true;  // there are no more of these than connections
   if (queue_.size() >= kRedisQueueMax) return false;
-  const std::size_t part = room() / queue_.callers();
-  return held.calls < part || (held.calls < 2 * part && held.of_tenant < part / (held.tenants + 1));
+  const auto has_part = [&](std::uint64_t all, std::uint64_t of_caller, std::uint64_t of_tenant) {
+    const std::uint64_t part = all / queue_.callers();
+    return of_caller < part || (of_caller < 2 * part && of_tenant < part / (held.tenants + 1));
+  };
+  return has_part(room(), held.calls, held.of_tenant) &&
+         has_part(kRedisQueueWorkMax, held.work, held.work_of_tenant);
 }
 
 // Its turn has come: from here on the time is the server's.
-void RedisStore::leave_queue(FairQueue& queue, std::int64_t now_us) {
+void RedisStore::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us) {
   StoreCall& call = queue.front();
-  queue.pop();
+  queue.pop(work);
   if (call.deadline_us != 0) call.deadline_us += now_us - call.queued_at_us;
   note_end_of(call);
 }
@@ -62,11 +67,11 @@ void RedisStore::note_end_of(const StoreCall& call) {
 }
 
 // They were sent, and go again, before the others of their flows.
-void RedisStore::put_back(std::span<StoreCall* const> calls) {
+void RedisStore::put_back(std::span<StoreCall* const> calls, FairQueue& queue) {
   const std::int64_t now_us = clock_.now_us();
   for (StoreCall* call : std::views::reverse(calls)) {
     call->queued_at_us = now_us;
-    queue_.push_front(*call);
+    queue.push_front(*call);
   }
 }
 

@@ -13,23 +13,22 @@ namespace sluice {
 //
 // Nobody knows how many others there are. But what they send stands before ours, so answers come later: then
 // each sends half as much at once, and a little more again while answers come in time. (That is how TCP
-// shares a line: it settles at about equal parts.) A loop that has a server to itself never notices, unless
-// checks are expensive: a long sliding_log, say.
+// shares a line: it settles at about equal parts.) A loop that has a server to itself never notices.
 //
 // It begins small, and does so again after a pause, because many may begin at the same time. If even the
 // smallest batches take long, it is not for what we send: the server is far away, and that is added.
 class SendWindow {
  public:
   static constexpr std::int64_t kInTimeUs = 4'000;
-  static constexpr std::size_t kMin = 4, kFirst = 16, kMax = kRedisBatchEntriesMax;
+  static constexpr std::size_t kMin = 4, kFirst = 16, kMax = kRedisWorkAtOnceMax;
 
-  // So many entries may go at once.
-  std::size_t entries(std::int64_t now_us) {
+  // So much may go at once; in units of RedisWork.
+  std::size_t work(std::int64_t now_us) {
     if (now_us - needed_at_us_ > kPauseUs) {
-      entries_ = std::min(entries_, kFirst);
+      work_ = std::min(work_, kFirst);
       was_cut_ = false;
     }
-    return entries_;
+    return work_;
   }
 
   // An answer to what was asked at `asked_at_us`. `slept_us`: of the time since, our loop had nothing to do
@@ -41,12 +40,11 @@ class SendWindow {
     if (!is_late) late_at_min_since_us_ = kNever;
     if (!is_late && !others_wait) return;
     needed_at_us_ = now_us;
-    if (is_late && entries_ == kMin) learn_distance(slept_us, now_us);
+    if (is_late && work_ == kMin) learn_distance(slept_us, now_us);
     if (asked_at_us < changed_at_us_) return;  // it says nothing about what we do now
     changed_at_us_ = now_us;
     was_cut_ |= is_late;
-    entries_ =
-        is_late ? std::max(kMin, entries_ / 2) : std::min(kMax, was_cut_ ? entries_ + kStep : 2 * entries_);
+    work_ = is_late ? std::max(kMin, work_ / 2) : std::min(kMax, was_cut_ ? work_ + kStep : 2 * work_);
   }
 
   // The connection is new: everything may be different.
@@ -67,7 +65,7 @@ class SendWindow {
     late_at_min_since_us_ = kNever;
   }
 
-  std::size_t entries_ = kFirst;
+  std::size_t work_ = kFirst;
   bool was_cut_ = false;  // since it began: no more doubling
   std::int64_t changed_at_us_ = 0;
   std::int64_t needed_at_us_ = 0;  // last

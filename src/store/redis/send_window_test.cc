@@ -37,7 +37,7 @@ class SharedServer {
       send(batch.loop);
     }
   }
-  std::size_t entries(std::size_t loop = 0) { return windows_[loop].entries(now_us_); }
+  std::size_t entries(std::size_t loop = 0) { return windows_[loop].work(now_us_); }
 
   std::int64_t longest_us = 0;
   std::size_t answered = 0;
@@ -49,7 +49,7 @@ class SharedServer {
     std::size_t entries;
     std::int64_t asked_at_us;
   };
-  void send(std::size_t loop) { under_way_.push_back({loop, windows_[loop].entries(now_us_), now_us_}); }
+  void send(std::size_t loop) { under_way_.push_back({loop, windows_[loop].work(now_us_), now_us_}); }
 
   const Cost cost_;
   std::vector<SendWindow> windows_;
@@ -99,10 +99,10 @@ TEST(SendWindowTest, ADistantServerIsNoBusyOne) {
 TEST(SendWindowTest, OurOwnSlownessIsNotTheServers) {
   SendWindow window;
   window.note_answer(0, 100, true, 100);
-  const std::size_t before = window.entries(100);
+  const std::size_t before = window.work(100);
   for (std::int64_t now_us = 1'000; now_us < kSecondUs; now_us += 20'000)
     window.note_answer(now_us, 100, true, now_us + 20'000);  // the loop had other things to do
-  EXPECT_GT(window.entries(kSecondUs), before);
+  EXPECT_GT(window.work(kSecondUs), before);
 }
 
 TEST(SendWindowTest, WhatWasFarAwayMayBeNearAgain) {
@@ -113,19 +113,19 @@ TEST(SendWindowTest, WhatWasFarAwayMayBeNearAgain) {
     now_us += took_us;
   };
   for (int i = 0; i < 300; ++i) answer(20'000);
-  const std::size_t before = window.entries(now_us);
+  const std::size_t before = window.work(now_us);
   EXPECT_GT(before, 16 * SendWindow::kMin);
   answer(100);
   answer(20'000);
-  EXPECT_LT(window.entries(now_us), before) << "so those who ask beside us have sent a lot";
+  EXPECT_LT(window.work(now_us), before) << "so those who ask beside us have sent a lot";
 }
 
 TEST(SendWindowTest, BeginsSmallAgainAfterAPause) {
   SendWindow window;
   std::int64_t now_us = 0;
   for (int i = 0; i < 10; ++i, now_us += 1'000) window.note_answer(now_us, 100, true, now_us + 100);
-  EXPECT_EQ(window.entries(now_us), SendWindow::kMax);
-  EXPECT_EQ(window.entries(now_us + 2 * kSecondUs), SendWindow::kFirst);
+  EXPECT_EQ(window.work(now_us), SendWindow::kMax);
+  EXPECT_EQ(window.work(now_us + 2 * kSecondUs), SendWindow::kFirst);
 }
 
 }  // namespace

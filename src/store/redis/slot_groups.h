@@ -12,12 +12,12 @@ namespace sluice {
 
 // The calls of one flight, sorted by what may go in one command. Not thread-safe.
 //
-//   while (more && groups.add(group, *call)) …;
+//   while (more && groups.add(group, *call, work)) …;
 //   groups.for_each([](std::span<StoreCall* const> calls) { … });     // in the order of arrival
 class SlotGroups {
  public:
   // False when the flight is full.
-  bool add(std::uint64_t group, StoreCall& call) {
+  bool add(std::uint64_t group, StoreCall& call, std::uint32_t work) {
     if (members_.size() >= kRedisBatchChecksMax ||
         (!members_.empty() && charges_ + call.charges.size() > kRedisBatchEntriesMax))
       return false;
@@ -30,6 +30,7 @@ class SlotGroups {
     const auto member = static_cast<std::uint32_t>(members_.size());
     members_.push_back({&call, kNone});
     charges_ += call.charges.size();
+    work_ += work;
     auto& [first, last] = ends_[place];
     (first == kNone ? first : members_[last].next) = member;
     last = member;
@@ -46,13 +47,14 @@ class SlotGroups {
   }
 
   bool empty() const { return members_.empty(); }
-  std::size_t charges() const { return charges_; }
+  std::uint64_t work() const { return work_; }  // of all of them
 
   void clear() {
     ids_.clear();
     ends_.clear();
     members_.clear();
     charges_ = 0;
+    work_ = 0;
   }
 
  private:
@@ -69,6 +71,7 @@ class SlotGroups {
   std::vector<Member> members_;
   std::vector<StoreCall*> row_;
   std::size_t charges_ = 0;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace sluice

@@ -81,7 +81,7 @@ void SplitCall::begin(StoreCall& call, Events& events) {
 StoreCall& SplitCall::settle(const ParamsTable& params) {
   assert(call_ != nullptr && waiting_ == 0);
   StoreCall& call = *call_;
-  bool denied = false, unanswered = false, shed = false, all_known = true;
+  bool denied = false, unanswered = false, no_room = false, shed = false, all_known = true;
   call.forget_answer();
   call.replayed = true;
   call.now_us = 0;
@@ -92,6 +92,7 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
     }
     unanswered |= part.verdict == Verdict::kNoAnswer;
     denied |= part.verdict == Verdict::kDenied;
+    no_room |= part.verdict == Verdict::kNoRoom;
     shed |= part.verdict == Verdict::kShed;
     call.conflict |= part.conflict;
     call.replayed &= part.replayed;
@@ -99,13 +100,14 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   // An id that belongs to another request does so whatever the other slots say.
   call.verdict = call.conflict || denied ? Verdict::kDenied
                  : unanswered            ? Verdict::kNoAnswer
+                 : no_room               ? Verdict::kNoRoom
                  : shed                  ? Verdict::kShed
                                          : Verdict::kAllowed;
   // Who has an id and no answer asks again, and then needs what was granted.
   const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
-  // Who passes although a slot is silent has used the others.
-  const bool passes =
-      call.verdict == Verdict::kNoAnswer && call.without_answer == StoreCall::WithoutAnswer::kPasses;
+  // Who passes although a slot is silent, or full, has used the others.
+  const bool by_rule = call.verdict == Verdict::kNoAnswer || call.verdict == Verdict::kNoRoom;
+  const bool passes = by_rule && call.without_answer == StoreCall::WithoutAnswer::kPasses;
   undo_ = call.verdict != Verdict::kAllowed && !passes && !asks_again && call.refund_of_us == 0;
   all_known &= is_answer(call.verdict);
   call.results_known = all_known ? call.results.size() : 0;

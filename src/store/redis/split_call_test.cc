@@ -35,7 +35,7 @@ class SplitCallTest : public testing::Test, protected SplitCall::Events {
     part.verdict = verdict;
     part.replayed = replayed;
     part.now_us = 100 * kSecond + part.slot;
-    part.results_known = verdict == kNoAnswer ? 0 : part.results.size();
+    part.results_known = is_answer(verdict) ? part.results.size() : 0;
     for (ChargeResult& result : part.results) {
       result.outcome = {.allowed = verdict == kAllowed, .remaining = remaining};
       if (verdict == kDenied) result.outcome.retry_after_us = kSecond;
@@ -99,6 +99,9 @@ TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
       {"one denies: the other is given back", false, {kAllowed}, {kDenied}, kDenied, false, {kA}},
       {"both deny: nothing was charged", false, {kDenied}, {kDenied}, kDenied, false, {}},
       {"one is silent", false, {kAllowed}, {kNoAnswer}, kNoAnswer, false, {kA}},
+      {"one is full", false, {kAllowed}, {kNoRoom}, kNoRoom, false, {kA}},
+      {"one denies, one is full: a denial is enough", false, {kNoRoom}, {kDenied}, kDenied, false, {}},
+      {"one is full, one is silent", false, {kNoRoom}, {kNoAnswer}, kNoAnswer, false, {}},
       {"one denies, one is silent: a denial is enough", false, {kNoAnswer}, {kDenied}, kDenied, false, {}},
       {"the same with an id", true, {kNoAnswer}, {kDenied}, kDenied, false, {}},
       {"all repeat themselves", true, {kAllowed, true}, {kAllowed, true}, kAllowed, true, {}},
@@ -122,7 +125,7 @@ TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
     split_.settle(params_);
     EXPECT_EQ(call.verdict, c.verdict) << c.about;
     EXPECT_EQ(call.replayed, c.replayed) << c.about;
-    EXPECT_EQ(call.results_known, c.verdict == kNoAnswer ? 0u : 2u) << c.about;
+    EXPECT_EQ(call.results_known, is_answer(c.verdict) ? 2u : 0u) << c.about;
     std::vector<std::uint32_t> refunded;
     for (const Part* part : split_.begin_refunds(99)) refunded.push_back(part->charges[0].slot_tag);
     EXPECT_EQ(refunded, c.refunded) << c.about;

@@ -1,0 +1,95 @@
+"""A Redis that has no memory left (maxmemory with noeviction): counters that are there stay limited, new ones get the
+failure rule, visibly, and nobody else notices."""
+
+import json
+import re
+
+import pytest
+from harness.server import wait_until
+
+from rig.patience import WAIT_S
+
+LIMIT = 10
+POLICIES = f"""
+policies:
+  - id: open
+    resource: /open
+    limits: [{{ name: units, per: [tenant, key], rate: {LIMIT}/366d }}]
+    on_failure: open
+    deadline: 30s
+  - id: closed
+    resource: /closed
+    limits: [{{ name: units, per: [tenant, key], rate: {LIMIT}/366d }}]
+    on_failure: closed
+    deadline: 30s
+  - id: local
+    resource: /local
+    limits: [{{ name: units, per: [tenant, key], rate: {LIMIT}/366d }}]
+    on_failure: local
+    local: {{ rate: 2/366d }}
+    deadline: 30s
+"""
+
+
+def masters(store):
+    return [node.cli for node in store.masters] if hasattr(store, "masters") else [store.cli]
+
+
+@pytest.fixture(params=["server", "cluster"])
+def store(request):
+    return request.getfixturevalue("redis_server" if request.param == "server" else "cluster")()
+
+
+def flood(client, tenant, size=1000):
+    """How many new keys of a tenant were let through without being counted."""
+    checks = [{"tenant_id": tenant, "resource": "/open", "key": f"k{i}"} for i in range(size)]
+    answer = client.post("/v1/ratelimit/check-batch", json.dumps({"checks": checks}))
+    return sum(one["reason"] == "store_full" for one in answer.json["results"])
+
+
+def test_a_full_server_counts_what_it_knows(store, sluice, http):
+    node = sluice(store.url, policies=POLICIES)
+    client = http(node)
+    ask = lambda resource, key, **more: client.check(tenant_id="t", resource=resource, key=key, **more)
+    for resource in ("/open", "/closed"):
+        assert ask(resource, "old", tokens=LIMIT - 3)["allowed"]
+        assert ask(resource, "used up", tokens=LIMIT)["allowed"]
+    for one in masters(store):
+        one.config_set("maxmemory", 1)
+    for resource, allowed in (("/open", True), ("/closed", False)):
+        for i in range(4):
+            told = ask(resource, f"new{i}")
+            assert (told["allowed"], told["degraded"], told["reason"]) == (allowed, True, "store_full")
+        assert not ask(resource, "used up")["allowed"]
+        old = [ask(resource, "old", **({"request_id": f"{resource}{i}"} if i % 2 else {})) for i in range(6)]
+        assert [one["allowed"] for one in old] == [True] * 3 + [False] * 3
+        assert not any(one["degraded"] for one in old)
+    assert [ask("/local", "new")["allowed"] for _ in range(4)] == [True] * 2 + [False] * 2, "its counters are our own"
+    page = client.get("/metrics").body.decode()
+    assert int(re.search(r"rate_limiter_store_full_total (\d+)", page)[1]) == 12
+    assert re.search(r'rate_limiter_redis_breaker_transitions_total\{state="open"\} 0', page)
+    ready = client.get("/readyz")
+    assert ready.status == 200 and "no memory left" in " ".join(ready.json["problems"])
+    for one in masters(store):
+        one.config_set("maxmemory", 0)
+    wait_until(lambda: not ask("/closed", "new0")["degraded"], WAIT_S, "memory")
+    assert not ask("/closed", "old")["allowed"]
+
+
+def test_who_fills_the_server_lifts_nobodys_limit(redis_server, sluice, http):
+    """With a real bound, which is reached by new keys."""
+    store = redis_server(maxmemory="3mb", maxmemory_policy="noeviction")
+    node = sluice(store.url, policies=POLICIES)
+    client = http(node)
+    ask = lambda: client.check(tenant_id="bystander", resource="/open", key="k")
+    assert ask()["remaining"] == LIMIT - 1
+    rounds = 0
+    while flood(client, f"whale{rounds}") == 0:
+        rounds += 1
+        assert rounds < 200
+    assert flood(client, "whale") > 900
+    answers = [ask() for _ in range(2 * LIMIT)]
+    assert [one["allowed"] for one in answers] == [True] * (LIMIT - 1) + [False] * (LIMIT + 1)
+    keys = store.cli.dbsize()
+    flood(client, "another")
+    assert store.cli.dbsize() <= keys + 100, "nothing is made beyond the bound"
