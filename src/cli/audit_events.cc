@@ -45,7 +45,7 @@ ledger::Change move_event(const Relocation& moved, std::int64_t now_us) {
   DocumentNode body = map_node();
   put(body, "from", text_node(moved.from->name));
   put(body, "to", text_node(moved.to->name));
-  put(body, "counters", text_node(moved.to->when_moved == WhenMoved::kKeep ? "keep" : "reset"));
+  put(body, "counters", text_node(moved.starts_anew ? "reset" : "keep"));
   return change_of({moved.tenant, "move", "cells file", "", std::move(body)}, now_us);
 }
 

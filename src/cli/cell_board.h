@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "cli/cells.h"
@@ -19,8 +21,8 @@ class CellBoard {
 
   using Moved = std::function<void(const Relocation&)>;
 
-  // `moved` hears of every named tenant that lives elsewhere from then on, by whatever thread publishes; may
-  // be empty.
+  // `moved` hears of every named tenant that lives elsewhere, or begins anew, from then on, by whatever
+  // thread publishes; may be empty.
   explicit CellBoard(const Pointer& cells, Moved moved = {}) : CellBoard(cells, cells, std::move(moved)) {}
   // `current` is what is in force until it is known what can be.
   CellBoard(Pointer current, Pointer wanted, Moved moved)
@@ -34,6 +36,7 @@ class CellBoard {
   }
   void publish(const Pointer& cells) {
     const Pointer before = current();
+    note_limbo(before, *cells);
     {
       const std::lock_guard lock(mutex_);
       current_ = cells;
@@ -41,6 +44,7 @@ class CellBoard {
     }
     if (!moved_) return;
     for (const Relocation& relocation : before->relocations_to(*cells)) moved_(relocation);
+    tell_of_returns(*cells);
   }
 
   Pointer wanted() const {
@@ -61,7 +65,30 @@ class CellBoard {
   }
 
  private:
+  // Where a tenant was before nobody could say where it is.
+  struct LastPlace {
+    Pointer owner;
+    const Cell* cell;
+  };
+  static bool is_lost(const Cell& cell) { return cell.keeper != Cell::Keeper::kStore; }
+  void note_limbo(const Pointer& before, const Cells& after) {
+    for (const std::string& tenant : after.tenants_looked_for())
+      if (!is_lost(before->place_of(tenant)))
+        limbo_.insert_or_assign(tenant, LastPlace{before, &before->place_of(tenant)});
+  }
+  void tell_of_returns(const Cells& now) {
+    std::erase_if(limbo_, [&](const auto& entry) {
+      const auto& [tenant, was] = entry;
+      const Cell& to = now.place_of(tenant);
+      if (is_lost(to)) return false;
+      const bool starts_anew = now.starts_anew(tenant);
+      if (was.cell->name != to.name || starts_anew) moved_({tenant, was.cell, &to, starts_anew});
+      return true;
+    });
+  }
+
   const Moved moved_;
+  std::map<std::string, LastPlace> limbo_;  // of the thread that publishes
   mutable std::mutex mutex_;
   Pointer current_, wanted_;  // guarded by mutex_
   std::atomic<std::uint64_t> generation_ = 0;

@@ -12,7 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kTopFields = {"cells"};
+constexpr std::array<std::string_view, 2> kTopFields = {"cells", "start_anew"};
 constexpr std::array<std::string_view, 5> kCellFields = {"name", "store", "tenants", "tiers", "when_moved"};
 
 Literal<std::optional<redis::StoreTarget>> parse_store(std::string_view text) {
@@ -31,6 +31,11 @@ Literal<WhenMoved> parse_when_moved(std::string_view text) {
 Literal<std::string> parse_tenant(std::string_view text) {
   if (text.find('*') < text.size() - 1)
     return std::unexpected(shown(text) + " has a * before its end; only the last letter may be one");
+  return parse_free_text(text, kKeyBytesMax);
+}
+
+Literal<std::string> parse_whole_tenant(std::string_view text) {
+  if (text.contains('*')) return std::unexpected(shown(text) + " has a *; name each tenant that starts anew");
   return parse_free_text(text, kKeyBytesMax);
 }
 
@@ -57,6 +62,9 @@ class CellReader {
     if (!fields.has("tenants") && !fields.has("tiers"))
       fields.missing("tenants", "; a cell needs `tenants` or `tiers`");
     return cell;
+  }
+  std::vector<std::string> read_start_anew(const Fields& fields, const Place& top) {
+    return read_places(fields, "start_anew", top, parse_whole_tenant, start_anew_);
   }
 
  private:
@@ -91,31 +99,32 @@ class CellReader {
   }
 
   std::map<std::string, std::string> names_;
-  Taken tenants_, tiers_;
+  Taken tenants_, tiers_, start_anew_;
   std::size_t count_ = 0;
 };
 
 }  // namespace
 
-std::vector<Cell> parse_cells(std::string_view text, const std::string& file, Problems& problems) {
-  std::vector<Cell> cells;
+CellFile parse_cells(std::string_view text, const std::string& file, Problems& problems) {
+  CellFile read;
   const auto tree = parse_document_tree(text, file, problems);
-  if (!tree) return cells;
+  if (!tree) return read;
   const Place top{file, problems};
   const Fields fields(*tree, top, kTopFields);
-  if (!fields.is_map()) return cells;
+  if (!fields.is_map()) return read;
   fields.missing("cells");
   const DocumentNode* const list = fields.node("cells");
   const Place place = top.field("cells");
-  if (!list || !is_list(*list, place)) return cells;
+  if (!list || !is_list(*list, place)) return read;
   if (list->items.size() > kCellsMax) {
     place.report(list->line, "there are more than " + std::to_string(kCellsMax) + " cells");
-    return cells;
+    return read;
   }
   CellReader reader;
   for (std::size_t i = 0; i < list->items.size(); ++i)
-    cells.push_back(reader.read(list->items[i], place.item(i)));
-  return cells;
+    read.cells.push_back(reader.read(list->items[i], place.item(i)));
+  read.start_anew = reader.read_start_anew(fields, top);
+  return read;
 }
 
 }  // namespace sluice::cli

@@ -9,6 +9,11 @@
 
 namespace sluice::cli {
 
+struct CellFile {
+  std::vector<Cell> cells;
+  std::vector<std::string> start_anew;
+};
+
 // Reads the text of the file of --cells, YAML or JSON:
 //
 //   cells:
@@ -17,9 +22,10 @@ namespace sluice::cli {
 //       tenants: [acme, "bank-*"]        # names, or prefixes with a * at the end
 //       tiers: [enterprise]
 //       when_moved: keep                 # or reset
+//   start_anew: [bank-7]                 # tenants whose counters may be left behind
 //
 // Everything that is wrong is added to `problems` with line and field; the cells are only to be used when
 // there are none. Never throws.
-std::vector<Cell> parse_cells(std::string_view text, const std::string& file, Problems& problems);
+CellFile parse_cells(std::string_view text, const std::string& file, Problems& problems);
 
 }  // namespace sluice::cli

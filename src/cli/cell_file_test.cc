@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(CellFile, IsReadWithAllItsFields) {
   Problems problems;
-  const auto cells = parse_cells(R"(
+  const auto read = parse_cells(R"(
 cells:
   - name: eu
     store: redis://:secret@eu.internal:6380/2
@@ -21,8 +21,11 @@ cells:
     tiers: [enterprise]
     when_moved: reset
   - { name: here, store: memory, tiers: [free] }
+start_anew: [corp]
 )",
-                                 "cells.yaml", problems);
+                                "cells.yaml", problems);
+  const auto& cells = read.cells;
+  EXPECT_THAT(read.start_anew, ElementsAre("corp"));
   EXPECT_THAT(problems.texts(), ElementsAre());
   ASSERT_EQ(cells.size(), 2u);
   EXPECT_EQ(cells[0].name, "eu");
@@ -37,7 +40,7 @@ cells:
 
 TEST(CellFile, NoCellsIsAFileToo) {
   Problems problems;
-  EXPECT_TRUE(parse_cells("cells: []", "cells.yaml", problems).empty());
+  EXPECT_TRUE(parse_cells("cells: []", "cells.yaml", problems).cells.empty());
   EXPECT_TRUE(problems.empty());
 }
 
@@ -74,6 +77,7 @@ TEST(CellFile, WhatIsWrongIsNamedWithLineAndField) {
            {a + "- {name: b, store: memory, tenants: b}", "cells[1].tenants: must be a list"},
            {a + "- {name: b, store: memory, tiers: [b], when_moved: burn}",
             "cells[1].when_moved: \"burn\" is none of keep, reset"},
+           {a + "start_anew: [t, 'b*']\n", "c.yaml:3: start_anew[1]: \"b*\" has a *"},
        }) {
     Problems problems;
     parse_cells(row.text, "c.yaml", problems);

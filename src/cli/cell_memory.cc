@@ -24,14 +24,25 @@ CellMemory CellMemoryFile::read() const {
   return placed;
 }
 
-Result<void> CellMemoryFile::write(const Cells& cells) const {
-  if (path_.empty() || cells.is_looking()) return {};
+Result<void> CellMemoryFile::write(const Cells& cells, const Cells& wanted) const {
+  if (path_.empty()) return {};
   if (std::error_code unknown; cells.list().size() == 1 && !std::filesystem::exists(path_, unknown))
     return {};
+  const CellMemory before = read();
+  const auto last_place = [&](const std::string& tenant) {
+    if (!before) return std::string(kNobodyKnows);
+    const auto was = before->find(tenant);
+    std::string place = was == before->end() ? std::string(Cells::kDefaultName) : was->second;
+    return place == wanted.place_of(tenant).name ? std::string(kNobodyKnows) : place;
+  };
   std::string contents;
-  for (const auto& [tenant, cell] : cells.named_tenants()) {
+  for (const auto& [tenant, name] : cells.named_tenants()) {
+    const Cell& cell = cells.place_of(tenant);
     append_field(contents, tenant);
-    append_field(contents, cell);
+    if (cell.keeper != Cell::Keeper::kStore)
+      append_field(contents, last_place(tenant));
+    else
+      append_field(contents, is_single(cell) ? std::string_view(name) : kNothingToCarry);
   }
   return write_sealed_file(path_, contents);
 }

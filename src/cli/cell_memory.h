@@ -16,8 +16,9 @@ class CellMemoryFile {
 
   // None: there is no file, or no good one.
   CellMemory read() const;
-  // Nothing is written while tenants are being looked for, nor if nothing has ever been to remember.
-  Result<void> write(const Cells& cells) const;
+  // Nothing is written if nothing has ever been to remember. Who is being looked for is where it was before
+  // or, if that is where it is wanted, nowhere: then it is looked for again.
+  Result<void> write(const Cells& cells, const Cells& wanted) const;
 
  private:
   const std::string path_;  // empty: none is kept

@@ -17,7 +17,7 @@ using Kind = TenantMoveOptions::Kind;
 constexpr std::int64_t kSettleUs = 1'000'000;
 constexpr std::int64_t kRetryUs = 5'000'000;
 constexpr std::int64_t kLookAgainUs = 1'000'000;  // whether another node is done
-// Tenants are not kept waiting for an old cell that is gone.
+// Others that wait need not wait for a cell that is gone.
 constexpr std::uint32_t kLossesMax = 5;
 
 std::string whose(const Relocation& relocation) {
@@ -28,70 +28,188 @@ std::string whose(const Relocation& relocation) {
 }  // namespace
 
 CellMover::CellMover(Parts parts)
-    : parts_(std::move(parts)), homes_({parts_.transport, parts_.clock, parts_.random}, parts_.memory) {
+    : parts_(std::move(parts)),
+      records_({parts_.transport, parts_.clock, parts_.random}),
+      homes_(records_, parts_.memory) {
   before_ = wanted_ = parts_.board.wanted();
   homes_.begin(*wanted_);
-  homes_seen_ = homes_.generation();
+  // Without other cells nobody can have gone.
+  if (wanted_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
 }
 
 void CellMover::tick(std::int64_t now_us) {
-  homes_.tick(now_us);
-  take_findings(now_us);
-  const bool may_change = std::ranges::none_of(to_carry_, &Task::is_in_doubt);
+  records_.tick(now_us);
+  read_records(now_us);
   if (move_) {
+    const bool was_frozen = move_->is_frozen();
     move_->tick(now_us);
-    if (move_->state() == TenantMove::State::kRunning) return;
-    task_->kind == Kind::kCarry ? finish_carrying(now_us) : finish_after();
+    if (move_->state() == TenantMove::State::kRunning) {
+      if (move_->is_frozen() != was_frozen) publish();
+      return;
+    }
+    task_->kind == Kind::kCarry ? finish_carrying(now_us) : finish_after(now_us);
   } else if (pick_one(now_us)) {
     start();
-  } else if (CellBoard::Pointer wanted = may_change && after_.empty() ? parts_.board.take_news() : nullptr) {
-    begin(std::move(wanted), now_us);
+  } else if (std::ranges::all_of(after_, [](const Task& task) { return !task.problem.empty(); })) {
+    if (CellBoard::Pointer wanted = parts_.board.take_news()) begin(std::move(wanted), now_us);
+  }
+}
+
+void CellMover::read_records(std::int64_t now_us) {
+  if (std::exchange(records_seen_, records_.generation()) == records_.generation()) return;
+  const bool has_found = homes_.look();
+  take_findings(now_us);
+  const auto before = strays_;
+  const std::size_t tasks = to_carry_.size();
+  find_strays(now_us);
+  if (has_found || strays_ != before || to_carry_.size() != tasks) publish();
+}
+
+bool CellMover::is_sought(const std::string& tenant) const {
+  return std::ranges::find(homes_.sought(), tenant) != homes_.sought().end();
+}
+
+// Who lives elsewhere than it is placed, although nobody here moves it: the file of this node is not that of
+// the others. And who is where it is placed, but whose server went back to a time before it had arrived.
+void CellMover::find_strays(std::int64_t now_us) {
+  strays_.clear();
+  for (const auto& [tenant, home] : records_.homes()) {
+    const Cell& place = wanted_->place_of(tenant);
+    if (!is_single(place) || has_task(tenant) || is_sought(tenant)) continue;
+    const MoveRecords::Record* const record = records_.find(place, tenant);
+    const bool arrives = record && record->state == 'a' && record->number == home.number;
+    const Cell* const from = arrives ? named(record->other) : nullptr;
+    if (from && from->name != place.name && is_single(*from)) {
+      Task task = new_task({tenant, from, &place}, now_us, Kind::kCarry);
+      task.is_refused = task.is_repair = true;
+      to_carry_.push_back(std::move(task));
+    } else if (!records_.lives_at(place, tenant)) {
+      strays_[tenant] = home.cell;
+    }
   }
 }
 
 void CellMover::take_findings(std::int64_t now_us) {
   for (const CellHomes::Finding& found : homes_.take_findings()) {
-    if (!found.problem.empty()) {
-      parts_.log(true, found.problem);
-      ++counters_.stopped;
-    }
     if (found.at != found.to)
-      take_up({found.tenant, found.at, found.to}, now_us);
+      take_up({found.tenant, found.at, found.to, wanted_->starts_anew(found.tenant)}, now_us);
     else if (!found.has_record)
       settle(found.tenant, *found.to, now_us);
   }
-  if (std::exchange(homes_seen_, homes_.generation()) != homes_.generation()) publish();
+}
+
+CellMover::Task CellMover::new_task(const Relocation& relocation, std::int64_t at_us, Kind kind) const {
+  return {.relocation = relocation, .not_before_us = at_us, .kind = kind, .owners = {before_, wanted_}};
+}
+
+bool CellMover::has_task(const std::string& tenant) const {
+  const auto is_its = [&tenant](const Task& task) { return task.relocation.tenant == tenant; };
+  return std::ranges::any_of(to_carry_, is_its) || std::ranges::any_of(after_, is_its) ||
+         (task_ && is_its(*task_));
+}
+
+const Cell* CellMover::named(const std::string& cell) const {
+  const Cell* const found = wanted_->named(cell);
+  return found ? found : before_->named(cell);
 }
 
 // From now on the server knows that it lives there.
 void CellMover::settle(const std::string& tenant, const Cell& cell, std::int64_t now_us) {
-  if (is_single(cell)) after_.push_back({{tenant, &cell, &cell}, now_us, "", Kind::kSettle, "", false});
+  if (!is_single(cell)) return;
+  records_.note(tenant, {cell.name, records_.number(tenant) + 1, true});
+  after_.push_back(new_task({tenant, &cell, &cell}, now_us, Kind::kSettle));
 }
 
 // Takes one that is due in hand: first those whose checks wait.
 bool CellMover::pick_one(std::int64_t now_us) {
-  const auto due = std::find_if(to_carry_.rbegin(), to_carry_.rend(),
-                                [now_us](const Task& task) { return task.not_before_us <= now_us; });
-  if (due != to_carry_.rend()) {
+  for (Tasks* tasks : {&to_carry_, &after_}) {
+    const auto due = std::find_if(tasks->rbegin(), tasks->rend(),
+                                  [now_us](const Task& task) { return task.not_before_us <= now_us; });
+    if (due == tasks->rend()) continue;
     task_ = std::move(*due);
-    to_carry_.erase(std::next(due).base());
+    tasks->erase(std::next(due).base());
+    return task_->kind != Kind::kCarry || !goes_by_records(now_us);
+  }
+  return false;
+}
+
+// Whether the records say that there is nothing to carry; else it begins where they say that it is.
+bool CellMover::goes_by_records(std::int64_t now_us) {
+  Task& task = *task_;
+  const std::string& tenant = task.relocation.tenant;
+  const CellRecords::Home* const home = records_.home(tenant);
+  if (home == nullptr || task.is_repair || records_.lives_at(*task.relocation.from, tenant)) return false;
+  if (home->is_sure && home->cell == task.relocation.to->name) {
+    const Task done = *std::exchange(task_, std::nullopt);
+    ++counters_.done;
+    say(whose(done.relocation) + ": another server has carried its counters");
+    // A server that went back in time does not know that it has gone.
+    const MoveRecords::Record* const left = records_.find(*done.relocation.from, done.relocation.tenant);
+    if (left == nullptr || left->state != 'x')
+      after_.push_back(new_task(done.relocation, now_us, Kind::kForget));
+    publish();
     return true;
   }
-  if (after_.empty() || after_.back().not_before_us > now_us) return false;
-  task_ = std::move(after_.back());
-  after_.pop_back();
-  return true;
+  const Cell* const at = named(home->cell);
+  if (at == nullptr || !is_single(*at)) return false;
+  task.relocation.from = at;
+  task.is_refused = false;
+  publish();
+  return false;
 }
 
 void CellMover::begin(CellBoard::Pointer wanted, std::int64_t now_us) {
-  to_carry_.clear();  // what waits is where it was
-  before_ = parts_.board.current();
+  const CellBoard::Pointer last_wanted = wanted_, current = parts_.board.current();
+  before_ = current;
   wanted_ = std::move(wanted);
   homes_.begin_again(*wanted_);
+  if (wanted_->list().size() > 1 || before_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
   if (!before_->places_groups_like(*wanted_))
     say("prefixes or tiers have changed cells: counters of tenants that are not named start anew there");
-  for (const Relocation& relocation : before_->relocations_to(*wanted_)) take_up(relocation, now_us);
+  const Tasks waiting = std::exchange(to_carry_, {});
+  for (const Relocation& relocation : before_->relocations_to(*wanted_)) {
+    const bool waits = std::ranges::any_of(
+        waiting, [&](const Task& task) { return task.relocation.tenant == relocation.tenant; });
+    if (!waits) take_up(relocation, now_us);
+  }
+  for (const Task& task : waiting) begin_again(task, now_us);
+  for (const auto& [tenant, home] : std::exchange(strays_, {})) fetch_stray(tenant, *last_wanted, now_us);
+  homes_.look();
+  take_findings(now_us);
+  find_strays(now_us);
   publish();
+}
+
+// Who waits follows the new wants from where it is. What may be open at the other end must get there first.
+void CellMover::begin_again(Task task, std::int64_t now_us) {
+  Relocation& relocation = task.relocation;
+  const Cell& place = wanted_->place_of(relocation.tenant);
+  relocation.starts_anew = wanted_->starts_anew(relocation.tenant);
+  if (const Cell* const same = wanted_->named(relocation.from->name);
+      same && same->store.key_prefix == relocation.from->store.key_prefix)
+    relocation.from = same;
+  if (relocation.starts_anew || (!task.is_in_doubt && !task.is_repair)) {
+    relocation.to = &place;
+    if (relocation.from->name != place.name) return take_up(relocation, now_us);
+    if (relocation.starts_anew) settle(relocation.tenant, place, now_us);
+    return;  // called off
+  }
+  if (!task.via && relocation.to->name != place.name) task.via = relocation.to;
+  task.owners.push_back(wanted_);
+  relocation.to = &place;
+  task.not_before_us = now_us;
+  to_carry_.push_back(std::move(task));
+}
+
+// A file that has changed is a wish; one of before is none.
+void CellMover::fetch_stray(const std::string& tenant, const Cells& last_wanted, std::int64_t now_us) {
+  const Cell& place = wanted_->place_of(tenant);
+  const CellRecords::Home* const home = records_.home(tenant);
+  const Cell* const from = named(home->cell);
+  if (wanted_->starts_anew(tenant))
+    take_up({tenant, from ? from : &place, &place, true}, now_us);
+  else if (from && from->name != place.name && last_wanted.place_of(tenant).name != place.name)
+    take_up({tenant, from, &place}, now_us);
 }
 
 void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
@@ -101,9 +219,9 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
     settle(relocation.tenant, to, now_us);
     return say(whose(relocation) + ": that is the same store, its counters stay");
   }
-  const bool keep = relocation.to->when_moved == WhenMoved::kKeep;
+  const bool keep = !relocation.starts_anew;
   if (keep && is_single(from) && is_single(to)) {
-    to_carry_.push_back({relocation, now_us, "", Kind::kCarry, "", false});
+    to_carry_.push_back(new_task(relocation, now_us, Kind::kCarry));
     return;
   }
   if (keep || !is_single(from)) {
@@ -113,7 +231,7 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
   } else {
     say(whose(relocation) + ": its counters start anew, as asked");
   }
-  if (is_single(from)) after_.push_back({relocation, now_us + kSettleUs, "", Kind::kForget, "", false});
+  if (is_single(from)) after_.push_back(new_task(relocation, now_us + kSettleUs, Kind::kForget));
   // It may have left that cell before, with its counters.
   settle(relocation.tenant, to, now_us);
 }
@@ -125,13 +243,17 @@ void CellMover::start() {
   TenantMoveOptions options{
       .kind = task.kind,
       .source = end_at(task.kind == Kind::kSettle ? *relocation.to : *relocation.from, parts_.transport)};
-  if (carries) options.target.emplace(end_at(*relocation.to, parts_.transport));
+  if (carries) options.target.emplace(end_at(task.target(), parts_.transport));
   if (carries && task.problem.empty())
     say(fmt::format("moving tenant {} from {} to {} with its counters", relocation.tenant,
-                    relocation.from->name, relocation.to->name));
+                    relocation.from->name, task.target().name));
   options.slot_tag = slot_tag_of_tenant(relocation.tenant, parts_.hasher);
   options.tenant = relocation.tenant;
+  const CellRecords::Home* const home = records_.home(relocation.tenant);
+  const bool is_known = home && home->is_sure && home->cell == relocation.from->name;
+  if (is_known || !carries) options.number = records_.number(relocation.tenant) + (carries ? 1 : 0);
   options.move_id = task.move_id;
+  options.gone_to = relocation.to->name;
   options.losses_max = kLossesMax;
   move_ = std::make_unique<TenantMove>(std::move(options), parts_.clock, parts_.random);
 }
@@ -140,21 +262,39 @@ void CellMover::finish_carrying(std::int64_t now_us) {
   using enum TenantMove::Culprit;
   const std::unique_ptr<TenantMove> move = std::move(move_);
   Task done = *std::exchange(task_, std::nullopt);
-  done.is_in_doubt = move->is_in_doubt();
-  const TenantMove::Progress& progress = move->progress();
-  counters_.keys += progress.moved;
-  if (move->state() == TenantMove::State::kStopped) {
-    if (move->culprit() == kAnother) return wait_for_another(std::move(done), now_us);
-    if (move->culprit() == kSource && !done.is_in_doubt) return go_without_counters(done, *move, now_us);
-    return wait_for_target(done, move->problem(), now_us);
+  if (move->has_heard()) {  // else it is as it was
+    done.is_in_doubt = move->is_in_doubt();
+    done.is_refused = done.is_repair || move->is_frozen();
+  }
+  counters_.keys += move->progress().moved;
+  if (move->state() == TenantMove::State::kDone) return finish_carried(std::move(done), *move, now_us);
+  if (move->culprit() == kAnother)
+    wait_for_another(std::move(done), now_us);
+  else if (move->culprit() == kRecords)
+    go_where_it_is(std::move(done), *move, now_us);
+  else
+    wait(std::move(done), move->problem(), now_us);
+  publish();
+}
+
+void CellMover::finish_carried(Task done, const TenantMove& move, std::int64_t now_us) {
+  const Relocation moved{done.relocation.tenant, done.relocation.from, &done.target()};
+  const TenantMove::Progress& progress = move.progress();
+  const bool by_another = move.culprit() == TenantMove::Culprit::kAnother;
+  records_.note(moved.tenant, {moved.to->name, move.number(), true});
+  if (done.via && done.via->name != done.relocation.to->name) {  // now where it is to be
+    done.relocation.from = std::exchange(done.via, nullptr);
+    done.is_in_doubt = done.is_refused = false;
+    to_carry_.push_back(std::move(done));
   }
   publish();
   ++counters_.done;
-  if (move->culprit() == kAnother)
-    return say(whose(done.relocation) + ": another server has carried its counters");
-  say(fmt::format("{}: {} counters carried over, {} of them once more at the end", whose(done.relocation),
+  if (by_another) return say(whose(moved) + ": another server has carried its counters");
+  say(fmt::format("{}: {} counters carried over, {} of them once more at the end", whose(moved),
                   progress.moved, progress.again));
-  after_.push_back({done.relocation, now_us, "", Kind::kForget, move->move_id(), false});
+  Task forget = new_task(moved, now_us, Kind::kForget);
+  forget.move_id = move.move_id();
+  after_.push_back(std::move(forget));
 }
 
 void CellMover::wait_for_another(Task task, std::int64_t now_us) {
@@ -163,70 +303,86 @@ void CellMover::wait_for_another(Task task, std::int64_t now_us) {
   to_carry_.push_back(std::move(task));
 }
 
-// The others that go there would fare no better. Said once, however often it is tried.
-void CellMover::wait_for_target(const Task& task, std::string_view problem, std::int64_t now_us) {
+// What the source knows of the tenant's way is followed, from cell to cell.
+void CellMover::go_where_it_is(Task task, const TenantMove& move, std::int64_t now_us) {
+  const Cell* const at = named(move.elsewhere());
+  const Cell* const first = named(move.unfinished());
+  const bool is_known = at ? at->name != task.relocation.from->name : first != nullptr;
+  const Cell& next = at ? *at : first ? *first : *task.relocation.from;
+  if (!is_known || !is_single(next) || ++task.detours > wanted_->list().size())
+    return wait(std::move(task), move.problem(), now_us);
+  // If it has not come from there yet, it comes before it goes back.
+  if (!at || at->name == task.relocation.to->name) task.via = at ? task.relocation.from : first;
+  if (at) task.relocation.from = at;
+  task.not_before_us = now_us;
+  task.is_refused = false;
+  to_carry_.push_back(std::move(task));
+}
+
+// The others that go there, or come from there, would fare no better. Said once, however often it is tried.
+void CellMover::wait(Task task, std::string_view problem, std::int64_t now_us) {
   const bool is_new = task.problem.empty();
-  to_carry_.push_back(task);
+  const std::string tenant = task.relocation.tenant, to = task.target().name;
+  const Cell *const from_cell = task.relocation.from, *const to_cell = task.relocation.to;
+  const bool is_refused = task.is_refused;
+  task.detours = 0;
+  to_carry_.push_back(std::move(task));
   std::size_t alike = 0;
   for (Task& other : to_carry_) {
-    if (other.relocation.to != task.relocation.to) continue;
+    if (other.relocation.to != to_cell || other.relocation.from != from_cell) continue;
     other.problem = problem;
     other.not_before_us = now_us + kRetryUs;
     ++alike;
   }
   if (!is_new) return;
-  parts_.log(true,
-             fmt::format("tenant {}, and {} others, cannot move to {} yet; {} and it is tried again: {}",
-                         task.relocation.tenant, alike - 1, task.relocation.to->name,
-                         task.is_in_doubt ? "its checks are denied" : "they stay where they are", problem));
+  parts_.log(
+      true,
+      fmt::format("tenant {}, and {} others, cannot move to {} yet; {} and it is tried again: {}", tenant,
+                  alike - 1, to, is_refused ? "its checks are denied" : "they stay where they are", problem));
 }
 
-// The others between these two would fare no better.
-void CellMover::go_without_counters(const Task& task, const TenantMove& move, std::int64_t now_us) {
-  const Relocation& done = task.relocation;
-  const auto is_alike = [&done](const Task& other) {
-    return other.relocation.from == done.from && other.relocation.to == done.to;
-  };
-  settle(done.tenant, *done.to, now_us);
-  for (const Task& other : to_carry_)
-    if (is_alike(other)) settle(other.relocation.tenant, *other.relocation.to, now_us);
-  const std::size_t others = std::erase_if(to_carry_, is_alike);
-  publish();
-  counters_.stopped += 1 + others;
-  parts_.log(true, fmt::format("{}, and {} others, without their counters; {}", whose(done), others,
-                               move.problem()));
-}
-
-void CellMover::finish_after() {
+void CellMover::finish_after(std::int64_t now_us) {
+  using enum TenantMove::Culprit;
   const std::unique_ptr<TenantMove> move = std::move(move_);
-  const Task task = *std::exchange(task_, std::nullopt);
-  const Relocation& done = task.relocation;
-  if (task.kind == Kind::kSettle) {
-    if (move->state() == TenantMove::State::kStopped)
-      parts_.log(true, fmt::format("tenant {} may still be refused at {}: {}", done.tenant, done.to->name,
-                                   move->problem()));
-    return;
-  }
-  const bool as_asked = done.to->when_moved == WhenMoved::kReset;
+  Task task = *std::exchange(task_, std::nullopt);
+  const Relocation done = task.relocation;
+  const bool is_done = move->state() == TenantMove::State::kDone;
+  if (task.kind == Kind::kSettle && is_done)
+    return records_.note(done.tenant, {done.to->name, move->number(), true});
   // It may have come back meanwhile: then nothing is left behind.
-  if (move->state() == TenantMove::State::kDone || move->culprit() == TenantMove::Culprit::kAnother) {
-    if (as_asked) ++counters_.done;
+  if (task.kind == Kind::kForget && (is_done || move->culprit() == kAnother)) {
+    if (done.starts_anew) ++counters_.done;
     return say(fmt::format("{}: {} counters that were left there are forgotten", whose(done),
                            move->progress().moved));
   }
-  const std::size_t others = std::erase_if(after_, [&done](const Task& other) {
-    return other.kind == Kind::kForget && other.relocation.from == done.from;
-  });
-  if (as_asked) ++counters_.stopped;
-  parts_.log(true, fmt::format("{}: what was left of it, and of {} others, could not be forgotten; {}",
-                               whose(done), others, move->problem()));
+  if (task.problem.empty()) {
+    if (done.starts_anew) ++counters_.stopped;
+    parts_.log(true,
+               task.kind == Kind::kSettle
+                   ? fmt::format("tenant {} may still be refused at {}, and it is tried again: {}",
+                                 done.tenant, done.to->name, move->problem())
+                   : fmt::format("{}: what was left of it could not be forgotten, and it is tried again; {}",
+                                 whose(done), move->problem()));
+  }
+  // Who has no such cell any more cannot be denied there either.
+  if (task.kind == Kind::kForget && !wanted_->named(done.from->name)) return;
+  task.problem = move->problem();
+  task.not_before_us = now_us + kRetryUs;
+  after_.push_back(std::move(task));
 }
 
 void CellMover::publish() {
   std::vector<Relocation> held;
-  for (const Task& task : to_carry_) held.push_back(task.relocation);
-  if (task_ && task_->kind == Kind::kCarry) held.push_back(task_->relocation);
-  parts_.board.publish(std::make_shared<const Cells>(homes_.without_sought(wanted_->holding_back(held))));
+  std::vector<std::string> refused;
+  const auto hold = [&](const Task& task, bool is_refused) {
+    held.push_back(task.relocation);
+    if (is_refused) refused.push_back(task.relocation.tenant);
+  };
+  for (const Task& task : to_carry_) hold(task, task.is_refused);
+  if (task_ && task_->kind == Kind::kCarry) hold(*task_, task_->is_refused || (move_ && move_->is_frozen()));
+  for (const auto& [tenant, home] : strays_) refused.push_back(tenant);
+  parts_.board.publish(std::make_shared<const Cells>(
+      homes_.without_sought(wanted_->holding_back(held).looking_for(refused, Cell::Keeper::kRefuses))));
 }
 
 std::string CellMover::in_progress() const {
@@ -238,10 +394,17 @@ std::string CellMover::in_progress() const {
                                        to_carry_.size() - (carries ? 0 : 1));
     if (!task.problem.empty())
       sentence += fmt::format("; it is tried again and again, and the tenant {}: {}",
-                              task.is_in_doubt ? "is denied" : "stays where it is", task.problem);
+                              task.is_refused ? "is denied" : "stays where it is", task.problem);
     return sentence;
   }
   if (is_looking()) return homes_.in_progress();
+  if (!strays_.empty())
+    return fmt::format(
+        "--cells of this server is not what the others have: tenant {}{} lives in the cell {}, and is denied "
+        "here until this server's file places it there",
+        strays_.begin()->first,
+        strays_.size() > 1 ? fmt::format(", as {} others elsewhere,", strays_.size() - 1) : "",
+        strays_.begin()->second);
   const std::size_t left = after_.size() + (task_ ? 1 : 0);
   return left == 0 ? "" : fmt::format("forgetting what {} tenants that have moved left behind", left);
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,13 +28,18 @@ namespace sluice::cli {
 // follow, and what is left of it at the old cell is forgotten. tenant_move.h says why no unit can be had
 // twice meanwhile. Every node has a mover; one of them does the work, the others wait for it.
 //
-// If the new cell is gone, or either of them answers with errors (rights are missing, say), the tenant waits
-// at the old one and the move is tried again. If the old cell is gone, the tenant goes without its counters:
-// that trouble may be the very reason why it is taken away. Wants that change meanwhile wait until this
-// change is complete, tenants that wait excepted: they follow the new wants from where they are.
+// If either cell is gone, or answers with errors (rights are missing, say), the tenant waits at the old one
+// and the move is tried again, however long it takes; only the operator's word lets it go without its
+// counters (`start_anew`, `when_moved: reset`). Wants that change meanwhile wait until the move at hand is
+// complete; tenants that wait follow the new wants from where they are.
 //
-// A move that was interrupted goes on when a node starts that places the tenant where it was to go; one that
-// was to begin, or that was written into the file while no node was there to hear of it, begins then
+// Where a tenant is, the records of all cells say (CellRecords), not what this node has missed: one that was
+// carried on meanwhile is fetched from where it is. A tenant that lives elsewhere than this node's file says,
+// or is frozen, or has not quite arrived, is refused by the node itself, so that it does not matter if its
+// server goes back in time and forgets that.
+//
+// A move that was interrupted goes on in any node that places the tenant where it was to go; one that was to
+// begin, or that was written into the file while no node was there to hear of it, begins when one starts
 // (CellHomes).
 class CellMover {
  public:
@@ -60,33 +66,53 @@ class CellMover {
   // A tenant whose counters are carried or forgotten, and when.
   struct Task {
     Relocation relocation;
-    std::int64_t not_before_us;
-    std::string problem;  // not empty: the first attempt failed for this
+    std::int64_t not_before_us = 0;
     TenantMoveOptions::Kind kind = TenantMoveOptions::Kind::kCarry;
-    std::string move_id;       // kForget: by which it has gone
-    bool is_in_doubt = false;  // it cannot be called off
-  };
+    std::vector<CellBoard::Pointer> owners;  // of the cells that are named here
+    std::string problem = {};                // not empty: the first attempt failed for this
+    std::string move_id = {};                // kForget: by which it has gone
+    const Cell* via = nullptr;               // where it must get to first
+    bool is_in_doubt = false;                // it cannot be called off
+    bool is_refused = false;                 // its checks are denied by this node, wherever it is
+    bool is_repair = false;                  // it should be where it is placed, but has not arrived
+    std::size_t detours = 0;                 // it was found elsewhere so often
 
+    const Cell& target() const { return via ? *via : *relocation.to; }
+  };
+  using Tasks = std::vector<Task>;
+
+  void read_records(std::int64_t now_us);
+  void find_strays(std::int64_t now_us);
   void take_findings(std::int64_t now_us);
   void begin(CellBoard::Pointer wanted, std::int64_t now_us);
+  void begin_again(Task task, std::int64_t now_us);
+  void fetch_stray(const std::string& tenant, const Cells& last_wanted, std::int64_t now_us);
+  const Cell* named(const std::string& cell) const;
+  Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind) const;
+  bool has_task(const std::string& tenant) const;
+  bool is_sought(const std::string& tenant) const;
+  bool goes_by_records(std::int64_t now_us);
   void take_up(const Relocation& relocation, std::int64_t now_us);
   bool pick_one(std::int64_t now_us);
   void settle(const std::string& tenant, const Cell& cell, std::int64_t now_us);
   void start();
   void finish_carrying(std::int64_t now_us);
+  void finish_carried(Task done, const TenantMove& move, std::int64_t now_us);
   void wait_for_another(Task task, std::int64_t now_us);
-  void wait_for_target(const Task& task, std::string_view problem, std::int64_t now_us);
-  void go_without_counters(const Task& task, const TenantMove& move, std::int64_t now_us);
-  void finish_after();
+  void wait(Task task, std::string_view problem, std::int64_t now_us);
+  void go_where_it_is(Task task, const TenantMove& move, std::int64_t now_us);
+  void finish_after(std::int64_t now_us);
   void publish();
   void say(const std::string& sentence) const { parts_.log(false, sentence); }
 
   const Parts parts_;
   CellBoard::Pointer before_, wanted_;  // own the cells that the relocations name
+  CellRecords records_;
   CellHomes homes_;
-  std::uint64_t homes_seen_ = 0;
-  std::vector<Task> to_carry_;
-  std::vector<Task> after_;           // what is left to do when checks have followed
+  std::uint64_t records_seen_ = 0;
+  std::map<std::string, std::string> strays_;  // who lives elsewhere than it is placed, and where
+  Tasks to_carry_;
+  Tasks after_;                       // what is left to do when checks have followed
   std::optional<Task> task_;          // the one at hand
   std::unique_ptr<TenantMove> move_;  // the same
   TenantMoveCounters counters_;

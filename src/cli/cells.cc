@@ -13,7 +13,8 @@
 
 namespace sluice::cli {
 
-Cells::Cells(StoreSettings default_store, std::vector<Cell> others) : list_(std::move(others)) {
+Cells::Cells(StoreSettings default_store, std::vector<Cell> others, std::vector<std::string> start_anew)
+    : list_(std::move(others)), start_anew_(start_anew.begin(), start_anew.end()) {
   list_.insert(list_.begin(), Cell{.name = std::string(kDefaultName), .store = std::move(default_store)});
   for (std::size_t i = 1; i < list_.size(); ++i) {
     Cell& cell = list_[i];
@@ -60,7 +61,7 @@ std::vector<Relocation> Cells::relocations_to(const Cells& after) const {
     if (before.keeper != Cell::Keeper::kStore || to.keeper != Cell::Keeper::kStore) continue;
     const Cell* const still_there = after.named(before.name);
     const bool same_names = still_there && still_there->store.key_prefix == before.store.key_prefix;
-    relocations.push_back({tenant, same_names ? still_there : &before, &to});
+    relocations.push_back({tenant, same_names ? still_there : &before, &to, after.starts_anew(tenant)});
   }
   return relocations;
 }
@@ -96,6 +97,14 @@ bool Cells::is_looking() const {
   return std::ranges::any_of(list_, [](const Cell& cell) { return cell.keeper != Cell::Keeper::kStore; });
 }
 
+std::vector<std::string> Cells::tenants_looked_for() const {
+  std::vector<std::string> tenants;
+  if (!is_looking()) return tenants;
+  for (const auto& [tenant, cell] : tenants_)
+    if (list_[cell].keeper != Cell::Keeper::kStore) tenants.push_back(tenant);
+  return tenants;
+}
+
 std::map<std::string, std::string> Cells::named_tenants() const {
   std::map<std::string, std::string> named;
   for (const auto& [tenant, cell] : tenants_) named[tenant] = list_[cell].name;
@@ -113,14 +122,15 @@ bool Cells::places_groups_like(const Cells& other) const {
 }
 
 std::shared_ptr<const Cells> read_cells(const ServeOptions& options) {
-  std::vector<Cell> cells;
+  CellFile read;
   if (!options.cells.empty()) {
     Problems problems;
     for (const PolicyFile& file : read_policy_files({options.cells}, problems))
-      if (problems.empty()) cells = parse_cells(file.text, file.path, problems);
+      if (problems.empty()) read = parse_cells(file.text, file.path, problems);
     if (!problems.empty()) throw CommandError(fmt::format("--cells: {}", fmt::join(problems.texts(), "; ")));
   }
-  return std::make_shared<const Cells>(read_store_settings(options), std::move(cells));
+  return std::make_shared<const Cells>(read_store_settings(options), std::move(read.cells),
+                                       std::move(read.start_anew));
 }
 
 }  // namespace sluice::cli

@@ -40,6 +40,7 @@ struct Relocation {
   std::string tenant;
   const Cell* from;
   const Cell* to;
+  bool starts_anew = false;  // the operator wants it to
 };
 
 // All cells and who is placed on which. Immutable, so thread-safe.
@@ -51,7 +52,8 @@ class Cells {
 
   // REQUIRES: `others` are as parse_cells() leaves them: nobody is placed twice. Their prefix of keys becomes
   // that of the default store.
-  Cells(StoreSettings default_store, std::vector<Cell> others);
+  // `start_anew`: tenants whose counters may be left behind, wherever they are.
+  Cells(StoreSettings default_store, std::vector<Cell> others, std::vector<std::string> start_anew = {});
 
   // The first is `default`.
   const std::vector<Cell>& list() const { return list_; }
@@ -59,6 +61,13 @@ class Cells {
 
   // Position in list().
   std::size_t find(std::string_view tenant, std::string_view tier) const;
+
+  // Where a tenant is placed by its name.
+  const Cell& place_of(std::string_view tenant) const { return list_[find(tenant, "")]; }
+  // Whether it begins anew when it comes where it is placed.
+  bool starts_anew(const std::string& tenant) const {
+    return start_anew_.contains(tenant) || place_of(tenant).when_moved == WhenMoved::kReset;
+  }
 
   // Who, of the tenants that are placed by their names here or there, lives in another cell after the change
   // to `after`. A cell is known by its name: another URL is the same store at another address. Where tiers
@@ -72,6 +81,7 @@ class Cells {
   // The same cells, but the counters of these tenants are being looked for.
   Cells looking_for(const std::vector<std::string>& tenants, Cell::Keeper keeper) const;
   bool is_looking() const;
+  std::vector<std::string> tenants_looked_for() const;
 
   // Every tenant that is placed by its name, with the name of its cell.
   std::map<std::string, std::string> named_tenants() const;
@@ -79,7 +89,9 @@ class Cells {
   // Whether prefixes or tiers are placed alike.
   bool places_groups_like(const Cells& other) const;
 
-  friend bool operator==(const Cells& a, const Cells& b) { return a.list_ == b.list_; }
+  friend bool operator==(const Cells& a, const Cells& b) {
+    return a.list_ == b.list_ && a.start_anew_ == b.start_anew_;
+  }
 
  private:
   using Places = std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>>;
@@ -89,6 +101,7 @@ class Cells {
   Places prefixes_;
   std::set<std::size_t, std::greater<>> prefix_lengths_;
   Places tiers_;
+  std::set<std::string> start_anew_;
 };
 
 // From --store, or the REDIS_ variables, and the file of --cells. Throws CommandError that names what to

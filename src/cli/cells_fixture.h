@@ -23,10 +23,11 @@ inline Cell cell_at(const std::string& host, std::string name, std::vector<std::
 }
 
 inline std::shared_ptr<const Cells> make_cells(std::vector<Cell> others, const std::string& host = "home",
-                                               std::string key_prefix = "rl:") {
+                                               std::string key_prefix = "rl:",
+                                               std::vector<std::string> start_anew = {}) {
   StoreSettings home = store_at(host);
   home.key_prefix = std::move(key_prefix);
-  return std::make_shared<const Cells>(std::move(home), std::move(others));
+  return std::make_shared<const Cells>(std::move(home), std::move(others), std::move(start_anew));
 }
 
 }  // namespace sluice::cli::testing

@@ -210,7 +210,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
           if (std::exchange(seen, now) != now) registry.try_again();
         });
   options.every_second.push_back([this, seen = std::uint64_t{UINT64_MAX}](control::Registry&) mutable {
-    if (const std::uint64_t now = cells_.generation(); seen != now && remember_cells()) seen = now;
+    if (const std::uint64_t now = cells_.generation(); std::exchange(seen, now) != now) remember_cells();
   });
   if (!trusts_admins(listeners_))
     options.every_second.push_back([this](control::Registry& registry) {
@@ -230,15 +230,14 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
 }
 
 // Where tenants are counted, for the next start.
-bool Node::remember_cells() const {
+void Node::remember_cells() const {
   const CellBoard::Pointer cells = cells_.current();
-  const auto written = cell_memory_file_.write(*cells);
+  const auto written = cell_memory_file_.write(*cells, *cells_.wanted());
   if (!written)
     log(LogLevel::kError,
         fmt::format("where tenants are counted could not be kept for a later start ({}); name "
                     "a folder with --state-dir",
                     written.error().message));
-  return !cells->is_looking();
 }
 
 void Node::tell_reset(const doors::ResetReport& report) {

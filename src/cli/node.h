@@ -74,7 +74,7 @@ class Node {
  private:
   std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
-  bool remember_cells() const;
+  void remember_cells() const;
   void tell_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,32 +23,55 @@ class TinyRedis {
  public:
   std::unique_ptr<redis::Channel> connect(const redis::Address& address, redis::ChannelEvents& events,
                                           std::string& why) {
-    parser_ = {};
-    is_new_ = true;
-    return wire.connect(address, events, why);
+    lines_.push_back(std::make_unique<Line>());
+    lines_.back()->wire.unreachable = wire.unreachable;
+    return lines_.back()->wire.connect(address, events, why);
   }
   // Answers what it was asked.
   void serve() {
-    if (!wire.open()) return;
-    if (std::exchange(is_new_, false)) wire.accept();
-    for (std::string asked = wire.take_sent(); !asked.empty(); asked = wire.take_sent()) {
-      parser_.feed(asked);
-      std::string answers;
-      while (parser_.next() == redis::RespParser::Status::kReply) answer(parser_.reply().subspan(1), answers);
-      wire.say(answers);
-    }
+    for (std::size_t i = 0; i < lines_.size(); ++i) serve(*lines_[i]);
+    std::erase_if(lines_, [](const auto& line) { return !line->wire.open(); });
   }
 
-  redis::FakeTransport wire;
+  struct {
+    bool unreachable = false;  // and all connections are cut
+  } wire;
   std::map<std::string, std::string> keys;
   struct Record {
     std::string state = "-";
     std::string other;
+    unsigned number = 1;  // of the move
+    bool is_forgotten = false;
+    friend bool operator==(const Record&, const Record&) = default;
   };
   std::map<std::string, Record> records;  // of tenants that move
   bool refuses = false;                   // to change them
+  std::string cut_after;                  // loses its connections when it has done this step, once
+  std::string goes_back_after;            // to what `dump` says, when it has done this step, once
+  std::map<std::string, Record> dump;
 
  private:
+  struct Line {
+    redis::FakeTransport wire;
+    redis::RespParser parser;
+    bool is_new = true;
+  };
+
+  void serve(Line& line) {
+    if (!line.wire.open()) return;
+    if (wire.unreachable) return line.wire.cut("Connection reset by peer");
+    if (std::exchange(line.is_new, false)) line.wire.accept();
+    for (std::string asked = line.wire.take_sent(); !asked.empty(); asked = line.wire.take_sent()) {
+      line.parser.feed(asked);
+      std::string answers;
+      while (line.parser.next() == redis::RespParser::Status::kReply)
+        answer(line.parser.reply().subspan(1), answers);
+      if (wire.unreachable) return line.wire.cut("Connection reset by peer");
+      line.wire.say(answers);
+      if (!line.wire.open()) return;
+    }
+  }
+
   void answer(std::span<const redis::RespValue> words, std::string& out) {
     const std::string command(words[0].bytes);
     const std::string key(words.size() > 1 ? words[1].bytes : "");
@@ -67,13 +91,16 @@ class TinyRedis {
     } else if (command == "EVALSHA" && refuses) {
       out += "-NOPERM this user has no permissions\r\n";
     } else if (command == "EVALSHA") {
-      redis::append_command(out, {step(words.subspan(5)), detail_});
+      append_step(words.subspan(5), out);
     } else if (command == "SSCAN") {
       out += "*2\r\n$1\r\n0\r\n*0\r\n";
+    } else if (command == "HGET") {
+      std::string version;
+      for (const auto& [who, record] : records) version += text_of(record);
+      redis::append_bulk(out, version);
     } else if (command == "HVALS") {
       redis::append_array(out, records.size());
-      for (const auto& [who, record] : records)
-        redis::append_bulk(out, record.state + std::string(46, '0') + record.other);
+      for (const auto& [who, record] : records) redis::append_bulk(out, text_of(record));
     } else if (command == "SCRIPT") {
       out += "$4\r\n5ba1\r\n";
     } else {
@@ -81,31 +108,78 @@ class TinyRedis {
     }
   }
 
-  // What tenant_move.lua does, as far as one mover can tell. Returns the state.
-  std::string step(std::span<const redis::RespValue> words) {
-    const std::string operation(words[0].bytes), who(words[1].bytes), move(words[2].bytes);
-    Record& record = records[who];
-    const bool is_away = record.state == "x" || record.state == "a";
-    detail_ = is_away ? record.other : move;
-    if (operation == "claim" && is_away) return record.state;
-    if (operation == "write")
-      for (std::size_t i = 6; i < words.size(); i += 3)
-        keys[std::string(words[i].bytes)] = words[i + 1].bytes;
-    if (operation == "remove")
-      for (const redis::RespValue& name : words.subspan(6)) keys.erase(std::string(name.bytes));
-    static const std::map<std::string, std::string> kStates{
-        {"claim", "c"}, {"freeze", "f"},  {"close", "x"}, {"arrive", "a"},
-        {"open", "o"},  {"release", "o"}, {"settle", "o"}};
-    if (const auto becomes = kStates.find(operation); becomes != kStates.end())
-      record = {becomes->second, std::string(words[5].bytes)};
-    const std::string state = record.state;
-    if (state == "-" || (operation == "leave" && state == "o")) records.erase(who);
-    return state;
+  static std::string id_of(unsigned number) {
+    const std::string digits = std::to_string(number);
+    return std::string(9 - digits.size(), '0') + digits + "0000000";
+  }
+  static std::string text_of(const Record& record) {
+    return record.state + id_of(record.number) + std::string(30, '0') + record.other;
   }
 
-  redis::RespParser parser_;
-  bool is_new_ = false;
-  std::string detail_;
+  void append_step(std::span<const redis::RespValue> words, std::string& out) {
+    const std::string operation(words[0].bytes), who(words[1].bytes);
+    const std::string word = step(words);
+    const Record record = records.contains(who) ? records[who] : Record{.other = "", .number = 0};
+    redis::append_command(out, {word, id_of(record.number), record.other,
+                                record.is_forgotten ? "forgotten-------" : "0", record.state});
+    if (operation == cut_after) {
+      cut_after.clear();
+      wire.unreachable = true;
+    }
+    if (operation == goes_back_after) {
+      goes_back_after.clear();
+      records = dump;
+    }
+  }
+
+  // What tenant_move.lua does, as far as one mover can tell. Returns its word.
+  std::string step(std::span<const redis::RespValue> words) {
+    const std::string operation(words[0].bytes), who(words[1].bytes), other(words[5].bytes);
+    const auto number = static_cast<unsigned>(std::stoul(std::string(words[2].bytes.substr(0, 9))));
+    const Record before = records.contains(who) ? records[who] : Record{.other = "", .number = 0};
+    const std::string& state = before.state;
+    const unsigned next = std::max(number, before.number + 1);
+    const bool is_source = state == "c" || state == "f", is_mine = before.number == number;
+    const auto become = [&](const std::string& fresh, unsigned of_move, bool is_forgotten = false) {
+      records[who] = {fresh, other, of_move, is_forgotten};
+      return fresh;
+    };
+    if (operation == "claim") {
+      if (state == "x" || state == "a" || (state == "f" && before.other != other)) return state;
+      return is_source && before.other == other ? state : become("c", next);
+    }
+    if (operation == "reclaim")
+      return state == "x" && is_mine && !before.is_forgotten ? become("f", next) : "lost";
+    if (operation == "raise") return is_source ? become(state, next) : "lost";
+    if (operation == "renew") return is_source ? state : "lost";
+    if (operation == "freeze") return is_source ? become("f", before.number) : "lost";
+    if (operation == "close") return is_source && is_mine ? become("x", before.number) : "lost";
+    if (operation == "release") return is_source ? become("o", before.number) : "lost";
+    if (operation == "leave") {
+      if (before.number > number && number > 0) return "lost";
+      return become("x", number > 0 ? number : next, true);
+    }
+    if (operation == "remove") {
+      if (state != "x" || !is_mine) return "lost";
+      for (const redis::RespValue& name : words.subspan(6)) keys.erase(std::string(name.bytes));
+      return state;
+    }
+    if (operation == "arrive") {
+      if (is_mine && !is_source) return state;
+      return before.number >= number ? "later" : become("a", number);
+    }
+    if (operation == "write") {
+      if (state != "a") return "lost";
+      for (std::size_t i = 6; i < words.size(); i += 3)
+        keys[std::string(words[i].bytes)] = words[i + 1].bytes;
+      return state;
+    }
+    if (operation == "open") return state == "a" ? become("o", number) : "lost";
+    if (operation == "settle") return become("o", next);
+    return state;  // look
+  }
+
+  std::vector<std::unique_ptr<Line>> lines_;
 };
 
 // A CellMover among such servers, one for each host.

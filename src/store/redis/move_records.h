@@ -12,35 +12,45 @@
 
 namespace sluice {
 
-// Asks a server, once, for its records of tenants that move, or have moved (tenant_move.h). Not thread-safe.
-// Keeps trying until it has an answer.
+// A server's records of tenants that move, or have moved (tenant_move.h), as it told them last: looked at
+// once a second, and whenever the connection is a new one, for then the server may be another, or have gone
+// back in time. Read whole only when something has changed. Not thread-safe.
 class MoveRecords final : private redis::ConnectionEvents {
  public:
   struct Record {
     char state = '-';  // as there
     std::string tenant;
-    std::string other;          // the cell at the other end
-    std::int64_t until_ms = 0;  // by that server's clock: later ones have a later one
+    std::string other;         // the cell at the other end
+    std::uint32_t number = 0;  // of the move: later ones have higher ones
     friend bool operator==(const Record&, const Record&) = default;
   };
 
   // REQUIRES: the clock and the transport outlive it.
   MoveRecords(TenantMoveOptions::End end, const Clock& clock, const TenantMove::Random& random);
 
-  void tick(std::int64_t now_us) { connection_.tick(now_us); }
+  void tick(std::int64_t now_us);
   // Nothing before the server has answered. Who may not ask, or finds something else there, gets none.
   const std::optional<std::vector<Record>>& records() const { return records_; }
-  // Connections that could not be made, or ended before there was an answer.
+  // Changes when records() are read again.
+  std::uint64_t generation() const { return generation_; }
+  // Connections that could not be made, or ended, since there was an answer.
   std::uint32_t losses() const { return losses_; }
 
  private:
   void on_ready() override;
   void on_reply(std::span<const redis::RespValue> reply) override;
-  void on_lost(std::string_view) override { ++losses_; }
+  void on_lost(std::string_view) override;
+  void ask(std::string_view command);
+  void read_all(std::span<const redis::RespValue> reply);
 
   const std::string key_;
   redis::Connection connection_;
   std::optional<std::vector<Record>> records_;
+  std::uint64_t generation_ = 0;
+  std::string version_;  // that the records have
+  bool reads_all_ = false;
+  bool is_asked_ = false;
+  std::int64_t now_us_ = 0, ask_at_us_ = 0, due_us_ = 0;
   std::uint32_t losses_ = 0;
 };
 

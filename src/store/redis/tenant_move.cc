@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <utility>
 
 #include "base/limits.h"
@@ -18,6 +19,15 @@ using Kind = TenantMoveOptions::Kind;
 constexpr std::string_view kScanCount = "1000", kLeaseMs = "10000";
 constexpr std::int64_t kNoTtl = -1;  // what PTTL says
 constexpr std::size_t kQuotedBytesMax = 200;
+constexpr std::size_t kNumberDigits = 9;                         // of a move's id; the rest are letters
+constexpr std::string_view kForgottenMark = "forgotten-------";  // see tenant_move.lua
+
+std::uint32_t number_of(std::string_view move_id) {
+  std::uint32_t number = 0;
+  const std::string_view digits = move_id.substr(0, kNumberDigits);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
 
 std::string tag_of(std::string_view owner) {
   return "{" + std::string(owner.substr(0, 3)) + "}" + std::string(owner.substr(3));
@@ -43,6 +53,17 @@ std::string new_id(const TenantMove::Random& random) {
 
 void append(std::string& out, std::initializer_list<std::string_view> words) {
   redis::append_command(out, {words.begin(), words.size()});
+}
+
+// 0: the server chooses the number.
+std::string with_number(std::uint32_t number, std::string_view id) {
+  const std::string digits = std::to_string(number);
+  return std::string(kNumberDigits - digits.size(), '0') + digits + std::string(id.substr(kNumberDigits));
+}
+
+std::string move_id_of(const TenantMoveOptions& options, const TenantMove::Random& random) {
+  if (options.kind != Kind::kForget) return with_number(options.number, new_id(random));
+  return options.move_id.empty() ? with_number(0, new_id(random)) : options.move_id;
 }
 
 TenantMoveOptions with_script(TenantMoveOptions options) {
@@ -86,15 +107,17 @@ TenantMove::TenantMove(TenantMoveOptions options, const Clock& clock, const Rand
       owner_letters_(sluice::owner_letters(options_.slot_tag)),
       owner_id_(new_id(random)),
       pattern_(pattern_of(options_.source.key_prefix, owner_letters_)),
-      move_id_(options_.kind == Kind::kForget ? options_.move_id : new_id(random)),
+      move_id_(move_id_of(options_, random)),
       source_(std::make_unique<Side>(*this, "the source", options_.source, clock, random)) {
   assert(options_.target.has_value() == (options_.kind == Kind::kCarry));
   if (options_.target) target_ = std::make_unique<Side>(*this, "the target", *options_.target, clock, random);
-  if (options_.kind == Kind::kForget) step_ = move_id_.empty() ? Step::kLeave : Step::kScan;
+  if (options_.kind == Kind::kForget) step_ = Step::kLeave;
   if (options_.kind == Kind::kSettle) step_ = Step::kSettle;
 }
 
 TenantMove::~TenantMove() = default;
+
+std::uint32_t TenantMove::number() const { return number_of(move_id_); }
 
 void TenantMove::tick(std::int64_t now_us) {
   for (Side* side : {source_.get(), target_.get()})
@@ -104,7 +127,8 @@ void TenantMove::tick(std::int64_t now_us) {
 }
 
 TenantMove::Side& TenantMove::side_in_use() {
-  const bool at_target = step_ == Step::kArrive || step_ == Step::kWrite || step_ == Step::kOpen;
+  const bool at_target =
+      step_ == Step::kArrive || step_ == Step::kWrite || step_ == Step::kOpen || step_ == Step::kLook;
   return at_target ? *target_ : *source_;
 }
 
@@ -116,15 +140,16 @@ void TenantMove::proceed() {
   std::string commands;
   unanswered_ = append_commands(commands);
   if (unanswered_ == 0) return finish_step();
-  if (step_ == Step::kOpen) open_sent_ = true;
+  if (step_ == Step::kOpen) may_be_open_ = true;
   reply_due_us_ = clock_.now_us() + options_.reply_timeout_us;
   side_in_use().connection.send(commands, unanswered_);
 }
 
 // Returns how many.
 std::size_t TenantMove::append_commands(std::string& out) {
-  constexpr std::string_view kOperations[] = {"claim", "arrive", "",        "",       "write", "freeze", "",
-                                              "open",  "close",  "release", "remove", "leave", "settle"};
+  constexpr std::string_view kOperations[] = {"claim",  "arrive", "",        "",        "write",  "freeze",
+                                              "",       "open",   "close",   "release", "remove", "leave",
+                                              "settle", "look",   "reclaim", "raise"};
   const std::string_view operation = kOperations[static_cast<std::size_t>(step_)];
   std::vector<std::string> more;
   if (step_ == Step::kScan || step_ == Step::kRead || step_ == Step::kJournal) return append_reads(out);
@@ -134,6 +159,8 @@ std::size_t TenantMove::append_commands(std::string& out) {
       more.push_back(key.value);
       more.push_back(key.is_gone ? "" : std::to_string(key.ttl_ms));
     }
+  } else if (step_ == Step::kArrive && is_raised_) {
+    more.emplace_back("raised");
   } else if (step_ == Step::kRemove) {
     for (const Key& key : batch_) more.push_back(key.name);
   }
@@ -158,7 +185,7 @@ void TenantMove::append_step(std::string& out, std::string_view operation,
   redis::append_bulk(out, move_id_);
   redis::append_bulk(out, owner_id_);
   redis::append_bulk(out, kLeaseMs);
-  redis::append_bulk(out, (other != nullptr ? other->end.cell : "") + "\n" + options_.tenant);
+  redis::append_bulk(out, (other != nullptr ? other->end.cell : options_.gone_to) + "\n" + options_.tenant);
   for (const std::string& word : more) redis::append_bulk(out, word);
 }
 
@@ -195,45 +222,116 @@ void TenantMove::on_reply(std::span<const redis::RespValue> reply) {
   else if (is_names && unanswered_ == 1)
     read_names(reply);
   else if (is_record)
-    read_record(reply[1].bytes, reply.size() > 2 ? reply[2].bytes : "");
+    read_record(told_by(reply));
   else
     note_error(reply[0]);
   if (--unanswered_ == 0) finish_step();
 }
 
-// What became of the record by our step; `state` as tenant_move.lua tells it.
-void TenantMove::read_record(std::string_view state, std::string_view detail) {
-  if (step_ == Step::kClaim) return read_claim(state, detail);
-  if (step_ == Step::kArrive && state == "o") {  // a mover before us came so far
-    step_ = Step::kOpen;
-    return;
+// [word, move, cell and tenant, owner, state]
+TenantMove::Told TenantMove::told_by(std::span<const redis::RespValue> reply) {
+  const auto word = [reply](std::size_t i) { return i < reply.size() ? reply[i].bytes : std::string_view(); };
+  return {word(1), word(2), word(3).substr(0, word(3).find('\n')), word(4), word(5)};
+}
+
+// What became of the record by our step.
+void TenantMove::read_record(const Told& told) {
+  const bool is_refused = told.word == "lost" || told.word == "busy";
+  switch (step_) {
+    case Step::kClaim:
+      return read_claim(told);
+    case Step::kLook:
+      return read_look(told);
+    case Step::kArrive:
+      if (told.word == "later") return read_later(told);
+      if (told.word == "o") next_step_ = Step::kClose;  // a mover before us came so far
+      if (told.word == "a" || told.word == "o") may_be_open_ = false;
+      break;
+    case Step::kOpen:
+      may_be_open_ = false;
+      break;
+    case Step::kReclaim:
+      if (is_refused) break;
+      claimed_ = frozen_ = true;
+      move_id_ = told.move;
+      break;
+    case Step::kRaise:
+    case Step::kLeave:
+    case Step::kSettle:
+      if (!is_refused) move_id_ = told.move;
+      break;
+    case Step::kClose:    // it is open elsewhere, whatever the source remembers of it
+    case Step::kRelease:  // then there is nothing to release
+      return;
+    default:
+      break;
   }
-  if (state != "lost" && state != "busy") return;
-  if (step_ == Step::kRelease) return;  // then there is nothing to release
-  if (!error_.empty()) return;
+  // What was frozen and is not any more has lost its last writes: checks are charged there again.
+  const bool has_thawed = frozen_ && told.word == "c" && step_ != Step::kFreeze;
+  if (!(is_refused || has_thawed) || !error_.empty()) return;
   error_of_ = Culprit::kAnother;
   error_ = side_in_use().name + ": another server is moving this tenant, or has moved it";
 }
 
-void TenantMove::read_claim(std::string_view state, std::string_view detail) {
-  const std::string_view cell = detail.substr(0, detail.find('\n'));
-  if (state == "c" || state == "f") {
+void TenantMove::read_claim(const Told& told) {
+  has_heard_ = true;
+  const bool is_source = told.word == "c" || told.word == "f";
+  if (is_source && told.cell == target_->end.cell) {
     claimed_ = true;
-    frozen_ = state == "f";
-    move_id_ = detail;
-  } else if (state == "x" && cell == target_->end.cell) {
-    state_ = State::kDone;
-    culprit_ = Culprit::kAnother;
-  } else if (state == "busy") {
+    frozen_ = may_be_open_ = told.word == "f";
+    move_id_ = told.move;
+  } else if (told.word == "x" && told.cell == target_->end.cell) {
+    is_forgotten_ = told.owner == kForgottenMark;
+    move_id_ = told.move;
+    next_step_ = Step::kLook;
+  } else if (told.word == "busy") {
+    frozen_ = told.state == "f";
     error_of_ = Culprit::kAnother;
     error_ = source_->name + ": another server is moving this tenant";
-  } else {
+  } else if (is_source) {
+    unfinished_ = told.cell;
     error_of_ = Culprit::kRecords;
-    error_ = state == "x"
-                 ? "its counters have gone to the cell \"" + std::string(cell) + "\"; place it there first"
-                 : "its counters are still arriving from the cell \"" + std::string(cell) +
-                       "\"; place it where it was until they are there";
+    error_ = "its counters are on their way to the cell \"" + unfinished_ + "\"; they must get there first";
+  } else {
+    found_elsewhere(told.cell);
   }
+}
+
+// The source says that all has gone to the target. Does it know?
+void TenantMove::read_look(const Told& told) {
+  if (told.word != "a" || told.move != move_id_) return done_by_another();
+  if (!is_forgotten_) {
+    next_step_ = Step::kReclaim;
+    return;
+  }
+  error_of_ = Culprit::kForgotten;
+  error_ = target_->name + " went back to a time at which counters of this tenant were arriving, and what " +
+           source_->name + " had left of them is forgotten; let it start anew (start_anew)";
+}
+
+// The target knows of a later move than the source, which must have gone back in time: so where is it?
+void TenantMove::read_later(const Told& told) {
+  if (told.state == "o" || told.state == "c" || told.state == "f") {
+    move_id_ = is_raised_ ? with_number(0, move_id_) : told.move;
+    next_step_ = Step::kLeave;
+  } else if (told.cell != source_->end.cell) {
+    found_elsewhere(told.cell);
+  } else {
+    is_raised_ = true;
+    move_id_ = with_number(number_of(told.move) + 1, move_id_);
+    next_step_ = Step::kRaise;
+  }
+}
+
+void TenantMove::found_elsewhere(std::string_view cell) {
+  elsewhere_ = cell;
+  error_of_ = Culprit::kRecords;
+  error_ = "its counters are at the cell \"" + elsewhere_ + "\", or on their way from there";
+}
+
+void TenantMove::done_by_another() {
+  state_ = State::kDone;
+  culprit_ = Culprit::kAnother;
 }
 
 // [cursor, [name, …]]
@@ -272,8 +370,14 @@ void TenantMove::read_key(Key& key, const redis::RespValue& reply) {
 void TenantMove::finish_step() {
   if (state_ != State::kRunning) return;
   if (!error_.empty()) return stop(error_of_, error_);
+  if (next_step_) {
+    step_ = *std::exchange(next_step_, std::nullopt);
+    return proceed();
+  }
   switch (step_) {
     case Step::kClaim:
+    case Step::kReclaim:
+    case Step::kRaise:
       step_ = Step::kArrive;
       break;
     case Step::kArrive:
@@ -304,17 +408,18 @@ void TenantMove::finish_step() {
       begin_batch();
       break;
     case Step::kOpen:
-      open_sent_ = false;
       step_ = Step::kClose;
       break;
     case Step::kLeave:
+      if (options_.kind == Kind::kCarry) return done_by_another();
       step_ = Step::kScan;
       break;
     case Step::kRelease:
-      claimed_ = false;
+      claimed_ = frozen_ = false;
       return stop(culprit_, problem_);
     case Step::kClose:
     case Step::kSettle:
+    case Step::kLook:
       state_ = State::kDone;
       return;
   }
@@ -345,6 +450,10 @@ void TenantMove::begin_batch() {
 void TenantMove::on_lost(Side& side, std::string_view why) {
   if (state_ != State::kRunning) return;
   if (&side == &side_in_use()) unanswered_ = 0;
+  if (step_ == Step::kClose && &side == source_.get()) {  // it will be told when it is forgotten there
+    state_ = State::kDone;
+    return;
+  }
   if (++side.losses > options_.losses_max)
     return stop(
         &side == target_.get() ? Culprit::kTarget : Culprit::kSource,
@@ -373,7 +482,8 @@ void TenantMove::note_error(const redis::RespValue& reply) {
 
 // The tenant goes on where it was: what is copied or frozen is released, unless the target may be open.
 void TenantMove::stop(Culprit culprit, std::string_view why) {
-  const bool releases = claimed_ && !open_sent_ && culprit == Culprit::kTarget && unanswered_ == 0 &&
+  const bool by_target = culprit == Culprit::kTarget || &side_in_use() == target_.get();
+  const bool releases = claimed_ && !may_be_open_ && by_target && unanswered_ == 0 &&
                         step_ != Step::kRelease && source_->connection.ready();
   culprit_ = culprit;
   problem_ = why.starts_with("the move stopped") ? std::string(why) : "the move stopped: " + std::string(why);

@@ -33,7 +33,11 @@ struct TenantMoveOptions {
   std::optional<End> target;
   std::uint32_t slot_tag = 0;  // with the owner's bits, see wire.h
   std::string tenant;          // for the records
-  std::string move_id;         // kForget: only while the tenant is away by this move; empty: if it is away
+  // Which move of this tenant it is, at least. REQUIRES: more than 1 only if the caller knows that the tenant
+  // lives at the source since the move before that one, or that it may begin anew.
+  std::uint32_t number = 1;
+  std::string move_id;  // kForget: by which it has gone; empty: it goes now, whatever was
+  std::string gone_to;  // kForget: the cell where it lives
   std::int64_t reply_timeout_us = 5'000'000;  // a server that takes longer gets a new connection
   // Of an end's connections, failed attempts too; then the move stops.
   std::uint32_t losses_max = 20;
@@ -53,7 +57,7 @@ struct TenantMoveOptions {
 // to obey it. A record is in one of these states:
 //
 //   at the source                              at the target
-//   -  no record, or o: it lives here          -  no record, or x
+//   -  no record, or o: it lives here          -  no record, or one of an earlier move
 //   c  it is copied: checks are charged here,  a  it arrives: refused
 //      and each key that they write is noted
 //      in a journal
@@ -84,7 +88,20 @@ struct TenantMoveOptions {
 //   mover takes over, which knows by the target's record whether it was opened. Whoever starts finds `a`
 //   where it looks for the tenant, and goes on (MoveRecords).
 // - The target goes before `open` was sent: the source is released, and the tenant lives there as before.
-//   After that nobody knows; the source stays frozen until the target answers.
+//   After that nobody knows; the source stays frozen until the target answers. Only who has heard from the
+//   target that it is not open releases what was frozen.
+// - The source goes: the move stops, and waits. Nothing is opened without all that the source has. Once the
+//   target has said that it is open, the move is done, whatever the source says.
+// - A server goes back in time (an old dump, a failover that lost writes). The moves of a tenant are
+// numbered,
+//   and each record has the number of its move: of two that disagree the higher one is right, and of equal
+//   ones `o`. A source that does not know that the tenant has gone cannot overwrite it at the target:
+//   `arrive` says "later", and the source is told that it has gone. A source that forgets before the target
+//   is open begins anew, with what it has (`raise`). A target that forgets gets all once more, as long as
+//   that is there
+//   (`reclaim`); else the move stops and says so (kForgotten).
+// - A source from which the tenant has gone elsewhere, or to which it has not come yet, says where its
+//   counters are: elsewhere(). What is frozen on its way to another cell must get there first: unfinished().
 // - A refund, or a reset, during the freeze is refused; it has no effect. A reset during the copy is one at
 //   the source only: less is given away than was meant. A repeated request finds its record where the tenant
 //   lives. What was charged at the source and not answered in time has been noted like all else.
@@ -102,7 +119,9 @@ class TenantMove {
     kRefusal,  // the source is there and answers with errors: it lacks rights, or is loading its data
     kTarget,   // is gone, or does not take what it is given
     kAnother,  // mover is at it, or was faster; try again
-    kRecords,  // say that the tenant's counters are elsewhere
+    kRecords,  // say that the tenant's counters are elsewhere, or on their way there
+    // The target went back to a time at which counters were arriving, and the source has no more of them.
+    kForgotten,
   };
 
   // Keys so far; only grows. What is found again after a connection was lost counts again.
@@ -128,8 +147,19 @@ class TenantMove {
   const std::string& problem() const { return problem_; }
   // By which the tenant has gone; for kForget.
   const std::string& move_id() const { return move_id_; }
+  std::uint32_t number() const;  // the same
+  // Whether the source has said how it is there.
+  bool has_heard() const { return has_heard_; }
+  // kRecords: the cell that has the counters; empty: none is known.
+  const std::string& elsewhere() const { return elsewhere_; }
+  // kRecords: the cell to which the source has frozen them; empty: none.
+  const std::string& unfinished() const { return unfinished_; }
+  // Whether the source must not be asked for decisions any more, whatever it says.
+  bool is_frozen() const { return frozen_; }
   // Whether nobody knows if the target is open: it must be tried again, and cannot be called off.
-  bool is_in_doubt() const { return open_sent_ && state_ == State::kStopped; }
+  bool is_in_doubt() const {
+    return may_be_open_ && state_ == State::kStopped && culprit_ != Culprit::kRecords;
+  }
 
  private:
   enum class Step : std::uint8_t {
@@ -146,8 +176,15 @@ class TenantMove {
     kRemove,
     kLeave,
     kSettle,
+    kLook,
+    kReclaim,
+    kRaise,
   };
   class Side;
+  // What a step says of the record.
+  struct Told {
+    std::string_view word, move, cell, owner, state;
+  };
   struct Key {
     std::string name;
     std::string value;
@@ -164,8 +201,13 @@ class TenantMove {
 
   void on_reply(std::span<const redis::RespValue> reply);
   void on_lost(Side& side, std::string_view why);
-  void read_record(std::string_view state, std::string_view detail);
-  void read_claim(std::string_view state, std::string_view detail);
+  static Told told_by(std::span<const redis::RespValue> reply);
+  void read_record(const Told& told);
+  void read_claim(const Told& told);
+  void read_look(const Told& told);
+  void read_later(const Told& told);
+  void found_elsewhere(std::string_view cell);
+  void done_by_another();
   void read_names(std::span<const redis::RespValue> reply);
   void read_key(Key& key, const redis::RespValue& reply);
   void finish_step();
@@ -187,9 +229,14 @@ class TenantMove {
   std::string cursor_ = "0";  // of SCAN, or of SSCAN
   bool scanned_all_ = false;
   bool claimed_ = false;
-  bool frozen_ = false;             // since we, or a mover before us, asked for it
-  bool reads_journal_ = false;      // instead of searching
-  bool open_sent_ = false;          // and not answered
+  bool frozen_ = false;            // since we, or a mover before us, asked for it
+  bool reads_journal_ = false;     // instead of searching
+  bool may_be_open_ = false;       // the target: nobody has told us
+  bool is_forgotten_ = false;      // what was left at the source
+  std::optional<Step> next_step_;  // unless it is the usual one
+  std::string elsewhere_, unfinished_;
+  bool has_heard_ = false;
+  bool is_raised_ = false;          // our number, above that of a record of the target
   std::vector<std::string> found_;  // not yet in a batch
   std::vector<Key> batch_;
   std::string error_;  // the first

@@ -47,8 +47,11 @@ class TenantMoveTest : public testing::Test {
     return *move_;
   }
   // What a step says became of a record.
-  static std::string record(std::string_view state) {
-    return "*2\r\n" + bulk(state) + bulk("0000000000000000");
+  static std::string record(std::string_view word, std::string_view cell = "new",
+                            std::string_view owner = "0", std::string_view state = "",
+                            std::string_view number = "000000001") {
+    return "*5\r\n" + bulk(word) + bulk(std::string(number) + "0000000") +
+           bulk(std::string(cell) + "\nacme") + bulk(owner) + bulk(state.empty() ? word : state);
   }
   static void log_in(redis::FakeTransport& server) {
     server.accept();
@@ -168,8 +171,146 @@ TEST_F(TenantMoveTest, WhatAnotherMoverOpenedIsOnlyClosed) {
   heard(target_);
   EXPECT_THAT(heard(source_), ElementsAre("claim", "close"));
   source_.say(record("x"));
-  target_.say(record("-"));
   EXPECT_EQ(move.state(), State::kDone);
+}
+
+// It may have been opened, and whoever said so is dead: to release the source could let units be had twice.
+TEST_F(TenantMoveTest, WhatAnotherMoverFrozeIsNotReleasedBeforeTheTargetHasSpoken) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("f"));
+  target_.unreachable = true;
+  target_.cut("Connection reset by peer");
+  heard(source_);
+  for (int i = 0; i < 5; ++i) pass(1'000'000);
+  EXPECT_EQ(move.state(), State::kStopped);
+  EXPECT_TRUE(move.is_in_doubt());
+  EXPECT_THAT(heard(source_), IsEmpty());
+}
+
+TEST_F(TenantMoveTest, WhatIsOpenIsDoneWhateverTheSourceSays) {
+  for (const bool is_cut : {false, true}) {
+    TenantMove& move = connected();
+    source_.say(record("c") + names({}) + record("f") + record("f") + names({}));
+    target_.say(record("o"));
+    if (is_cut)
+      source_.cut("Connection reset by peer");
+    else
+      source_.say(record("lost"));
+    EXPECT_EQ(move.state(), State::kDone);
+    EXPECT_EQ(move.culprit(), Culprit::kNobody);
+  }
+}
+
+// Its server lost its last writes: checks are charged there again, and no journal is kept.
+TEST_F(TenantMoveTest, AFreezeThatIsForgottenStopsIt) {
+  TenantMove& move = connected();
+  source_.say(record("c") + names({}) + record("f"));
+  heard(target_);
+  source_.say(record("c") + names({}));
+  EXPECT_EQ(move.state(), State::kStopped);
+  EXPECT_EQ(move.culprit(), Culprit::kAnother);
+  EXPECT_THAT(heard(target_), IsEmpty()) << "not opened";
+}
+
+TEST_F(TenantMoveTest, ATargetThatForgetsTheArrivalReleasesTheSource) {
+  TenantMove& move = connected();
+  source_.say(record("c") + names({1}) + record("c") + value("one", 5));
+  heard(source_);
+  target_.say(record("lost", "", "", "-"));
+  EXPECT_THAT(heard(source_), ElementsAre("release"));
+  source_.say(record("o"));
+  EXPECT_EQ(move.culprit(), Culprit::kAnother) << "it is tried again soon";
+}
+
+TEST_F(TenantMoveTest, ALaterRecordAtTheTargetIsBelieved) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("c"));
+  heard(source_);
+  target_.say(record("later", "old", "0", "o", "000000004"));
+  EXPECT_THAT(heard(source_), ElementsAre("leave")) << "and it is told that the tenant has gone";
+  EXPECT_THAT(heard(target_), ElementsAre("arrive")) << "nothing is overwritten";
+  source_.say(record("x", "new", "0", "x", "000000004"));
+  EXPECT_EQ(move.state(), State::kDone);
+  EXPECT_EQ(move.culprit(), Culprit::kAnother);
+  EXPECT_EQ(move.number(), 4u);
+}
+
+TEST_F(TenantMoveTest, ALaterRecordThatItIsElsewhereStopsIt) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("c"));
+  heard(source_);
+  target_.say(record("later", "third", "0", "x", "000000004"));
+  EXPECT_THAT(heard(source_), ElementsAre("release"));
+  source_.say(record("o"));
+  EXPECT_EQ(move.culprit(), Culprit::kRecords);
+  EXPECT_EQ(move.elsewhere(), "third");
+}
+
+// The target has heard of a move from this source, or to it, that the source has forgotten.
+TEST_F(TenantMoveTest, AMoveThatTheSourceHasForgottenIsFollowedByTheNext) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("c"));
+  heard(target_);
+  target_.say(record("later", "old", "0", "a", "000000004"));
+  EXPECT_THAT(heard(source_), ElementsAre("claim", "raise"));
+  source_.say(record("c", "new", "0", "c", "000000005"));
+  EXPECT_THAT(heard(target_), ElementsAre("arrive raised"));
+  EXPECT_EQ(move.number(), 5u);
+  target_.say(record("later", "old", "0", "o", "000000004"));
+  EXPECT_THAT(heard(source_), ElementsAre("leave")) << "it was opened meanwhile";
+}
+
+TEST_F(TenantMoveTest, TheSourceSaysWhereItHasGone) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("x", "third"));
+  EXPECT_EQ(move.culprit(), Culprit::kRecords);
+  EXPECT_EQ(move.elsewhere(), "third");
+}
+
+TEST_F(TenantMoveTest, WhatIsFrozenOnItsWayElsewhereMustGetThereFirst) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("f", "third"));
+  EXPECT_EQ(move.culprit(), Culprit::kRecords);
+  EXPECT_EQ(move.unfinished(), "third");
+  EXPECT_FALSE(move.is_in_doubt());
+}
+
+// The source says that all has gone to the target, which went back to a time before that.
+TEST_F(TenantMoveTest, AnArrivalThatWasForgottenIsDoneAgain) {
+  begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("x"));
+  EXPECT_THAT(heard(target_), ElementsAre("look"));
+  target_.say(record("a"));
+  EXPECT_THAT(heard(source_), ElementsAre("claim", "reclaim"));
+  source_.say(record("f", "new", "0", "f", "000000002"));
+  EXPECT_THAT(heard(target_), ElementsAre("arrive"));
+  target_.say(record("a"));
+  EXPECT_THAT(heard(source_), ElementsAre("renew", "SCAN 0 MATCH rl:{AAF}AC* COUNT 1000"));
+}
+
+TEST_F(TenantMoveTest, AnArrivalThatCannotBeDoneAgainIsTold) {
+  TenantMove& move = begin();
+  log_in(source_);
+  log_in(target_);
+  source_.say(record("x", "new", "forgotten-------"));
+  target_.say(record("a"));
+  EXPECT_EQ(move.state(), State::kStopped);
+  EXPECT_EQ(move.culprit(), Culprit::kForgotten);
+  EXPECT_THAT(move.problem(), HasSubstr("start_anew"));
 }
 
 TEST_F(TenantMoveTest, WhatIsOursNoMoreIsLeftAlone) {
