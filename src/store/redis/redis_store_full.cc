@@ -56,8 +56,7 @@ bool RedisStore::would_be_admitted(const StoreCall& call) const {
   const Charge& first = call.charges[0];
   const LimitParams& params = limits_.params(first.params);
   return call.charges.size() == 1 && call.refund_of_us == 0 && !call.dedupe && !options_.heeds_moves &&
-         first.relatives == Relatives{} && params.algorithm != Algorithm::kSlidingLog &&
-         first.cost <= params.capacity;
+         params.algorithm != Algorithm::kSlidingLog && first.cost <= params.capacity;
 }
 
 // `named`: what when_full.lua says. Nothing of the batch was charged.
