@@ -137,6 +137,15 @@ def everything_is_used(repo):
 
 
 @rule
+def using_is_used(repo):
+    for path in repo.match(r".*\.cc"):
+        text = without_comments(repo.files[path])
+        for found in re.finditer(r"^using (?:\w+::)+(\w+);", text, re.MULTILINE):
+            if len(re.findall(rf"\b{found[1]}\b", text)) == 1:
+                yield path, text.count("\n", 0, found.start()) + 1, f"{found[1]} is not used here; remove the line"
+
+
+@rule
 def file_length(repo):
     for path, text in repo.files.items():
         code = re.search(r"\.(cc|h|py)$", path) or re.match(r"#!.*python", text)

@@ -35,6 +35,7 @@ PLANTED = [
     ("real_clocks", "src/store/shard.h", "#pragma once\n/* a\ncomment */ auto t = time(nullptr);\n", 3),
     ("real_clocks", "src/store/shard_test.cc", "\n\n  gettimeofday(&tv, nullptr);\n", 3),
     ("everything_is_used", "src/base/forgotten.h", "#pragma once\n", 1),
+    ("using_is_used", "src/store/shard_test.cc", "\nusing net::Loop;\n// Loop\n", 2),
     ("file_length", "src/store/shard.h", "#pragma once\n" + "\n" * 500, 501),
     ("file_length", "tools/long", "#!/usr/bin/python3\n" + "\n" * 500, 501),
     ("unfinished_work", "src/store/shard.h", "#pragma once\n// TODO later\n", 2),
@@ -57,6 +58,7 @@ PLANTED = [
 INNOCENT = [
     ("bench/load.cc", "auto t = std::chrono::steady_clock::now();\n"),
     ("src/base/clock.h", '#pragma once\nauto s = "steady_clock::now()";\n'),
+    ("src/store/shard.cc", '#include "store/shard.h"\nusing net::Loop;\nLoop loop;\n'),
     ("tools/temporary", "mktemp /tmp/sluice.XXXXXX\n"),
     ("docs/a.md", "a framework/work/thing, and `[x](y)` in code\n"),
     # Cargo's name for its registry, wherever that is.

@@ -9,7 +9,6 @@
 namespace sluice::control {
 namespace {
 
-using ledger::Draft;
 using ledger::Kind;
 
 std::function<bool()> lacks_admin(const ControlNode& node, const Clock& clock) {

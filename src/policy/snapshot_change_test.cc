@@ -14,7 +14,6 @@ namespace sluice {
 namespace {
 
 using testing::EveryRollout;
-using testing::policies_of;
 
 Policy make_policy(const std::string& id, const std::string& tenant, const std::string& resource, bool always,
                    std::size_t limits, std::int64_t rate) {
