@@ -20,7 +20,6 @@ TEST_F(RedisRepliesTest, ErrorsAreNoAnswerAndExplained) {
   } cases[] = {
       {"-LOADING Redis is loading the dataset in memory\r\n", "still loading its data", false},
       {"-BUSY Redis is busy running a script.\r\n", "another script has been running", false},
-      {"-OOM command not allowed when used memory > 'maxmemory'.\r\n", "no memory left", false},
       {"-READONLY You can't write against a read only replica.\r\n", "connect to its master", true},
       {"-NOREPLICAS Not enough good replicas to write.\r\n", "too few replicas", false},
       {"-MISCONF Redis is configured to save RDB snapshots\r\n", "cannot save its data", false},
