@@ -44,7 +44,10 @@ def test_who_stands_first_gets_the_last_unit(store_url, sluice, http):
     client = http(node)
     for resource in ("/shared", "/both"):
         for name, fields in MIXTURES.items():
-            checks = [{"resource": resource, "key": name, **fields(n)} for n in range(CHECKS)]
+            checks = [{"tenant_id": "t0", "resource": resource, "key": name, **fields(n)} for n in range(CHECKS)]
+            for check in checks:
+                if "request_id" in check:
+                    check["request_id"] += resource + name  # nobody else's
             answer = client.post("/v1/ratelimit/check-batch", json.dumps({"checks": checks}))
             allowed = [one["allowed"] for one in answer.json["results"]]
             assert allowed == [True] * LIMIT + [False] * (CHECKS - LIMIT), (resource, name)
