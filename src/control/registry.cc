@@ -47,7 +47,9 @@ Result<void> Registry::apply_documents(std::int64_t revision) {
   if (!read)
     for (const ledger::Record& record : documents) salvaged_documents_.insert({record.kind, record.name});
   // If that fails, it is tried again by keep_copy(), which says so.
-  if (read && copy_) static_cast<void>(copy_->replace(revision, documents));
+  if (read && copy_) {
+    [[maybe_unused]] const auto copied = copy_->replace(revision, documents);
+  }
   if (read) take_back_restored(documents);
   apply(documents);
   if (read) restored_.clear();
