@@ -51,7 +51,7 @@ Kept with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_
 
 // So many units are in use when `units` were under the former numbers.
 std::int64_t carried(const LimitParams& from, const LimitParams& to, std::int64_t units) {
-  return is_scaled(from, to) ? ceil_div(units * to.scale, from.scale) : units;
+  return is_scaled(from, to) ? ceil_div(std::min(units, kWindowUnitsMax) * to.scale, from.scale) : units;
 }
 
 // The most units that may be in use under the former numbers for `cost` to fit into the new ones.

@@ -56,6 +56,9 @@ LimitParams unchecked(Algorithm algorithm, std::int64_t count, std::int64_t peri
   return {.algorithm = algorithm, .rate = {count, period_us}, .capacity = capacity, .scale = scale};
 }
 
+// Two bits of the first byte are the algorithm.
+bool is_bucket_kind(int kind) { return (kind >> 5 & 3) <= std::to_underlying(Algorithm::kLeakyBucket); }
+
 LimitParams read_short_bucket(std::string_view value) {
   const std::int64_t bits = number_at(value, 0, 4);
   const std::int64_t numbers = bits & 0xff'ffff;
@@ -84,7 +87,7 @@ std::optional<Said> read_numbers(std::string_view value) {
   if (value.empty()) return std::nullopt;
   const auto kind = static_cast<int>(number_at(value, 0, 1));
   if (kind >= kShortBucket) {
-    if (value.size() < 4) return std::nullopt;
+    if (value.size() < 4 || !is_bucket_kind(kind)) return std::nullopt;
     return Said{read_short_bucket(value), 4};
   }
   if (kind >= kLog) {
@@ -104,7 +107,7 @@ std::optional<Said> read_numbers(std::string_view value) {
 // The numbers in the form that the steps want; nothing when no limit can have them.
 std::optional<LimitParams> checked(const LimitParams& said) {
   const bool in_range = said.rate.count > 0 && said.capacity > 0 && said.scale <= kRateMax &&
-                        (!is_window(said) || said.capacity == 1) &&
+                        (!is_window(said) || (said.rate.count == 1 && said.capacity == 1)) &&
                         (!is_log(said) || said.scale <= kSlidingLogMax);
   if (!in_range) return std::nullopt;
   auto made = make_limit_params(said.algorithm, said.rate,
