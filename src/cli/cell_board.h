@@ -26,7 +26,9 @@ class CellBoard {
   explicit CellBoard(const Pointer& cells, Moved moved = {}) : CellBoard(cells, cells, std::move(moved)) {}
   // `current` is what is in force until it is known what can be.
   CellBoard(Pointer current, Pointer wanted, Moved moved)
-      : moved_(std::move(moved)), current_(std::move(current)), wanted_(std::move(wanted)) {}
+      : moved_(std::move(moved)), current_(std::move(current)), wanted_(std::move(wanted)) {
+    for (const std::string& tenant : current_->tenants_looked_for()) limbo_[tenant] = {};
+  }
 
   // Changes whenever current() does.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -47,6 +49,11 @@ class CellBoard {
     tell_of_returns(*cells);
   }
 
+  // It begins anew where it is served since this node started. Who is not served yet is told of when it is.
+  void tell_if_served(const Relocation& relocation) const {
+    if (moved_ && relocation.starts_anew && !limbo_.contains(relocation.tenant)) moved_(relocation);
+  }
+
   Pointer wanted() const {
     const std::lock_guard lock(mutex_);
     return wanted_;
@@ -65,10 +72,10 @@ class CellBoard {
   }
 
  private:
-  // Where a tenant was before nobody could say where it is.
+  // Where a tenant was before nobody could say where it is; null: nobody could since this node started.
   struct LastPlace {
     Pointer owner;
-    const Cell* cell;
+    const Cell* cell = nullptr;
   };
   static bool is_lost(const Cell& cell) { return cell.keeper != Cell::Keeper::kStore; }
   void note_limbo(const Pointer& before, const Cells& after) {
@@ -82,7 +89,8 @@ class CellBoard {
       const Cell& to = now.place_of(tenant);
       if (is_lost(to)) return false;
       const bool starts_anew = now.starts_anew(tenant);
-      if (was.cell->name != to.name || starts_anew) moved_({tenant, was.cell, &to, starts_anew});
+      const Cell& from = was.cell ? *was.cell : to;
+      if (from.name != to.name || starts_anew) moved_({tenant, &from, &to, starts_anew});
       return true;
     });
   }

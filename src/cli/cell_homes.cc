@@ -79,7 +79,7 @@ std::optional<CellHomes::Finding> CellHomes::look_for(const std::string& tenant)
 
 std::optional<CellHomes::Finding> CellHomes::by_own_record(const std::string& tenant, const Cell& to,
                                                            const Record& record) const {
-  const Finding is_here{.tenant = tenant, .at = &to, .to = &to, .has_record = true};
+  Finding is_here{.tenant = tenant, .at = &to, .to = &to, .has_record = true};
   if (lives_there(record.state) && records_.lives_at(to, tenant)) return is_here;
   if (record.state == 'a' && records_.number(tenant) == record.number)
     return carried_from(tenant, record.other, to);

@@ -199,6 +199,35 @@ TEST_F(CellHomesTest, UnlessTheOperatorSaysSo) {
   pass(2000);
   EXPECT_EQ(cell_of("acme"), "eu");
   EXPECT_EQ(state("eu", "acme"), "o");
+  EXPECT_THAT(events, ElementsAre("acme")) << "and that is written down";
+}
+
+TEST_F(CellHomesTest, ATenantThatBeginsAnewAtAStartIsAudited) {
+  start({cell_at("eu", "eu", {"acme"}, {}, WhenMoved::kReset)});
+  pass();
+  EXPECT_EQ(state("eu", "acme"), "o");
+  EXPECT_THAT(events, ElementsAre("acme"));
+  start({cell_at("eu", "eu", {"acme"}, {}, WhenMoved::kReset)});
+  pass();
+  EXPECT_THAT(events, ElementsAre("acme")) << "once";
+}
+
+// Its server went back to the middle of its arrival, for good, and only then the node starts.
+TEST_F(CellHomesTest, AnArrivalThatWasForgottenIsToldByANodeThatStartsToo) {
+  servers["home"].records[who("acme")] = {"x", "eu\nacme", 5, true};
+  servers["eu"].records[who("acme")] = {"a", "default\nacme", 5};
+  for (const CellMemory& memory : {CellMemory{}, CellMemory{Named{{"acme", "eu"}}},
+                                   CellMemory{Named{{"acme", std::string(kNobodyKnows)}}}}) {
+    problems.clear();
+    start({cell_at("eu", "eu", {"acme"})}, memory);
+    for (int i = 0; i < 1000; ++i) {
+      pass(1);
+      EXPECT_NE(cell_of("acme"), "default") << "it is not there";
+    }
+    EXPECT_EQ(cell_of("acme"), "(looked for)");
+    EXPECT_THAT(problems, ElementsAre(HasSubstr("let it start anew (start_anew)")));
+    EXPECT_THAT(mover->in_progress(), HasSubstr("is denied"));
+  }
 }
 
 // The file is that of before the move, and the server has forgotten the move.

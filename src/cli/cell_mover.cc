@@ -69,32 +69,36 @@ bool CellMover::is_sought(const std::string& tenant) const {
   return std::ranges::find(homes_.sought(), tenant) != homes_.sought().end();
 }
 
-// Who lives elsewhere than it is placed, although nobody here moves it: the file of this node is not that of
-// the others. And who is where it is placed, but whose server went back to a time before it had arrived.
 void CellMover::find_strays(std::int64_t now_us) {
   strays_.clear();
-  for (const auto& [tenant, home] : records_.homes()) {
-    const Cell& place = wanted_->place_of(tenant);
-    if (!is_single(place) || has_task(tenant) || is_sought(tenant)) continue;
-    const MoveRecords::Record* const record = records_.find(place, tenant);
-    const bool arrives = record && record->state == 'a' && record->number == home.number;
-    const Cell* const from = arrives ? named(record->other) : nullptr;
-    if (from && from->name != place.name && is_single(*from)) {
-      Task task = new_task({tenant, from, &place}, now_us, Kind::kCarry);
-      task.is_refused = task.is_repair = true;
-      to_carry_.push_back(std::move(task));
-    } else if (!records_.lives_at(place, tenant)) {
-      strays_[tenant] = home.cell;
-    }
+  for (const auto& [tenant, home] : records_.homes()) look_at(tenant, now_us);
+}
+
+// Whether it lives elsewhere than it is placed, although nobody here moves it: then the file of this node is
+// not that of the others. Or is where it is placed, but its server went back to a time before it had arrived.
+void CellMover::look_at(const std::string& tenant, std::int64_t now_us) {
+  const Cell& place = wanted_->place_of(tenant);
+  if (!is_single(place) || has_task(tenant) || is_sought(tenant)) return;
+  const MoveRecords::Record* const arrival = records_.arrival(place, tenant);
+  const Cell* const from = arrival ? named(arrival->other) : nullptr;
+  if (from && from->name != place.name && is_single(*from)) {
+    Task task = new_task({tenant, from, &place}, now_us, Kind::kCarry);
+    task.is_refused = task.is_repair = true;
+    to_carry_.push_back(std::move(task));
+  } else if (!records_.lives_at(place, tenant)) {
+    strays_[tenant] = records_.home(tenant)->cell;
   }
 }
 
 void CellMover::take_findings(std::int64_t now_us) {
   for (const CellHomes::Finding& found : homes_.take_findings()) {
-    if (found.at != found.to)
-      take_up({found.tenant, found.at, found.to, wanted_->starts_anew(found.tenant)}, now_us);
-    else if (!found.has_record)
+    const Relocation relocation{found.tenant, found.at, found.to, wanted_->starts_anew(found.tenant)};
+    if (found.at != found.to) {
+      take_up(relocation, now_us);
+    } else if (!found.has_record) {
       settle(found.tenant, *found.to, now_us);
+      parts_.board.tell_if_served(relocation);
+    }
   }
 }
 
@@ -139,6 +143,11 @@ bool CellMover::goes_by_records(std::int64_t now_us) {
   const std::string& tenant = task.relocation.tenant;
   const CellRecords::Home* const home = records_.home(tenant);
   if (home == nullptr || task.is_repair || records_.lives_at(*task.relocation.from, tenant)) return false;
+  look_for_repair(task);
+  if (task.is_repair) {
+    publish();
+    return false;
+  }
   if (home->is_sure && home->cell == task.relocation.to->name) {
     const Task done = *std::exchange(task_, std::nullopt);
     ++counters_.done;
@@ -147,6 +156,7 @@ bool CellMover::goes_by_records(std::int64_t now_us) {
     const MoveRecords::Record* const left = records_.find(*done.relocation.from, done.relocation.tenant);
     if (left == nullptr || left->state != 'x')
       after_.push_back(new_task(done.relocation, now_us, Kind::kForget));
+    look_at(done.relocation.tenant, now_us);
     publish();
     return true;
   }
@@ -156,6 +166,15 @@ bool CellMover::goes_by_records(std::int64_t now_us) {
   task.is_refused = false;
   publish();
   return false;
+}
+
+// By all that is known it has come, but the server says that it has not: one of the two went back in time.
+// It is not to be asked for where it comes from either.
+void CellMover::look_for_repair(Task& task) const {
+  const auto& [tenant, from, to, starts_anew] = task.relocation;
+  const CellRecords::Home* const home = records_.home(tenant);
+  if (home == nullptr || home->cell != to->name || !records_.arrival(*to, tenant)) return;
+  task.is_repair = task.is_refused = true;
 }
 
 void CellMover::begin(CellBoard::Pointer wanted, std::int64_t now_us) {
@@ -222,7 +241,7 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
   const bool keep = !relocation.starts_anew;
   if (keep && is_single(from) && is_single(to)) {
     to_carry_.push_back(new_task(relocation, now_us, Kind::kCarry));
-    return;
+    return look_for_repair(to_carry_.back());
   }
   if (keep || !is_single(from)) {
     ++counters_.anew;
@@ -281,12 +300,13 @@ void CellMover::finish_carried(Task done, const TenantMove& move, std::int64_t n
   const Relocation moved{done.relocation.tenant, done.relocation.from, &done.target()};
   const TenantMove::Progress& progress = move.progress();
   const bool by_another = move.culprit() == TenantMove::Culprit::kAnother;
-  records_.note(moved.tenant, {moved.to->name, move.number(), true});
+  records_.note_arrived(*moved.to, moved.tenant, move.number());
   if (done.via && done.via->name != done.relocation.to->name) {  // now where it is to be
     done.relocation.from = std::exchange(done.via, nullptr);
     done.is_in_doubt = done.is_refused = false;
     to_carry_.push_back(std::move(done));
   }
+  look_at(moved.tenant, now_us);
   publish();
   ++counters_.done;
   if (by_another) return say(whose(moved) + ": another server has carried its counters");
@@ -347,8 +367,10 @@ void CellMover::finish_after(std::int64_t now_us) {
   Task task = *std::exchange(task_, std::nullopt);
   const Relocation done = task.relocation;
   const bool is_done = move->state() == TenantMove::State::kDone;
-  if (task.kind == Kind::kSettle && is_done)
-    return records_.note(done.tenant, {done.to->name, move->number(), true});
+  if (task.kind == Kind::kSettle && is_done) records_.note_arrived(*done.to, done.tenant, move->number());
+  look_at(done.tenant, now_us);
+  if (strays_.contains(done.tenant) || has_task(done.tenant)) publish();
+  if (task.kind == Kind::kSettle && is_done) return;
   // It may have come back meanwhile: then nothing is left behind.
   if (task.kind == Kind::kForget && (is_done || move->culprit() == kAnother)) {
     if (done.starts_anew) ++counters_.done;

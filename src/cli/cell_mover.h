@@ -83,6 +83,7 @@ class CellMover {
 
   void read_records(std::int64_t now_us);
   void find_strays(std::int64_t now_us);
+  void look_at(const std::string& tenant, std::int64_t now_us);
   void take_findings(std::int64_t now_us);
   void begin(CellBoard::Pointer wanted, std::int64_t now_us);
   void begin_again(Task task, std::int64_t now_us);
@@ -91,6 +92,7 @@ class CellMover {
   Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind) const;
   bool has_task(const std::string& tenant) const;
   bool is_sought(const std::string& tenant) const;
+  void look_for_repair(Task& task) const;
   bool goes_by_records(std::int64_t now_us);
   void take_up(const Relocation& relocation, std::int64_t now_us);
   bool pick_one(std::int64_t now_us);

@@ -40,16 +40,17 @@ void CellRecords::tick(std::int64_t now_us) {
     const bool is_silent = question.records->losses() >= kSilentLosses;
     if (std::exchange(question.was_silent, is_silent) != is_silent) ++generation_;
     if (std::exchange(question.generation, question.records->generation()) == question.generation) continue;
-    read(cell, *question.records->records());
+    read(cell, question);
     ++generation_;
   }
 }
 
-void CellRecords::read(const std::string& cell, const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    const bool is_here = lives_there(record.state);
-    note(record.tenant,
-         {is_here ? cell : record.other, record.number, record.state == 'o' || record.state == 'x'});
+void CellRecords::read(const std::string& cell, Question& question) {
+  question.by_tenant.clear();
+  for (const Record& record : *question.records->records()) {
+    const bool is_sure = record.state == 'o' || record.state == 'x';
+    note(record.tenant, {lives_there(record.state) ? cell : record.other, record.number, is_sure});
+    question.by_tenant.emplace(record.tenant, record);
   }
 }
 
@@ -58,6 +59,15 @@ void CellRecords::note(const std::string& tenant, Home home) {
   if (is_new || home.number < known->second.number) return;
   if (home.number == known->second.number && known->second.is_sure) return;
   known->second = std::move(home);
+}
+
+void CellRecords::note_arrived(const Cell& cell, const std::string& tenant, std::uint32_t number) {
+  note(tenant, {cell.name, number, true});
+  const auto found = questions_.find(cell.name);
+  if (found == questions_.end()) return;
+  const auto record = found->second.by_tenant.find(tenant);
+  if (record != found->second.by_tenant.end() && record->second.number <= number)
+    record->second = {.state = 'o', .tenant = tenant, .other = record->second.other, .number = number};
 }
 
 const CellRecords::Question* CellRecords::question_of(const Cell& cell) const {
@@ -89,10 +99,14 @@ std::vector<std::string> CellRecords::silent() const {
 
 const CellRecords::Record* CellRecords::find(const Cell& cell, const std::string& tenant) const {
   const Question* const question = question_of(cell);
-  if (question == nullptr || !question->records->records()) return nullptr;
-  const auto& all = *question->records->records();
-  const auto found = std::ranges::find(all, tenant, &Record::tenant);
-  return found == all.end() ? nullptr : &*found;
+  if (question == nullptr) return nullptr;
+  const auto found = question->by_tenant.find(tenant);
+  return found == question->by_tenant.end() ? nullptr : &found->second;
+}
+
+const CellRecords::Record* CellRecords::arrival(const Cell& cell, const std::string& tenant) const {
+  const Record* const record = find(cell, tenant);
+  return record && record->state == 'a' && record->number == number(tenant) ? record : nullptr;
 }
 
 const CellRecords::Home* CellRecords::home(const std::string& tenant) const {

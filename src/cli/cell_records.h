@@ -44,6 +44,8 @@ class CellRecords {
   bool have_all_answered() const;
   std::vector<std::string> silent() const;  // names
   const Record* find(const Cell& cell, const std::string& tenant) const;
+  // The record of who was to come there by the last move that is known, and has not: null if it has.
+  const Record* arrival(const Cell& cell, const std::string& tenant) const;
 
   struct Home {
     std::string cell;
@@ -54,18 +56,21 @@ class CellRecords {
   bool lives_at(const Cell& cell, const std::string& tenant) const;
   const std::map<std::string, Home>& homes() const { return homes_; }
   std::uint32_t number(const std::string& tenant) const;  // the highest that was heard of; 0: none
-  // This node has moved it there itself, or heard so by moving it.
+  // It is to live there from now on, by this node's doing.
   void note(const std::string& tenant, Home home);
+  // This node has moved it there, or has heard so by moving it: the server's record is not what it was.
+  void note_arrived(const Cell& cell, const std::string& tenant, std::uint32_t number);
 
  private:
   struct Question {
     StoreSettings store;
     std::unique_ptr<MoveRecords> records;
+    std::map<std::string, Record> by_tenant = {};
     std::uint64_t generation = 0;  // that was read
     bool was_silent = false;
   };
   const Question* question_of(const Cell& cell) const;
-  void read(const std::string& cell, const std::vector<Record>& records);
+  void read(const std::string& cell, Question& question);
 
   const Parts parts_;
   std::map<std::string, Question> questions_;  // by names of cells

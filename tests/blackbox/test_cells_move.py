@@ -210,6 +210,8 @@ def test_a_tenant_that_comes_back_by_a_restart_is_carried_or_denied(restarts):
     restarts.use_up()
     wait_until(lambda: state(restarts.eu) == "o", WAIT_SECONDS, "acme in eu")
     restarts.goes_on()
+    if restarts.keeps_state:  # a node writes once a second where its tenants are
+        wait_until(lambda: b"eu" in next((restarts.path / "state").glob("cells-*")).read_bytes(), WAIT_SECONDS, "it to be remembered")
     restarts.start("other")
     if restarts.keeps_state:
         restarts.node.wait_for_log("moved tenant acme from eu to default", WAIT_SECONDS)
