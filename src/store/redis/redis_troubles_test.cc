@@ -123,15 +123,15 @@ TEST_F(RedisTroublesTest, ALineSaysWhyAndALaterOneWhatHasBecomeOfIt) {
   for (int i = 0; i < 5; ++i) {
     const auto asked = call();
     store_->start(*asked);
-    server_.say("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    server_.say("-NOREPLICAS Not enough good replicas to write.\r\n");
   }
   pass(0);
-  EXPECT_THAT(news_, ElementsAre(HasSubstr("the server has no memory left; raise maxmemory (OOM command")));
+  EXPECT_THAT(news_, ElementsAre(HasSubstr("too few replicas")));
   for (int i = 0; i < 11; ++i) {
     pass(kSecond);
     server_.say("-MISCONF no disk\r\n");
   }
-  EXPECT_THAT(news_, ElementsAre(HasSubstr("OOM"), HasSubstr("MISCONF no disk")));
+  EXPECT_THAT(news_, ElementsAre(HasSubstr("NOREPLICAS"), HasSubstr("MISCONF no disk")));
 }
 
 TEST_F(RedisTroublesTest, WhoMayNotResetMayStillCheck) {
