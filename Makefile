@@ -93,8 +93,9 @@ check-rules:  ## layers, clocks, sizes, links: tools/check.py, and that each rul
 
 check-tidy:  ## clang-tidy over src, without the tests
 	@tools/install build test check
+	@$(PYTHON) tools/tidy_test.py
 	@$(call configure,dev)
-	@JOBS=$(JOBS) tools/tidy build/dev
+	@JOBS=$(JOBS) $(PYTHON) tools/tidy build/dev
 
 bench:  ## the measurements of the README, as ratios of one run; ARGS=… goes to bench/run
 	@tools/install build bench
