@@ -12,8 +12,8 @@ JOBS     ?= $(shell nproc)
 SLUICE_BINARY ?= $(CURDIR)/build/dev/sluice
 
 # The programs and tests that run under TSan: everything where threads meet.
-CONCURRENT_TESTS  ?= ledger_test store_test telemetry_test engine_test net_test
-CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*
+CONCURRENT_TESTS  ?= ledger_test store_test telemetry_test engine_test net_test control_test admin_test
+CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*:ControlPlane*
 
 # Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.
 PYTHON := /usr/bin/python3
@@ -50,7 +50,8 @@ build:  ## the release binary: build/release/sluice
 	@$(call configure,release)
 	@$(call compile,release)
 
-test: test-unit test-threads test-blackbox test-redis test-faults test-docs  ## every test; the six parts below can be run alone
+test:  ## every test; the six parts below can be run alone
+	@tools/phases test-unit test-threads test-blackbox test-redis test-faults test-docs
 
 dev:
 	@tools/install build test
@@ -80,7 +81,8 @@ test-docs: dev  ## every command and policy shown in the documentation
 	@$(PYTHON) tools/run_docs_test.py
 	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) tools/run_docs.py
 
-check: check-format check-rules check-tidy  ## format, the rules of the house, clang-tidy
+check:  ## format, the rules of the house, clang-tidy
+	@tools/phases check-format check-rules check-tidy
 
 check-format:  ## clang-format, without changing anything
 	@tools/install check
@@ -89,6 +91,7 @@ check-format:  ## clang-format, without changing anything
 check-rules:  ## layers, clocks, sizes, links: tools/check.py, and that each rule still bites
 	@tools/install check
 	@$(PYTHON) tools/check_test.py
+	@$(PYTHON) tools/wrap_markdown_test.py
 	@$(PYTHON) tools/check.py
 
 check-tidy:  ## clang-tidy over src, without the tests

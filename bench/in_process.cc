@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "engine/limiter.h"
-#include "store/local_store.h"
-#include "store/memory_store.h"
+#include "store/memory/local_store.h"
+#include "store/memory/memory_store.h"
 
 namespace {
 
@@ -181,7 +181,7 @@ struct Engine {
   explicit Engine(const Routes& asked, std::size_t policies = 1) : routes(asked) {
     auto snapshot = Snapshot::compile(make_policies(routes, policies), params);
     if (!snapshot) throw std::runtime_error(snapshot.error().message);
-    board.publish(*snapshot);
+    snapshots.publish(*snapshot);
   }
   std::uint64_t check(std::string_view key) {
     const std::string_view route = routes[static_cast<std::size_t>(key.back() - '0')];
@@ -200,10 +200,10 @@ struct Engine {
   ParamsTable params;
   MemoryStore store{clock, params};
   LocalStore local{store, clock};
-  PolicyBoard board;
+  SnapshotPublisher snapshots;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
-  Limiter limiter{{local, board, hasher, clock, totals}};
+  Limiter limiter{{local, snapshots, hasher, clock, totals}};
 };
 
 // What runs of both sides gave.

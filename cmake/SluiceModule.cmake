@@ -1,7 +1,8 @@
 # sluice_module(NAME DEPS folders and libraries; PRIVATE_DEPS; TEST_DEPS; GENERATED sources)
 #
 # A folder of src/ becomes the library sluice_<name>, its tests the program <name>_test. What lies in the folder and below
-# it is built: *_test.cc and *_conformance.cc are tests, main.cc is a program's, all other *.cc are sources.
+# it is built: *_test.cc and what lies in a folder testing/ are tests and what they share, main.cc is a program's, all
+# other *.cc are sources.
 # Precise DEPS are what keeps the layers apart: `make check` compares them with the #include lines.
 #
 # sluice_live_tests(NAME DEPS …; TESTS …) takes tests that start real servers out of their folder's program and makes one of
@@ -10,12 +11,12 @@
 add_library(sluice_flags INTERFACE)
 target_compile_options(sluice_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   -Wno-missing-field-initializers -Werror)
-# Clang checks the annotations of locks (base/mutex.h). It also sees what libstdc++ does inside, which is not ours to
+# Clang checks annotations of locks, where there are any. It also sees what libstdc++ does inside, which is not ours to
 # change, and counts the bytes of embedded files.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(sluice_flags INTERFACE -Wthread-safety -Wno-deprecated-declarations -Wno-overlength-strings)
 endif()
-target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/bench)
 
 # Headers that nearly every file parses, parsed once. Only where the tests are built: the release build has none of it,
 # and so still notices a missing #include.
@@ -40,8 +41,8 @@ function(sluice_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|_conformance|/main)\\.cc$")
-  list(FILTER tests INCLUDE REGEX "(_test|_conformance)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$|/testing/")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$|/testing/")
   list(REMOVE_ITEM tests ${live_tests} "")
   add_library(sluice_${name} STATIC ${sources} ${ARG_GENERATED})
   target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})

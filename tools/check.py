@@ -14,14 +14,17 @@ import re
 import subprocess
 import sys
 
+import folder_table
+
 # The folders of src/, lowest first. A folder may use only folders before it.
-LAYERS = ["base", "redis", "net", "ledger", "algorithm", "store", "policy", "telemetry", "engine", "control", "doors", "admin", "plan", "loadgen", "cli"]
+LAYERS = ["base", "redis", "net", "ledger", "algorithm", "document", "store", "policy", "telemetry", "engine", "control", "doors", "admin", "plan", "server", "loadgen", "cli"]
 # Stricter than the order: the network layer knows nothing of limits.
-FORBIDDEN = {"net": {"algorithm", "store", "policy", "engine"}}
+FORBIDDEN = {"net": {"algorithm", "document", "store", "policy", "engine"}}
 
 # Who may read a real clock: the one clock, and what measures.
-CLOCK_READERS = re.compile(r"src/base/clock\.cc|src/cli/bench\w*\.\w+|src/loadgen/.*|bench/.*")
+CLOCK_READERS = re.compile(r"src/base/clock\.cc|src/cli/bench\w*\.\w+|bench/.*")
 LINES_MAX = 500
+COLUMNS_MAX = 120  # of Markdown
 
 # These two quote what they forbid.
 ABOUT_RULES = {"tools/check.py", "tools/check_test.py"}
@@ -74,9 +77,14 @@ def includes(repo, path):
             yield number, found[1]
 
 
+def home(folder):
+    """Where a folder of LAYERS lies."""
+    return "bench/loadgen" if folder == "loadgen" else f"src/{folder}"
+
+
 def allowed_folders(repo, folder):
-    """The folders that src/<folder>/CMakeLists.txt names: (for its sources, for its tests too)."""
-    text = re.sub(r"#[^\n]*", "", repo.files.get(f"src/{folder}/CMakeLists.txt", ""))
+    """The folders that its CMakeLists.txt names: (for its sources, for its tests too)."""
+    text = re.sub(r"#[^\n]*", "", repo.files.get(f"{home(folder)}/CMakeLists.txt", ""))
     sources = re.sub(r"\bTEST_DEPS(\s+(?!TESTS|SOURCES|DEPS|PRIVATE_DEPS)[\w:.+-]+)*", "", text)
     names = lambda part: set(re.findall(r"\bsluice_(\w+)", part)) & set(LAYERS)
     return names(sources), names(text)
@@ -84,13 +92,13 @@ def allowed_folders(repo, folder):
 
 @rule
 def layers(repo):
-    for path in repo.match(r"src/[^/]+/.*\.(cc|h)"):
+    for path in repo.match(r"(src/[^/]+|bench/loadgen)/.*\.(cc|h)"):
         folder = path.split("/")[1]
         if folder not in LAYERS:
             yield path, 1, f"src/{folder} has no place in the layers; add it to LAYERS in tools/check.py"
             continue
         for_sources, for_tests = allowed_folders(repo, folder)
-        allowed = for_tests if path.endswith(("_test.cc", "_fixture.h")) else for_sources
+        allowed = for_tests if path.endswith("_test.cc") or "/testing/" in path else for_sources
         below = set(LAYERS[:LAYERS.index(folder)]) - FORBIDDEN.get(folder, set())
         for number, target in includes(repo, path):
             other = target.split("/")[0]
@@ -101,13 +109,13 @@ def layers(repo):
             elif other not in below:
                 yield path, number, f"{folder} may not know {other}; move the code, or pass the thing in from above"
             elif other not in allowed:
-                yield path, number, f"add sluice_{other} to DEPS in src/{folder}/CMakeLists.txt, or drop the include"
+                yield path, number, f"add sluice_{other} to DEPS in {home(folder)}/CMakeLists.txt, or drop the include"
 
 
 @rule
 def declared_layers(repo):
     for folder in LAYERS:
-        path = f"src/{folder}/CMakeLists.txt"
+        path = f"{home(folder)}/CMakeLists.txt"
         below = set(LAYERS[:LAYERS.index(folder)]) - FORBIDDEN.get(folder, set())
         for number, line in repo.lines(path) if path in repo.files else ():
             for other in re.findall(r"\bsluice_(\w+)", line.split("#")[0]):
@@ -230,6 +238,27 @@ def links_resolve(repo):
                     yield path, number, f"the link to {target} leads nowhere"
                 elif fragment and full in repo.files and fragment not in anchors(repo.files[full]):
                     yield path, number, f"{full} has no heading #{fragment}"
+
+
+@rule
+def folder_table_is_current(repo):
+    page = repo.files.get(folder_table.PAGE, "")
+    if folder_table.END in page and folder_table.with_table(page, repo.files) != page:
+        yield folder_table.PAGE, page[:page.index(folder_table.BEGIN)].count("\n") + 1, "run tools/folder_table.py"
+    for folder in folder_table.folders(repo.files):
+        if not folder.what:
+            yield f"{folder.path}/CMakeLists.txt", 1, "say what the folder is for, in a comment on the first line"
+
+
+@rule
+def markdown_is_wrapped(repo):
+    for path in repo.match(r".*\.md"):
+        fenced = False
+        for number, line in repo.lines(path):
+            fenced ^= line.lstrip().startswith("```")
+            prose = not fenced and not re.match(r"\s*([|<#]|!?\[)", line) and " " in re.sub(r"`[^`]*`", "", line.strip())
+            if prose and len(line) > COLUMNS_MAX:
+                yield path, number, f"{len(line)} columns; run tools/wrap_markdown.py"
 
 
 def check(repo):

@@ -124,6 +124,14 @@ def grpcpp():
     return serving("grpcpp_baseline", lambda port: [BUILD / "grpcpp_baseline", f"127.0.0.1:{port}"])
 
 
+def own_loop():
+    return serving("own_loop", lambda port: [BUILD / "own_loop", str(port)])
+
+
+def asio_loop():
+    return serving("asio_loop", lambda port: [BUILD / "asio_loop", str(port)])
+
+
 @contextlib.contextmanager
 def nginx():
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as prefix:

@@ -17,6 +17,13 @@ def grpc(name, connections, streams, target, **sides):
     return measure
 
 
+def loops(options):
+    """A session that only answers, on our loop and on Asio's."""
+    sides = {"start_ours": processes.own_loop, "start_baseline": processes.asio_loop}
+    return [row for connections, streams in ((8, 50), (64, 1)) for row in
+            grpc(f"our loop vs Boost.Asio, {connections} × {streams}", connections, streams, 1, **sides)(options)]
+
+
 def envoy(options):
     """The native check has the same two limits, one for all and one per key, and no headers for a client."""
     def cpu(drive, server):
@@ -55,6 +62,7 @@ def policies(options):
 GROUPS = {
     "grpc-8x50": grpc("gRPC, 8 connections × 50 streams", 8, 50, 1 / 6),
     "grpc-64x1": grpc("gRPC, 64 connections × 1 stream", 64, 1, 1 / 2),
+    "loops": loops,
     "tls": grpc("TLS, gRPC, 8 connections × 50 streams", 8, 50, 1.25, start_ours=processes.sluice_tls, start_baseline=processes.sluice),
     "envoy": envoy,
     "http": http,

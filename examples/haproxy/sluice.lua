@@ -3,10 +3,10 @@
 --   http-request  lua.sluice open      asks; a refusal is answered at once, as Sluice wrote it
 --   http-response lua.sluice_headers   tells the client what is left
 --
--- The question holds every X-Sluice-* header of the request, which the configuration sets, the client's address, the
--- method and the path. Without an answer, "open" lets the request pass and "closed" turns it away.
+-- The request to Sluice has every X-Sluice-* header of the request, which the configuration sets, the client's address, the
+-- method and the path. Without an answer, "open" allows the request and "closed" refuses it.
 --
--- It is sent to HAProxy's own section `listen sluice`, so that timeouts, health checks, connections that are kept
+-- It is sent to HAProxy's own section `listen sluice`, so that timeouts, health checks, connection reuse
 -- and the choice among several nodes are set there, as for every other server.
 
 local SLUICE = "abns@sluice"
@@ -57,7 +57,7 @@ local function refuse(txn, status, headers, body)
 end
 
 local SILENT = '{"title":"Service Unavailable","status":503,"detail":"the rate limiter gives no answer; try again later"}'
--- HAProxy's token or its question is not good enough: not the client's fault.
+-- HAProxy's token or its request is not accepted: not the client's fault.
 local MISCONFIGURED = '{"title":"Internal Server Error","status":500,"detail":"the rate limiter refuses the proxy"}'
 
 core.register_action("sluice", { "http-req" }, function(txn, when_silent)

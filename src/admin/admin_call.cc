@@ -4,9 +4,9 @@
 #include <charconv>
 
 #include "base/limits.h"
-#include "doors/problem.h"
-#include "doors/query_string.h"
-#include "policy/document_text.h"
+#include "document/document_text.h"
+#include "doors/http/problem.h"
+#include "doors/http/query_string.h"
 
 namespace sluice::admin {
 namespace {
@@ -37,7 +37,7 @@ void write_answer(const AdminAnswer& answer, net::HttpResponse& response) {
   if (!answer.location.empty()) response.headers.emplace_back("location", answer.location);
 }
 
-// The ledger speaks of drafts and request ids; callers sent headers.
+// The ledger's errors mention drafts and request ids; callers know them as headers.
 Error in_words_of_http(Error error, const AdminCall& call) {
   if (error.code == ErrorCode::kStale)
     error.field = !call.if_match.empty() ? "if-match" : call.if_none_match.empty() ? "" : "if-none-match";
@@ -106,7 +106,7 @@ Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
     if (error == std::errc() && end == text.data() + text.size() && version >= 0) return version;
   }
-  return invalid("if-match", "send the ETag that you were given, as \"47\"");
+  return invalid("if-match", "send the ETag that you received, for example \"47\"");
 }
 
 Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
@@ -138,7 +138,7 @@ Result<std::optional<ledger::Record>> AdminContext::written_before(const AdminCa
 
 Error key_of_another_change(const AdminCall& call) {
   return {ErrorCode::kFailedPrecondition,
-          "the idempotency key \"" + call.idempotency_key + "\" belongs to another change; use a new one",
+          "the idempotency key \"" + call.idempotency_key + "\" was used for another change; use a new one",
           "idempotency-key"};
 }
 
@@ -165,10 +165,10 @@ net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminCon
   }
   net::HttpResponse response;
   if (allowed.empty()) {
-    doors::write_problem(404, "there is nothing at this path", response);
+    doors::write_problem(404, "no such path", response);
   } else {
     response.headers.emplace_back("allow", allowed);
-    doors::write_problem(405, "this path takes " + allowed, response);
+    doors::write_problem(405, "this path supports " + allowed, response);
   }
   return response;
 }

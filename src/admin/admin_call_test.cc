@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "document/document_builder.h"
 #include "ledger/memory_ledger.h"
-#include "policy/document_builder.h"
 
 namespace sluice::admin {
 namespace {
@@ -43,11 +43,11 @@ class AdminCallTest : public ::testing::Test {
   ledger::MemoryLedger ledger{std::make_shared<ledger::MemoryDatabase>()};
   control::Registry registry{ledger};
   ParamsTable params;
-  PolicyBoard board;
-  PolicyCatalog catalog{board, params};
+  SnapshotPublisher snapshots;
+  PolicyCatalog catalog{snapshots, params};
   DecisionTotals totals;
-  control::RolloutKeeper rollout_keeper{catalog};
-  control::RolloutPilot rollouts{{rollout_keeper, catalog, totals, clock, {}}};
+  control::RolloutRegistry rollout_keeper{catalog};
+  control::RolloutController rollouts{{rollout_keeper, catalog, totals, clock, {}}};
 };
 
 TEST_F(AdminCallTest, APathFindsItsHandler) {

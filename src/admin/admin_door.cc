@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "admin/audit.h"
-#include "admin/lld_rules.h"
-#include "admin/policies.h"
-#include "admin/rollouts.h"
-#include "admin/rules.h"
+#include "admin/policies/policies.h"
+#include "admin/policies/rollouts.h"
+#include "admin/rules/endpoint_rules.h"
+#include "admin/rules/rules.h"
 #include "admin/switch.h"
 #include "admin/tokens.h"
-#include "admin/user_limits.h"
-#include "admin/users.h"
-#include "doors/other_site.h"
-#include "doors/problem.h"
+#include "admin/users/user_limits.h"
+#include "admin/users/users.h"
+#include "doors/http/other_site.h"
+#include "doors/http/problem.h"
 
 namespace sluice::admin {
 namespace {
@@ -36,11 +36,11 @@ constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"GET", "/v1/rules", list_rules},
     {"GET", "/v1/rules/*", list_rules},
     {"DELETE", "/v1/rules/*", delete_rule},
-    {"GET", "/api/v1/rules", list_lld_rules},
-    {"POST", "/api/v1/rules", create_lld_rule},
-    {"GET", "/api/v1/rules/*", get_lld_rule},
-    {"PUT", "/api/v1/rules/*", update_lld_rule},
-    {"DELETE", "/api/v1/rules/*", delete_lld_rule},
+    {"GET", "/api/v1/rules", list_endpoint_rules},
+    {"POST", "/api/v1/rules", create_endpoint_rule},
+    {"GET", "/api/v1/rules/*", get_endpoint_rule},
+    {"PUT", "/api/v1/rules/*", update_endpoint_rule},
+    {"DELETE", "/api/v1/rules/*", delete_endpoint_rule},
     {"PUT", "/api/v1/users/*/tier", set_tier},
     {"POST", "/api/v1/users/*/override", add_override},
     {"DELETE", "/api/v1/users/*/override/*", remove_override},
@@ -75,26 +75,27 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   auto call = AdminCall::from(request, std::move(*principal));
   if (!call) return doors::write_problem(call.error(), response);
 
-  // An emergency has no limit, and waits for nobody; only the answer does, for the record.
+  // In an emergency there is no rate limit, and the switch turns at once; only the answer waits for the
+  // record.
   if (is_switch_call(*call)) return answer_switch(*call, response, defer);
   if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), call->body.size(), response))
     return;
 
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken =
-      link_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
-                    AdminContext& context) { return answer_admin_call(kRoutes, context, *call); },
-                [later](std::optional<net::HttpResponse>&& answer) {
-                  if (!answer) doors::write_problem(PlaneLink::out_of_memory(), answer.emplace());
-                  (*later)(*std::move(answer));
-                });
-  if (!taken) return doors::write_problem(PlaneLink::busy(), response);
+      client_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
+                      AdminContext& context) { return answer_admin_call(kRoutes, context, *call); },
+                  [later](std::optional<net::HttpResponse>&& answer) {
+                    if (!answer) doors::write_problem(ControlPlaneClient::out_of_memory(), answer.emplace());
+                    (*later)(*std::move(answer));
+                  });
+  if (!taken) return doors::write_problem(ControlPlaneClient::busy(), response);
   *later = defer();
 }
 
 void AdminDoor::answer_switch(const AdminCall& call, net::HttpResponse& response,
                               const std::function<net::Application::HttpLater()>& defer) {
-  net::HttpResponse answer = answer_switch_call(parts_.switch_desk, call);
+  net::HttpResponse answer = answer_switch_call(parts_.switch_controller, call);
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool is_turned = call.method == "PUT" && answer.status == 200;
   if (is_turned && when_recorded([later, answer] { (*later)(net::HttpResponse(answer)); }))
@@ -103,10 +104,10 @@ void AdminDoor::answer_switch(const AdminCall& call, net::HttpResponse& response
     response = std::move(answer);
 }
 
-// Nobody waits for a database that is known to be gone.
+// Do not wait for a database that is known to be unreachable.
 bool AdminDoor::when_recorded(std::function<void()> then) {
   if (!parts_.outbox || !parts_.plane.status().reachable) return false;
-  return link_.ask(
+  return client_.ask(
       [outbox = parts_.outbox](AdminContext& context) {
         outbox->write(context.registry);
         return true;

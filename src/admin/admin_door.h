@@ -6,26 +6,26 @@
 #include <vector>
 
 #include "admin/admin_parts.h"
-#include "admin/plane_link.h"
-#include "admin/policy_service.h"
+#include "admin/control_plane_client.h"
+#include "admin/policies/policy_service.h"
 #include "doors/admin_seam.h"
-#include "doors/http_path.h"
+#include "doors/http/http_path.h"
 
 namespace sluice::admin {
 
-// The whole admin API over HTTP; a path with several methods is there several times.
+// All paths of the admin API over HTTP; a path with several methods is listed several times.
 std::vector<doors::HttpPath> admin_paths();
 
-// The admin API as one loop sees it: recognises callers, limits them, hands calls to the control plane, and
-// sends the answers when they are there. Lives on the loop's thread.
+// The admin API on one loop: authenticates callers, limits their rate, passes calls to the control plane, and
+// sends the answers when they arrive. Lives on the loop's thread.
 class AdminDoor final : public doors::AdminSeam {
  public:
   // `seed` feeds the jitter of Retry-After; give each thread its own.
   AdminDoor(const AdminParts& parts, std::uint64_t seed)
       : parts_(parts),
         limiter_(parts.self_limits, parts.dialects, seed),
-        link_(parts),
-        policies_(parts.access, limiter_, link_) {}
+        client_(parts),
+        policies_(parts.access, limiter_, client_) {}
 
   bool handles(std::string_view path) const override;
   void handle(const net::HttpRequest& request, net::HttpResponse& response,
@@ -40,7 +40,7 @@ class AdminDoor final : public doors::AdminSeam {
   }
   bool when_recorded(std::function<void()> then) override;
   void tick() override {
-    link_.tick();
+    client_.tick();
     policies_.tick(parts_.clock.now_us());
   }
 
@@ -50,7 +50,7 @@ class AdminDoor final : public doors::AdminSeam {
 
   const AdminParts parts_;
   SelfLimiter limiter_;
-  PlaneLink link_;
+  ControlPlaneClient client_;
   PolicyService policies_;
 };
 

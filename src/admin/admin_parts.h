@@ -2,28 +2,28 @@
 
 #include "admin/self_limits.h"
 #include "base/clock.h"
-#include "control/access.h"
+#include "control/access/access.h"
 #include "control/control_plane.h"
 #include "control/outbox.h"
-#include "control/rollout_pilot.h"
-#include "control/switch_desk.h"
-#include "doors/rate_limit_headers.h"
-#include "policy/catalog.h"
+#include "control/rollout/rollout_controller.h"
+#include "control/switch_controller.h"
+#include "doors/http/rate_limit_headers.h"
+#include "policy/snapshot/catalog.h"
 
 namespace sluice::admin {
 
-// What all loops share; outlives them. Thread-safe.
+// What all loops share. Thread-safe; outlives the loops.
 struct AdminParts {
   control::ControlPlane& plane;
   PolicyCatalog& catalog;
   const control::Access& access;
   const Clock& clock;
-  control::SwitchDesk& switch_desk;
+  control::SwitchController& switch_controller;
   SelfLimits& self_limits;
   doors::HeaderDialects dialects;
-  control::RolloutPilot& rollouts;
-  const std::vector<control::RolloutStage>* staged = nullptr;  // as AdminContext has it
-  control::Outbox* outbox = nullptr;  // of records that answers wait for; null: they wait for none
+  control::RolloutController& rollouts;
+  const std::vector<control::RolloutStage>* staged = nullptr;  // as in AdminContext
+  control::Outbox* outbox = nullptr;  // holds records that answers wait for; null: answers do not wait
 };
 
 }  // namespace sluice::admin

@@ -1,14 +1,14 @@
-// What is agreed with users, and whose policies are whose, over a ledger that others write to.
+// Tiers and overrides of users, and the ownership of policies by tenants, on a ledger with other writers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "admin/lld_rule_set.h"
-#include "admin/lld_rules.h"
-#include "admin/policies.h"
-#include "admin/users.h"
-#include "base/override_limits.h"
-#include "control/policy_keeper.h"
-#include "ledger/test_racing_ledger.h"
+#include "admin/policies/policies.h"
+#include "admin/rules/endpoint_rule_set.h"
+#include "admin/rules/endpoint_rules.h"
+#include "admin/users/users.h"
+#include "base/limits/override_limits.h"
+#include "control/policy_registry.h"
+#include "ledger/testing/racing_ledger.h"
 #include "policy/user_document.h"
 
 namespace sluice::admin {
@@ -25,9 +25,9 @@ constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"PUT", "/api/v1/users/*/tier", set_tier},
     {"POST", "/api/v1/users/*/override", add_override},
     {"DELETE", "/api/v1/users/*/override/*", remove_override},
-    {"POST", "/api/v1/rules", create_lld_rule},
-    {"PUT", "/api/v1/rules/*", update_lld_rule},
-    {"DELETE", "/api/v1/rules/*", delete_lld_rule},
+    {"POST", "/api/v1/rules", create_endpoint_rule},
+    {"PUT", "/api/v1/rules/*", update_endpoint_rule},
+    {"DELETE", "/api/v1/rules/*", delete_endpoint_rule},
     {"PUT", "/v1/policies/*", put_policy},
     {"DELETE", "/v1/policies/*", remove_policy},
     {"POST", "/v1/policies", apply_policies},
@@ -66,16 +66,16 @@ class Node {
   ledger::RacingLedger ledger;
   control::Registry registry{ledger};
   ParamsTable params;
-  PolicyBoard board;
-  PolicyCatalog catalog{board, params};
+  SnapshotPublisher snapshots;
+  PolicyCatalog catalog{snapshots, params};
 
  private:
   const Clock& clock_;
-  control::PolicyKeeper policies_{catalog};
-  control::UserKeeper users_{catalog};
+  control::PolicyRegistry policies_{catalog};
+  control::UserRegistry users_{catalog};
   DecisionTotals totals_;
-  control::RolloutKeeper rollout_keeper_{catalog};
-  control::RolloutPilot rollouts_{{rollout_keeper_, catalog, totals_, clock_, {}}};
+  control::RolloutRegistry rollout_keeper_{catalog};
+  control::RolloutController rollouts_{{rollout_keeper_, catalog, totals_, clock_, {}}};
 };
 
 class AgreementsTest : public ::testing::Test {
@@ -149,7 +149,7 @@ TEST_F(AgreementsTest, OverridesThatHaveEndedMakeRoom) {
   EXPECT_EQ(here.ann().overrides.size(), kOverridesPerTenantMax);
 }
 
-// A user with so many overrides, of policies of that name with a number.
+// A user with `count` overrides, for policies with this name and a number.
 std::string user_with(const std::string& policy, std::size_t count) {
   User user{.id = "ann", .tier = "", .overrides = {}};
   const auto params = make_limit_params(Algorithm::kGcra, {7, kSecondUs}, std::nullopt).value();
@@ -192,6 +192,34 @@ TEST_F(AgreementsTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
   EXPECT_EQ(here.ann().overrides.back().policy_id, "p0");
 }
 
+// The policies of these rules once had another prefix. Existing policies keep their names, and their rules
+// stay together.
+TEST_F(AgreementsTest, RulesOfAPolicyWithAFormerNameStayTogether) {
+  const std::string former = former_endpoint_policy_id("/x");
+  const std::string document =
+      R"({"id":")" + former +
+      R"(","resource":"/x","limits":[{"name":"a","per":["user"],"rate":"7/s","algorithm":"token_bucket"}]})";
+  ASSERT_LT(here.send("PUT", "/v1/policies/" + former, document).status, 300);
+  const auto made =
+      here.send("POST", "/api/v1/rules",
+                R"({"name":"b","endpoint_pattern":"/x","limit":7,"window_seconds":1,"dimension":"user"})");
+  EXPECT_EQ(made.status, 201);
+  EXPECT_THAT(made.body, testing::HasSubstr(former + "~b"));
+  EXPECT_EQ(here.catalog.current()->find(former)->source.limits.size(), 2u);
+}
+
+TEST_F(AgreementsTest, ARuleDoesNotGoToAPolicyOfAnotherResource) {
+  const std::string id = endpoint_policy_id("/x");
+  ASSERT_LT(
+      here.send("PUT", "/v1/policies/" + id,
+                R"({"id":")" + id + R"(","resource":"/elsewhere","limits":[{"per":["user"],"rate":"7/s"}]})")
+          .status,
+      300);
+  const std::string rule =
+      R"({"name":"b","endpoint_pattern":"/x","limit":7,"window_seconds":1,"dimension":"user"})";
+  EXPECT_EQ(here.send("POST", "/api/v1/rules", rule).status, 409);
+}
+
 TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
   const auto rule = [](const std::string& name) {
     return R"({"name":")" + name + R"(","endpoint_pattern":"/x","limit":7,"window_seconds":1})";
@@ -200,15 +228,15 @@ TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("b")).status, 201);
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("c")).status, 201); };
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("c")).status, 409) << "the same rule";
-  const std::string place = "/api/v1/rules/" + lld_policy_id("/x") + "~";
+  const std::string place = "/api/v1/rules/" + endpoint_policy_id("/x") + "~";
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("DELETE", place + "c").status, 204); };
   EXPECT_EQ(here.send("PUT", place + "a", R"({"limit":8,"window_seconds":1})").status, 200);
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("d")).status, 201); };
   EXPECT_EQ(here.send("DELETE", place + "b").status, 204);
-  EXPECT_EQ(here.catalog.current()->find(lld_policy_id("/x"))->source.limits.size(), 2u) << "a and d";
+  EXPECT_EQ(here.catalog.current()->find(endpoint_policy_id("/x"))->source.limits.size(), 2u) << "a and d";
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.send("POST", "/api/v1/rules", rule("e")).status, 201); };
   const std::string version =
-      std::to_string(here.catalog.current()->find(lld_policy_id("/x"))->source.version);
+      std::to_string(here.catalog.current()->find(endpoint_policy_id("/x"))->source.version);
   const std::string tag = '"' + version + '"';
   const std::vector<net::Header> seen = {{"if-match", tag}};
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("f"), seen).status, 412) << "who has seen a version";

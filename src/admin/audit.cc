@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "admin/policy_views.h"
-#include "base/control_limits.h"
-#include "base/encode.h"
-#include "policy/document_builder.h"
-#include "policy/literals.h"
+#include "admin/policies/policy_views.h"
+#include "base/limits/control_limits.h"
+#include "base/text/encode.h"
+#include "document/document_builder.h"
+#include "document/literals.h"
 
 namespace sluice::admin {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using ledger::Kind;
 using ledger::Record;
 
-// At most so many records are looked at for one page, whatever the filter.
+// At most this many records are read for one page, whatever the filter.
 constexpr std::int64_t kLookedAtMax = 20'000;
 constexpr std::int64_t kReadAtATime = kRecordsAtATime;
 
@@ -24,7 +24,7 @@ DocumentNode document_of(const std::string& body, const std::string& name) {
   return tree ? *std::move(tree) : null_node();
 }
 
-// A token's hash is nobody's business.
+// The hash of a token is not shown.
 DocumentNode shown(DocumentNode document, Kind kind) {
   if (kind != Kind::kToken || document.kind != DocumentNode::Kind::kMap) return document;
   for (std::size_t i = 0; i < document.keys.size(); ++i)
@@ -66,7 +66,7 @@ bool fits(const AdminCall& call, const Record& record) {
 }  // namespace
 
 Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
-  // It tells of all tenants.
+  // The audit log covers all tenants.
   if (auto may = call.principal.may(control::Role::kRead, ""); !may) return std::unexpected(may.error());
   const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
   if (!limit) return std::unexpected(limit.error());
@@ -77,11 +77,11 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
 
   const auto oldest = context.registry.ledger().read_after(0, 1);
   if (!oldest) return std::unexpected(oldest.error());
-  const std::int64_t first = oldest->empty() ? 1 : oldest->front().revision;  // what is older is gone
+  const std::int64_t first = oldest->empty() ? 1 : oldest->front().revision;  // older records were removed
 
   PageItems items;
   bool is_full = false;
-  std::int64_t end = std::min(*below, *newest + 1);  // records from here on were told
+  std::int64_t end = std::min(*below, *newest + 1);  // records from here on were already listed
   const std::int64_t stop = std::max(end - kLookedAtMax, first);
   while (end > stop && !is_full && items.size() < *limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
@@ -89,7 +89,7 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
         context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin));
     if (!records) return std::unexpected(records.error());
     for (auto record = records->rbegin(); record != records->rend() && items.size() < *limit; ++record) {
-      if (record->revision >= end) continue;  // some before it are gone
+      if (record->revision >= end) continue;  // some records before it were removed
       if (fits(call, *record)) {
         auto entry = entry_view(context, *record);
         if (!entry) return std::unexpected(entry.error());

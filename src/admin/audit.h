@@ -2,7 +2,7 @@
 
 #include "admin/admin_call.h"
 
-// /v1/audit: who did what, when and why, what was there before and after. The ledger itself, told from the
+// /v1/audit: who did what, when and why, with the state before and after. This is the ledger itself, from the
 // newest entry to the oldest.
 namespace sluice::admin {
 

@@ -5,20 +5,20 @@
 #include <string_view>
 
 #include "admin/admin_call.h"
-#include "policy/document_builder.h"
-#include "policy/fields.h"
+#include "document/document_builder.h"
+#include "document/fields.h"
 
 namespace sluice::admin {
 
-// The fields of a call's JSON body, read with the words of policy documents. Not thread-safe.
+// Reads the fields of a call's JSON body in the same way as policy documents. Not thread-safe.
 //
 //   BodyReader body(call, kNames);
 //   rule.limit = body.fields().integer("limit", 0, kRateMax).value_or(0);
 //   if (auto bad = body.error()) return std::unexpected(*bad);
 class BodyReader {
  public:
-  // REQUIRES: both outlive it. What is no JSON reads as an empty object, and is an error. A `nullable` field
-  // that is null is as good as absent; any other is an error.
+  // REQUIRES: both outlive this object. A body that is not JSON is an error and reads as an empty object. If
+  // the `nullable` field is null, it counts as absent; null in any other field is an error.
   BodyReader(const AdminCall& call, std::span<const std::string_view> names, std::string_view nullable = {})
       : tree_(read(call, names, nullable)), place_{file_, problems_}, fields_(tree_, place_, names) {}
   BodyReader(const BodyReader&) = delete;
@@ -26,7 +26,7 @@ class BodyReader {
 
   const Fields& fields() const { return fields_; }
   const Place& place() const { return place_; }
-  // The first thing that is wrong; none: all is well so far.
+  // The first error; none: no error so far.
   std::optional<Error> error() const {
     if (problems_.empty()) return std::nullopt;
     return problems_.first_error();

@@ -4,11 +4,12 @@
 
 namespace sluice::admin {
 
-// Each further attempt means that somebody else has changed the same document.
+// Each further attempt means that another caller has changed the same document.
 inline constexpr int kAttemptsMax = 20;
 
-// What `attempt(seen)` answers. It makes a change from what is there now, and writes it only if that is still
-// the newest; otherwise it is made anew. A caller who has seen a version himself (`seen`) is told instead.
+// Returns what `attempt(seen)` answers. An attempt makes a change from the current state and writes it only
+// if that is still the newest; otherwise it is repeated. A caller that has named a version (`seen`) gets the
+// error instead.
 template <class Attempt>
 Result<AdminAnswer> retry_while_stale(const AdminCall& call, const Attempt& attempt) {
   const auto seen = call.expected_version();

@@ -7,12 +7,12 @@
 
 #include "admin/admin_door.h"
 #include "doors/app.h"
-#include "doors/openapi.h"
+#include "doors/http/openapi.h"
 
 namespace sluice::admin {
 namespace {
 
-// "GET /v1/rules/*", and "any /v1/authorize" for a path that takes every method.
+// "GET /v1/rules/*", and "any /v1/authorize" for a path that accepts every method.
 using Operations = std::set<std::string>;
 
 // "/v1/rules/{id}" → "/v1/rules/*"
@@ -25,7 +25,7 @@ std::string with_stars(const std::string& path) {
   return stars;
 }
 
-// Methods as in an Allow header. Wherever there is a GET there is a HEAD.
+// Methods as in an Allow header. Every path with GET also has HEAD.
 void add(Operations& operations, std::string_view methods, std::string_view path) {
   while (!methods.empty()) {
     const std::size_t end = std::min(methods.find(", "), methods.size());

@@ -2,8 +2,8 @@
 
 #include <cassert>
 
-#include "base/control_limits.h"
-#include "doors/problem.h"
+#include "base/limits/control_limits.h"
+#include "doors/http/problem.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::admin {
@@ -13,11 +13,11 @@ constexpr std::int64_t kMinuteUs = 60'000'000;
 constexpr MemoryStoreOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
 constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
 
-// The log knows each call, so that a minute is any minute and not one of the clock.
+// A sliding log knows each call, so the limit holds for any minute, not just for minutes of the clock.
 Policy built_in(std::string_view id, std::int64_t per_minute) {
   Policy policy;
   policy.id = id;
-  policy.resource = "/" + policy.id;  // two policies are not for the same requests
+  policy.resource = "/" + policy.id;  // keeps the two policies from matching the same requests
   policy.limits.push_back(
       {.name = "minute",
        .per = {"key"},
@@ -41,7 +41,7 @@ Policy built_in_bytes() {
 
 SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
     : clock_(clock), memory_(clock, params_, kMemory), store_(memory_, clock) {
-  board_.publish(
+  snapshots_.publish(
       Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in_bytes()},
                         params_)
           .value());
@@ -54,7 +54,7 @@ std::string SelfLimits::metrics() {
   };
   PrometheusText text;
   text.family("rate_limiter_admin_denied_total", "counter",
-              "Calls of the admin API that an admin made beyond the limit.");
+              "Admin API calls denied by the admin's own rate limit.");
   text.sample({{"kind", "read"}}, denied(kRead));
   text.sample({{"kind", "write"}}, denied(kWrite));
   text.sample({{"kind", "bytes"}}, denied(kBytes));
@@ -62,7 +62,7 @@ std::string SelfLimits::metrics() {
 }
 
 SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std::uint64_t seed)
-    : limiter_({limits.store_, limits.board_, limits.hasher_, limits.clock_, limits.totals_}),
+    : limiter_({limits.store_, limits.snapshots_, limits.hasher_, limits.clock_, limits.totals_}),
       headers_(dialects, seed) {}
 
 Decision SelfLimiter::decide(const control::Principal& principal, Kind kind, std::size_t bytes) {
@@ -88,10 +88,9 @@ bool SelfLimiter::admit(const control::Principal& principal, Kind kind, std::siz
 net::GrpcStatus SelfLimiter::admit(const control::Principal& principal, Kind kind, std::size_t bytes) {
   const Decision decision = decide(principal, kind, bytes);
   if (decision.allowed) return {};
-  return {
-      net::GrpcCode::kResourceExhausted,
-      "too many calls of the admin API; try again in " + std::to_string(decision.retry_after_ms()) + " ms",
-      {}};
+  return {net::GrpcCode::kResourceExhausted,
+          "too many admin API calls; try again in " + std::to_string(decision.retry_after_ms()) + " ms",
+          {}};
 }
 
 }  // namespace sluice::admin

@@ -5,27 +5,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "control/principal.h"
-#include "doors/rate_limit_headers.h"
+#include "base/secret/hash.h"
+#include "control/access/principal.h"
+#include "doors/http/rate_limit_headers.h"
 #include "engine/limiter.h"
-#include "net/http_api.h"
-#include "policy/repository.h"
-#include "store/local_store.h"
-#include "store/memory_store.h"
+#include "net/http/http_api.h"
+#include "policy/snapshot/repository.h"
+#include "store/memory/local_store.h"
+#include "store/memory/memory_store.h"
 #include "store/params_table.h"
 
 namespace sluice::admin {
 
-// What the admin API allows each admin: so many reads and so many writes a minute, decided by the engine that
-// it configures, with two built-in policies and counters in this process. All loops share it. Thread-safe.
+// The rate limits of the admin API: reads and writes per minute for each admin. They are enforced by the same
+// engine that the API configures, with two built-in policies and counters in this process. All loops share
+// it. Thread-safe.
 class SelfLimits {
  public:
   struct PerMinute {
     std::int64_t reads = 1000;
     std::int64_t writes = 100;
   };
-  // REQUIRES: 1 <= each <= kSlidingLogMax; the clock outlives it.
+  // REQUIRES: 1 <= each <= kSlidingLogMax; the clock outlives this object.
   SelfLimits(const Clock& clock, const PerMinute& limits);
 
   std::string metrics();  // Prometheus text
@@ -36,12 +37,12 @@ class SelfLimits {
   ParamsTable params_;
   MemoryStore memory_;
   LocalStore store_;
-  PolicyBoard board_;
+  SnapshotPublisher snapshots_;
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
   DecisionTotals totals_;
 };
 
-// One loop's part of it. Not thread-safe.
+// The rate limiter of one loop. Not thread-safe.
 class SelfLimiter {
  public:
   SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std::uint64_t seed);
@@ -51,10 +52,10 @@ class SelfLimiter {
     return http_method == "GET" || http_method == "HEAD" ? Kind::kRead : Kind::kWrite;
   }
 
-  // False: this admin has to wait, and `response` says so: 429 with rate limit headers and Retry-After. What
-  // is written stays for ever, so who is limited to some tenants may send so many bytes an hour, too.
+  // False: this admin must wait, and `response` says so: 429 with rate limit headers and Retry-After. What is
+  // written is stored forever, so a tenant-scoped admin is also limited in bytes per hour.
   bool admit(const control::Principal& principal, Kind kind, std::size_t bytes, net::HttpResponse& response);
-  // The same over gRPC: OK, or RESOURCE_EXHAUSTED with how long to wait.
+  // The same over gRPC: OK, or RESOURCE_EXHAUSTED with the time to wait.
   net::GrpcStatus admit(const control::Principal& principal, Kind kind, std::size_t bytes);
 
  private:

@@ -13,7 +13,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 
 class SelfLimitsTest : public ::testing::Test {
  protected:
-  // How many of so many calls are let in.
+  // How many of these calls are admitted.
   static int admitted(SelfLimiter& limiter, const std::string& who, std::string_view method, int calls) {
     int in = 0;
     for (int i = 0; i < calls; ++i) {

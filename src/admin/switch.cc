@@ -6,25 +6,25 @@
 #include "admin/body_reader.h"
 #include "base/arith.h"
 #include "base/limits.h"
-#include "base/switch_limits.h"
-#include "base/utf8.h"
-#include "doors/problem.h"
-#include "policy/document_builder.h"
+#include "base/limits/switch_limits.h"
+#include "base/text/utf8.h"
+#include "document/document_builder.h"
+#include "doors/http/problem.h"
 
 namespace sluice::admin {
 namespace {
 
 using control::Role;
-using control::SwitchDesk;
+using control::SwitchController;
 
-// Unlike other texts it may be empty.
+// Unlike other texts, a reason may be empty.
 Literal<std::string> parse_reason(std::string_view text) {
   return text.empty() ? std::string() : parse_free_text(text, kReasonBytesMax);
 }
 
-AdminAnswer view_of(const SwitchDesk& desk) {
-  const SwitchWord word = desk.in_force();
-  const std::int64_t now_us = desk.now_us();
+AdminAnswer view_of(const SwitchController& controller) {
+  const SwitchWord word = controller.in_force();
+  const std::int64_t now_us = controller.now_us();
   const bool open = word.holds_open_at(now_us);
   AdminAnswer answer;
   answer.body = map_node();
@@ -37,29 +37,29 @@ AdminAnswer view_of(const SwitchDesk& desk) {
   return answer;
 }
 
-Result<AdminAnswer> get_switch(SwitchDesk& desk, const AdminCall& call) {
-  // It is about all tenants.
+Result<AdminAnswer> get_switch(SwitchController& controller, const AdminCall& call) {
+  // The switch affects all tenants.
   if (auto may = call.principal.may(Role::kRead, ""); !may) return std::unexpected(may.error());
-  return view_of(desk);
+  return view_of(controller);
 }
 
-Result<AdminAnswer> put_switch(SwitchDesk& desk, const AdminCall& call) {
+Result<AdminAnswer> put_switch(SwitchController& controller, const AdminCall& call) {
   constexpr std::array<std::string_view, 3> kNames = {"mode", "reason", "ttl_seconds"};
   if (auto may = call.principal.may(Role::kOperator, ""); !may) return std::unexpected(may.error());
-  if (!is_utf8(call.reason)) return invalid("x-reason", "a reason is UTF-8");
+  if (!is_utf8(call.reason)) return invalid("x-reason", "a reason must be UTF-8");
   const BodyReader body(call, kNames);
   const Fields& fields = body.fields();
-  SwitchDesk::Order order{.open = fields.text("mode", control::parse_switch_mode).value_or(false),
-                          .actor = call.principal.name,
-                          .reason = call.reason,
-                          .ttl_seconds = kSwitchSecondsDefault};
+  SwitchController::Order order{.open = fields.text("mode", control::parse_switch_mode).value_or(false),
+                                .actor = call.principal.name,
+                                .reason = call.reason,
+                                .ttl_seconds = kSwitchSecondsDefault};
   fields.missing("mode");
   if (auto reason = fields.text("reason", parse_reason)) order.reason = std::move(*reason);
   if (const auto seconds = fields.integer("ttl_seconds", kSwitchSecondsMin, kSwitchSecondsMax))
     order.ttl_seconds = *seconds;
   if (auto wrong = body.error()) return std::unexpected(*wrong);
-  desk.turn(order);
-  return view_of(desk);
+  controller.turn(order);
+  return view_of(controller);
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ bool is_switch_call(const AdminCall& call) {
   return call.path.size() == 2 && call.path[0] == "v1" && call.path[1] == "switch";
 }
 
-net::HttpResponse answer_switch_call(SwitchDesk& desk, const AdminCall& call) {
+net::HttpResponse answer_switch_call(SwitchController& controller, const AdminCall& call) {
   assert(is_switch_call(call));
-  if (call.method == "GET" || call.method == "HEAD") return to_response(get_switch(desk, call));
-  if (call.method == "PUT") return to_response(put_switch(desk, call));
+  if (call.method == "GET" || call.method == "HEAD") return to_response(get_switch(controller, call));
+  if (call.method == "PUT") return to_response(put_switch(controller, call));
   net::HttpResponse response;
   response.headers.emplace_back("allow", kSwitchPath.methods);
-  doors::write_problem(405, "this path takes " + std::string(kSwitchPath.methods), response);
+  doors::write_problem(405, "this path supports " + std::string(kSwitchPath.methods), response);
   return response;
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
-#include "base/switch_limits.h"
+#include "base/limits/switch_limits.h"
 
 namespace sluice::admin {
 namespace {
@@ -23,13 +23,13 @@ class SwitchCallTest : public ::testing::Test {
     const auto call = AdminCall::from(
         {.method = method, .path = "/v1/switch", .headers = {&header, 1}, .body = body}, principal);
     EXPECT_TRUE(call && is_switch_call(*call));
-    return answer_switch_call(desk, *call);
+    return answer_switch_call(controller, *call);
   }
 
   ManualClock clock{1'800'000'000 * kSecondUs};
   BigSwitch big_switch;
   std::vector<ledger::Change> posted;
-  control::SwitchDesk desk{
+  control::SwitchController controller{
       big_switch, clock,
       [this](ledger::Change change, const control::Outbox::Revise&) { posted.push_back(std::move(change)); },
       [](bool, const std::string&) {}};

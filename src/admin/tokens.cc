@@ -5,9 +5,9 @@
 #include <map>
 
 #include "admin/body_reader.h"
-#include "control/token.h"
-#include "policy/document_builder.h"
-#include "policy/literals.h"
+#include "control/access/token.h"
+#include "document/document_builder.h"
+#include "document/literals.h"
 
 namespace sluice::admin {
 namespace {
@@ -33,13 +33,14 @@ Result<std::map<std::string, Token>> stored_tokens(AdminContext& context) {
     if (record.kind != Kind::kToken || record.is_withdrawn()) return;
     if (auto token = control::parse_token(record.body, record.name)) tokens[record.name] = *std::move(token);
   });
-  // That a record of something else is missing must not keep anybody from taking a token away.
+  // A missing record of another document must not prevent the revocation of a token.
   if (!read && read.error().code != ErrorCode::kFailedPrecondition) return std::unexpected(read.error());
   return tokens;
 }
 
-// Whether a caller who takes away his own token leaves another that can make tokens, today and later. Who was
-// recognised by something else can come back, and where there is no token at all, servers make a first one.
+// Whether a caller that revokes their own token leaves another that can create tokens, now and later. A
+// caller authenticated in another way can come back; and if there is no token at all, servers create a
+// bootstrap token.
 Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const std::string& name) {
   auto tokens = stored_tokens(context);
   if (!tokens) return std::unexpected(tokens.error());
@@ -50,12 +51,12 @@ Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const
     return entry.second.expires_us == 0 && entry.second.principal().can_administer();
   };
   if (tokens->empty() || std::ranges::any_of(*tokens, stays_a_way_in)) return {};
-  return std::unexpected(Error{ErrorCode::kConflict,
-                               "\"" + name +
-                                   "\" is the last token that can make others and stays; make another one "
-                                   "with the role admin and without an end first, and delete this one with "
-                                   "that",
-                               ""});
+  return std::unexpected(
+      Error{ErrorCode::kConflict,
+            "\"" + name +
+                "\" is the last token that can create tokens, so it cannot be deleted; first create "
+                "another one with the role admin and no expiry, then delete this one with that",
+            ""});
 }
 
 }  // namespace
@@ -71,10 +72,11 @@ Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
   if (auto wrong = body.error()) return std::unexpected(*wrong);
   if (token.expires_us != 0 && token.expires_us <= context.clock.now_us())
     return invalid("expires_at", "is in the past");
-  // Answering again would need the token, which nobody keeps.
+  // A repeated answer would need the token itself, which is not stored.
   if (!call.idempotency_key.empty())
-    return invalid("idempotency-key",
-                   "a token is shown once; make another one, and delete the one that was not received");
+    return invalid(
+        "idempotency-key",
+        "a token is shown only once; create another one, and delete the one that you did not receive");
   const std::string secret = control::make_token(control::token_entropy());
   token.hash = control::hash_token(secret);
   const auto written = context.write(call, {{.kind = Kind::kToken,
@@ -84,7 +86,7 @@ Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
                                              .expected_version = 0}});
   if (!written && written.error().code == ErrorCode::kStale)
     return std::unexpected(Error{ErrorCode::kConflict,
-                                 "there is a token \"" + token.name + "\" already; choose another name",
+                                 "the token \"" + token.name + "\" already exists; choose another name",
                                  "name"});
   if (!written) return std::unexpected(written.error());
   AdminAnswer answer;

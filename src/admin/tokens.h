@@ -2,8 +2,8 @@
 
 #include "admin/admin_call.h"
 
-// /v1/tokens: who may use the API. A token is shown once, in the answer that makes it; only its hash is kept.
-// Two tokens may belong to one client while it changes from one to the other.
+// /v1/tokens: who may use the API. A token is shown once, in the answer that creates it; only its hash is
+// stored. A client may have two tokens while it changes from one to the other.
 namespace sluice::admin {
 
 // POST {"name", "roles", "tenants", "expires_at"}

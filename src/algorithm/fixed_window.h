@@ -13,7 +13,7 @@
 //   ├──────── ▪▪▪▪▪▪▪▪▪▪┼▪▪▪▪▪▪▪▪▪▪ ────────┼──────────
 //                       ▲ N at the end, N at the start: up to 2N within an instant
 //
-// The cheapest to explain ("1000 today") and the least smooth: choose another algorithm if 2N around an edge
+// The easiest to explain ("1000 today") and the least smooth. Choose another algorithm if 2N around an edge
 // would hurt.
 namespace sluice::fixed_window {
 
@@ -22,9 +22,9 @@ struct Window {
   std::int64_t count = 0;
 };
 
-// The window that `now_us` falls into, with what was counted there. When the clock has stepped back behind
-// the stored window, that one stays in force, so that crossing its edge twice mints nothing; but no window
-// further than the next one, so that nobody waits for a clock that was wrong by years.
+// The window that contains `now_us`, with its count. If the clock has stepped back behind the stored window,
+// the stored one stays in force, so that crossing its edge twice grants nothing extra. It is never more than
+// one window ahead, so that nobody waits for a clock that was wrong by years.
 inline Window current(const LimitParams& p, const State& state, std::int64_t now_us) {
   const std::int64_t index = floor_div(now_us, p.rate.period_us);
   if (state.first == 0 || state.at < index) return {index, 0};

@@ -1,6 +1,6 @@
 -- Fixed window: at most N units in each window of one period. The twin of fixed_window.h, which explains it.
 
-local WINDOW_UNITS_MAX = 1073741823  -- 2^30 − 1: where the count of a window saturates
+local WINDOW_UNITS_MAX = 1073741823  -- 2^30 − 1: the count of a window saturates here
 
 local function window_with_units_used(limit, units, now_us)
   if units == 0 then return 0, 0, 0 end
@@ -10,7 +10,7 @@ end
 local function fixed_window_steps()
   local floor = math.floor
 
-  -- The window that `now_us` falls into, and what was counted there.
+  -- The window that contains `now_us`, and its count.
   local function current(limit, at, first, now_us)
     local index = floor(now_us / limit.period_us)
     if first == 0 or at < index then return index, 0 end

@@ -10,15 +10,15 @@
 //
 // Imagine a bucket of `capacity` units that refills at the limit's rate. Instead of its level, remember only
 // one moment: when it will be full again (the "theoretical arrival time"). Each unit takes one interval to
-// refill, so charging a cost moves that moment `cost × interval` later, and the bucket has room as long as
-// the moment is not further away than a full refill:
+// refill, so charging a cost moves that moment `cost × interval` later. The bucket has room while the moment
+// is no further away than a full refill:
 //
 //        now                  full again                now + capacity × interval
 //   ──────┼────── used ───────────►│──────── room ────────────────┤
 //                                  └─ cost × interval ─►│
 //
-// One number, no timer, no refill step: time itself refills. A moment in the past means full, and no more
-// than full: idle time never saves up.
+// One number, no timer, no refill step: time itself refills. A moment in the past means full, and never more
+// than full: idle time saves nothing up.
 //
 // Exactness: the interval is a fraction (see LimitParams), so lengths of time are kept as a Span: whole
 // microseconds and a numerator over the denominator. Everything is computed relative to now;
@@ -38,7 +38,7 @@ inline Span full(const LimitParams& p) { return {p.full_us, p.full_remainder}; }
 inline Span plus_units(const LimitParams& p, Span span, std::int64_t units) {
   const std::int64_t us = span.us + units * p.interval_us;
   const std::int64_t fraction = span.fraction + units * p.interval_remainder;
-  if (fraction < p.denominator) return {us, fraction};  // nearly always, and divisions are what costs here
+  if (fraction < p.denominator) return {us, fraction};  // the usual case; the division below is expensive
   return {us + fraction / p.denominator, fraction % p.denominator};
 }
 
@@ -61,15 +61,15 @@ inline std::int64_t whole_units(const LimitParams& p, Span span) {
   return mul_add_floor_div(span.us, p.denominator, span.fraction, interval_numerator(p));
 }
 
-// How much of the bucket is used, as the time its refill takes. Whatever the state is (left by a limit with
-// another denominator, or by a clock that has since stepped back), the answer lies between nothing and full.
+// How much of the bucket is used, as the time its refill takes. The result is between empty and full for any
+// state, also one from a limit with another denominator or from a clock that has since stepped back.
 inline Span used(const LimitParams& p, const State& state, std::int64_t now_us) {
   if (state.at < now_us) return {};
   const Span used{state.at - now_us, std::clamp<std::int64_t>(state.first, 0, p.denominator - 1)};
   return std::min(used, full(p));
 }
 
-// The state with that much used: all zero for a full bucket. (`second` is the leaky bucket's to set.)
+// The state with this much used; all zero for a full bucket. (`second` is set by the leaky bucket only.)
 inline State with_used(std::int64_t now_us, Span used) {
   if (used == Span{}) return {};
   return {now_us + used.us, used.fraction, 0};
@@ -92,7 +92,7 @@ inline Stepped step(const LimitParams& p, const State& state, std::int64_t now_u
     if (after <= full(p)) return {with_used(now_us, after), outcome(p, after, 0)};
   }
   if (on_denial == OnDenial::kCharge) level = full(p);
-  // The cost fits as soon as the overflow has had the time to refill.
+  // The cost fits as soon as the overflow has been refilled.
   const std::int64_t retry = fits_ever ? ceil_us(minus(p, plus_units(p, level, cost), full(p))) : kNever;
   return {with_used(now_us, level), outcome(p, level, retry)};
 }
@@ -101,7 +101,7 @@ inline bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_
   return p.capacity == 0 || used(p, state, now_us) == Span{};
 }
 
-// Whole units in use, a started one counted as whole.
+// Units in use; a partly used unit counts as a whole one.
 inline std::int64_t units_used(const LimitParams& p, const State& state, std::int64_t now_us) {
   if (p.capacity == 0) return 0;
   return p.capacity - whole_units(p, minus(p, full(p), used(p, state, now_us)));

@@ -1,26 +1,26 @@
 -- GCRA, the meter behind gcra, token_bucket and leaky_bucket: the twin of gcra.h, which explains it.
 --
--- Numbers are Lua's doubles, whole and below 2^53, so every sum, product and comparison here is exact. A length of time
--- is two of them, microseconds and a fraction over the limit's denominator.
+-- Numbers are Lua's doubles, whole and below 2^53, so every sum, product and comparison here is exact. A length
+-- of time is two of them: microseconds, and a fraction over the limit's denominator.
 --
--- Each algorithm is a function that returns its steps (they are made only when a call needs them: in Redis the
--- script starts from nothing every time). All but the sliding log have the same:
+-- Each algorithm is a function that returns its steps. (They are made only when a call needs them: in Redis the
+-- script starts from scratch every time.) All algorithms except the sliding log return these:
 --
 --   charge(limit, at, first, second, now_us, cost, count_denied)  →  allowed, at, first, second
 --   explain(limit, at, first, second, now_us, cost, allowed)      →  remaining, retry_after_us, reset_after_us
---   units_used(limit, at, first, second, now_us)                  →  whole units in use, a started one counted as whole
+--   units_used(limit, at, first, second, now_us)                  →  units in use; a partly used one counts as whole
 --   with_units_used(limit, units, now_us)                         →  at, first, second; REQUIRES: units <= capacity
---   fresh_at_us(limit, at, first, second)                         →  from when on it decides and tells exactly as a fresh one
+--   fresh_at_us(limit, at, first, second)                         →  when it will decide and report as a fresh one
 --
--- `charge` decides and returns the state afterwards. `explain` derives from that state, the cost and the answer what is left
--- and how long to wait; most checks in Redis do without it.
+-- `charge` decides and returns the state afterwards. `explain` derives from that state, the cost and the decision
+-- what is left and how long to wait; most checks in Redis do without it.
 
 local NEVER = -1
 
 local function gcra_steps()
   local floor = math.floor
 
-  -- How much of the bucket is used, as the time its refill takes: between nothing and full.
+  -- How much of the bucket is used, as the time its refill takes: between empty and full.
   local function used(limit, at, first, now_us)
     if at < now_us then return 0, 0 end
     local us, fraction = at - now_us, first
@@ -41,7 +41,7 @@ local function gcra_steps()
     return us + carry, fraction - carry * denominator
   end
 
-  -- With used() and plus_units() spelled out: a call costs as much as the arithmetic.
+  -- used() and plus_units() are inlined by hand: a call costs as much as the arithmetic.
   local function charge(limit, at, first, second, now_us, cost, count_denied)
     local capacity = limit.capacity
     if capacity == 0 then return false, at, first, second end
@@ -70,7 +70,7 @@ local function gcra_steps()
     return false, now_us + us, fraction, 0
   end
 
-  -- How many whole intervals the length of time holds. It must not be longer than a full refill.
+  -- How many whole intervals this length of time holds. It must not be longer than a full refill.
   -- The estimate is off by one at most; multiplying back is exact.
   local function whole_units(limit, us, fraction)
     local denominator = limit.denominator
@@ -99,7 +99,7 @@ local function gcra_steps()
     if not allowed then
       retry_after_us = NEVER
       if cost <= limit.capacity then
-        -- The cost fits as soon as the overflow has had the time to refill.
+        -- The cost fits as soon as the overflow has been refilled.
         local after_us, after_fraction = plus_units(limit, us, fraction, cost)
         retry_after_us = after_us - limit.full_us
         if after_fraction > limit.full_remainder then retry_after_us = retry_after_us + 1 end
@@ -110,7 +110,7 @@ local function gcra_steps()
     return remaining_units(limit, us, fraction), retry_after_us, reset_after_us
   end
 
-  -- Whole units in use, a started one counted as whole.
+  -- Units in use; a partly used unit counts as a whole one.
   local function units_used(limit, at, first, _, now_us)
     if limit.capacity == 0 then return 0 end
     return limit.capacity - remaining_units(limit, used(limit, at, first, now_us))

@@ -4,42 +4,43 @@
 
 #include "algorithm/gcra.h"
 
-// Leaky bucket, as a meter: each request pours its cost in, the bucket leaks one unit every interval, and
-// what would overflow is denied.
+// Leaky bucket, as a meter: each request pours its cost in, the bucket leaks one unit per interval, and a
+// request that would overflow it is denied.
 //
 // It is the token bucket upside down (level = capacity − tokens), so it admits and denies exactly
 // as gcra does. (It is not the queue of the same name, which delays requests instead of denying them.)
 //
-// One thing differs: it remembers how much was turned away. `second` is the cost of the denied checks that it
-// took part in, also of those that another limit denied while it had room itself. The next admission of a
-// cost above 0 sets it to 0. It saturates at kDeniedCostMax and decides nothing.
+// One thing differs: it remembers how much was denied. `second` is the cost of all denied checks that this
+// limit was part of, including those that another limit denied while this one had room. The next admission
+// with a cost above 0 sets it to 0. It saturates at kDeniedCostMax and decides nothing.
 //
-// An empty bucket that has nothing else to remember would be forgotten at once, and the count with it. So a
-// denial dates it: `at` is not before the last denial, and the count lasts for as long after `at` as a full
-// bucket takes to run empty.
+// An empty bucket with nothing else to remember would be forgotten at once, and the denied cost with it. So a
+// denial sets a date: `at` is not before the last denial, and the denied cost is kept after `at` for as long
+// as a full bucket takes to run empty.
 //
 //     denied        `at`: the bucket is empty
 //   ────┼───── level ─────┼──────── a full bucket's time ────────┤ forgotten
 //
-// (A date is a moment at which the bucket was empty. Should the clock step back behind it, the bucket seems
-// to hold what leaks until then, as any bucket does whose clock steps back.)
+// (`at` is a moment at which the bucket was empty. If the clock steps back behind it, the bucket seems to
+// hold what leaks until then, like any bucket whose clock steps back.)
 namespace sluice::leaky_bucket {
 
-// What was denied since the last admission, as far as it is still remembered. A limit that denies everything
+// The cost denied since the last admission, while it is still remembered. A limit that denies everything
 // remembers nothing.
 inline std::int64_t denied_cost(const LimitParams& p, const State& state, std::int64_t now_us) {
   const bool remembered = p.capacity > 0 && now_us - state.at < gcra::ceil_us(gcra::full(p));
   return remembered ? state.second : 0;
 }
 
-// The level of a bucket, as gcra left it, with that denied cost. `dated_us`: when it was empty, if it is.
+// The bucket level from gcra with this denied cost added. `dated_us`: when the bucket was empty, if it is
+// empty.
 inline State with_denied_cost(State level, std::int64_t denied, std::int64_t dated_us) {
   if (denied > 0 && level == State{}) level.at = dated_us;
   level.second = denied;
   return level;
 }
 
-// `after`, which a denied check makes of `before`, with the check's cost counted.
+// `after` (the state of `before` after a denied check) with the check's cost counted as denied.
 inline State with_denial(const LimitParams& p, const State& before, State after, std::int64_t now_us,
                          std::int64_t cost) {
   after.second = 0;

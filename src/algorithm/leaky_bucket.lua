@@ -1,13 +1,13 @@
--- Leaky bucket, as a meter: the twin of leaky_bucket.h, which explains it. It admits and denies as gcra does, and remembers in
--- `second` the cost of the denied checks that it took part in since its last admission.
+-- Leaky bucket, as a meter: the twin of leaky_bucket.h, which explains it. It admits and denies as gcra does, and keeps
+-- in `second` the cost of the denied checks that it was part of since its last admission.
 --
--- Beside the steps that all have:
+-- Steps that only this algorithm has:
 --
---   denied_cost(limit, at, second, now_us)                      →  what of it is still remembered
---   deny(limit, at, second, now_us, cost, new_at, new_first)    →  new_at, new_first, second: the level that a denied check leaves,
---                                                                  with its cost counted; at, second: those before the check
---   with_denied_cost(at, first, denied, dated_us)               →  at, first, second: a level with that denied cost; dated_us: when the
---                                                                  bucket was empty, if it is
+--   denied_cost(limit, at, second, now_us)                      →  the denied cost, while it is still remembered
+--   deny(limit, at, second, now_us, cost, new_at, new_first)    →  new_at, new_first, second: the level after a denied
+--                                                                  check, with its cost counted; at, second: before it
+--   with_denied_cost(at, first, denied, dated_us)               →  at, first, second: a level with this denied cost;
+--                                                                  dated_us: when the bucket was empty, if it is
 
 local DENIED_COST_MAX = 4194303  -- 2^22 − 1
 

@@ -30,7 +30,7 @@ std::string limit_text(const LimitParams& p) {
 }
 
 std::string range_error(const Rate& rate) {
-  if (rate.count < 0) return "the rate must not be negative; 0 means never";
+  if (rate.count < 0) return "the rate must not be negative; 0 always denies";
   if (rate.count > kRateMax) return "the rate must be at most " + text(kRateMax) + " per period";
   if (rate.period_us < kPeriodUsMin || rate.period_us > kPeriodUsMax)
     return "the period must be between " + duration_text(kPeriodUsMin) + " and " +
@@ -39,7 +39,7 @@ std::string range_error(const Rate& rate) {
 }
 
 std::string burst_error(Algorithm algorithm, const Rate& rate, std::int64_t burst) {
-  if (algorithm > Algorithm::kLeakyBucket)
+  if (family_of(algorithm) != Family::kBucket)
     return "burst is not allowed with " + std::string(to_string(algorithm)) +
            ": its limit is the rate's count per period; leave burst out or use gcra";
   if (burst < 0) return "burst must not be negative";
@@ -49,7 +49,7 @@ std::string burst_error(Algorithm algorithm, const Rate& rate, std::int64_t burs
   return {};
 }
 
-// Fills in the bucket's fields, or says why they can't be exact.
+// Fills in the bucket's fields, or says why they cannot be exact.
 std::string precompute_bucket(LimitParams& p) {
   const std::int64_t divisor = std::gcd(p.rate.count, p.rate.period_us);
   const std::int64_t reduced_period = p.rate.period_us / divisor;
@@ -58,7 +58,7 @@ std::string precompute_bucket(LimitParams& p) {
   p.interval_remainder = reduced_period % p.denominator;
 
   constexpr std::int64_t kFullUsEnd = kExactMax / 2;
-  // First without the product, which might not fit in 64 bits.
+  // Check without the product, which might not fit in 64 bits.
   if (p.interval_us > 0 && p.capacity > kFullUsEnd / p.interval_us)
     return limit_text(p) + " would take more than 142 years to fill; lower the burst or raise the rate";
   if (p.interval_remainder > 0) {
@@ -122,7 +122,7 @@ LimitParams share_of(const LimitParams& whole, int nodes) {
   const std::int64_t capacity = std::max<std::int64_t>(whole.capacity / nodes, 1);
   const Rate rounded{std::max<std::int64_t>(whole.rate.count / nodes, 1), whole.rate.period_us};
   if (!whole.is_bucket()) return checked_limit_params(whole.algorithm, rounded, {}).value_or(whole);
-  // A longer period divides without rounding.
+  // Multiply the period instead of dividing the count: that does not round.
   const Rate exact{whole.rate.count, whole.rate.period_us * nodes};
   auto share = checked_limit_params(whole.algorithm, exact, capacity);
   if (!share) share = checked_limit_params(whole.algorithm, rounded, capacity);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -22,6 +23,27 @@ enum class Algorithm : std::uint8_t {
 std::string_view to_string(Algorithm algorithm);  // "gcra", "token_bucket", …
 std::optional<Algorithm> algorithm_from_string(std::string_view text);
 
+// How a counter stores its use, and how use is freed again. Apart from their step, algorithms differ only by
+// family. Switches over Family have no default, so the compiler reports every place that a new algorithm has
+// to handle.
+enum class Family : std::uint8_t { kBucket, kFixedWindow, kSlidingWindow, kSlidingLog };
+
+constexpr Family family_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kGcra:
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return Family::kBucket;
+    case Algorithm::kFixedWindow:
+      return Family::kFixedWindow;
+    case Algorithm::kSlidingWindow:
+      return Family::kSlidingWindow;
+    case Algorithm::kSlidingLog:
+      return Family::kSlidingLog;
+  }
+  std::unreachable();
+}
+
 // N per period. 100/s is {100, 1'000'000}.
 struct Rate {
   std::int64_t count = 0;
@@ -29,10 +51,10 @@ struct Rate {
   friend bool operator==(const Rate&, const Rate&) = default;
 };
 
-// 90'000'000 → "90s", 86'400'000'000 → "1d": in the largest unit that is whole, as an author would write it.
+// 90'000'000 → "90s", 86'400'000'000 → "1d": in the largest unit that divides it, as a person would write it.
 std::string duration_text(std::int64_t us);
 
-// The numbers of one limit in the form the steps want. Immutable once made; thread-safe.
+// The numbers of one limit in the form that the steps need. Immutable once made; thread-safe.
 //
 // gcra, token_bucket and leaky_bucket space units by an interval of period ÷ count. That is rarely whole
 // (30,000/s is 33⅓ µs), so the interval is kept as a whole part and a remainder over `denominator`; adding
@@ -52,32 +74,33 @@ struct LimitParams {
   std::int64_t full_us = 0;  // capacity × interval: how long an empty bucket takes to fill
   std::int64_t full_remainder = 0;
 
-  // What the units are a share of; 0: nothing, they are units. A counter that comes from numbers of one scale
-  // to numbers of another is taken along by the ratio (algorithm/migrate.h).
+  // The whole of which the units are a share; 0: they are plain units. A counter that moves between numbers
+  // of different scales is converted by the ratio (algorithm/migrate.h).
   std::int64_t scale = 0;
 
-  bool is_bucket() const { return algorithm <= Algorithm::kLeakyBucket; }
+  Family family() const { return family_of(algorithm); }
+  bool is_bucket() const { return family() == Family::kBucket; }
   friend bool operator==(const LimitParams&, const LimitParams&) = default;
 };
 
-// Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …"), and its
-// field the number to blame: "rate" or "burst". Where only both together are impossible, that is the burst if
-// one was given.
-// `burst` absent: capacity is the rate's count. A rate of 0 always denies, whatever the burst.
+// Validates and precomputes. The error is a sentence for the author of a policy ("burst must be …"); its
+// field names the bad number: "rate" or "burst". If only the combination is impossible, the field is "burst"
+// if one was given.
+// Without `burst`, the capacity is the rate's count. A rate of 0 always denies, whatever the burst.
 //
-// Refused: negative numbers, counts and bursts above kRateMax, periods outside kPeriodUsMin…kPeriodUsMax, a
-// burst on a window algorithm, burst 0 with a rate above 0, a sliding_log above kSlidingLogMax, and whatever
-// could not be computed exactly below 2^53 (no approximation is ever made):
+// Refused: negative numbers; counts and bursts above kRateMax; periods outside kPeriodUsMin…kPeriodUsMax; a
+// burst on a window algorithm; burst 0 with a rate above 0; a sliding_log above kSlidingLogMax; and numbers
+// that cannot be computed exactly below 2^53 (nothing is ever approximated):
 //   full_us < 2^52                                         so that a moment plus a full bucket is below 2^53
-//   capacity × interval_remainder + denominator < 2^53     so that cost × interval never leaves the integers
+//   capacity × interval_remainder + denominator < 2^53     so that cost × interval stays an exact integer
 Result<LimitParams> checked_limit_params(Algorithm algorithm, Rate rate, std::optional<std::int64_t> burst);
 
-// The same for callers who need only the sentence.
+// The same for callers that need only the sentence.
 std::expected<LimitParams, std::string> make_limit_params(Algorithm algorithm, Rate rate,
                                                           std::optional<std::int64_t> burst);
 
-// The share of one of so many nodes: rate and capacity divided by their number, rounded down, but at least 1
-// (a rate of 0 stays 0). REQUIRES: 1 <= nodes <= kNodesMax
+// The share of one node out of `nodes`: rate and capacity divided by `nodes`, rounded down, but at least 1 (a
+// rate of 0 stays 0). REQUIRES: 1 <= nodes <= kNodesMax
 LimitParams share_of(const LimitParams& whole, int nodes);
 
 }  // namespace sluice

@@ -92,7 +92,7 @@ TEST(LimitParams, RefusalsSayWhatToDo) {
   };
   using enum Algorithm;
   const std::vector<Row> rows = {
-      {kGcra, {-1, kSecond}, kDefault, "the rate must not be negative; 0 means never"},
+      {kGcra, {-1, kSecond}, kDefault, "the rate must not be negative; 0 always denies"},
       {kGcra, {kRateMax + 1, kSecond}, kDefault, "the rate must be at most 1000000000 per period"},
       {kGcra, {1, kPeriodUsMin - 1}, kDefault, "the period must be between 1ms and 366d"},
       {kGcra, {1, kPeriodUsMax + 1}, kDefault, "the period must be between 1ms and 366d"},

@@ -15,10 +15,10 @@ namespace {
 
 using gcra::Span;
 
-bool is_log(const LimitParams& p) { return p.algorithm == Algorithm::kSlidingLog; }
+bool is_log(const LimitParams& p) { return p.family() == Family::kSlidingLog; }
 bool is_leaky(const LimitParams& p) { return p.algorithm == Algorithm::kLeakyBucket; }
 
-// Units of the one are another number of units of the other.
+// Whether units must be converted between the two limits.
 bool is_scaled(const LimitParams& from, const LimitParams& to) {
   return from.scale > 0 && to.scale > 0 && from.scale != to.scale;
 }
@@ -32,29 +32,43 @@ bool same_meter(const LimitParams& a, const LimitParams& b) {
   return a.algorithm == b.algorithm && a.rate.period_us == b.rate.period_us;
 }
 
-// Whole units in use, a started one counted as whole; more than the capacity, if that was exceeded.
+// Units in use; a partly used unit counts as a whole one. More than the capacity if that was exceeded.
 std::int64_t units_used(const LimitParams& p, const Kept& kept, std::int64_t now_us) {
   if (p.capacity == 0) return 0;
-  if (is_log(p)) return sliding_log::units_used(p, kept.log, now_us);
-  if (p.is_bucket()) return gcra::units_used(p, kept.state, now_us);
-  if (p.algorithm == Algorithm::kFixedWindow) return fixed_window::current(p, kept.state, now_us).count;
-  return sliding_window::units_used(p, kept.state, now_us);
+  switch (p.family()) {
+    case Family::kBucket:
+      return gcra::units_used(p, kept.state, now_us);
+    case Family::kFixedWindow:
+      return fixed_window::current(p, kept.state, now_us).count;
+    case Family::kSlidingWindow:
+      return sliding_window::units_used(p, kept.state, now_us);
+    case Family::kSlidingLog:
+      return sliding_log::units_used(p, kept.log, now_us);
+  }
+  std::unreachable();
 }
 
 Kept with_units_used(const LimitParams& p, std::int64_t units, std::int64_t now_us) {
   if (units == 0 || p.capacity == 0) return {};
   units = std::min(units, kWindowUnitsMax);
-  if (is_log(p)) return {.log = {{now_us, units}}};
-  if (p.is_bucket()) return {.state = gcra::with_units_used(p, std::min(units, p.capacity), now_us)};
-  return {.state = {floor_div(now_us, p.rate.period_us), units, 0}};
+  switch (p.family()) {
+    case Family::kBucket:
+      return {.state = gcra::with_units_used(p, std::min(units, p.capacity), now_us)};
+    case Family::kFixedWindow:
+    case Family::kSlidingWindow:
+      return {.state = {floor_div(now_us, p.rate.period_us), units, 0}};
+    case Family::kSlidingLog:
+      return {.log = {{now_us, units}}};
+  }
+  std::unreachable();
 }
 
-// So many units are in use when `units` were under the former numbers.
+// `units` in use under the old numbers, in units of the new ones.
 std::int64_t carried(const LimitParams& from, const LimitParams& to, std::int64_t units) {
   return is_scaled(from, to) ? ceil_div(std::min(units, kWindowUnitsMax) * to.scale, from.scale) : units;
 }
 
-// The most units that may be in use under the former numbers for `cost` to fit into the new ones.
+// The most units that may be in use under the old numbers for `cost` to fit into the new ones.
 std::int64_t most_units(const LimitParams& from, const LimitParams& to, std::int64_t cost) {
   const std::int64_t room = to.capacity - cost;
   return is_scaled(from, to) ? floor_div(room * from.scale, to.scale) : room;
@@ -63,17 +77,22 @@ std::int64_t most_units(const LimitParams& from, const LimitParams& to, std::int
 // How long until at most `units` are in use.
 std::int64_t wait_us(const LimitParams& p, const Kept& kept, std::int64_t now_us, std::int64_t units) {
   if (units_used(p, kept, now_us) <= units) return 0;
-  if (is_log(p)) return sliding_log::Settled(p, kept.log, now_us).frees_at_us(units) - now_us;
-  if (p.is_bucket())
-    return gcra::ceil_us(gcra::minus(p, gcra::used(p, kept.state, now_us), gcra::plus_units(p, {}, units)));
-  if (p.algorithm == Algorithm::kFixedWindow)
-    return (fixed_window::current(p, kept.state, now_us).index + 1) * p.rate.period_us - now_us;
   LimitParams smaller = p;
   smaller.capacity = units;
-  return sliding_window::fits_at_us(smaller, sliding_window::roll(p, kept.state, now_us), 0) - now_us;
+  switch (p.family()) {
+    case Family::kBucket:
+      return gcra::ceil_us(gcra::minus(p, gcra::used(p, kept.state, now_us), gcra::plus_units(p, {}, units)));
+    case Family::kFixedWindow:
+      return (fixed_window::current(p, kept.state, now_us).index + 1) * p.rate.period_us - now_us;
+    case Family::kSlidingWindow:
+      return sliding_window::fits_at_us(smaller, sliding_window::roll(p, kept.state, now_us), 0) - now_us;
+    case Family::kSlidingLog:
+      return sliding_log::Settled(p, kept.log, now_us).frees_at_us(units) - now_us;
+  }
+  std::unreachable();
 }
 
-// How long the cost has to wait if the counter stays as it is. REQUIRES: cost <= to.capacity.
+// How long the cost must wait if the counter does not move. REQUIRES: cost <= to.capacity.
 std::int64_t stays_us(const LimitParams& from, const LimitParams& to, const Kept& kept, const Touch& touch) {
   if (!is_scaled(from, to) && to.is_bucket() && same_meter(from, to)) {
     const Span level = gcra::used(from, kept.state, touch.now_us);
@@ -83,7 +102,7 @@ std::int64_t stays_us(const LimitParams& from, const LimitParams& to, const Kept
   return wait_us(from, kept, touch.now_us, most_units(from, to, touch.cost));
 }
 
-// A share of the limit is taken from each entry, beginning with the newest.
+// Scales each entry, beginning with the newest.
 void take_share(const LimitParams& from, const LimitParams& to, Log& log) {
   std::int64_t newer = 0, carried_newer = 0;
   for (auto entry = log.rbegin(); entry != log.rend(); ++entry) {
@@ -94,8 +113,8 @@ void take_share(const LimitParams& from, const LimitParams& to, Log& log) {
   std::erase_if(log, [](const LogEntry& entry) { return entry.cost == 0; });
 }
 
-// Entries mean the same under any limit. Those that are too old for the new period, and were not for the
-// former, still count now: they are put together as the oldest that do.
+// Entries mean the same under any limit. Entries that are too old for the new period, but not for the old
+// one, still count now: they are merged into the oldest entry that counts.
 Moved moved_log(const LimitParams& from, const LimitParams& to, Log log, std::int64_t now_us) {
   const std::int64_t time_us = sliding_log::settle(from, log, now_us);
   if (is_scaled(from, to)) take_share(from, to, log);
@@ -106,7 +125,7 @@ Moved moved_log(const LimitParams& from, const LimitParams& to, Log log, std::in
   return {{.log = std::move(merged)}, whole};
 }
 
-// A leaky bucket's denied cost outlives a change of its numbers, of nothing else.
+// A leaky bucket's denied cost survives a change of its numbers, but not a change of the algorithm.
 void carry_denied_cost(const LimitParams& from, const LimitParams& to, const State& state,
                        std::int64_t now_us, State& out) {
   if (is_leaky(from) && is_leaky(to))
@@ -114,7 +133,7 @@ void carry_denied_cost(const LimitParams& from, const LimitParams& to, const Sta
                                          std::min(state.at, now_us));
 }
 
-// It may be forgotten at any time, so it is as if it were.
+// An idle counter may be forgotten at any time, so it is treated as if it were.
 bool is_idle(const LimitParams& p, const Kept& kept, std::int64_t now_us) {
   return is_log(p) ? is_fresh(p, kept.log, now_us) : is_fresh(p, kept.state, now_us);
 }
@@ -127,7 +146,7 @@ Outcome step_kept(const LimitParams& p, Kept& kept, const Touch& touch, std::int
   return stepped.outcome;
 }
 
-// What a counter tells that stays under its numbers; `seen`: as the new ones see it.
+// The outcome for a counter that stays under its numbers. `seen`: the counter as the new numbers see it.
 Outcome told(const LimitParams& from, const LimitParams& to, const Kept& kept, Kept seen,
              const Touch& touch) {
   Kept level = seen;
@@ -142,7 +161,7 @@ Outcome told(const LimitParams& from, const LimitParams& to, const Kept& kept, K
   return outcome;
 }
 
-// The same for what is to be kept, when the counter moves. `fits`: it has room itself.
+// The outcome and the content to keep when the counter moves. `fits`: the counter itself has room.
 Touched moves(const LimitParams& to, const Kept& seen, const Touch& touch, bool fits) {
   Touched touched{.moved = true, .kept = seen};
   const bool another_denied = fits && !touch.others_fit;
@@ -157,7 +176,7 @@ Touched moves(const LimitParams& to, const Kept& seen, const Touch& touch, bool 
 }  // namespace
 
 bool same_numbers(const LimitParams& a, const LimitParams& b) {
-  const bool windows = a.algorithm == Algorithm::kFixedWindow || a.algorithm == Algorithm::kSlidingWindow;
+  const bool windows = a.family() == Family::kFixedWindow || a.family() == Family::kSlidingWindow;
   return a == b || (windows && same_meter(a, b) && a.scale == b.scale);
 }
 
@@ -191,12 +210,17 @@ Touched touch(const LimitParams& from, const LimitParams& to, const Kept& kept, 
         seen.whole && !outcome.allowed && outcome.retry_after_us < stays.outcome.retry_after_us;
     if ((outcome.allowed && touch.others_fit) || counts || sooner || is_idle(from, kept, touch.now_us))
       return moves(to, seen.kept, touch, outcome.allowed);
-    step_kept(from, stays.kept, touch, 0, OnDenial::kFree);  // settles it
+    step_kept(from, stays.kept, touch, 0, OnDenial::kFree);  // drops what has expired
     stays.kept.state = with_denial(from, kept.state, stays.kept.state, touch.now_us, touch.cost);
   }
   if (is_leaky(from) && is_leaky(to))
     stays.denied_cost = leaky_bucket::denied_cost(from, stays.kept.state, touch.now_us);
   return stays;
+}
+
+std::int64_t one_unit_after_us(const LimitParams& from, const LimitParams& to, const Kept& kept,
+                               std::int64_t now_us) {
+  return to.capacity == 0 ? kNever : stays_us(from, to, kept, {.now_us = now_us, .cost = 1});
 }
 
 }  // namespace sluice

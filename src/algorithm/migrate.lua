@@ -1,14 +1,15 @@
--- What becomes of a counter that is asked under other numbers than those it is kept under: the twin of migrate.cc;
+-- What happens to a counter that is checked under other numbers than those it is kept under: the twin of migrate.cc;
 -- migrate.h explains it. Returns
 --
 --   touch(from, to, kept, now_us, cost, count_denied, others_fit)  →  moved, kept, allowed
 --   tell(from, to, kept, now_us, cost, count_denied)               →  remaining, retry_after_us, reset_after_us, denied_cost
 --   given(kept_by, limit, grant)                                   →  what a refund of a charge under `limit` gives back
 --
--- `kept` is what a counter holds: {at, first, second} or {log = …}. It is never changed; touch() returns what is to be kept now,
--- under the new numbers if it has moved. tell() is of a counter that has not moved. `limit.steps` are those of its algorithm.
+-- `kept` is the content of a counter: {at, first, second} or {log = …}. It is never changed; touch() returns what to keep
+-- now, under the new numbers if it has moved. tell() is for a counter that has not moved. `limit.steps` are the steps of
+-- its algorithm.
 
-local ANY_TIME_US = 9007199254740992  -- 2^53: of a grant, it is not known when
+local ANY_TIME_US = 9007199254740992  -- 2^53: a grant whose time is not known
 
 local function migration()
   local floor, max, min = math.floor, math.max, math.min
@@ -17,7 +18,7 @@ local function migration()
   local function is_log(limit) return limit.algorithm == SLIDING_LOG end
   local function is_leaky(limit) return limit.algorithm == LEAKY_BUCKET end
 
-  -- Units of the one are another number of units of the other.
+  -- Whether units must be converted between the two limits.
   local function is_scaled(from, to) return from.scale > 0 and to.scale > 0 and from.scale ~= to.scale end
 
   -- True when a state means the same under both limits, whatever their capacities.
@@ -42,7 +43,7 @@ local function migration()
     return sum
   end
 
-  -- As of now; returns the time that counts as well.
+  -- The log without expired entries, and the effective time.
   local function settled(limit, log, now_us)
     log = copied(log)
     return log, limit.steps.settle(limit, log, now_us)
@@ -62,8 +63,8 @@ local function migration()
     return {limit.steps.with_units_used(limit, units, now_us)}
   end
 
-  -- units × to ÷ from, rounded up. All are below 2^30, the product is not below 2^53: so in two digits of 15 bits.
-  -- The result is exact up to 2^53; what is beyond is more than any limit holds.
+  -- units × to ÷ from, rounded up. All are below 2^30, but the product may exceed 2^53: so in two digits of 15 bits.
+  -- The result is exact up to 2^53; anything beyond is more than any limit holds.
   local function scaled(units, to, from)
     local DIGIT = 32768
     local low = units % DIGIT
@@ -85,14 +86,14 @@ local function migration()
     return scaled(units, to.scale, from.scale)
   end
 
-  -- The most units that may be in use under the former numbers for the cost to fit into the new ones.
+  -- The most units that may be in use under the old numbers for the cost to fit into the new ones.
   local function most_units(from, to, cost)
     local room = to.capacity - cost
     if not is_scaled(from, to) then return room end
     return scaled_down(room, from.scale, to.scale)
   end
 
-  -- What a grant gives back of a counter that is kept under other numbers: the twin of under_other_numbers() in refund.cc.
+  -- What a grant gives back to a counter that is kept under other numbers: the twin of under_other_numbers() in refund.cc.
   local function given(kept_by, limit, grant)
     if grant.at_us ~= ANY_TIME_US or limit.capacity == 0 then return 0 end
     if not is_scaled(kept_by, limit) then return grant.cost end
@@ -118,14 +119,14 @@ local function migration()
       local us, fraction = limit.steps.used(limit, kept[1], kept[2], now_us)
       return difference_us(us, fraction, limit.steps.plus_units(limit, 0, 0, units))
     end
-    -- As long as one more has to wait under a limit of one more.
+    -- The same as the wait for one unit under a limit of `units + 1`.
     local larger = {capacity = units + 1, period_us = limit.period_us, algorithm = limit.algorithm, steps = limit.steps}
     if is_log(limit) then kept = {log = settled(limit, kept.log, now_us)} end
     local _, retry_after_us = explained(larger, kept, now_us, 1, false)
     return retry_after_us
   end
 
-  -- How long the cost has to wait if the counter stays as it is.
+  -- How long the cost must wait if the counter does not move.
   local function stays_us(from, to, kept, now_us, cost)
     if not is_scaled(from, to) and is_bucket(to) and same_meter(from, to) then
       local us, fraction = from.steps.used(from, kept[1], kept[2], now_us)
@@ -160,7 +161,7 @@ local function migration()
     return {log = merged}, total(merged) <= to.capacity
   end
 
-  -- The counter as the new numbers see it, and whether that is all of it.
+  -- The counter as the new numbers see it, and whether it holds all of the use.
   local function seen_by(from, to, kept, now_us)
     if is_log(from) and is_log(to) then return moved_log(from, to, kept.log, now_us) end
     local seen, whole = kept, true
@@ -177,7 +178,7 @@ local function migration()
       seen, whole = with_units_used(to, units, now_us), units <= to.capacity
     end
     if is_leaky(from) and is_leaky(to) then
-      -- Its denied cost outlives a change of its numbers, of nothing else.
+      -- Its denied cost survives a change of its numbers, but not a change of the algorithm.
       local denied = from.steps.denied_cost(from, kept[1], kept[3], now_us)
       seen = {to.steps.with_denied_cost(seen[1], seen[2], denied, min(kept[1], now_us))}
     end
@@ -196,7 +197,7 @@ local function migration()
     return allowed, {at, first, second}
   end
 
-  -- What is told of a counter that stays; `seen`: as the new numbers see it.
+  -- The outcome for a counter that stays under its numbers. `seen`: the counter as the new numbers see it.
   local function told(from, to, kept, seen, now_us, cost, count_denied)
     local allowed, after = charged(to, seen, now_us, cost, cost == 0 and count_denied)
     if allowed and cost > 0 then
@@ -210,7 +211,7 @@ local function migration()
     return remaining, retry_after_us, reset_after_us
   end
 
-  -- It may be forgotten at any time, so it is as if it were.
+  -- An idle counter may be forgotten at any time, so it is treated as if it were.
   local function is_idle(limit, kept, now_us)
     if limit.capacity == 0 then return true end
     if is_log(limit) then return units_used(limit, kept, now_us) == 0 end
@@ -237,7 +238,7 @@ local function migration()
       end
       return true, after, allowed
     end
-    local _, level = charged(from, kept, now_us, 0, false)  -- settles it
+    local _, level = charged(from, kept, now_us, 0, false)  -- drops what has expired
     if is_leaky(from) then level = {from.steps.deny(from, kept[1], kept[3], now_us, cost, level[1], level[2])} end
     return false, level, allowed
   end

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "algorithm/for_test.h"
-#include "algorithm/lives_for_test.h"
 #include "algorithm/step.h"
+#include "algorithm/testing/limits.h"
+#include "algorithm/testing/lives.h"
 #include "base/limits.h"
 
 namespace sluice {
@@ -19,7 +19,7 @@ class Oracle : public testing::TestWithParam<Algorithm> {
  protected:
   Algorithm algorithm() const { return GetParam(); }
 
-  // Runs `check(counter, now_us, cost)` along random lives, each check before the step that it is about.
+  // Calls `check(counter, now_us, cost)` along random lives, each time before the step with that cost.
   template <class Check>
   void live(OnDenial on_denial, Check check) {
     for (int life = 0; life < 150 && !HasFailure(); ++life) {
@@ -92,7 +92,7 @@ TEST_P(Oracle, ALookChangesNothing) {
     });
 }
 
-// What is used in all, denied costs included, is known only here; so in a life without pauses.
+// The total use, denied costs included, is known only to this test, and only in a life without pauses.
 TEST_P(Oracle, ALookIsDeniedOnlyByAWindowThatCountsDenialsAndIsExceeded) {
   const bool is_window = algorithm() == kFixedWindow || algorithm() == kSlidingWindow;
   for (int life = 0; life < 100; ++life) {
@@ -148,7 +148,7 @@ TEST(AnyState, WhateverItIsGivesNumbersInRange) {
                       dice.one_of({0, 1, kDeniedCostMax})};
     const auto [after, outcome] = step(limit, state, now_us, dice.cost(limit), kBoth[i % 2]);
     ASSERT_TRUE(outcome.remaining >= 0 && outcome.remaining <= limit.capacity);
-    // Nobody waits longer than for a full bucket, or for the window ahead of a wrong clock to pass and fade.
+    // The wait is at most that for a full bucket, or for the window ahead of a wrong clock to pass and fade.
     const std::int64_t windows = limit.algorithm == kFixedWindow ? 2 : 3;
     const std::int64_t longest_us = limit.is_bucket() ? limit.full_us + 1 : windows * limit.rate.period_us;
     ASSERT_TRUE(outcome.retry_after_us >= kNever && outcome.retry_after_us <= longest_us);

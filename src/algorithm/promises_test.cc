@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithm/for_test.h"
-#include "algorithm/lives_for_test.h"
+#include "algorithm/testing/limits.h"
+#include "algorithm/testing/lives.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +21,7 @@ struct Admission {
   std::int64_t cost;
 };
 
-// A life whose admissions are known. `check(history, now_us, cost, outcome)` sees every step.
+// A random life with a record of its admissions. `check(history, now_us, cost, outcome)` sees every step.
 template <class Check>
 void live_with_history(Dice& dice, const LimitParams& limit, Check check) {
   Counter counter{limit};
@@ -200,8 +200,8 @@ TEST(MigrateOracle, UnitsInUseCarryOver) {
   }
 }
 
-// Two versions of a limit that decide side by side, each with tiers: a key that goes to and fro is never
-// admitted more than the largest share of either allows.
+// Two versions of a limit are in force side by side, each with tiers: a key that alternates between them is
+// never admitted more than the largest share of either allows.
 TEST(MigrateOracle, WhoGoesToAndFroBetweenScalesGainsNothing) {
   const std::uint32_t seed = seed_for_test();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "algorithm/gcra.h"
 #include "algorithm/leaky_bucket.h"
@@ -19,12 +20,12 @@ using gcra::Span;
          grant.cost >= 0 && grant.cost <= kCostMax;
 }
 
-// A count that is saturated may stand for more than it says.
+// A saturated count may stand for more than it says.
 void take_from(std::int64_t& count, std::int64_t cost) {
   if (count < kWindowUnitsMax) count -= std::min(count, cost);
 }
 
-// How long after the grant the bucket is full again, by what the grant has answered: at least so long.
+// How long after the grant the bucket is full again, according to the grant's outcome: at least this long.
 Span queue_end(const LimitParams& p, Span moment, const Grant& grant) {
   const bool untouched = moment > Span{} && moment <= gcra::full(p) &&
                          gcra::ceil_us(moment) == grant.reset_after_us &&
@@ -41,7 +42,7 @@ State bucket_without(const LimitParams& p, const State& state, std::int64_t now_
   if (left < Span{}) return state;
   const Span used{state.at - now_us, fraction};
   const Span given = std::min({left, gcra::plus_units(p, {}, grant.cost), used});
-  // Of the buckets only a leaky one has a denied cost.
+  // Of the buckets, only a leaky one has a denied cost.
   return leaky_bucket::with_denied_cost(gcra::with_used(now_us, gcra::minus(p, used, given)), state.second,
                                         now_us);
 }
@@ -90,9 +91,17 @@ void take_latest(Log& log, std::int64_t cost) {
 
 State without(const LimitParams& p, const State& state, std::int64_t now_us, const Grant& grant) {
   if (grant.at_us == Grant::kAnyTime) return without_latest(p, state, now_us, grant.cost);
-  if (p.is_bucket()) return bucket_without(p, state, now_us, grant);
-  if (p.algorithm == Algorithm::kFixedWindow) return fixed_window_without(p, state, grant);
-  return sliding_window_without(p, state, grant);
+  switch (p.family()) {
+    case Family::kBucket:
+      return bucket_without(p, state, now_us, grant);
+    case Family::kFixedWindow:
+      return fixed_window_without(p, state, grant);
+    case Family::kSlidingWindow:
+      return sliding_window_without(p, state, grant);
+    case Family::kSlidingLog:
+      break;  // it has a Log, see below
+  }
+  std::unreachable();
 }
 
 }  // namespace

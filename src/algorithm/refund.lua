@@ -1,21 +1,21 @@
--- Giving back a charge that was admitted: the twin of refund.h, which explains it.
+-- Gives back a charge that was admitted: the twin of refund.h, which explains it.
 --
 --   refund(limit, at, first, second, now_us, grant)  →  at, first, second
 --   refund_log(limit, log, now_us, grant)            →  changed; in place
 --
--- `grant` is what is known of the charge: at_us (or ANY_TIME_US), cost, remaining, reset_after_us.
+-- `grant` is what is known about the charge: at_us (or ANY_TIME_US), cost, remaining, reset_after_us.
 
 local function refund_steps()
   local floor, max, min = math.floor, math.max, math.min
 
-  -- A count that is saturated may stand for more than it says.
+  -- A saturated count may stand for more than it says.
   local function without(count, cost)
     if count >= WINDOW_UNITS_MAX then return count end
     return max(count - cost, 0)
   end
 
-  -- How long after the grant the bucket is full again, by what the grant has answered: at least so long. us, fraction: by
-  -- what the state says; charged_us, charged_fraction: the refill of the charge itself.
+  -- How long after the grant the bucket is full again, according to the grant's outcome: at least this long. us,
+  -- fraction: according to the state; charged_us, charged_fraction: the refill of the charge itself.
   local function queue_end(limit, us, fraction, charged_us, charged_fraction, grant)
     local within = us < limit.full_us or (us == limit.full_us and fraction <= limit.full_remainder)
     if us >= 0 and within then
@@ -43,7 +43,7 @@ local function refund_steps()
     return now_us + us - given_us, fraction - given_fraction, second
   end
 
-  -- `windows` that a count matters for, the one it was counted in included.
+  -- `windows`: in how many windows a count matters, including its own.
   local function window_without(limit, at, first, second, grant, windows)
     local index = max(floor((grant.at_us + grant.reset_after_us) / limit.period_us) - windows,
       floor(grant.at_us / limit.period_us))
@@ -65,7 +65,7 @@ local function refund_steps()
     return settled_at, rest, without(previous, cost - (current - rest))
   end
 
-  -- → whether there was something to take
+  -- → whether there was something to take back
   local function take_latest(log, cost)
     local taken = false
     while cost > 0 and #log > 0 and log[#log] < WINDOW_UNITS_MAX do

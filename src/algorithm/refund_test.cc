@@ -1,4 +1,4 @@
-// What a refund promises, tried on random lives of counters beside a twin that was never charged. A failure
+// The promises of a refund, on random lives of counters beside a twin that was never charged. A failure
 // prints a seed; SLUICE_SEED=… replays it.
 
 #include "algorithm/refund.h"
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithm/for_test.h"
-#include "algorithm/lives_for_test.h"
+#include "algorithm/testing/limits.h"
+#include "algorithm/testing/lives.h"
 #include "base/limits.h"
 
 namespace sluice {
@@ -29,7 +29,7 @@ class Refund : public testing::TestWithParam<Algorithm> {
  protected:
   bool is_bucket() const { return GetParam() <= kLeakyBucket; }
 
-  // Some checks on both, of which the twin gets those that the other admits.
+  // Some checks on both; the twin gets those that the other counter admits.
   int others(Counter& counter, Counter& twin, std::int64_t& now_us, std::int64_t most) {
     int admitted = 0;
     for (std::int64_t i = dice_.between(0, most); i > 0; --i) {
@@ -42,14 +42,14 @@ class Refund : public testing::TestWithParam<Algorithm> {
     return admitted;
   }
 
-  // Often no more than a round trip, as in life.
+  // Often no more than a round trip, as in practice.
   void pass(std::int64_t& now_us, const LimitParams& limit) {
     const std::int64_t pace = limit.rate.period_us / limit.rate.count;
     now_us +=
         dice_.one_of({0, 1, dice_.between(0, pace + 1), dice_.between(0, pace + 1), dice_.pause_us(limit)});
   }
 
-  // The same, but for what decides nothing: the denied cost of a leaky bucket, and its date.
+  // Equal, except for what decides nothing: the denied cost of a leaky bucket, and its date.
   static void expect_same(Counter counter, Counter twin, std::int64_t now_us) {
     if (counter.limit.algorithm == kLeakyBucket) {
       counter.state.second = twin.state.second = 0;
@@ -98,7 +98,7 @@ TEST_P(Refund, IsExactAtOnceAndNeverLeavesMoreRoomThanIfTheChargeHadNeverBeen) {
   EXPECT_GT(later, 300);
 }
 
-// As long as there was something before it in the queue, nothing of the charge has been refilled.
+// As long as there was an earlier charge in the queue, nothing of this charge has been refilled.
 TEST_P(Refund, OfABucketInUseIsExactWhateverCameInBetween) {
   if (!is_bucket()) return;
   int tried = 0;
@@ -122,8 +122,8 @@ TEST_P(Refund, OfABucketInUseIsExactWhateverCameInBetween) {
   EXPECT_GT(tried, 200);
 }
 
-// A life with many refunds, each some time after its grant. `admitted(now_us, cost, waiting)` hears of every
-// charge that is kept, and of the most units that have waited for their refund at one time so far.
+// A life with many refunds, each some time after its grant. `admitted(now_us, cost, waiting)` is called for
+// every charge that is kept, with the most units that have waited for their refund at one time so far.
 template <class Admitted>
 void live_with_refunds(Dice& dice, Counter& counter, std::int64_t& now_us, Admitted admitted) {
   std::vector<Grant> grants;
@@ -147,7 +147,7 @@ void live_with_refunds(Dice& dice, Counter& counter, std::int64_t& now_us, Admit
   }
 }
 
-// Windows and logs know what belongs to whom.
+// Windows and logs know which units belong to which charge.
 TEST_P(Refund, ManyInAnyOrderAreExactInWindowsAndLogs) {
   if (is_bucket()) return;
   for (int life = 0; life < 500 && !HasFailure(); ++life) {
@@ -181,7 +181,7 @@ TEST_P(Refund, ManyLetABucketAdmitNoMoreThanItsCapacityAndWhatWaitedForARefundAt
   }
 }
 
-// Unknown numbers of the grant give back less, never more.
+// Without the numbers of the grant, less is given back, never more.
 TEST_P(Refund, WithoutTheGrantsAnswerGivesBackNoMoreThanWithIt) {
   for (int life = 0; life < 2000 && !HasFailure(); ++life) {
     Counter counter{dice_.limit(GetParam())};
@@ -201,8 +201,8 @@ TEST_P(Refund, WithoutTheGrantsAnswerGivesBackNoMoreThanWithIt) {
   }
 }
 
-// Any state, any clock, any grant: not more than the cost, not more than fresh, and a state that others can
-// read.
+// Any state, any clock, any grant: no more than the cost is given back, the counter is never better than
+// fresh, and the result is a valid state.
 TEST_P(Refund, GivesBackAtMostTheCostWhateverTheStateAndTheClock) {
   for (int i = 0; i < 20'000 && !HasFailure(); ++i) {
     Counter counter{dice_.limit(GetParam())};
@@ -247,7 +247,7 @@ TEST(RefundOfABucket, ThatWouldHaveBeenFullGivesBackOnlyWhatHasNotBeenRefilled) 
   const Stepped granted = step(ten, {}, 0, 5);                 // full again at 500 ms
   const Stepped other = step(ten, granted.state, 200'000, 2);  // at 700 ms
   const State after = refund(ten, other.state, 200'000, {0, 5, granted.outcome});
-  // Without the charge the bucket had been full at 200 ms, and the other had taken 2 of it.
+  // Without the charge the bucket would have been full at 200 ms, and the other would have taken 2 of it.
   EXPECT_EQ(after, step(ten, {}, 200'000, 2).state);
   EXPECT_EQ(step(ten, after, 200'000, 0).outcome.remaining, 8) << "not 10, though 2 were refilled meanwhile";
 }

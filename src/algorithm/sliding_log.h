@@ -29,8 +29,8 @@ inline void append(Log& log, std::int64_t at_us, std::int64_t cost) {
     log.push_back({at_us, cost});
 }
 
-// Entries from a clock that has since stepped back stay, but no further ahead than one period, so that nobody
-// waits for a clock that was wrong by years.
+// Entries from a clock that has since stepped back stay, but at most one period ahead, so that nobody waits
+// for a clock that was wrong by years.
 inline void pull_back(Log& log, std::int64_t latest_us) {
   std::int64_t ahead = 0;
   while (!log.empty() && log.back().at_us > latest_us) {
@@ -40,8 +40,8 @@ inline void pull_back(Log& log, std::int64_t latest_us) {
   if (ahead > 0) append(log, latest_us, ahead);
 }
 
-// Forgets what is a period old. Returns the time that counts: never before the newest entry, so the log stays
-// in order whatever the clock does.
+// Forgets entries that are a period old. Returns the effective time: never before the newest entry, so the
+// log stays in order whatever the clock does.
 inline std::int64_t settle(const LimitParams& p, Log& log, std::int64_t now_us) {
   pull_back(log, now_us + p.rate.period_us);
   const std::int64_t time_us = log.empty() ? now_us : std::max(now_us, log.back().at_us);
@@ -50,8 +50,8 @@ inline std::int64_t settle(const LimitParams& p, Log& log, std::int64_t now_us) 
   return time_us;
 }
 
-// Charging denials may add more than the limit. Entries that are older than a full limit's worth decide
-// nothing: they are gone before anything fits again.
+// Charged denials may add more than the limit. Entries beyond the newest `capacity` units decide nothing:
+// they expire before anything fits again.
 inline void drop_surplus(const LimitParams& p, Log& log) {
   std::int64_t sum = total(log);
   auto first = log.begin();
@@ -59,7 +59,7 @@ inline void drop_surplus(const LimitParams& p, Log& log) {
   log.erase(log.begin(), first);
 }
 
-// When a denied cost would fit. REQUIRES: cost <= capacity, and it does not fit now.
+// When a denied cost will fit. REQUIRES: cost <= capacity, and it does not fit now.
 inline std::int64_t fits_at_us(const LimitParams& p, const Log& log, std::int64_t cost) {
   std::int64_t excess = total(log) + cost - p.capacity;
   auto entry = log.begin();
@@ -67,7 +67,7 @@ inline std::int64_t fits_at_us(const LimitParams& p, const Log& log, std::int64_
   return entry->at_us + p.rate.period_us;
 }
 
-// What of a log counts now, without changing it: as settle() would leave it.
+// The entries of a log that count now, without changing it: what settle() would leave.
 class Settled {
  public:
   Settled(const LimitParams& p, const Log& log, std::int64_t now_us)
@@ -77,9 +77,9 @@ class Settled {
     for (auto entry = first_; entry != end_; ++entry) units_ += entry->cost;
   }
   std::int64_t units() const { return units_; }
-  // When nothing counts any more. REQUIRES: something does.
+  // When nothing counts any more. REQUIRES: something counts now.
   std::int64_t empty_at_us() const { return at_us(*(end_ - 1)) + period_us_; }
-  // When at most so many units count. REQUIRES: there are more.
+  // When at most `units` units count. REQUIRES: more count now.
   std::int64_t frees_at_us(std::int64_t units) const {
     std::int64_t excess = units_ - units;
     auto entry = first_;
@@ -100,7 +100,7 @@ inline std::int64_t units_used(const LimitParams& p, const Log& log, std::int64_
   return Settled(p, log, now_us).units();
 }
 
-// What step() would say of a cost that is free when it is denied.
+// The outcome that step() would return for a cost with OnDenial::kFree.
 inline Outcome would(const LimitParams& p, const Log& log, std::int64_t now_us, std::int64_t cost) {
   if (p.capacity == 0) return {.retry_after_us = kNever};
   const Settled settled(p, log, now_us);

@@ -4,9 +4,9 @@
 --
 --   fits(limit, log, now_us, cost)                  →  allowed, changed; charges nothing, forgets what is too old
 --   charge(limit, log, now_us, cost, count_denied)  →  allowed, changed
---   explain(limit, log, now_us, cost, allowed)      →  remaining, retry_after_us, reset_after_us; of a log after one of these
+--   explain(limit, log, now_us, cost, allowed)      →  remaining, retry_after_us, reset_after_us; after one of these
 --   units_used(limit, log, now_us)                  →  whole units in use, at most the capacity
---   settle(limit, log, now_us)                      →  the time that counts, changed; forgets what is too old
+--   settle(limit, log, now_us)                      →  the effective time, changed; forgets what is too old
 --   append(log, at_us, cost)                        REQUIRES: not older than the newest
 
 local function sliding_log_steps()
@@ -35,7 +35,7 @@ local function sliding_log_steps()
     for i = old_size, old_size - size + 1, -1 do log[i] = nil end
   end
 
-  -- Entries from a clock that has since stepped back stay, but no further ahead than `latest_us`.
+  -- Entries from a clock that has since stepped back stay, but at most at `latest_us`.
   local function pull_back(log, latest_us)
     local ahead, size = 0, #log
     while size > 0 and log[size - 1] > latest_us do
@@ -48,8 +48,8 @@ local function sliding_log_steps()
     return ahead > 0
   end
 
-  -- Forgets what is a period old. Returns the time that counts (never before the newest entry), and whether the
-  -- log has changed.
+  -- Forgets entries that are a period old. Returns the effective time (never before the newest entry), and whether
+  -- the log has changed.
   local function settle(limit, log, now_us)
     local changed = pull_back(log, now_us + limit.period_us)
     local size, time_us = #log, now_us
@@ -60,7 +60,7 @@ local function sliding_log_steps()
     return time_us, changed or dead > 0
   end
 
-  -- Entries that are older than a full limit's worth decide nothing.
+  -- Entries beyond the newest `capacity` units decide nothing.
   local function drop_surplus(limit, log)
     local sum, surplus, size = total(log), 0, #log
     while surplus < size and sum - log[surplus + 2] >= limit.capacity do
@@ -88,7 +88,7 @@ local function sliding_log_steps()
     return allowed, true
   end
 
-  -- Of a settled log. → remaining, retry_after_us, reset_after_us
+  -- For a settled log. → remaining, retry_after_us, reset_after_us
   local function explain(limit, log, now_us, cost, allowed)
     if limit.capacity == 0 then return 0, NEVER, 0 end
     local sum, size, period_us = total(log), #log, limit.period_us

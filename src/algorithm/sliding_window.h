@@ -6,8 +6,8 @@
 #include "algorithm/step.h"
 #include "base/arith.h"
 
-// Sliding window by two counters: at most about N units in the last period, from the counts of the window now
-// and the one before (aligned to the Unix epoch).
+// Sliding window by two counters: at most about N units in the last period, from the counts of the current
+// and the previous window (aligned to the Unix epoch).
 //
 //        previous: 80             current: 30
 //   ├─────────────────────────┼─────────┬───────────────┤
@@ -15,12 +15,12 @@
 //
 //   estimate = ⌈80 × 60 %⌉ + 30 = 78
 //
-// It takes the previous window's units for evenly spread. Were they all at its end, it forgets them too
-// early: e µs after the edge, previous × e ÷ period units more than N may have passed in one period. So
-// around an edge it lets pass what a bucket of N would (N at once, then N per period), not 2N at once as the
-// fixed window does. Were they all at its start, it remembers them too long and denies too early. Within each
-// aligned window it never admits more than N. Rounding the estimate up errs by less than one unit, on the
-// safe side.
+// It assumes that the previous window's units are evenly spread. If they were all at its end, they are
+// forgotten too early: e µs after the edge, previous × e ÷ period units more than N may have passed in one
+// period. So around an edge it admits what a bucket of N would (N at once, then N per period), not 2N at once
+// as the fixed window does. If they were all at its start, they are remembered too long, and it denies too
+// early. Within each aligned window it never admits more than N. Rounding the estimate up errs by less than
+// one unit, on the safe side.
 namespace sluice::sliding_window {
 
 struct Windows {
@@ -37,7 +37,7 @@ inline Windows roll(const LimitParams& p, const State& state, std::int64_t now_u
   return {std::min(state.at, index + 1), state.first, state.second};
 }
 
-// When the window began; `now_us` may be before that after a clock has stepped back.
+// When the window began. After the clock has stepped back, `now_us` may be before it.
 inline std::int64_t start_us(const LimitParams& p, const Windows& w) { return w.index * p.rate.period_us; }
 
 // All zero when nothing counts.
@@ -46,28 +46,28 @@ inline State to_state(const Windows& w) {
   return {w.index, w.current, w.previous};
 }
 
-// What still counts of the previous window.
+// The part of the previous window that still counts.
 inline std::int64_t faded(const LimitParams& p, const Windows& w, std::int64_t now_us) {
   if (w.previous == 0) return 0;
   const std::int64_t elapsed_us = std::max<std::int64_t>(now_us - start_us(p, w), 0);
   return mul_ceil_div(w.previous, p.rate.period_us - elapsed_us, p.rate.period_us);
 }
 
-// How far into its following window a count must be for at most `room` of it to weigh: the smallest e with
-// ⌈count × (period − e) ÷ period⌉ <= room. REQUIRES: count > room >= 0.
+// How far into the following window a count has faded to at most `room`: the smallest e with ⌈count × (period
+// − e) ÷ period⌉ <= room. REQUIRES: count > room >= 0.
 inline std::int64_t faded_to(const LimitParams& p, std::int64_t count, std::int64_t room) {
   return p.rate.period_us - mul_add_floor_div(room, p.rate.period_us, 0, count);
 }
 
-// When a denied cost would fit. REQUIRES: cost <= capacity, and it does not fit now.
+// When a denied cost will fit. REQUIRES: cost <= capacity, and it does not fit now.
 inline std::int64_t fits_at_us(const LimitParams& p, const Windows& w, std::int64_t cost) {
   const std::int64_t room_now = p.capacity - cost - w.current;
   if (room_now >= 0) return start_us(p, w) + faded_to(p, w.previous, room_now);
-  // Not before the current window is the previous one.
+  // Not before the current window has become the previous one.
   return start_us(p, w) + p.rate.period_us + faded_to(p, w.current, p.capacity - cost);
 }
 
-// Until nothing counts any more.
+// The time until nothing counts any more.
 inline std::int64_t reset_after_us(const LimitParams& p, const Windows& w, std::int64_t now_us) {
   if (w.current > 0) return start_us(p, w) + 2 * p.rate.period_us - now_us;
   if (w.previous > 0) return start_us(p, w) + p.rate.period_us - now_us;

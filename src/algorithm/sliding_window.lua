@@ -20,7 +20,7 @@ local function sliding_window_steps()
     return at, first, second
   end
 
-  -- What still counts of the previous window: ⌈previous × (period − elapsed) ÷ period⌉.
+  -- The part of the previous window that still counts: ⌈previous × (period − elapsed) ÷ period⌉.
   local function faded(limit, index, previous, now_us)
     if previous == 0 then return 0 end
     local period_us = limit.period_us
@@ -34,7 +34,7 @@ local function sliding_window_steps()
     return units + 1
   end
 
-  -- How far into its following window a count must be for at most `room` of it to weigh: period − ⌊room × period ÷ count⌋.
+  -- How far into the following window a count has faded to at most `room`: period − ⌊room × period ÷ count⌋.
   -- REQUIRES: count > room >= 0.
   local function faded_to(limit, count, room)
     local weighs_us = floor(room * limit.period_us / count)  -- off by one at most
@@ -77,7 +77,7 @@ local function sliding_window_steps()
     local room = limit.capacity - cost - current
     if room >= 0 then
       retry_after_us = start_us + faded_to(limit, previous, room) - now_us
-    else  -- not before the current window is the previous one
+    else  -- not before the current window has become the previous one
       retry_after_us = start_us + period_us + faded_to(limit, current, limit.capacity - cost) - now_us
     end
     return remaining, retry_after_us, reset_after_us

@@ -56,10 +56,20 @@ Outcome step(const LimitParams& p, Log& log, std::int64_t now_us, std::int64_t c
 
 bool is_fresh(const LimitParams& p, const State& state, std::int64_t now_us) {
   assert(p.algorithm != Algorithm::kSlidingLog && in_range(now_us, 0));
-  if (p.algorithm == Algorithm::kLeakyBucket) return leaky_bucket::is_fresh(p, state, now_us);
-  if (p.is_bucket()) return gcra::is_fresh(p, state, now_us);
-  if (p.algorithm == Algorithm::kFixedWindow) return fixed_window::is_fresh(p, state, now_us);
-  return sliding_window::is_fresh(p, state, now_us);
+  switch (p.algorithm) {
+    case Algorithm::kGcra:
+    case Algorithm::kTokenBucket:
+      return gcra::is_fresh(p, state, now_us);
+    case Algorithm::kLeakyBucket:
+      return leaky_bucket::is_fresh(p, state, now_us);
+    case Algorithm::kFixedWindow:
+      return fixed_window::is_fresh(p, state, now_us);
+    case Algorithm::kSlidingWindow:
+      return sliding_window::is_fresh(p, state, now_us);
+    case Algorithm::kSlidingLog:
+      break;
+  }
+  std::unreachable();
 }
 
 bool is_fresh(const LimitParams& p, const Log& log, std::int64_t now_us) {

@@ -1,4 +1,4 @@
--- Which algorithm is which. The twin of step.cc.
+-- The algorithms by number. The twin of step.cc.
 
 local LEAKY_BUCKET, FIXED_WINDOW, SLIDING_LOG = 2, 3, 5  -- `limit.algorithm`; the buckets are 0, 1, 2
 

@@ -1,10 +1,10 @@
-// What the vector files can't show: states that are handed in, and the length of logs.
+// What the vector files cannot show: states passed in, and the length of logs.
 
 #include "algorithm/step.h"
 
 #include <gtest/gtest.h>
 
-#include "algorithm/for_test.h"
+#include "algorithm/testing/limits.h"
 #include "base/limits.h"
 
 namespace sluice {
@@ -83,7 +83,7 @@ TEST(IsFresh, ADeniedCostIsRememberedForAsLongAsAFullBucketTakesToRunEmpty) {
   EXPECT_TRUE(is_fresh(ten, half, 6 * kSecond + kSecond / 2));
 }
 
-// Of a bucket of 10 that had room when another limit denied a cost of 3, at 5 s.
+// A bucket of 10 that had room when another limit denied a cost of 3, at 5 s.
 TEST(WithDenial, CountsInALeakyBucketThatHadRoomItself) {
   struct Row {
     const char* what;

@@ -2,8 +2,8 @@
 
 #include "algorithm/gcra.h"
 
-// Token bucket: `capacity` tokens, one more every interval, a request takes as many as it costs and is denied
-// when there are too few.
+// Token bucket: `capacity` tokens, and one more every interval. A request takes as many tokens as it costs,
+// and is denied when there are too few.
 //
 // It is the meter of gcra.h in other words. A bucket that will be full again in u µs lacks u ÷ interval
 // tokens, so "full again no later than a whole refill from now" and "enough tokens" are the same

@@ -9,18 +9,18 @@
 #include <memory>
 #include <sstream>
 
-#include "algorithm/for_test.h"
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
 #include "algorithm/sliding_log.h"
-#include "algorithm/vector_file_for_test.h"
+#include "algorithm/testing/limits.h"
+#include "algorithm/testing/vector_file.h"
 
 namespace sluice {
 namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/vectors";
 
-// Gives back what a row says.
+// Gives back what the row says.
 void give_back(const LimitParams& kept_by, Kept& kept, const VectorRow& row) {
   Grant grant = *row.refund_of;
   if (!same_numbers(kept_by, row.limit)) grant = under_other_numbers(kept_by, row.limit, grant);

@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-// A value that is mostly absent: like std::optional, but what is absent takes eight bytes only. Copies and
+// A value that is mostly absent: like std::optional, but an absent value takes only eight bytes. Copies and
 // compares the value, not the pointer. Not thread-safe.
 template <class T>
 class Boxed {

@@ -5,19 +5,19 @@
 
 namespace sluice {
 
-// What went wrong, in the words a caller gets to read. A denial is not an error.
+// What went wrong, in words for the caller. A denial is not an error.
 enum class ErrorCode {
   kInvalidArgument,     // the caller's input is wrong; `field` says where (HTTP 400, INVALID_ARGUMENT)
   kPolicyNotFound,      // an explicit policy_id that does not exist (HTTP 400, NOT_FOUND)
-  kNotFound,            // what the caller names does not exist (HTTP 404, NOT_FOUND)
-  kConflict,            // it stands in the way of something else (HTTP 409, ALREADY_EXISTS)
-  kStale,               // somebody else was faster: read it again (HTTP 412, ABORTED)
-  kUnauthenticated,     // who is it? (HTTP 401, UNAUTHENTICATED)
-  kPermissionDenied,    // known, but not allowed (HTTP 403, PERMISSION_DENIED)
+  kNotFound,            // an object that the caller names does not exist (HTTP 404, NOT_FOUND)
+  kConflict,            // it conflicts with something else (HTTP 409, ALREADY_EXISTS)
+  kStale,               // another writer was faster: read again (HTTP 412, ABORTED)
+  kUnauthenticated,     // the caller is unknown (HTTP 401, UNAUTHENTICATED)
+  kPermissionDenied,    // the caller is known, but not allowed (HTTP 403, PERMISSION_DENIED)
   kFailedPrecondition,  // e.g. same request_id, other payload (HTTP 422, FAILED_PRECONDITION)
   kUnavailable,         // the store gave no answer and no failure rule applies (HTTP 503, UNAVAILABLE)
-  kOverloaded,  // more is asked of us than we can do; nothing was charged (HTTP 503, RESOURCE_EXHAUSTED)
-  kInternal,    // our fault, or bytes that are no gRPC message (HTTP 500, INTERNAL)
+  kOverloaded,          // too much load; nothing was charged (HTTP 503, RESOURCE_EXHAUSTED)
+  kInternal,            // a bug, or bytes that are not a gRPC message (HTTP 500, INTERNAL)
 };
 
 struct Error {

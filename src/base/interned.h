@@ -9,14 +9,14 @@
 
 namespace sluice {
 
-// A value of which there are few and copies are many: equal ones share one place in memory, and a handle
-// takes sixteen bytes. Immutable; reads like the value through `*` and `->`. Handles are thread-safe as a
-// shared_ptr is; making one from a value takes a lock.
+// A handle to a shared value, for many copies of few distinct values: equal values share one object, and a
+// handle takes sixteen bytes. Immutable; read the value through `*` and `->`. Handles are as thread-safe as a
+// shared_ptr; making one from a value takes a lock.
 //
 //   Interned<std::vector<std::string>> per({"tenant", "user"});
 //   for (const std::string& name : *per) …
 //
-// A value goes with its last handle. T has operator<.
+// A value is destroyed with its last handle. T has operator<.
 template <class T>
 class Interned {
  public:
@@ -45,7 +45,7 @@ class Interned {
     static std::map<T, std::weak_ptr<const T>> known;
     static std::size_t sweep_at = kSweepMin;
     const std::lock_guard lock(mutex);
-    // Twice as many as were alive at the last sweep: so each value pays for a constant share of it.
+    // Sweep when there are twice as many as survived the last sweep, so that the cost per value is constant.
     if (known.size() >= sweep_at) {
       std::erase_if(known, [](const auto& each) { return each.second.expired(); });
       sweep_at = std::max(kSweepMin, 2 * known.size());

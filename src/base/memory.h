@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-// Gives back to the system what was freed but is kept for later. Worth its milliseconds after something large
-// that does not come again soon. Thread-safe.
+// Returns freed memory, which the allocator keeps for reuse, to the system. Worth its milliseconds after a
+// large operation that will not repeat soon. Thread-safe.
 void return_freed_memory();
 
 }  // namespace sluice

@@ -13,7 +13,8 @@ std::atomic<std::size_t> reserve_bytes = 0;
 std::atomic<void*> reserve = nullptr;
 std::atomic<std::uint64_t> times_spent = 0;
 
-// Only address space, and pages that were never touched: it costs nothing until limits are counted.
+// Only address space, with pages that are never touched: it costs nothing except towards an address space
+// limit.
 bool take() {
   void* const block = mmap(nullptr, reserve_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,7 +25,7 @@ bool take() {
   return true;
 }
 
-// `new` calls it when it has failed, and tries again when it returns.
+// `new` calls this when it has failed, and tries again when it returns.
 void spend() {
   thread_local std::uint64_t seen = 0;
   if (void* const block = reserve.exchange(nullptr)) {

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// The handler is what `new` calls when it fails; a test cannot make it fail without harm to others.
+// `new` calls the handler when it fails; a test cannot make it fail without harm to others.
 TEST(MemoryReserve, is_spent_once_and_then_new_throws_until_it_is_filled_up) {
   const std::new_handler before = std::get_new_handler();
   MemoryReserve::keep(1u << 20);

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// A std::map that is mostly empty: while it is, it takes eight bytes. Read it as a map; change it through
-// edit(). Copies and compares by value. Not thread-safe.
+// A std::map that is mostly empty; empty, it takes eight bytes. Read it as a map; change it through edit().
+// Copies and compares by value. Not thread-safe.
 template <class Key, class Value>
 class SparseMap {
  public:

@@ -8,30 +8,30 @@
 
 #include "base/limits.h"
 #include "cli/command.h"
-#include "policy/literals.h"
-#include "policy/problems.h"
+#include "document/literals.h"
+#include "document/problems.h"
 
 namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
 
-// Nobody writes headers of his own by way of an option.
+// An option must not be able to inject headers.
 void check_header(std::string_view option, std::string_view value, std::size_t bytes_max) {
   if (value.size() > bytes_max)
     throw CommandError(fmt::format("{} is longer than {} bytes; shorten it", option, bytes_max));
   if (std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }))
-    throw CommandError(fmt::format("{} has a control character in it; write it on one line", option));
+    throw CommandError(fmt::format("{} contains a control character; write it on one line", option));
 }
 
-std::string read_token(const ServerOptions& options) {
+std::string read_token(const ClientOptions& options) {
   if (options.token_file.empty()) return options.token;
   std::ifstream file(options.token_file, std::ios::binary);
   std::string token(kTokenBytesMax + 1, '\0');
   file.read(token.data(), static_cast<std::streamsize>(token.size()));
   if (!file && !file.eof())
     throw CommandError(
-        fmt::format("--token-file {} cannot be read; look at its name and permissions", options.token_file));
+        fmt::format("--token-file {} cannot be read; check its name and permissions", options.token_file));
   token.resize(static_cast<std::size_t>(file.gcount()));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' '))
     token.pop_back();
@@ -40,7 +40,7 @@ std::string read_token(const ServerOptions& options) {
   return token;
 }
 
-// What the server says against it, in one sentence.
+// The server's error in one sentence.
 std::string refusal(const HttpAnswer& answer, const DocumentNode* problem) {
   std::string detail, field;
   if (problem && problem->kind == DocumentNode::Kind::kMap) {
@@ -65,39 +65,41 @@ const DocumentNode& field_of(const DocumentNode& map, std::string_view field) {
 
 }  // namespace
 
-void add_server_options(CLI::App& command, ServerOptions& options) {
+void add_server_options(CLI::App& command, ClientOptions& options) {
   command.add_option("--server", options.server, "the server: http://HOST:PORT or https://HOST:PORT")
       ->capture_default_str()
       ->envname("SLUICE_SERVER");
   add_access_options(command, options);
 }
 
-void add_access_options(CLI::App& command, ServerOptions& options) {
+void add_access_options(CLI::App& command, ClientOptions& options) {
   command
-      .add_option("--token", options.token, "a token; others on this machine may see it: rather use a file")
+      .add_option("--token", options.token,
+                  "a token; visible to other users of this machine: prefer --token-file")
       ->envname("SLUICE_TOKEN");
   command.add_option("--token-file", options.token_file, "a file with the token in it")
       ->envname("SLUICE_TOKEN_FILE");
   command
-      .add_option("--ca", options.tls.ca_file, "PEM file: who signs the server's certificate (the system's)")
+      .add_option("--ca", options.tls.ca_file,
+                  "PEM file with the CAs to trust for the server's certificate (the system's)")
       ->envname("SLUICE_CA");
-  command.add_option("--client-cert", options.tls.certificate_file, "PEM file with a certificate to show")
+  command.add_option("--client-cert", options.tls.certificate_file, "PEM file with the client certificate")
       ->envname("SLUICE_CLIENT_CERT");
   command.add_option("--client-key", options.tls.key_file, "PEM file with its key")
       ->envname("SLUICE_CLIENT_KEY");
 }
 
-void add_reason_option(CLI::App& command, ServerOptions& options) {
-  command.add_option("--reason", options.reason, "why, for the audit log");
+void add_reason_option(CLI::App& command, ClientOptions& options) {
+  command.add_option("--reason", options.reason, "the reason, for the audit log");
 }
 
-ApiClient::ApiClient(const ServerOptions& options, const Clock& clock)
+ApiClient::ApiClient(const ClientOptions& options, const Clock& clock)
     : url_(parse_server_url(options.server)),
       tls_(options.tls),
       call_us_(options.call_seconds * 1'000'000),
       clock_(clock) {
   if (tls_.certificate_file.empty() != tls_.key_file.empty())
-    throw CommandError("--client-cert and --client-key belong together; give both");
+    throw CommandError("--client-cert and --client-key must be given together");
   const std::string token = read_token(options);
   check_header("the token", token, kTokenBytesMax);
   check_header("--reason", options.reason, kReasonBytesMax);
@@ -114,7 +116,7 @@ HttpAnswer ApiClient::send(const ApiCall& call) const {
   request += "\r\n" + call.body;
   const std::int64_t deadline_us = clock_.now_us() + call_us_;
   auto answer = read_http_answer(exchange_bytes(url_, tls_, request, {clock_, deadline_us}));
-  if (!answer) throw CommandError(fmt::format("what answers at {} {}", url_.authority(), answer.error()));
+  if (!answer) throw CommandError(fmt::format("the server at {} {}", url_.authority(), answer.error()));
   return *std::move(answer);
 }
 

@@ -6,16 +6,19 @@
 #include <optional>
 #include <string>
 
-#include "base/control_limits.h"
-#include "base/encode.h"
+#include "base/limits/control_limits.h"
+#include "base/text/encode.h"
 #include "cli/command.h"
-#include "cli/ledger_setup.h"
-#include "cli/serve_options.h"
+#include "document/literals.h"
 #include "ledger/chain.h"
 #include "ledger/verify.h"
-#include "policy/literals.h"
+#include "server/ledger_setup.h"
+#include "server/serve_options.h"
 
 namespace sluice::cli {
+
+using server::open_ledger_to_read;
+using server::ServeOptions;
 namespace {
 
 struct VerifyOptions {
@@ -47,14 +50,14 @@ int verify(const VerifyOptions& options) {
     fmt::print(stderr, "{} was tampered with: {}\n", ledger->name(), found.error().message);
     return kExitDenied;
   }
-  fmt::print("{}: {} records, none was tampered with\n", ledger->name(), found->records);
+  fmt::print("{}: {} records, no tampering found\n", ledger->name(), found->records);
   if (found->records == 0) return kExitOk;
   if (const auto& anchor = found->anchor)
-    fmt::print("removed as old: up to revision {} all but {}, from before {}\n", anchor->revision,
-               anchor->kept, instant_text(anchor->before_us));
+    fmt::print("expired and removed: all but {} of the records up to revision {}, from before {}\n",
+               anchor->kept, anchor->revision, instant_text(anchor->before_us));
   fmt::print("first: revision {} at {}\n", found->first_revision, instant_text(found->first_at_us));
   fmt::print("last: revision {} at {}\n", found->revision, instant_text(found->last_at_us));
-  fmt::print("to note elsewhere: --expect-revision {} --expect-hash {}\n", found->revision,
+  fmt::print("keep in a safe place: --expect-revision {} --expect-hash {}\n", found->revision,
              to_hex(found->hash));
   return kExitOk;
 }
@@ -68,13 +71,14 @@ void add_audit(CLI::App& app, int& exit_code) {
 
   const auto options = std::make_shared<VerifyOptions>();
   CLI::App* check = command->add_subcommand(
-      "verify", "Prove that nobody has changed the audit log; exit status 0 whole, 1 tampered with, 2 error");
+      "verify",
+      "Verify that the audit log has not been changed; exit status 0 intact, 1 tampered with, 2 error");
   check
       ->add_option("--policy-db", options->policy_db,
                    "sqlite:FILE, postgres://… or redis://…; a server may be using it")
       ->capture_default_str()
       ->envname("SLUICE_POLICY_DB");
-  check->add_option("--key-prefix", options->key_prefix, "of the server's keys in Redis")
+  check->add_option("--key-prefix", options->key_prefix, "prefix of the server's keys in Redis")
       ->capture_default_str()
       ->envname("SLUICE_KEY_PREFIX");
   auto* revision = check
@@ -84,9 +88,8 @@ void add_audit(CLI::App& app, int& exit_code) {
   auto* hash = check->add_option("--expect-hash", options->hash,
                                  "and its hash: proves that nothing up to it was cut off or rewritten");
   check
-      ->add_option(
-          "--audit-days", options->audit_days,
-          "of the server: entries that are younger must not have been removed; 0: whatever was, is fine")
+      ->add_option("--audit-days", options->audit_days,
+                   "that of the server: younger entries must not have been removed; 0: any may have been")
       ->capture_default_str()
       ->envname("SLUICE_AUDIT_DAYS")
       ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));

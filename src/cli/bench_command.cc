@@ -5,17 +5,21 @@
 
 #include "cli/brief_help.h"
 #include "cli/command.h"
-#include "cli/store_setup.h"
 #include "loadgen/bench_command.h"
+#include "server/store_setup.h"
 
 namespace sluice::cli {
+
+using server::make_redis_store;
+using server::read_store_settings;
+using server::ServeOptions;
 namespace {
 
 constexpr const char* kRarelyNeeded[] = {"--ca",          "--client-cert",  "--client-key", "--method",
                                          "--payload-hex", "--payload-file", "--in-flight",  "--format",
                                          "--tenant-from", "--key",          "--cost",       "--map"};
 
-// Stores as a server would have them.
+// Makes stores as a server would.
 loadgen::MakeStore store_maker(const std::string& url) {
   if (url.empty()) return {};
   ServeOptions as_served;
@@ -26,7 +30,7 @@ loadgen::MakeStore store_maker(const std::string& url) {
     return make_redis_store(settings,
                             {.transport = transport,
                              .clock = clock,
-                             .wall_clock = clock,  // nobody looks at the comparison
+                             .wall_clock = clock,  // the comparison is not used
                              .params = params,
                              .random = [random](std::uint64_t below) { return (*random)() % below; },
                              .log =

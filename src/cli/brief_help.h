@@ -9,7 +9,8 @@ namespace sluice::cli {
 // The group of options that only --help-all shows.
 inline constexpr char kMoreSettings[] = "More settings";
 
-// A command with many options: --help fits a screen and names --help-all, which shows them all.
+// For a command with many options: --help fits on one screen and mentions --help-all, which shows every
+// option.
 void make_help_brief(CLI::App& command);
 
 }  // namespace sluice::cli

@@ -17,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 struct CheckOptions {
-  ServerOptions server;
+  ClientOptions server;
   RequestFlags request;
   std::string request_id;
   std::optional<std::int64_t> tokens;

@@ -1,30 +1,24 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "server/command_error.h"
 
 namespace CLI {
 class App;
 }
 
-// The subcommands of `sluice`. Each registers its options on its own CLI::App and returns what runs it.
+// The subcommands of `sluice`. Each function registers its options on its own CLI::App.
 namespace sluice::cli {
 
-// Exit statuses, the same for every command.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitDenied = 1;  // a denial, or a document that is not valid
-inline constexpr int kExitError = 2;   // no answer: wrong usage, no connection, cannot start
+using server::CommandError;
+using server::kExitDenied;
+using server::kExitError;
+using server::kExitOk;
 
-// A sentence for stderr that says what to do; main prints it and exits with that status.
-struct CommandError : std::runtime_error {
-  explicit CommandError(const std::string& sentence, int exit_status = kExitError)
-      : std::runtime_error(sentence), status(exit_status) {}
-  int status;
-};
-
-// Adds the subcommand to `app`; when the command line names it, `exit_code` is set by running it.
-// `arguments`: what follows `serve` on the command line; read again on SIGHUP.
+// Adds the subcommand to `app`. If the command line names it, it runs and sets `exit_code`.
+// `arguments`: what follows `serve` on the command line. They are read again on SIGHUP.
 void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_policy(CLI::App& app, int& exit_code);

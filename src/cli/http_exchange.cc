@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "net/tls_context.h"
+#include "net/tls/tls_context.h"
 
 namespace sluice::cli {
 namespace {
@@ -45,7 +45,7 @@ class Socket {
   int fd_;
 };
 
-// Waits until the socket can do it. False: the deadline has passed.
+// Waits until the socket is ready. Returns false if the deadline has passed.
 bool wait_for(const Socket& socket, short events, const Deadline& deadline) {
   for (;;) {
     const std::int64_t left_ms = (deadline.at_us - deadline.clock.now_us()) / 1000;
@@ -53,11 +53,11 @@ bool wait_for(const Socket& socket, short events, const Deadline& deadline) {
     pollfd entry{.fd = socket.fd(), .events = events, .revents = 0};
     const int ready = poll(&entry, 1, static_cast<int>(left_ms));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // what follows will tell
+    if (ready < 0 && errno != EINTR) return true;  // the next call will report the error
   }
 }
 
-// The connection, or the number of the error.
+// The connection, or errno.
 std::expected<Socket, int> connect_to(const addrinfo& address, const Deadline& deadline) {
   Socket socket(
       ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
@@ -87,33 +87,33 @@ Socket connect_to(const ServerUrl& url, const Deadline& deadline) {
     error = socket.error();
   }
   throw CommandError(fmt::format(
-      "cannot reach a server at {}: {}; start one with `sluice serve`, or name another with --server",
+      "cannot connect to {}: {}; start a server with `sluice serve`, or name another with --server",
       url.authority(), std::strerror(error)));
 }
 
 CommandError no_answer(const ServerUrl& url, std::string_view why) {
   return CommandError(
-      fmt::format("no answer from {}: {}; look at the server and try again", url.authority(), why));
+      fmt::format("no answer from {}: {}; check the server and try again", url.authority(), why));
 }
 
 void send_all(const Socket& socket, const ServerUrl& url, std::string_view bytes, const Deadline& deadline) {
   while (!bytes.empty()) {
-    if (!wait_for(socket, POLLOUT, deadline)) throw no_answer(url, "it takes too long");
+    if (!wait_for(socket, POLLOUT, deadline)) throw no_answer(url, "timed out");
     const ssize_t sent = send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0)
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     else if (errno == EPIPE || errno == ECONNRESET)
-      return;  // a server may refuse a long body before it has read it all: read what it says
+      return;  // a server may refuse a long body before it has read it all: read its answer
     else if (errno != EAGAIN && errno != EINTR)
       throw no_answer(url, std::strerror(errno));
   }
 }
 
-// What has come; nothing: the server has closed. One that has answered may do that as rudely as it likes.
+// What has arrived; empty if the server has closed. After its answer, any kind of close is fine.
 std::string receive(const Socket& socket, const ServerUrl& url, const Deadline& deadline, bool answered) {
   std::string bytes(1 << 16, '\0');
   for (;;) {
-    if (!wait_for(socket, POLLIN, deadline)) throw no_answer(url, "it takes too long");
+    if (!wait_for(socket, POLLIN, deadline)) throw no_answer(url, "timed out");
     const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got < 0 && !(errno == ECONNRESET && answered)) throw no_answer(url, std::strerror(errno));
@@ -122,7 +122,7 @@ std::string receive(const Socket& socket, const ServerUrl& url, const Deadline& 
   }
 }
 
-std::unique_ptr<net::TlsEngine> make_tls(const ServerUrl& url, const redis::TlsSettings& settings) {
+std::unique_ptr<net::TlsEngine> make_tls(const ServerUrl& url, const TlsSettings& settings) {
   std::string why;
   redis::Address address{.host = url.host};
   address.port = digits<std::uint16_t>(url.port).value_or(0);
@@ -131,11 +131,12 @@ std::unique_ptr<net::TlsEngine> make_tls(const ServerUrl& url, const redis::TlsS
   return tls;
 }
 
-// Appends to `plain` what the server says. Throws if the server is not to be trusted, or does not trust us.
+// Decrypts what the server sends and appends it to `plain`. Throws if we do not trust the server, or it does
+// not trust us.
 void open_bytes(net::TlsEngine& tls, std::string_view bytes, std::string& plain, std::string& out) {
   tls.receive(bytes, plain, out);
   if (tls.status() == net::TlsEngine::Status::kFailed)
-    throw CommandError(tls.problem() + "; look at --server, --ca, --client-cert and --client-key");
+    throw CommandError(tls.problem() + "; check --server, --ca, --client-cert and --client-key");
 }
 
 void shake_hands(net::TlsEngine& tls, const Socket& socket, const ServerUrl& url, const Deadline& deadline,
@@ -145,7 +146,7 @@ void shake_hands(net::TlsEngine& tls, const Socket& socket, const ServerUrl& url
   send_all(socket, url, out, deadline);
   while (tls.status() == net::TlsEngine::Status::kHandshaking) {
     const std::string bytes = receive(socket, url, deadline, false);
-    if (bytes.empty()) throw no_answer(url, "it closed the connection in the TLS handshake");
+    if (bytes.empty()) throw no_answer(url, "it closed the connection during the TLS handshake");
     out.clear();
     open_bytes(tls, bytes, plain, out);
     send_all(socket, url, out, deadline);
@@ -159,7 +160,7 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
-// The value of a header; the names are compared without case.
+// The value of a header; names are compared ignoring case.
 std::optional<std::string_view> header_of(std::string_view head, std::string_view name) {
   for (std::size_t at = head.find("\r\n"); at != head.npos; at = head.find("\r\n", at + 2)) {
     std::string_view line = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
@@ -174,8 +175,8 @@ std::optional<std::string_view> header_of(std::string_view head, std::string_vie
 
 }  // namespace
 
-std::string exchange_bytes(const ServerUrl& url, const redis::TlsSettings& tls_settings,
-                           std::string_view request, Deadline deadline) {
+std::string exchange_bytes(const ServerUrl& url, const TlsSettings& tls_settings, std::string_view request,
+                           Deadline deadline) {
   const std::unique_ptr<net::TlsEngine> tls = url.tls ? make_tls(url, tls_settings) : nullptr;
   const Socket socket = connect_to(url, deadline);
   std::string answer;
@@ -189,7 +190,7 @@ std::string exchange_bytes(const ServerUrl& url, const redis::TlsSettings& tls_s
     const std::string bytes = receive(socket, url, deadline, !answer.empty());
     if (bytes.empty()) return answer;
     if (tls)
-      open_bytes(*tls, bytes, answer, sealed);  // there is nothing more to say
+      open_bytes(*tls, bytes, answer, sealed);  // there is nothing more to send
     else
       answer += bytes;
   }
@@ -207,11 +208,11 @@ std::expected<HttpAnswer, std::string> read_http_answer(std::string_view bytes) 
   std::string_view body = bytes.substr(head_end + 4);
   if (header_of(head, "transfer-encoding"))
     return std::unexpected(
-        "sends its answer in chunks, which this client does not read; ask the server itself");
+        "sent a chunked answer, which this client does not support; connect to the server directly");
   if (const auto length = header_of(head, "content-length")) {
     const auto size = digits<std::size_t>(*length);
     if (!size || body.size() < *size)
-      return std::unexpected("broke off in the middle of its answer; try again");
+      return std::unexpected("closed the connection in the middle of its answer; try again");
     body = body.substr(0, *size);
   }
   return HttpAnswer{*status, std::string(body)};

@@ -8,14 +8,17 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/key_secrets.h"
 #include "cli/request_flags.h"
 #include "doors/text.h"
 #include "engine/limiter.h"
-#include "policy/policy_files.h"
-#include "store/redis/wire.h"
+#include "policy/files/policy_files.h"
+#include "server/key_secrets.h"
+#include "store/redis/script/wire.h"
 
 namespace sluice::cli {
+
+using server::open_key_secrets;
+using server::shared_hasher;
 namespace {
 
 struct KeyCommand {
@@ -25,8 +28,8 @@ struct KeyCommand {
   bool as_json = false;
 };
 
-// Where counters would be: a store that allows everything and remembers what it was asked first, which is
-// what a check enforces or, if it enforces nothing, what it tries. Not thread-safe.
+// Stands in for a store: allows everything and remembers the first call, which is what a check enforces or,
+// if it enforces nothing, its shadow limits. Not thread-safe.
 class NamesOnly final : public AsyncStore {
  public:
   explicit NamesOnly(const Clock& clock) : clock_(clock) {}
@@ -92,11 +95,11 @@ int run(const KeyCommand& command) {
   const auto secrets = open_key_secrets(command.key_secret, command.key_secrets, WallClock().now_us());
   const KeyHasher hasher = shared_hasher(command.key_secret, secrets);
   ParamsTable params;
-  PolicyBoard board;
-  board.publish(read_policies(command.policies, params));
+  SnapshotPublisher snapshots;
+  snapshots.publish(read_policies(command.policies, params));
   DecisionTotals totals;
   NamesOnly store(clock);
-  Limiter limiter({store, board, hasher, clock, totals});
+  Limiter limiter({store, snapshots, hasher, clock, totals});
 
   const auto named = command.request.named_values();
   std::vector<Dimension> dimensions;
@@ -112,7 +115,7 @@ int run(const KeyCommand& command) {
   if (store.charges.empty())
     throw CommandError(
         decision->policy
-            ? "every limit of the policy wants a dimension that this request lacks; see --dimension"
+            ? "every limit of the policy needs a dimension that this request lacks; see --dimension"
             : "no policy matches this request, so it has no key; see --tenant and --resource");
   for (std::size_t i = 0; i < store.charges.size(); ++i)
     print_row(command, decision->limits[i], store.charges[i]);
@@ -125,13 +128,13 @@ void add_key(CLI::App& app, int& exit_code) {
   const auto command = std::make_shared<KeyCommand>();
   CLI::App* key = app.add_subcommand("key", "The keys in Redis that a check would charge");
   add_request_flags(*key, command->request);
-  key->add_option("--policies", command->policies, "policy files, as the servers have them")
+  key->add_option("--policies", command->policies, "policy files, the same as on the servers")
       ->required()
       ->type_name("FILE|DIR")
       ->envname("SLUICE_POLICIES");
-  key->add_option("--key-prefix", command->key_prefix, "as the servers have it (rl:)")
+  key->add_option("--key-prefix", command->key_prefix, "the same as on the servers (rl:)")
       ->envname("SLUICE_KEY_PREFIX");
-  key->add_option("--key-secret", command->key_secret, "as the servers have it (none)")
+  key->add_option("--key-secret", command->key_secret, "the same as on the servers (none)")
       ->envname("SLUICE_KEY_SECRET");
   key->add_option("--key-secrets", command->key_secrets, "the same as a file of versions")
       ->type_name("FILE")

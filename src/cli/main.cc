@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   app.footer(
       "Example:\n  sluice serve --policies examples/policies.yaml\n"
       "  sluice check --tenant search-service --resource /search --key user_123\n"
-      "`sluice COMMAND --help` tells more.");
+      "See also `sluice COMMAND --help`.");
 
   int exit_code = sluice::cli::kExitOk;
   sluice::cli::add_serve(app, std::vector<std::string>(argv + std::min(argc, 2), argv + argc), exit_code);

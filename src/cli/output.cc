@@ -5,12 +5,12 @@
 #include <cassert>
 #include <map>
 
-#include "policy/document_text.h"
+#include "document/document_text.h"
 
 namespace sluice::cli {
 namespace {
 
-// How many columns a terminal needs for it, as long as nobody writes in double width.
+// The columns that a terminal needs for it, ignoring double-width characters.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }

@@ -9,11 +9,13 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/key_secrets.h"
 #include "plan/plan_run.h"
 #include "plan/threshold.h"
+#include "server/key_secrets.h"
 
 namespace sluice::cli {
+
+using server::read_key_secrets;
 namespace {
 
 struct PlanCommand {
@@ -31,7 +33,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw CommandError(fmt::format("cannot write {}; choose another place for --html", path));
+  if (!file) throw CommandError(fmt::format("cannot write {}; choose another file for --html", path));
 }
 
 std::string rendered(const plan::Report& report, const std::string& output) {
@@ -93,7 +95,7 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->required()
       ->type_name("FILE|DIR")
       ->allow_extra_args(false);  // what follows is a log
-  app.add_option("--against", options.against, "the policies of today, to compare with")
+  app.add_option("--against", options.against, "the current policies, to compare with")
       ->type_name("FILE|DIR")
       ->allow_extra_args(false);  // what follows is a log
   auto formats = CLI::IsMember({"auto", "common", "combined", "json", "events"});
@@ -110,7 +112,8 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->type_name("D=F")
       ->allow_extra_args(false);  // what follows is a log
   auto statuses = CLI::Range(100, 599);
-  app.add_option("--denied-status", options.rules.denied_status, "HTTP status of who was denied then (429)")
+  app.add_option("--denied-status", options.rules.denied_status,
+                 "HTTP status of requests that were denied then (429)")
       ->type_name("CODE")
       ->check(statuses.description(""));
   add_threshold(app, "--max-newly-denied", command.newly_denied_max,
@@ -126,9 +129,9 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->type_name("O");
   app.add_option("--html", command.html_file, "write the HTML report, with plots, to a file")
       ->type_name("FILE");
-  app.add_flag("--pseudonyms", command.pseudonyms, "show keys, users and addresses by other names");
+  app.add_flag("--pseudonyms", command.pseudonyms, "show pseudonyms instead of keys, users and addresses");
   app.add_option("--key-secrets", command.key_secrets,
-                 "these names are the same all day for all who have this file")
+                 "the same pseudonyms all day for everyone who has this file")
       ->type_name("FILE");
   app.add_option("--denials", options.denials_file, "write each denial as a line of JSON to a file")
       ->type_name("FILE");

@@ -7,12 +7,12 @@
 
 namespace sluice::cli {
 
-// How a command line names a request, the same in every command. Plain data.
+// The flags that describe a request, the same in every command. Plain data.
 struct RequestFlags {
   std::string policy, tenant, resource, key;
   std::vector<std::string> dimensions;  // name=value
 
-  // Of each dimension. Throws CommandError.
+  // Splits each dimension into name and value. Throws CommandError.
   std::vector<std::pair<std::string, std::string>> named_values() const;
 };
 

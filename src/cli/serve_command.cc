@@ -12,23 +12,29 @@
 #include <thread>
 #include <vector>
 
-#include "base/connection_limits.h"
+#include "base/limits/connection_limits.h"
+#include "base/limits/switch_limits.h"
 #include "base/memory_reserve.h"
-#include "base/switch_limits.h"
 #include "cli/command.h"
-#include "cli/end_guard.h"
-#include "cli/node.h"
-#include "cli/reloader.h"
-#include "cli/serve_options.h"
-#include "cli/signals.h"
-#include "cli/switch_file.h"
+#include "cli/serve_flags.h"
+#include "server/end_guard.h"
+#include "server/node.h"
+#include "server/reloader.h"
+#include "server/signals.h"
+#include "server/switch_file.h"
 #include "telemetry/log.h"
 
 namespace sluice::cli {
+
+using server::EndGuard;
+using server::Node;
+using server::Reloader;
+using server::Signals;
+using server::SwitchFile;
 namespace {
 
-// SIGHUP: the policies and certificates are read again, and the settings; of these the log level, the
-// identities, the place of the store and the cells can change while we run.
+// SIGHUP: reloads the policies, the certificates and the settings. Of the settings, the log level, the
+// identities, the address of the store and the cells can change at run time.
 void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions& running) {
   try {
     node.reload_policies();
@@ -49,26 +55,26 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
           "some changed settings need a restart; only --log-level, --identities, a --store that is Redis "
           "before "
           "and after, and the contents of --cells and --key-secrets are taken over at once");
-  } catch (const std::exception& e) {  // whatever is wrong with the file, we go on
+  } catch (const std::exception& e) {  // keep running, whatever is wrong with the file
     node.settings_status().note_refused(e.what());
-    log(LogLevel::kError, fmt::format("{}; the settings in force stay", e.what()));
+    log(LogLevel::kError, fmt::format("{}; keeping the current settings", e.what()));
   }
 }
 
-// A new store that is silent takes seconds to say so; signals are not to wait for that.
+// It takes seconds to find that a new store is silent; signals must not wait for that.
 std::unique_ptr<Reloader> make_reloader(Node& node, const std::vector<std::string>& arguments,
                                         const ServeOptions& options) {
   return std::make_unique<Reloader>([&node, arguments, running = options]() mutable {
     try {
       reload(node, arguments, running);
     } catch (const std::bad_alloc&) {
-      log(LogLevel::kError, "no memory left to read the settings again; send SIGHUP again");
+      log(LogLevel::kError, "out of memory while reloading the settings; send SIGHUP again");
     }
   });
 }
 
-// Load balancers get time to see "not ready" before connections are refused; then requests get time to
-// finish, and the parts of the node to put things away. A second signal ends all of it, and the time is kept
+// Load balancers get time to see "not ready" before connections are refused. Then requests get time to
+// finish, and the parts of the node to shut down. A second signal ends all of it, and the time limit holds
 // whatever any part waits for.
 void stop(std::unique_ptr<Node> node, std::unique_ptr<Reloader> reloader, Signals& signals,
           const ServeOptions& options) {
@@ -76,16 +82,16 @@ void stop(std::unique_ptr<Node> node, std::unique_ptr<Reloader> reloader, Signal
   const SystemClock clock;
   const std::uint64_t all_ms = options.drain_notice_ms + options.drain_seconds * 1'000 + kPutAwayMs;
   const EndGuard guard(signals, clock, static_cast<std::int64_t>(all_ms) * 1'000);
-  log(LogLevel::kInfo, "stopping: not ready from now on, requests in flight finish");
+  log(LogLevel::kInfo, "stopping: reporting not ready, finishing requests in flight");
   node->announce_drain();
   std::this_thread::sleep_for(std::chrono::milliseconds(options.drain_notice_ms));
   const bool all_finished = node->drain();
-  reloader.reset();  // one that is under way may take its time until now
+  reloader.reset();  // a running reload may continue until now
   node.reset();
-  log(LogLevel::kInfo, all_finished ? "stopped" : "stopped, with requests in flight");
+  log(LogLevel::kInfo, all_finished ? "stopped" : "stopped; some requests in flight were cut off");
 }
 
-// Until there is a node, there is nothing to put away: a signal ends the process at once, even if the policy
+// Until the node exists there is nothing to shut down: a signal ends the process at once, even if the policy
 // database is silent.
 std::unique_ptr<Node> start(Signals& signals, const ServeOptions& options) {
   const SystemClock clock;
@@ -93,27 +99,27 @@ std::unique_ptr<Node> start(Signals& signals, const ServeOptions& options) {
   return std::make_unique<Node>(options);
 }
 
-// Until somebody wants it to end: rereads settings, follows the files of TLS, and turns the big red switch as
-// signals and its file say.
+// Runs until a signal ends it: reloads settings, follows the TLS files, and sets the big red switch by
+// signals and its file.
 void serve(Node& node, Reloader& reloader, Signals& signals, const ServeOptions& options) {
-  constexpr int kLookEveryMs = 200;     // at the file of the switch
-  constexpr int kLooksPerTlsLook = 10;  // at those of TLS
+  constexpr int kLookEveryMs = 200;     // at the switch file
+  constexpr int kLooksPerTlsLook = 10;  // at the TLS files
   SwitchFile file(options.switch_file);
   const bool has_files = file.has_path() || !options.tls_cert.empty();
   for (int looks = 1;; ++looks) try {
       if (looks % kLooksPerTlsLook == 0) node.follow_tls_files();
       if (const auto seen = file.look())
-        node.switch_desk().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
+        node.switch_controller().turn_by_file({seen->exists, "file", seen->reason, kSwitchSecondsDefault});
       const std::optional<int> signal = has_files ? signals.wait_ms(kLookEveryMs) : signals.wait();
       if (signal == SIGHUP)
         reloader.request();
       else if (signal == SIGUSR1 || signal == SIGUSR2)
-        node.switch_desk().turn(
+        node.switch_controller().turn(
             {signal == SIGUSR1, "signal", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", kSwitchSecondsDefault});
       else if (signal)
         return;
     } catch (const std::bad_alloc&) {
-      log(LogLevel::kError, "no memory left to do what a signal or a file asks for; send the signal again");
+      log(LogLevel::kError, "out of memory while handling a signal or a file; send the signal again");
     }
 }
 
@@ -142,7 +148,7 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
       "SIGTERM stops "
       "gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
       "Example:\n  sluice serve --policies examples/policies.yaml");
-  // Parsing here is for --help and usage errors; `options` only receives it.
+  // Parsed here only for --help and usage errors; run() parses again.
   command->callback([options, arguments = std::move(arguments), &exit_code] { exit_code = run(arguments); });
 }
 

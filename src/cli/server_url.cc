@@ -27,7 +27,7 @@ std::string ServerUrl::authority() const {
 ServerUrl parse_server_url(const std::string& text) {
   constexpr std::string_view kHttp = "http://", kHttps = "https://";
   std::string_view rest = text;
-  if (rest.contains('@')) throw refuse("has a user or a password in it; tokens are given with --token-file");
+  if (rest.contains('@')) throw refuse("contains a user or a password; give a token with --token-file");
   const bool tls = rest.starts_with(kHttps), is_url = tls || rest.starts_with(kHttp);
   if (!is_url && rest.contains("://")) throw refuse(text + " is not the address of a server");
   if (is_url) rest.remove_prefix(tls ? kHttps.size() : kHttp.size());

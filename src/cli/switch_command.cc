@@ -8,21 +8,21 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/switch_limits.h"
+#include "base/limits/switch_limits.h"
 #include "cli/api_client.h"
 #include "cli/command.h"
-#include "policy/document_builder.h"
-#include "policy/document_text.h"
-#include "policy/literals.h"
+#include "document/document_builder.h"
+#include "document/document_text.h"
+#include "document/literals.h"
 
 namespace sluice::cli {
 namespace {
 
 struct SwitchOptions {
-  std::vector<std::string> servers = {ServerOptions().server};
-  // The same for each of them. One that hangs must not keep the others waiting.
-  ServerOptions access{.call_seconds = 10};
-  std::string ttl;  // as it was written; empty: the server's default
+  std::vector<std::string> servers = {ClientOptions().server};
+  // The same for all servers. One that hangs must not delay the others.
+  ClientOptions access{.call_seconds = 10};
+  std::string ttl;  // as given; empty: the server's default
 };
 
 constexpr std::int64_t kSecondUs = 1'000'000;
@@ -57,7 +57,7 @@ std::string sentence(const std::string& server, const DocumentNode& answer) {
   return out;
 }
 
-std::string ask(ServerOptions access, const std::string& server, const ApiCall& call) {
+std::string ask(ClientOptions access, const std::string& server, const ApiCall& call) {
   const SystemClock clock;
   access.server = server;
   access.reason.clear();  // the body has it
@@ -70,7 +70,7 @@ std::string ask(ServerOptions access, const std::string& server, const ApiCall& 
   }
 }
 
-// One node that cannot be reached must not keep the others from hearing it.
+// One unreachable node must not keep the command from the others.
 int ask_all(const SwitchOptions& options, const std::string& method, const std::string& json) {
   int exit_code = kExitOk;
   for (const std::string& server : options.servers) {
@@ -118,7 +118,7 @@ void add_switch(CLI::App& app, int& exit_code) {
   normal->callback(
       [options, &exit_code] { exit_code = ask_all(*options, "PUT", order("normal", *options)); });
 
-  CLI::App* status = command->add_subcommand("status", "Tell how it stands");
+  CLI::App* status = command->add_subcommand("status", "Show the state of the switch");
   add_options(*status, *options, false);
   status->footer("Example:\n  sluice switch status --server 10.0.0.1:8080,10.0.0.2:8080");
   status->callback([options, &exit_code] { exit_code = ask_all(*options, "GET", ""); });

@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kPauseUsMin = kSecondUs / 10, kPauseUsMax = 5 * kSecondUs;
 constexpr std::int64_t kDayUs = 86'400 * kSecondUs;
-constexpr std::int64_t kRemoveEveryUs = kDayUs / 4;  // it may take a look at all that is old
+constexpr std::int64_t kRemoveEveryUs = kDayUs / 4;  // it may have to scan all old records
 constexpr std::int64_t kTryAgainUs = 600 * kSecondUs;
-constexpr int kLookEveryMs = 500;  // at the ledger, when nobody calls
+constexpr int kLookEveryMs = 500;  // at the ledger, if there are no jobs
 constexpr std::int64_t kLookAmongJobsUs = kSecondUs / 4;
 constexpr std::int64_t kShortageLogEveryUs = 60 * kSecondUs;
-constexpr std::chrono::milliseconds kRest(20);  // after a shortage, for others to free what they have
+constexpr std::chrono::milliseconds kRest(20);  // after running out of memory, so that others can free some
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool ControlPlane::submit(Job job) {
   return true;
 }
 
-PlaneStatus ControlPlane::status() const {
+ControlPlaneStatus ControlPlane::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
 }
@@ -71,7 +71,7 @@ void ControlPlane::run() {
 }
 
 void ControlPlane::take_turn() {
-  // Jobs do not wait for each other longer than they must, but neither does the rest wait for all of them.
+  // Jobs run one after the other without delay, but the other work does not wait until all of them are done.
   const bool had_a_job = run_a_job();
   const std::int64_t now_us = clock_.now_us();
   if (had_a_job && now_us < next_look_us_) return;
@@ -87,7 +87,8 @@ void ControlPlane::take_turn() {
   if (may_look) look_after();
 }
 
-// A talk with the database may have been broken off in the middle: the next one begins anew.
+// A dialogue with the database may have been broken off in the middle, so the next one starts on a new
+// connection.
 void ControlPlane::note_shortage() {
   registry_.ledger().start_over();
   std::unique_lock lock(mutex_);
@@ -95,7 +96,7 @@ void ControlPlane::note_shortage() {
     next_shortage_log_us_ = clock_.now_us() + kShortageLogEveryUs;
     lock.unlock();
     try {
-      options_.log(true, "the control plane has given up work, because there is no memory left; it goes on");
+      options_.log(true, "the control plane ran out of memory and dropped some work; it keeps running");
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not even for these words
     }
     lock.lock();
@@ -127,43 +128,42 @@ void ControlPlane::look_after() {
   if (options_.audit_days > 0 && registry_.is_loaded() && now_us >= next_removal_us_) remove_old(now_us);
 }
 
-// A step at a time, so that jobs need not wait.
+// One batch at a time, so that jobs need not wait.
 void ControlPlane::remove_old(std::int64_t now_us) {
   const auto removed = registry_.prune(now_us - options_.audit_days * kDayUs, now_us);
   if (!removed)
-    removal_trouble_ = "old entries of the audit log cannot be removed (" + removed.error().message + ")";
+    removal_trouble_ = "cannot remove old audit log entries (" + removed.error().message + ")";
   else
     removal_trouble_.clear();
   next_removal_us_ = now_us + (!removed ? kTryAgainUs : *removed > 0 ? kSecondUs : kRemoveEveryUs);
   show_problems();
   if (removed && *removed > 0)
-    options_.log(false, "the audit log: " + std::to_string(*removed) + " entries that were older than " +
-                            std::to_string(options_.audit_days) + " days are removed");
+    options_.log(false, "the audit log: removed " + std::to_string(*removed) + " entries older than " +
+                            std::to_string(options_.audit_days) + " days");
 }
 
 void ControlPlane::restore() {
   if (auto sentence = registry_.restore())
-    restored_ = "the policy database has not answered yet; " + std::move(*sentence);
+    restored_ = "the policy database could not be used at the start; " + std::move(*sentence);
   {
     const std::lock_guard lock(mutex_);
     status_.restored = !restored_.empty();
   }
   options_.log(true, !restored_.empty() ? restored_
-                                        : "nothing is known of what the policy database says; checks that no "
-                                          "other policy is for are decided by --before-policies");
+                                        : "the policy database was never read; checks that no "
+                                          "other policy applies to are decided by --before-policies");
   show_problems();
 }
 
-// A database may answer whoever asks, and take nothing: its disk is full, it is locked, or a replica.
+// A database may answer reads but refuse writes: its disk is full, it is locked, or it is a replica.
 void ControlPlane::show_problems() {
   std::vector<std::string> problems = registry_.problems();
   log_new(problems);
   if (!trouble_.empty()) problems.push_back(trouble_);
   const std::string& refused = registry_.write_trouble();
   if (!refused.empty() && trouble_.empty())
-    problems.push_back("the policy database " + registry_.ledger().name() +
-                       " answers, but takes no changes (" + refused +
-                       "); it is tried again every few seconds");
+    problems.push_back("the policy database " + registry_.ledger().name() + " answers but refuses writes (" +
+                       refused + "); retrying every few seconds");
   if (!registry_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
   if (!removal_trouble_.empty()) problems.push_back(removal_trouble_);
   bool was_writable;
@@ -176,7 +176,7 @@ void ControlPlane::show_problems() {
   if (was_writable && !refused.empty()) options_.on_refusal(refused);
 }
 
-// Each once, for as long as it lasts; of a flood only some.
+// Logs each problem once, as long as it lasts; if there are many, only some.
 void ControlPlane::log_new(const std::vector<std::string>& problems) {
   constexpr std::size_t kShown = 10;
   if (problems.empty() && logged_.empty()) return;
@@ -184,22 +184,22 @@ void ControlPlane::log_new(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems)
     if (!logged_.contains(problem) && ++news <= kShown) options_.log(true, problem);
   if (news > kShown)
-    options_.log(true, "and " + std::to_string(news - kShown) + " more like these; /readyz names them all");
+    options_.log(true, "and " + std::to_string(news - kShown) + " more; /readyz lists them all");
   logged_ = {problems.begin(), problems.end()};
 }
 
 void ControlPlane::keep_copy() {
   const auto kept = registry_.keep_copy(clock_);
   if (!kept && !copy_failed_)
-    options_.log(true, "no copy of the policy database could be kept for a start without it (" +
-                           kept.error().message + "); name a folder with --state-dir");
+    options_.log(true, "cannot save a copy of the policy database for a start without it (" +
+                           kept.error().message + "); set a folder with --state-dir");
   copy_failed_ = !kept;
 }
 
-// It may have answered: that it has lost something, or that its data cannot be read.
+// The database may have answered that it has lost data, or that its data cannot be read.
 std::string ControlPlane::trouble(const Error& error) const {
   return "the policy database " + registry_.ledger().name() + " cannot be used (" + error.message +
-         "); the policies in force stay, changes are refused";
+         "); the current policies stay in force, changes are refused";
 }
 
 void ControlPlane::note(const Result<void>& outcome) {
@@ -225,7 +225,7 @@ void ControlPlane::note(const Result<void>& outcome) {
     return;
   }
   if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble_);
-  // A database that lacks a record answers; what else is written there is to be followed.
+  // A database that lacks a record still answers; its other records must be followed.
   const bool answers = outcome.error().code == ErrorCode::kFailedPrecondition;
   const std::int64_t pause_us =
       answers ? kSecondUs / 2 : std::min(kPauseUsMin << std::min(failures_in_a_row_, 10), kPauseUsMax);
@@ -236,7 +236,7 @@ void ControlPlane::note(const Result<void>& outcome) {
   next_try_us_ = now_us + pause_us - shorter;
 }
 
-// Until there is a job, the database may be asked again, or a second has passed.
+// Pauses until there is a job, the database may be retried, or a second has passed.
 void ControlPlane::pause() {
   std::unique_lock lock(mutex_);
   const std::int64_t now_us = clock_.now_us();

@@ -13,60 +13,59 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/control_limits.h"
+#include "base/limits/control_limits.h"
 #include "control/registry.h"
 
 namespace sluice::control {
 
-// How the control plane is doing, for /readyz, metrics and logs.
-struct PlaneStatus {
-  bool loaded = false;                // has read everything at least once
-  bool restored = false;              // has not, but what a copy says is in force
-  bool reachable = false;             // the database answered well the last time it was asked
-  bool writable = true;               // it took the latest change
-  std::int64_t since_us = 0;          // reachable or not since then
-  std::int64_t revision = 0;          // of the ledger, applied
-  std::uint64_t failures = 0;         // calls that the database did not answer well
+// The state of the control plane, for /readyz, metrics and logs.
+struct ControlPlaneStatus {
+  bool loaded = false;                // has read the whole ledger at least once
+  bool restored = false;              // has not, but the contents of the copy are in force
+  bool reachable = false;             // the latest call to the database succeeded
+  bool writable = true;               // the latest change was accepted
+  std::int64_t since_us = 0;          // when `reachable` last changed
+  std::int64_t revision = 0;          // of the ledger, up to which everything is applied
+  std::uint64_t failures = 0;         // failed calls to the database
   std::uint64_t writes = 0;           // changes written by this node
-  std::uint64_t shortages = 0;        // work that was given up because there was no memory left
-  std::vector<std::string> problems;  // sentences; the lack of a database is one
+  std::uint64_t shortages = 0;        // work abandoned for lack of memory
+  std::vector<std::string> problems;  // sentences, including one if the database is unreachable
 };
 
-// Runs a Registry on a thread of its own, together with everything else that may block: jobs. Thread-safe.
+// Runs a Registry on its own thread, together with jobs: everything else that may block. Thread-safe.
 //
 //   plane.submit([later](Registry& registry) { later(answer_to(registry)); });
 //
-// Between jobs, and among them if there are many, it follows the ledger: told of changes by the database
-// within a second, and asking by itself every few seconds whatever happens. A database that is gone changes
-// nothing that is in force; it is asked again, with growing pauses, until it is back. Work for which there is
-// no memory is given up and counted: a job is over then, and the ledger is read again from where it was
-// applied.
+// Between jobs, however many there are, it follows the ledger: the database reports changes within a second,
+// and the thread polls every few seconds in any case. If the database is unreachable, everything in force
+// stays; the thread retries with growing pauses. Work that runs out of memory is abandoned and counted: a job
+// then ends, and the ledger is read again from the last applied record.
 class ControlPlane {
  public:
   using Job = std::function<void(Registry&)>;
   using Log = std::function<void(bool is_problem, const std::string& sentence)>;
   struct Options {
     Log log = [](bool, const std::string&) {};
-    std::function<std::uint64_t(std::uint64_t below)> random;  // for pauses; empty: none is shortened
-    std::function<void()> on_loaded = [] {};  // the first time; called by whatever thread loads
-    // The database has begun to refuse changes although it answers: something must be written to find out
-    // when that is over. Called by the plane's thread.
+    std::function<std::uint64_t(std::uint64_t below)> random;  // jitter for pauses; empty: no jitter
+    std::function<void()> on_loaded = [] {};                   // called once, on the thread that loads
+    // The database answers but has begun to refuse changes. Something must be written to find out when that
+    // ends. Called on the control plane's thread.
     std::function<void(const std::string& why)> on_refusal = [](const std::string&) {};
-    std::vector<Job> every_second;  // what is to be done now and then, whether the database is there or not
-    std::int64_t audit_days = kAuditDays;  // what is older goes from the audit log; 0: nothing does
+    std::vector<Job> every_second;  // run about once a second, whether or not the database is reachable
+    std::int64_t audit_days = kAuditDays;  // older records are removed from the audit log; 0: none are
   };
 
-  // Reads the ledger once before it returns, so that the first check meets the policies; a database that does
-  // not answer is tried again later, and meanwhile the registry's copy is in force. `ledger` and the keepers
-  // of `registry` outlive it.
+  // Reads the ledger once before it returns, so that the first check sees the policies. If the database does
+  // not answer, it is retried later, and the registry's copy is in force until then. REQUIRES: `ledger` and
+  // the registries of `registry` outlive this object.
   ControlPlane(Registry& registry, const Clock& clock, Options options);
-  ~ControlPlane();  // waits for the job at hand; those that wait are dropped
+  ~ControlPlane();  // waits for the current job; waiting jobs are dropped
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
 
-  // False: too many wait already.
+  // False: too many jobs are waiting.
   [[nodiscard]] bool submit(Job job);
-  PlaneStatus status() const;
+  ControlPlaneStatus status() const;
 
  private:
   void run();
@@ -89,18 +88,18 @@ class ControlPlane {
 
   mutable std::mutex mutex_;
   std::condition_variable woken_;
-  std::deque<Job> jobs_;   // guarded by mutex_
-  bool stopping_ = false;  // guarded by mutex_
-  PlaneStatus status_;     // guarded by mutex_
+  std::deque<Job> jobs_;       // guarded by mutex_
+  bool stopping_ = false;      // guarded by mutex_
+  ControlPlaneStatus status_;  // guarded by mutex_
 
-  std::int64_t next_try_us_ = 0;  // of a database that is gone
+  std::int64_t next_try_us_ = 0;  // while the database is unreachable
   std::int64_t next_second_us_ = 0;
-  std::int64_t next_look_us_ = 0;  // however many jobs there are
+  std::int64_t next_look_us_ = 0;  // due even if there are many jobs
   std::int64_t next_removal_us_ = 0;
   std::int64_t next_shortage_log_us_ = 0;
   int failures_in_a_row_ = 0;
-  std::string trouble_;           // of the latest look; empty: none
-  std::string restored_;          // what is in force instead of the database's own; empty: nothing
+  std::string trouble_;           // from the latest look; empty: none
+  std::string restored_;          // what is in force instead of the ledger's contents; empty: nothing
   std::string removal_trouble_;   // empty: none
   std::set<std::string> logged_;  // problems of documents
   bool copy_failed_ = false;

@@ -1,5 +1,5 @@
-// The control plane over a ledger in memory: a database that is gone takes nothing away, nor does a lack of
-// memory; what is old goes.
+// The control plane on an in-memory ledger: neither an unreachable database nor a lack of memory takes
+// anything out of force; old records are removed.
 #include "control/control_plane.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "control/registry_fixture.h"
+#include "control/testing/registry_fixture.h"
 #include "ledger/verify.h"
 
 namespace sluice::control {
@@ -19,7 +19,7 @@ namespace {
 
 using ledger::Kind;
 
-// Waits until it is so; the bound only ends a failing test.
+// Waits for the condition; the bound only ends a failing test.
 bool soon(const std::function<bool()>& is_so) {
   for (int i = 0; i < 2'000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return is_so();
@@ -55,7 +55,7 @@ TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
   ASSERT_EQ(plane.status().problems.size(), 1u);
   EXPECT_EQ(plane.status().problems[0],
             "the policy database memory cannot be used (the memory ledger is switched off; try again); the "
-            "policies in force stay, changes are refused");
+            "current policies stay in force, changes are refused");
   ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_FALSE(here.put("a", policy_body("a", "2/s"))); }));
   ASSERT_TRUE(plane.submit([&](Registry&) {
     EXPECT_FALSE(plane.status().problems.empty()) << "a job in between has not mended anything";
@@ -77,8 +77,8 @@ TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
   EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
 }
 
-// Has no memory for what it is given, for a while.
-class StarvedKeeper final : public Keeper {
+// Runs out of memory when it applies records, for a while.
+class StarvedRegistry final : public DocumentRegistry {
  public:
   Result<void> check(std::span<const ledger::Draft* const>) override { return {}; }
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override {
@@ -91,8 +91,8 @@ class StarvedKeeper final : public Keeper {
 };
 
 TEST_F(ControlPlaneTest, WhatMemoryIsTooShortForIsCountedAndDoneLater) {
-  StarvedKeeper keeper;
-  here.registry.add(Kind::kSwitch, keeper);
+  StarvedRegistry documents;
+  here.registry.add(Kind::kSwitch, documents);
   std::atomic<int> seconds = 0;
   std::vector<std::string> said;
   ControlPlane::Options options;
@@ -109,24 +109,24 @@ TEST_F(ControlPlaneTest, WhatMemoryIsTooShortForIsCountedAndDoneLater) {
   ASSERT_TRUE(soon([&] { return plane->status().shortages == 1; }));
   ASSERT_TRUE(plane->submit([&](Registry& registry) { EXPECT_TRUE(registry.write(turn("odd"))); }));
   ASSERT_TRUE(soon([&] { return plane->status().revision == 1; }));
-  keeper.starves = true;
+  documents.starves = true;
   ASSERT_TRUE(plane->submit([&](Registry& registry) { static_cast<void>(registry.write(turn("later"))); }));
   ASSERT_TRUE(soon([&] { return plane->status().shortages > 3; })) << "it tries to follow what was written";
   EXPECT_EQ(plane->status().problems, std::vector<std::string>{"it is odd"}) << "nothing is forgotten";
-  keeper.starves = false;
+  documents.starves = false;
   ASSERT_TRUE(soon([&] { return plane->status().revision == 2; }));
   plane.reset();
-  EXPECT_EQ(keeper.applied, (std::vector<std::string>{"odd", "odd", "later"}));
+  EXPECT_EQ(documents.applied, (std::vector<std::string>{"odd", "odd", "later"}));
   EXPECT_EQ(said.size(), 2u) << "the shortage, once in a while, and the problem";
 }
 
 TEST_F(ControlPlaneTest, WhatComesIntoForceFromTheDatabaseIsLoggedWithItsVersion) {
   std::vector<std::string> said;
-  PolicyKeeper keeper(here.catalog, {.log = [&](bool is_problem, const std::string& sentence) {
-                        EXPECT_FALSE(is_problem);
-                        said.push_back(sentence);
-                      }});
-  here.registry.add(Kind::kPolicy, keeper);
+  PolicyRegistry documents(here.catalog, {.log = [&](bool is_problem, const std::string& sentence) {
+                             EXPECT_FALSE(is_problem);
+                             said.push_back(sentence);
+                           }});
+  here.registry.add(Kind::kPolicy, documents);
   ASSERT_TRUE(there.registry.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
   ASSERT_TRUE(there.put("a", policy_body("a", "2/s")));
@@ -163,7 +163,7 @@ TEST_F(ControlPlaneTest, WhatCannotComeIntoForceIsLoggedOnce) {
 TEST_F(ControlPlaneTest, EntriesAreKeptForNinetyDaysAndThenGo) {
   constexpr std::int64_t kNow = 1'800'000'000'000'000, kDay = 86'400LL * 1'000'000;
   ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));  // long ago, and no event
+  ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));  // long ago, and not an event
   for (const std::int64_t at : {kNow - 92 * kDay, kNow - 90 * kDay - 1, kNow - 90 * kDay, kNow})
     ASSERT_TRUE(here.registry.write(
         {.drafts = {{Kind::kEvent, "p", "reset", "{}"}}, .actor = "token ops", .at_us = at}));
@@ -189,7 +189,7 @@ TEST_F(ControlPlaneTest, EntriesAreKeptForNinetyDaysAndThenGo) {
   EXPECT_TRUE(here.registry.follow());
 }
 
-// Readers that never stop asking.
+// Callers that never stop submitting jobs.
 TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
   std::atomic<bool> over = false;
   std::atomic<int> seconds = 0;
@@ -199,7 +199,7 @@ TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
   ControlPlane plane(here.registry, clock, std::move(options));
   again = [&](Registry&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!over) static_cast<void>(plane.submit(again));  // refused when it stops
+    if (!over) static_cast<void>(plane.submit(again));  // refused once the plane stops
   };
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(plane.submit(again));
   ASSERT_TRUE(there.registry.load());

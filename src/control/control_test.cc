@@ -1,10 +1,10 @@
-// The registry over a ledger in memory: what is written comes into force, here and on other nodes.
+// The registry on an in-memory ledger: what is written comes into force, here and on other nodes.
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "control/first_token.h"
-#include "control/registry_fixture.h"
+#include "control/access/first_token.h"
+#include "control/testing/registry_fixture.h"
 
 namespace sluice::control {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using ledger::Kind;
 
 std::function<bool()> lacks_admin(const ControlNode& node, const Clock& clock) {
-  return [&node, &clock] { return needs_first_token(node.tokens, IdentityBoard(), clock.now_us()); };
+  return [&node, &clock] { return needs_first_token(node.tokens, IdentityRegistry(), clock.now_us()); };
 }
 
 TEST_F(RegistryTest, AWriteIsInForceWhenItReturnsAndElsewhereWhenFollowed) {
@@ -56,7 +56,7 @@ TEST_F(RegistryTest, WhatCannotBeInForceIsNotWritten) {
 }
 
 TEST_F(RegistryTest, ABadRecordIsReportedAndTheRestGoesOn) {
-  // As a newer version, or somebody with a database client, might have written it.
+  // As a newer version, or someone with a database client, might have written it.
   ASSERT_TRUE(here.ledger.append(
       {.drafts = {{Kind::kPolicy, "good", "put", policy_body("good", "1/s"), {}},
                   {Kind::kPolicy, "odd", "put", R"({"id":"odd","quantum":1})", {}},
@@ -96,7 +96,7 @@ TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
                                               {Kind::kToken, "ops", "create", write_token(token), {}}},
                                    .actor = "test",
                                    .at_us = 1}));
-  EXPECT_EQ(here.board.current()->find_user("ann")->source.tier, "vip");
+  EXPECT_EQ(here.snapshots.current()->find_user("ann")->source.tier, "vip");
   const auto principal = here.tokens.find(secret, 999);
   ASSERT_TRUE(principal);
   EXPECT_EQ(principal->name, "token ops");
@@ -144,7 +144,7 @@ TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
 }
 
 TEST_F(RegistryTest, WhereCertificatesAdministerOneTokenIsEnough) {
-  IdentityBoard identities;
+  IdentityRegistry identities;
   EXPECT_TRUE(needs_first_token(here.tokens, identities, 1));
   identities.replace({{"CN=Ops", {{Role::kAdmin}, {}}}});
   EXPECT_TRUE(needs_first_token(here.tokens, identities, 1)) << "as ever: there is none at all";
@@ -171,7 +171,7 @@ TEST(Token, AMistypedTokenIsRecognisedAsSuch) {
   EXPECT_FALSE(is_token(token + "a"));
 }
 
-// The newest record that a node has applied may be one that goes.
+// The newest record that a node has applied may be one that is removed.
 TEST_F(RegistryTest, ANodeGoesOnWhenItsNewestRecordWasRemovedAsOld) {
   constexpr std::int64_t kNow = 1'800'000'000'000'000;
   ASSERT_TRUE(here.registry.load());

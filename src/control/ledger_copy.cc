@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
-#include "base/control_limits.h"
-#include "base/sealed_file.h"
+#include "base/limits/control_limits.h"
+#include "base/secret/sealed_file.h"
 
 namespace sluice::control {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 using ledger::Kind;
 using ledger::Record;
 
-constexpr std::string_view kFormat = "sluice: all of a ledger";
+constexpr std::string_view kFormat = "sluice: all of a ledger, and its hash";
+constexpr std::string_view kFormatWithoutHash = "sluice: all of a ledger";
 
 Error no_whole_copy(const std::string& why) { return {ErrorCode::kFailedPrecondition, why, ""}; }
 
@@ -61,16 +63,18 @@ Result<LedgerCopy::Contents> LedgerCopy::read() const {
   if (!bytes) return std::unexpected(bytes.error());
   StrictFieldReader reader(*bytes);
   Contents contents;
-  const bool is_known = reader.text() == kFormat;
+  const std::string format = reader.text();
+  const bool is_known = format == kFormat || format == kFormatWithoutHash;
   contents.revision = reader.number();
   contents.at_us = reader.number();
   const std::int64_t count = reader.number();
+  if (format == kFormat) contents.hash = reader.text();
   while (is_known && !reader.at_end()) contents.documents.push_back(read_record(reader));
   if (!is_known || !reader.ok())
-    return std::unexpected(no_whole_copy(path_ + ": this version does not understand it"));
+    return std::unexpected(no_whole_copy(path_ + ": this version of Sluice cannot read it"));
   if (const std::size_t found = contents.documents.size(); static_cast<std::int64_t>(found) != count)
-    return std::unexpected(no_whole_copy(path_ + ": it is a part: it has " + std::to_string(found) + " of " +
-                                         std::to_string(count) + " documents"));
+    return std::unexpected(no_whole_copy(path_ + ": it is incomplete: it has " + std::to_string(found) +
+                                         " of " + std::to_string(count) + " documents"));
   return contents;
 }
 
@@ -80,27 +84,29 @@ Result<void> LedgerCopy::write(const Contents& contents) const {
   append_number(bytes, contents.revision);
   append_number(bytes, contents.at_us);
   append_number(bytes, std::ranges::count_if(contents.documents, is_kept));
+  append_field(bytes, contents.hash);
   for (const Record& record : contents.documents)
     if (is_kept(record)) append_record(bytes, record);
   if (bytes.size() > kPolicyCopyBytesMax)
     return std::unexpected(
         Error{ErrorCode::kUnavailable,
-              path_ + ": it would have more than " + std::to_string(kPolicyCopyBytesMax >> 20) + " MiB", ""});
+              path_ + ": it would be larger than " + std::to_string(kPolicyCopyBytesMax >> 20) + " MiB", ""});
   return write_sealed_file(path_, bytes);
 }
 
-Result<void> LedgerCopy::replace(std::int64_t revision, std::span<const Record> documents) {
+Result<void> LedgerCopy::replace(std::int64_t revision, std::string hash, std::span<const Record> documents) {
   if (path_.empty()) return {};
   news_.clear();
   whole_up_to_.reset();
   is_left_out_ = false;
   revision_ = revision;
+  hash_ = std::move(hash);
   at_us_ = 0;
   for (const Record& record : documents) at_us_ = std::max(at_us_, record.at_us);
   std::error_code unknown;
   is_left_out_ = documents.empty() && !std::filesystem::exists(path_, unknown);
   if (!is_left_out_)
-    if (auto written = write({revision_, at_us_, {documents.begin(), documents.end()}}); !written)
+    if (auto written = write({revision_, at_us_, hash_, {documents.begin(), documents.end()}}); !written)
       return written;
   whole_up_to_ = revision_;
   return {};
@@ -111,19 +117,20 @@ void LedgerCopy::note(std::span<const Record> records) {
   for (const Record& record : records) {
     revision_ = record.revision;
     at_us_ = record.at_us;
+    hash_ = record.hash;
     if (record.kind != Kind::kEvent) news_.insert_or_assign({record.kind, record.name}, record);
   }
 }
 
-// The file, if all that is not in it is in the news. Another process that shares the folder may have written
-// a newer one.
+// The file, if it and the new records together are complete. Another process that shares the folder may have
+// written a newer file.
 Result<LedgerCopy::Contents> LedgerCopy::read_whole() const {
   if (!whole_up_to_) return std::unexpected(no_whole_copy(path_ + ": it could not be written"));
   auto contents = read();
   if (!contents && contents.error().code == ErrorCode::kNotFound && is_left_out_)
     return Contents{.revision = *whole_up_to_};
   if (!contents && contents.error().code == ErrorCode::kNotFound)
-    return std::unexpected(no_whole_copy(path_ + ": it is gone"));
+    return std::unexpected(no_whole_copy(path_ + ": it no longer exists"));
   if (contents && contents->revision < *whole_up_to_)
     return std::unexpected(no_whole_copy(path_ + ": it is an older one"));
   return contents;
@@ -139,6 +146,7 @@ Result<void> LedgerCopy::write_news() {
   if (revision_ > contents->revision) {
     contents->revision = revision_;
     contents->at_us = at_us_;
+    contents->hash = hash_;
     if (auto written = write(*contents); !written) return written;
   }
   whole_up_to_ = contents->revision;

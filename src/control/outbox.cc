@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include "base/encode.h"
-#include "base/switch_limits.h"
-#include "control/token.h"
+#include "base/limits/switch_limits.h"
+#include "base/text/encode.h"
+#include "control/access/token.h"
 
 namespace sluice::control {
 namespace {
 
-// A database that is silent, or locked, takes seconds to say so: others are to have most of the thread's
-// time.
+// A call to a silent or locked database takes seconds to fail; other work must get most of the thread's time.
 constexpr std::int64_t kPauseUs = 2'000'000, kPauseFactor = 4;
 constexpr std::int64_t kKeepFactor = 10;
 
@@ -37,8 +36,8 @@ void Outbox::post(ledger::Change change, Revise revise) {
       return;
     }
   }
-  log_(true,
-       "the audit log lacks an entry, because too many wait for the policy database: " + described(change));
+  log_(true, "an audit log entry was dropped, because too many are waiting for the policy database: " +
+                 described(change));
 }
 
 void Outbox::write(Registry& registry) {
@@ -63,8 +62,8 @@ void Outbox::keep() {
   const auto kept = file_.write(changes);
   has_file_ = !changes.empty();
   if (!kept && !keeping_failed_)
-    log_(true, "what waits for the policy database could not be kept for a later start (" +
-                   kept.error().message + "); name a folder with --state-dir");
+    log_(true, "cannot save changes waiting for the policy database for the next start (" +
+                   kept.error().message + "); set a folder with --state-dir");
   keeping_failed_ = !kept;
   const std::int64_t end_us = clock_.now_us();
   next_keep_us_ = end_us + kKeepFactor * (end_us - begin_us);
@@ -72,15 +71,15 @@ void Outbox::keep() {
 
 std::vector<ledger::Change> Outbox::take_up() {
   auto changes = file_.read();
-  has_file_ = true;  // whatever it is, it goes when nothing waits
+  has_file_ = true;  // whatever it holds, it is removed when nothing waits
   if (changes) return *std::move(changes);
-  log_(true,
-       "what waited for the policy database when the last run ended is lost: " + changes.error().message);
+  log_(true, "changes that were waiting for the policy database when the last run ended are lost: " +
+                 changes.error().message);
   return {};
 }
 
-// Every revision means that others have written meanwhile. If it was written before, and only the answer got
-// lost, that is the answer.
+// Each further attempt means that others have written meanwhile. If the change was written before and only
+// the answer was lost, returns that answer.
 Result<std::vector<ledger::Record>> Outbox::write_letter(Registry& registry, Letter& letter) {
   constexpr int kRevisionsMax = 10;
   for (int revisions = 0;; ++revisions) {
@@ -88,7 +87,7 @@ Result<std::vector<ledger::Record>> Outbox::write_letter(Registry& registry, Let
     auto written = registry.write(letter.change, [&]() -> Result<void> {
       instead = letter.revise ? letter.revise(letter.change) : std::nullopt;
       if (!instead) return {};
-      return std::unexpected(Error{ErrorCode::kUnavailable, "others have written at the same time", ""});
+      return std::unexpected(Error{ErrorCode::kUnavailable, "conflicting concurrent writes", ""});
     });
     if (written || !instead || revisions == kRevisionsMax) return written;
     letter.change = *std::move(instead);
@@ -108,12 +107,13 @@ bool Outbox::write_first(Registry& registry) {
     const std::int64_t now_us = clock_.now_us();
     next_try_us_ = now_us + kPauseUs + kPauseFactor * (now_us - begin_us);
     if (!std::exchange(failed_, true))
-      log_(true, "the audit log will get its entry when the policy database answers (" +
+      log_(true, "the audit log entry will be written when the policy database is back (" +
                      written.error().message + "): " + described(letter.change));
     return false;
   }
   if (!written)
-    log_(true, "the audit log lacks an entry (" + written.error().message + "): " + described(letter.change));
+    log_(true,
+         "an audit log entry was dropped (" + written.error().message + "): " + described(letter.change));
   failed_ = false;
   const std::lock_guard lock(mutex_);
   letters_.pop_front();

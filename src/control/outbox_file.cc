@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/sealed_file.h"
-#include "base/switch_limits.h"
+#include "base/limits/switch_limits.h"
+#include "base/secret/sealed_file.h"
 
 namespace sluice::control {
 namespace {
@@ -61,7 +61,7 @@ Result<std::vector<ledger::Change>> OutboxFile::read() const {
   while (is_known && !reader.at_end()) changes.push_back(read_change(reader));
   if (is_known && reader.ok()) return changes;
   return std::unexpected(
-      Error{ErrorCode::kFailedPrecondition, path_ + ": this version does not understand it", ""});
+      Error{ErrorCode::kFailedPrecondition, path_ + ": this version of Sluice cannot read it", ""});
 }
 
 Result<void> OutboxFile::write(const std::vector<ledger::Change>& changes) const {

@@ -8,17 +8,17 @@
 
 namespace sluice::control {
 
-// Changes that wait for the ledger, in a file of the state folder: what an operator has done while the
-// database was gone outlives the process. Not thread-safe.
+// Changes that wait for the ledger, in a file of the state folder: what an operator did while the database
+// was unreachable survives a restart of the process. Not thread-safe.
 class OutboxFile {
  public:
-  // `of`: which ledger they wait for; another one has another file. An empty folder: nothing is kept.
+  // `of` identifies the ledger; each ledger has its own file. An empty folder: nothing is kept.
   OutboxFile(const std::string& state_dir, const std::string& of);
 
   bool has_path() const { return !path_.empty(); }
-  // Nothing: there is none. kFailedPrecondition: it is damaged.
+  // Empty: there is no file. kFailedPrecondition: the file is damaged.
   Result<std::vector<ledger::Change>> read() const;
-  // These are all. None: the file goes.
+  // Replaces the contents. An empty list removes the file.
   Result<void> write(const std::vector<ledger::Change>& changes) const;
 
  private:

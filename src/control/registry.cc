@@ -4,39 +4,84 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "document/literals.h"
 #include "ledger/anchor.h"
 #include "ledger/chain.h"
 #include "ledger/prune.h"
-#include "policy/literals.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr std::size_t kRecordsAtATime = 1000;
-// Each further attempt means that somebody else has written.
+// Each further attempt means that another node has written.
 constexpr int kWriteAttemptsMax = 100;
 }  // namespace
 
 Error Registry::lost() const {
   return {ErrorCode::kUnavailable,
           "it has lost policies that were there: revision " + std::to_string(revision_) +
-              " is not what it was; bring the data back, or restart all nodes to go on with what is there",
+              " has changed; restore the database, or " +
+              (copy_ && !copy_->path().empty()
+                   ? "remove the copy " + copy_->path() + ", and those of other nodes, and "
+                   : "") +
+              "restart all nodes to continue with what the database has",
           ""};
 }
 
+Error Registry::went_back() const {
+  return {
+      ErrorCode::kUnavailable,
+      "it has lost policies that were there: it does not have revision " + std::to_string(known_->revision) +
+          " of " + instant_text(known_->at_us) + ", which the copy " + copy_->path() +
+          " was made from; restore the database, or remove that file and restart this node to continue with "
+          "what the database has",
+      ""};
+}
+
 Result<void> Registry::load() {
+  if (auto known = recognize_copy(); !known) return known;
   const auto revision = ledger_.revision();
   if (!revision) return std::unexpected(revision.error());
-  if (auto applied = apply_documents(*revision); !applied) return applied;
+  {
+    std::vector<ledger::Record> documents;
+    if (auto applied = apply_documents(*revision, documents); !applied) return applied;
+    if (auto noted = note_newest(*revision); !noted) return noted;
+    // If that fails, it is tried again by keep_copy(), which says so.
+    if (copy_) {
+      [[maybe_unused]] const auto copied = copy_->replace(revision_, hash_, documents);
+    }
+  }
   return_freed_memory();  // of what was read: it took as much as what has become of it
-  if (auto noted = note_newest(*revision); !noted) return noted;
   if (auto followed = follow(); !followed) return followed;
   loaded_ = true;
   return {};
 }
 
-Result<void> Registry::apply_documents(std::int64_t revision) {
-  std::vector<ledger::Record> documents;
+// The copy is read before the ledger: another node that shares it may be writing to both.
+Result<void> Registry::recognize_copy() {
+  if (!copy_) return {};
+  if (!known_) {
+    known_ = copy_->read().value_or(LedgerCopy::Contents{});  // one that cannot be used knows nothing
+    known_->documents = {};
+  }
+  if (known_->revision == 0) return {};
+  const auto found = ledger_.read_after(known_->revision - 1, 1);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty()) return std::unexpected(went_back());
+  const auto is_another = [this](const std::string& hash) {
+    return !known_->hash.empty() && hash != known_->hash;
+  };
+  if (found->front().revision == known_->revision)
+    return is_another(found->front().hash) ? Result<void>(std::unexpected(went_back())) : Result<void>();
+  // There are newer ones. It was removed as old; or it is missing, which the list of documents tells.
+  const auto anchor = ledger::find_anchor(ledger_);
+  if (!anchor) return std::unexpected(anchor.error());
+  if (*anchor && (*anchor)->anchor.revision == known_->revision && is_another((*anchor)->anchor.hash))
+    return std::unexpected(went_back());
+  return {};
+}
+
+Result<void> Registry::apply_documents(std::int64_t revision, std::vector<ledger::Record>& documents) {
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
   if (!read && read.error().code != ErrorCode::kFailedPrecondition) return read;
@@ -46,17 +91,13 @@ Result<void> Registry::apply_documents(std::int64_t revision) {
   salvaged_documents_.clear();
   if (!read)
     for (const ledger::Record& record : documents) salvaged_documents_.insert({record.kind, record.name});
-  // If that fails, it is tried again by keep_copy(), which says so.
-  if (read && copy_) {
-    [[maybe_unused]] const auto copied = copy_->replace(revision, documents);
-  }
   if (read) take_back_restored(documents);
   apply(documents);
   if (read) restored_.clear();
   return read;
 }
 
-// The ledger knows nothing of them: it is another one, or was restored from a copy of its own.
+// The ledger does not have these documents: it is another ledger, or was restored from a backup.
 void Registry::take_back_restored(std::vector<ledger::Record>& documents) const {
   auto restored = restored_;
   for (const ledger::Record& record : documents) restored.erase({record.kind, record.name});
@@ -77,8 +118,8 @@ std::optional<std::string> Registry::restore() {
   });
   apply(contents->documents, Source::kCopy);
   for (const ledger::Record& record : contents->documents) restored_.insert({record.kind, record.name});
-  return "what it said at revision " + std::to_string(contents->revision) + ", " +
-         instant_text(contents->at_us) + ", is in force, from the copy " + copy_->path();
+  return "its contents at revision " + std::to_string(contents->revision) + ", " +
+         instant_text(contents->at_us) + ", are in force, from the copy " + copy_->path();
 }
 
 Result<void> Registry::keep_copy(const Clock& clock) {
@@ -86,13 +127,13 @@ Result<void> Registry::keep_copy(const Clock& clock) {
   return copy_->write_if_due(clock, [this] { return replace_copy(); });
 }
 
-// Made anew, from all there is. What is written meanwhile comes as news.
+// Made anew, from all there is, unless that is less than there was. What is written meanwhile comes as news.
 Result<void> Registry::replace_copy() {
+  if (auto followed = follow(); !followed) return followed;
   std::vector<ledger::Record> documents;
-  const std::int64_t revision = revision_;
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
-  return read ? copy_->replace(revision, documents) : read;
+  return read ? copy_->replace(revision_, hash_, documents) : read;
 }
 
 Result<void> Registry::note_newest(std::int64_t revision) {
@@ -131,8 +172,8 @@ Result<void> Registry::check(const ledger::Change& change) {
   std::map<ledger::Kind, std::vector<const ledger::Draft*>> by_kind;
   for (const ledger::Draft& draft : change.drafts) by_kind[draft.kind].push_back(&draft);
   for (const auto& [kind, drafts] : by_kind)
-    if (const auto keeper = keepers_.find(kind); keeper != keepers_.end())
-      if (auto good = keeper->second->check(drafts); !good) return good;
+    if (const auto documents = kinds_.find(kind); documents != kinds_.end())
+      if (auto good = documents->second->check(drafts); !good) return good;
   return {};
 }
 
@@ -141,12 +182,10 @@ Result<void> Registry::recognize_removed() const {
   if (!anchor) return std::unexpected(anchor.error());
   if (!*anchor || (*anchor)->anchor.revision < revision_) return std::unexpected(lost());
   if ((*anchor)->anchor.revision == revision_ && (*anchor)->anchor.hash == hash_) return {};
-  return std::unexpected(
-      Error{ErrorCode::kUnavailable,
-            "it has removed old records, and this node has not read it since before they were written "
-            "(revision " +
-                std::to_string(revision_) + "); restart this node",
-            ""});
+  return std::unexpected(Error{ErrorCode::kUnavailable,
+                               "it has pruned records that this node had not read yet (revision " +
+                                   std::to_string(revision_) + "); restart this node",
+                               ""});
 }
 
 Result<std::int64_t> Registry::prune(std::int64_t before_us, std::int64_t now_us) {
@@ -157,7 +196,7 @@ Result<std::int64_t> Registry::prune(std::int64_t before_us, std::int64_t now_us
 }
 
 Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const Permission& may) {
-  // What others wrote meanwhile may stand in the way of this change. Events stand in nobody's way.
+  // What others wrote meanwhile may conflict with this change. Events conflict with nothing.
   const bool has_documents = std::ranges::any_of(
       change.drafts, [](const ledger::Draft& draft) { return draft.kind != ledger::Kind::kEvent; });
   if (auto ready = refresh(); !ready)
@@ -177,10 +216,9 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
     if (written.error().code != ErrorCode::kStale) return written;
     const std::int64_t before = revision_;
     if (auto followed = follow(); !followed) return std::unexpected(followed.error());
-    if (revision_ == before) return written;  // nothing new: its author has seen an old version
+    if (revision_ == before) return written;  // nothing new: the author has seen an old version
     if (attempt == kWriteAttemptsMax)
-      return std::unexpected(
-          Error{ErrorCode::kUnavailable, "too many others write at the same time; try again", ""});
+      return std::unexpected(Error{ErrorCode::kUnavailable, "too many concurrent writes; try again", ""});
   }
 }
 
@@ -209,14 +247,15 @@ void Registry::apply(std::span<const ledger::Record> records, Source source) {
     newest[{record.kind, record.name}] = &record;
     has_policies |= record.kind == ledger::Kind::kPolicy;
   }
-  // Policies stand in the way of each other and of rollouts; what else has a problem can be alone to blame.
+  // Policies can conflict with each other and with rollouts, so a changed policy retries all problems; other
+  // kinds can only affect their own.
   if (!newest.empty()) bring_into_force(std::move(newest), has_policies, source);
 }
 
 void Registry::bring_into_force(Newest newest, bool with_all_problems, Source source) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
   for (const auto& [name, record] : newest) by_kind[name.first];
-  Problems problems;  // from now on; those before stay until all is done, whatever fails
+  Problems problems;  // the new list; the old one stays until all is done, even if something throws
   for (const auto& [name, problem] : problems_) {
     if (!with_all_problems && !by_kind.contains(name.first))
       problems[name] = problem;
@@ -225,11 +264,11 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems, Source so
   }
   for (const auto& [name, record] : newest) by_kind[name.first].push_back(record);
   for (auto& [kind, list] : by_kind) {
-    const auto keeper = keepers_.find(kind);
-    if (keeper == keepers_.end()) continue;
+    const auto documents = kinds_.find(kind);
+    if (documents == kinds_.end()) continue;
     std::ranges::sort(list, {}, &ledger::Record::revision);
     for (auto& [name, sentence] :
-         source == Source::kCopy ? keeper->second->apply_copy(list) : keeper->second->apply(list)) {
+         source == Source::kCopy ? documents->second->apply_copy(list) : documents->second->apply(list)) {
       const auto about = newest.find({kind, name});
       problems[{kind, name}] = {about == newest.end() ? ledger::Record{} : *about->second,
                                 std::move(sentence)};

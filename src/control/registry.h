@@ -16,27 +16,27 @@
 
 namespace sluice::control {
 
-// Keeps one kind of document in force: reads bodies, validates them, applies them. Belongs to the control
+// Keeps one kind of document in force: parses, validates and applies the bodies. Belongs to the control
 // plane's thread.
-class Keeper {
+class DocumentRegistry {
  public:
-  virtual ~Keeper() = default;
-  // The error that apply() would have to report for these drafts together. Nothing happens.
+  virtual ~DocumentRegistry() = default;
+  // The error that apply() would report for these drafts together. Changes nothing.
   virtual Result<void> check(std::span<const ledger::Draft* const> drafts) = 0;
-  // These are the newest versions of their documents, by revision: all at the start, and every change later
-  // together with what could not be brought into force before. Returns what cannot be now, a sentence by the
-  // document's name; the rest is. When keepers of different nodes were given the same documents, in whatever
-  // portions, the same are in force.
+  // Applies the newest versions of documents, ordered by revision: all of them at the start; later, each
+  // change together with documents that could not come into force before. Returns the documents that cannot
+  // be in force now, as name and sentence; all others are. If registries of different nodes get the same
+  // documents, in whatever portions, the same ones are in force.
   virtual std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) = 0;
-  // The same at a start without the ledger: these were the newest versions when a copy was made of it. What
-  // the ledger says comes with apply() later, also where it is the same.
+  // The same at a start without the ledger: these were the newest versions when the copy was made. The
+  // ledger's versions follow later through apply(), even if they are the same.
   virtual std::map<std::string, std::string> apply_copy(std::span<const ledger::Record* const> records) {
     return apply(records);
   }
 };
 
-// Everything the control plane knows: follows a ledger, and brings into force what is written there. Belongs
-// to the control plane's thread, which may block in it.
+// Follows a ledger and puts what is written there into force. Belongs to the control plane's thread; calls
+// may block.
 //
 //   Registry registry(ledger);
 //   registry.add(ledger::Kind::kPolicy, policies);
@@ -44,93 +44,102 @@ class Keeper {
 //   if (ledger.wait(1000)) registry.follow();  // what other nodes wrote
 //   auto written = registry.write(change);    // validated, written, in force: in this order
 //
-// Nodes that write at once cannot come to contradict each other: a change is written only if nothing was
-// since it was validated, otherwise it is validated again. A record that this version does not understand is
-// a problem and is left out; what was in force under its name stays. One that cannot be in force beside
-// others, which somebody else must have written, or beside policy files, is a problem until it can.
+// Nodes that write at the same time cannot contradict each other: a change is written only if nothing else
+// was written since it was validated; otherwise it is validated again. A record that this version of Sluice
+// does not understand is reported as a problem and skipped; what was in force under its name stays. A record
+// that conflicts with other records (not written by this code) or with policy files is a problem until the
+// conflict is gone.
 //
 // A database may come back as it was some time ago: restored from a copy, or failed over to a replica that
 // was behind. Records that are written then take the numbers of lost ones, and nodes that had applied those
 // would differ from others for good. So every look begins with the newest record that is applied; unless that
-// is still the same, nothing is followed and nothing written, until it is there again or the process starts
-// anew.
+// is still the same, nothing is followed and nothing written, until it is there again. A start asks the same
+// about the newest record that the copy knows; without a copy it takes the database's word.
 class Registry {
  public:
   explicit Registry(ledger::Ledger& ledger) : ledger_(ledger) {}
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // REQUIRES: before load(); the keeper outlives this.
-  void add(ledger::Kind kind, Keeper& keeper) { keepers_[kind] = &keeper; }
+  // REQUIRES: called before load(); `documents` outlives this object.
+  void add(ledger::Kind kind, DocumentRegistry& documents) { kinds_[kind] = &documents; }
 
-  // From now on what is in force is kept there, too. REQUIRES: before load(); the copy outlives this.
+  // Keeps a copy of what is in force there. REQUIRES: called before load(); the copy outlives this object.
   void keep_in(LedgerCopy& copy) { copy_ = &copy; }
 
-  // If a record is missing, what the others say is in force nevertheless.
+  // If a record is missing, what the others say is in force nevertheless. Nothing is, if the ledger has gone
+  // back behind the copy.
   Result<void> load();
-  // Brings into force what the copy has, while the ledger cannot be read; load() takes back what is not in
-  // the ledger. Of documents that could be read though others are missing the ledger's word counts. A
-  // sentence about what that is; none: there is no copy that can be used. REQUIRES: load() has not succeeded.
+  // Puts the contents of the copy into force while the ledger cannot be read; load() later removes what is
+  // not in the ledger. If load() could read some documents although others are missing, the ledger's versions
+  // of those win. Returns a sentence that describes the copy; none: there is no usable copy. REQUIRES: load()
+  // has not succeeded.
   std::optional<std::string> restore();
-  // Brings the copy up to date, if it is time. To be called every second.
+  // Updates the copy, if it is time. Call it every second.
   Result<void> keep_copy(const Clock& clock);
   Result<void> follow();
-  // Removes records of the audit log that are older, a step of many; see ledger/prune.h. Returns how many.
+  // Removes older records from the audit log, a batch per call; see ledger/prune.h. Returns how many.
   Result<std::int64_t> prune(std::int64_t before_us, std::int64_t now_us);
-  // Whichever of the two is due.
+  // Loads or follows, whichever is due.
   Result<void> refresh() { return loaded_ ? follow() : load(); }
-  // Brings documents into force that could not be, now that something other than the ledger has changed.
+  // Retries documents that could not come into force, after something other than the ledger has changed.
   void try_again() { bring_into_force({}, true); }
-  // A change that was written before, by the same request, is not applied again: its answer is that of then.
-  // `may` is asked on the very state that the change is made to, as often as that moves: whether its author
-  // may change what others have written by now.
+  // Writes a change. If the same request was written before, it is not applied again; the answer is the
+  // earlier one. `may` is called on the state that the change is based on, again whenever that moves: it
+  // decides whether the author may change what others have written by now.
   using Permission = std::function<Result<void>()>;
   Result<std::vector<ledger::Record>> write(ledger::Change change, const Permission& may = {});
-  // The errors that write() would report, as far as they can be known.
+  // The errors that write() would report, as far as they can be known in advance.
   Result<void> check(const ledger::Change& change);
 
   ledger::Ledger& ledger() { return ledger_; }
   bool is_loaded() const { return loaded_; }
-  std::int64_t revision() const { return revision_; }  // up to here everything is applied
-  // Why the ledger did not take the latest change although it answers; empty: it took it, or was not asked.
+  std::int64_t revision() const { return revision_; }  // everything up to here is applied
+  // Why the ledger refused the latest change although it answers; empty: it accepted it, or there was none.
   const std::string& write_trouble() const { return write_trouble_; }
-  // Of documents that are not in force as they are written.
+  // One sentence for each document whose newest version is not in force.
   std::vector<std::string> problems() const;
-  // The newest version of a document that has such a problem, or null.
+  // The newest version of a document with such a problem, or null.
   const ledger::Record* not_in_force(ledger::Kind kind, std::string_view name) const;
 
  private:
   using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
 
-  Result<void> apply_documents(std::int64_t revision);
+  // The ledger has the newest record that the copy knew at the start.
+  Result<void> recognize_copy();
+  Error went_back() const;
+  // Leaves them in `documents`.
+  Result<void> apply_documents(std::int64_t revision, std::vector<ledger::Record>& documents);
   void take_back_restored(std::vector<ledger::Record>& documents) const;
   Result<void> note_newest(std::int64_t revision);
   Error lost() const;
   Result<void> replace_copy();
-  // The newest record that is applied was removed as old, and is the one that was.
+  // Checks the newest applied record after it was pruned from the ledger: it must be the one that was there.
   Result<void> recognize_removed() const;
-  // What the same request wrote before, if it did; otherwise the error.
+  // What the same request wrote before, if it did; otherwise `error`.
   Result<std::vector<ledger::Record>> answer_of_then(const ledger::Change& change, Error error);
-  // Brings what was written into force, if need be with what others wrote before it.
+  // Puts what was written into force, preceded by what other nodes wrote before it, if anything.
   Result<void> catch_up(std::span<const ledger::Record> written);
   enum class Source : std::uint8_t { kLedger, kCopy };
   void apply(std::span<const ledger::Record> records, Source source = Source::kLedger);
-  // By kind, to its keeper, together with problems of the same kind, or with all of them.
+  // Passes records to the registry of their kind, together with the problems of that kind, or with all
+  // problems.
   void bring_into_force(Newest newest, bool with_all_problems, Source source = Source::kLedger);
 
   ledger::Ledger& ledger_;
-  std::map<ledger::Kind, Keeper*> keepers_;
+  std::map<ledger::Kind, DocumentRegistry*> kinds_;
   LedgerCopy* copy_ = nullptr;                               // null: none is kept
+  std::optional<LedgerCopy::Contents> known_;                // by the copy at the start; without documents
   std::set<std::pair<ledger::Kind, std::string>> restored_;  // in force by the copy's word
   bool loaded_ = false;
   std::int64_t revision_ = 0;
   std::string hash_;  // of the record of that revision
   std::string write_trouble_;
-  // Up to there documents were applied though others were missing: these.
+  // Documents up to this revision were applied although others were missing, and these are the ones applied.
   std::optional<std::int64_t> salvaged_;
   std::set<std::pair<ledger::Kind, std::string>> salvaged_documents_;
   struct Problem {
-    ledger::Record record;  // to be tried again; without a name, if it is not about one
+    ledger::Record record;  // to be retried; without a name if the problem concerns no single document
     std::string sentence;
   };
   using Problems = std::map<std::pair<ledger::Kind, std::string>, Problem>;

@@ -1,10 +1,10 @@
-// Nodes that write at the same moment: none of them comes to another result than the others.
+// Nodes that write at the same time all reach the same result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "control/test_control_node.h"
+#include "control/testing/control_node.h"
 
 namespace sluice::control {
 namespace {
@@ -33,12 +33,12 @@ class RegistryRaceTest : public ::testing::Test {
     EXPECT_TRUE(here.registry.load());
     EXPECT_TRUE(there.registry.load());
   }
-  // As a version of before would have written it, without looking.
+  // As an older version would have written it, without validation.
   void append_blindly(const std::string& id, const std::string& body) {
     ASSERT_TRUE(there.ledger.append(
         {.drafts = {{Kind::kPolicy, id, "put", body, std::nullopt}}, .actor = "somebody", .at_us = 1}));
   }
-  // All that follow, and one that starts now.
+  // On all nodes that follow, and on one that starts now.
   void expect_everywhere(const std::string& versions) {
     ASSERT_TRUE(here.registry.follow());
     ASSERT_TRUE(there.registry.follow());
@@ -106,12 +106,12 @@ TEST_F(RegistryRaceTest, EveryNodeChoosesTheSameOfTwoThatConflict) {
   append_blindly("x", body_at("x", "/same"));
   expect_everywhere("y#1");
   EXPECT_THAT(here.registry.problems(),
-              ElementsAre(HasSubstr("policy \"x\" of the database is not in force")));
-  // y is the younger now.
+              ElementsAre(HasSubstr("policy \"x\" from the database is not in force")));
+  // Now y is the newer one.
   append_blindly("y", body_at("y", "/same"));
   expect_everywhere("x#1");
   EXPECT_THAT(here.registry.problems(),
-              ElementsAre(HasSubstr("policy \"y\" of the database is not in force")));
+              ElementsAre(HasSubstr("policy \"y\" from the database is not in force")));
 }
 
 TEST_F(RegistryRaceTest, WhatWasLeftOutComesWhenItsPlaceIsFree) {
@@ -135,7 +135,7 @@ TEST_F(RegistryRaceTest, WhatWasLeftOutCanBeWithdrawn) {
   expect_everywhere("x#1");
 }
 
-// Applied one by one it could not be.
+// Applied one by one, this would fail.
 TEST_F(RegistryRaceTest, APlaceCanBeSwappedInOneChange) {
   ASSERT_TRUE(here.put_at("x", "/a"));
   ASSERT_TRUE(here.put_at("y", "/b"));

@@ -1,13 +1,13 @@
-// Whatever callers do at the doors, with a store that answers late, fails or sheds: nothing of it is held in
-// the end.
-#include "net/account_storm.h"
+// Memory accounting of the doors with a store that answers late, fails or sheds: whatever callers do, nothing
+// is held at the end.
+#include "net/testing/account_storm.h"
 
-#include "base/test_seed.h"
-#include "doors/doors_fixture.h"
-#include "doors/envoy_fixture.h"
-#include "doors/redis_throttle.h"
-#include "doors/wire_fields.h"
-#include "engine/late_store.h"
+#include "base/testing/seed.h"
+#include "doors/resp/redis_throttle.h"
+#include "doors/testing/doors_fixture.h"
+#include "doors/testing/envoy_fixture.h"
+#include "doors/testing/wire_fields.h"
+#include "engine/testing/late_store.h"
 
 namespace sluice::doors::testing {
 namespace {
@@ -20,7 +20,7 @@ class DoorAccountTest : public DoorsFixture {
     return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
            "\r\n\r\n" + body;
   }
-  // Every door of every protocol, with small questions and large ones.
+  // Every door of every protocol, with small and large requests.
   static net::AccountStorm::Words words() {
     net::AccountStorm::Words words;
     const std::string check = R"({"policy_id":"api","key":"k"})";
@@ -74,8 +74,8 @@ class DoorAccountTest : public DoorsFixture {
   }
 
   sluice::testing::LateStore late{local_store};
-  Limiter late_limiter{{late, board, hasher, clock, totals}};
-  ThrottleLimits throttle{board, params};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
+  ThrottleLimits throttle{snapshots, params};
   App late_app{late_limiter, options, 1, nullptr, &throttle};
 };
 

@@ -4,12 +4,13 @@
 #include <memory>
 #include <string_view>
 
-#include "doors/grpc_call.h"
-#include "net/http_api.h"
+#include "doors/grpc/grpc_call.h"
+#include "net/http/http_api.h"
 
 namespace sluice::doors {
 
-// The admin API, seen from the doors: it lies in a layer above them. One per loop, on its thread.
+// Interface of the admin API for the doors: the admin API lies in a layer above them. One per loop, on its
+// thread.
 class AdminSeam {
  public:
   virtual ~AdminSeam() = default;
@@ -17,7 +18,7 @@ class AdminSeam {
   virtual void handle(const net::HttpRequest& request, net::HttpResponse& response,
                       const std::function<net::Application::HttpLater()>& defer) = 0;
 
-  // The methods of sluice.v1.RateLimiter that belong to it.
+  // The methods of sluice.v1.RateLimiter that the admin API answers.
   virtual net::GrpcStatus configure_policy(const GrpcCall& call) = 0;
   virtual std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext& context,
                                                                 net::GrpcStream& stream) = 0;
@@ -25,11 +26,11 @@ class AdminSeam {
   // GetCurrentConfig of ratelimiter.v1.RateLimiterService.
   virtual net::GrpcStatus get_current_config(const GrpcCall& call) = 0;
 
-  // Calls `then`, later, when all that was told for the record is written, or cannot be at present. False:
-  // that cannot be waited for, and it is never called.
+  // Calls `then` later, when all audit records so far are written or cannot be written at present. Returns
+  // false if it cannot wait; then `then` is never called.
   virtual bool when_recorded(std::function<void()> then) = 0;
 
-  virtual void tick() = 0;  // answers that have come are sent
+  virtual void tick() = 0;  // sends the answers that have arrived
 };
 
 }  // namespace sluice::doors

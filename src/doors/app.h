@@ -1,27 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "doors/admin_seam.h"
-#include "doors/door_context.h"
-#include "doors/grpc_health.h"
-#include "doors/http_path.h"
-#include "doors/redis_throttle.h"
-#include "net/http_api.h"
+#include "doors/endpoints.h"
+#include "doors/resp/redis_throttle.h"
+#include "net/http/http_api.h"
 
 namespace sluice::doors {
 
-// Every path that the doors themselves answer; the admin API has its own.
-std::vector<HttpPath> http_paths();
-
-// The program behind one loop thread: finds the door that a request knocks at. Decides nothing itself. Lives
-// on its loop's thread, like the Limiter it uses; both that and the options must outlive it.
+// The application behind one loop thread: dispatches each request to its door. Makes no decisions itself.
+// Belongs to its loop's thread, like the Limiter it uses. The Limiter and the options must outlive it.
 class App final : public net::Application {
  public:
-  // `seed` feeds the jitter of Retry-After; give each thread its own.
-  // `admin`: null, there is no admin API; outlives this.
-  // `throttle`: null, there is no Redis protocol; outlives this.
+  // `seed` feeds the jitter of Retry-After; each thread needs its own.
+  // `admin`: null if there is no admin API; must outlive this object.
+  // `throttle`: null if there is no Redis protocol; must outlive this object.
   App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
       ThrottleLimits* throttle = nullptr);
 
@@ -35,17 +28,18 @@ class App final : public net::Application {
 
   std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override;
 
-  // Tells those who watch the health if it has changed. Call it on the loop's thread now and then, and
-  // whenever draining begins.
+  // Notifies health watchers if the health has changed. Call it regularly on the loop's thread, and when
+  // draining begins.
   void publish_health() { health_.publish(); }
 
  private:
-  void answer(const net::HttpRequest& request, net::HttpResponse& response,
+  // `endpoint`: null for the admin API.
+  void answer(const HttpEndpoint* endpoint, const net::HttpRequest& request, net::HttpResponse& response,
               const std::function<HttpLater()>& defer);
 
   DoorContext context_;
   Health health_;
-  AdminSeam* const admin_;
+  DoorParts parts_;
   ThrottleLimits* const throttle_;
 };
 

@@ -1,6 +1,6 @@
 #include "doors/app.h"
 
-#include "doors/doors_fixture.h"
+#include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
 namespace {
@@ -11,9 +11,8 @@ TEST_F(AppTest, SaysWhatIsNotThere) {
   const auto response = get("/nothing");
   EXPECT_EQ(response.status, 404);
   EXPECT_EQ(response.content_type, "application/problem+json");
-  EXPECT_EQ(
-      response.body,
-      R"({"type":"about:blank","title":"Not Found","status":404,"detail":"there is nothing at /nothing"})");
+  EXPECT_EQ(response.body,
+            R"({"type":"about:blank","title":"Not Found","status":404,"detail":"no such path: /nothing"})");
 }
 
 TEST_F(AppTest, QuotesAPathAsValidJsonWhateverItsBytes) {
@@ -26,7 +25,7 @@ TEST_F(AppTest, QuotesAPathAsValidJsonWhateverItsBytes) {
                          {"/\xc3", "/\uFFFD"},
                          {"/\xed\xa0\x80", "/\uFFFD\uFFFD\uFFFD"},
                          {"/\"\\", "/\\\"\\\\"}})
-    EXPECT_NE(get(row.path).body.find("nothing at " + std::string(row.quoted) + "\"}"), std::string::npos)
+    EXPECT_NE(get(row.path).body.find("no such path: " + std::string(row.quoted) + "\"}"), std::string::npos)
         << get(row.path).body;
 }
 
@@ -97,7 +96,7 @@ TEST_F(AppTest, WithoutAnAdminApiItsMethodsAreUnknown) {
   EXPECT_EQ(get("/v1/rules").status, 404);
 }
 
-// Which of these ports serve a path or a method: "checks admin".
+// The ports that serve a path or a method: "checks admin".
 class PortsTest : public AppTest {
  protected:
   std::string ports_of(const auto& is_served) {

@@ -1,7 +1,6 @@
-// Every kind of bad input that the wire contract names: a clear error that names the field, and nothing
-// charged.
+// Every kind of bad input in the wire contract gets a clear error that names the field, and charges nothing.
 
-#include "doors/doors_fixture.h"
+#include "doors/testing/doors_fixture.h"
 #include "doors/text.h"
 
 namespace sluice::doors::testing {
@@ -11,7 +10,7 @@ class BadInputTest : public DoorsFixture {};
 
 struct BadBody {
   std::string_view body;
-  std::string_view field;  // empty: none is named
+  std::string_view field;  // empty: no field is named
   std::string_view detail;
 };
 
@@ -40,7 +39,7 @@ const BadBody kBadChecks[] = {
     {"[]", "", "malformed JSON at byte 0: expected an object"},
     {R"({"policy_id":"api","key":"u1")", "", "malformed JSON at byte 29: expected a comma or }"},
     {R"({"policy_id":"api","key":"u1"} {})", "",
-     "malformed JSON at byte 31: something follows the end of the JSON text"},
+     "malformed JSON at byte 31: unexpected text after the end of the JSON"},
     {R"({"policy_id":"api","key":"u1","x":tru})", "", "malformed JSON at byte 34: expected a value"},
     {"{\"policy_id\":\"api\",\"key\":\"\xff\"}", "", "malformed JSON at byte 27: a string is not UTF-8"},
     {kDeepBody, "", "malformed JSON at byte 50: nested too deeply"},
@@ -77,9 +76,9 @@ const BadBody kBadChecks[] = {
      "dimensions.a is given twice"},
     {R"({"policy_id":"api","key":"u1","key":"u1"})", "key", "key is given twice"},
     {R"({"policy_id":"api","key":"u1","tokens":1,"tokens":1})", "tokens",
-     "tokens and cost mean the same; give one of them, once"},
+     "tokens and cost mean the same; send only one of them, once"},
     {R"({"policy_id":"api","key":"u1","tokens":1,"cost":1})", "cost",
-     "tokens and cost mean the same; give one of them, once"},
+     "tokens and cost mean the same; send only one of them, once"},
     {R"({"policy_id":"api","key":"u1","costs":1})", "costs", "there is no field costs; did you mean cost?"},
     {kManyDimensionsBody, "dimensions", "at most 16 dimensions are allowed"},
     {kLongKeyBody, "key", "key is 257 bytes long; at most 256 are allowed"},

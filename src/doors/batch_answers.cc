@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "doors/check_field.h"
+#include "doors/http/check_field.h"
 
 namespace sluice::doors {
 namespace {
 
-// The answers of a batch while some of them are still on their way. Until the first of those, they are
-// written one after the other; from there on each has its own place.
+// The answers of a batch while some of them are pending. Those before the first pending one are concatenated;
+// from there on each has its own place.
 class Gathering {
  public:
   Gathering(std::size_t size, WriteOne write) : size_(size), write_(write) {}
@@ -37,7 +37,7 @@ class Gathering {
   }
   bool complete() const { return missing_ == 0; }
 
-  // If not a single check was decided, the batch as a whole was not.
+  // If no check was decided, the batch was not.
   Result<std::string> result() {
     if (all_shed_) return std::unexpected(std::move(*all_shed_));
     for (const std::string& place : places_) joined_.append(place);
@@ -50,7 +50,7 @@ class Gathering {
   const std::size_t size_;
   const WriteOne write_;
   std::string joined_;
-  std::vector<std::string> places_;  // empty: no answer comes later
+  std::vector<std::string> places_;  // empty: no answer is pending
   std::size_t missing_ = 0;
   std::size_t shed_ = 0;
   std::optional<Error> all_shed_;

@@ -11,24 +11,25 @@
 
 namespace sluice::doors {
 
-// Appends one answer of a batch, or the error that stands in its place; `is_first` for those who separate.
+// Appends one answer of a batch, or the error in its place. `is_first` is for formats with separators.
 using WriteOne = void (*)(const Result<Decision>& decision, bool is_first, std::string& out);
 
-// Takes all answers of a batch, one after the other, or the error that stands for the whole.
+// Receives all answers of a batch, concatenated, or the error for the whole batch.
 using LaterBatch = std::function<void(const Result<std::string>&)>;
 
-// Checks a whole batch: all are valid, or none is asked and the error names the first that is not. A
-// request_id that stands on two different checks of the batch is such an error. One that an earlier request
-// has used is known only to the store; by then other checks are charged, so it is an error in the place of
-// that one answer.
+// Checks a whole batch. If any check is invalid, none is charged, and the error names the first invalid one.
+// Using one request_id for two different checks of the batch is such an error. Only the store knows whether
+// an earlier request used a request_id. By then other checks are charged, so that error replaces only the one
+// answer.
 //
-// Those that meet on a counter are decided in the order of the batch.
+// Checks that share a counter are decided in batch order.
 //
-// A check that is shed (kOverloaded) is an error in its place, too: the others are decided and charged. When
-// all of them are shed, so is the batch.
+// If a check is shed (kOverloaded), that error replaces its answer; the others are decided and charged. If
+// all of them are shed, the batch is.
 //
-// The answers are joined in the order of the checks, whenever each of them comes. If some of them come later,
-// so does the whole: then `postpone` makes the function that will get it, and nothing is returned.
+// The answers are joined in the order of the checks, whatever order they arrive in. If any of them comes
+// later, so does the whole batch: then `postpone` makes the function that will receive it, and nothing is
+// returned.
 std::optional<Result<std::string>> check_all(Limiter& limiter, std::span<const CheckRequest> checks,
                                              WriteOne write, const std::function<LaterBatch()>& postpone);
 

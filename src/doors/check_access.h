@@ -3,19 +3,21 @@
 #include <span>
 #include <string_view>
 
-#include "control/principal.h"
+#include "control/access/principal.h"
 #include "doors/door_context.h"
-#include "doors/other_site.h"
+#include "doors/http/other_site.h"
 #include "doors/reset_report.h"
 
 namespace sluice::doors {
 
-// Who this peer with this `Authorization` header is, if they may do that with each of these checks: each is
-// about a tenant, and a token may be limited to some. kUnauthenticated, kPermissionDenied.
+// Identifies the caller by their peer and `Authorization` header, and verifies that they may perform this
+// action on each of these checks. Each check concerns a tenant, and a token may be scoped to some tenants.
+// Errors: kUnauthenticated, kPermissionDenied.
 //
-// A check may tell its tenant only by the policy that it names. Of callers who are limited, such a check gets
-// that tenant as its own: what is decided is what was allowed, even if the policy has gone to another tenant
-// in between. And a policy that they may not see is refused in the words for one that is not there.
+// A check may imply its tenant by naming a policy. If the caller's token is tenant-scoped, that tenant is
+// written into the check, so that the tenant that was authorized is the one that is decided, even if the
+// policy moves to another tenant in between. A policy that the caller may not see is refused with the same
+// message as a policy that does not exist.
 Result<control::Principal> recognise(DoorContext& context, const net::Peer& peer,
                                      std::string_view authorization, control::Role role,
                                      std::span<CheckRequest> checks);
@@ -23,8 +25,8 @@ Result<control::Principal> recognise(DoorContext& context, const net::Peer& peer
 // No browser speaks gRPC.
 inline const net::Peer& peer_of(const net::GrpcContext& context) { return *context.peer; }
 
-// Whether the caller may, but nobody is asked for a token where the operator wants none. For checks and
-// looks. `caller` is a net::HttpRequest or a net::GrpcContext.
+// As recognise(), but no token is needed if the operator does not require one. For checks and usage queries.
+// `caller` is a net::HttpRequest or a net::GrpcContext.
 template <class Caller>
 Result<void> may_ask(DoorContext& context, const Caller& caller, control::Role role,
                      std::span<CheckRequest> checks) {
@@ -36,13 +38,14 @@ Result<void> may_ask(DoorContext& context, const Caller& caller, control::Role r
   return {};
 }
 
-// A reset that was allowed.
+// A reset that the caller is authorized to make.
 struct AllowedReset {
-  ResetReport report;  // lacks only the number of counters
-  ResetReach reach;    // who is limited to some tenants leaves alone what other tenants are counted in, too
+  ResetReport report;  // complete except for the number of counters
+  // A tenant-scoped token does not touch counters that other tenants share.
+  ResetReach reach;
 };
 
-// Resets always need a token, but on loopback.
+// Resets always need a token, except on loopback.
 template <class Caller>
 Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, CheckRequest& request,
                                std::string_view reason) {
@@ -53,8 +56,8 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
   if (!who) return std::unexpected(std::move(who.error()));
   caller.peer->recognise();
   if (options.can_record_reset && !options.can_record_reset())
-    return std::unexpected(
-        Error{ErrorCode::kUnavailable, "too many resets wait for the audit log; try again in a second", ""});
+    return std::unexpected(Error{ErrorCode::kUnavailable,
+                                 "too many resets are waiting for the audit log; try again in a second", ""});
   const bool everywhere = who->may(control::Role::kOperator, "").has_value();
   AllowedReset allowed{report_on(request, reason), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(who->name);
@@ -62,7 +65,8 @@ Result<AllowedReset> may_reset(DoorContext& context, const Caller& caller, Check
   return allowed;
 }
 
-// To which counters the caller may give hits back. REQUIRES: they may check `request`, which names a tenant.
+// Which counters the caller may give hits back to. REQUIRES: the caller may check `request`, which names a
+// tenant.
 template <class Caller>
 RefundReach refund_reach(DoorContext& context, const Caller& caller, CheckRequest& request) {
   using control::Role;
@@ -77,7 +81,7 @@ RefundReach refund_reach(DoorContext& context, const Caller& caller, CheckReques
   return who->may(role, "") ? RefundReach::kEverything : RefundReach::kOwnTenants;
 }
 
-// It was done, if it was. Returns whether there is something to wait for.
+// Reports the reset to the audit log if it succeeded. Returns whether there is a record to wait for.
 inline bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
   if (!counters || !options.on_reset) return false;
   report.counters = *counters;

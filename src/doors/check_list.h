@@ -10,7 +10,7 @@
 
 namespace sluice::doors {
 
-// The checks of one call while a door reads them, and the room for their dimensions. Reused by every call, so
+// The checks of one call while a door reads them, with space for their dimensions. Reused by every call, so
 // that reading allocates nothing once warm. Not thread-safe.
 //
 //   list.clear();
@@ -26,13 +26,13 @@ class CheckList {
   }
   std::size_t size() const { return checks_.size(); }
 
-  // Begins a check. The reference is good until the next add().
+  // Starts a check. The reference is valid until the next add().
   CheckRequest& add() {
     begins_.push_back(dimensions_.size());
     return checks_.emplace_back();
   }
 
-  // The dimension of that name of the latest check, or null.
+  // The latest check's dimension of that name, or null.
   Dimension* find_dimension(std::string_view name) {
     for (std::size_t i = begins_.back(); i < dimensions_.size(); ++i)
       if (dimensions_[i].name == name) return &dimensions_[i];
@@ -41,7 +41,7 @@ class CheckList {
   void put_dimension(std::string_view name, std::string_view value) { dimensions_.push_back({name, value}); }
   std::size_t dimension_count() const { return dimensions_.size() - begins_.back(); }
 
-  // All checks, with their dimensions and the caller's deadline (0: none). Nothing may be added afterwards.
+  // All checks, with their dimensions and the caller's deadline (0: none). Nothing may be added after this.
   std::span<CheckRequest> finish(std::int64_t deadline_us = 0) {
     begins_.push_back(dimensions_.size());
     for (std::size_t i = 0; i < checks_.size(); ++i) {

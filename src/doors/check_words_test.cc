@@ -1,8 +1,8 @@
-// The words of a check over HTTP: both names of its cost, slips, what may be left out, and what is warned of.
+// The fields of a check over HTTP: both names of its cost, typos, optional fields, and warnings.
 #include <set>
 
-#include "doors/doors_fixture.h"
-#include "engine/late_store.h"
+#include "doors/testing/doors_fixture.h"
+#include "engine/testing/late_store.h"
 
 namespace sluice::doors::testing {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::string_view kBatch = "/v1/ratelimit/check-batch";
 
 class CheckWordsTest : public DoorsFixture {
  protected:
-  // A check of u1 with these further members.
+  // A check of u1 with these additional members.
   net::HttpResponse check_with(const std::string& members) {
     return post(kCheck, R"({"policy_id":"api","key":"u1",)" + members + '}');
   }
@@ -80,7 +80,7 @@ TEST_F(CheckWordsTest, TheKeyMayBeLeftOutWhereNoLimitCountsByIt) {
 
 TEST_F(CheckWordsTest, TheDefaultTenantIsThatOfChecksWithoutOne) {
   publish({make_policy("api", {make_limit({.per = {"key", "tenant"}})})});
-  Limiter with_default{{local_store, board, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
+  Limiter with_default{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
   App other{with_default, options, 1};
   const auto ask = [&](App& application) {
     net::HttpResponse response;
@@ -106,15 +106,15 @@ class UnknownTierTest : public CheckWordsTest {
     publish({policy, theirs});
   }
   static std::string of_tier(const std::string& tier) { return R"("dimensions":{"tier":")" + tier + "\"}"; }
-  static bool warns(std::string_view text) { return text.contains("no policy knows the tier"); }
+  static bool warns(std::string_view text) { return text.contains("no policy has the tier"); }
 };
 
 TEST_F(UnknownTierTest, AnswersWarnOfATierThatNoPolicyKnows) {
   EXPECT_FALSE(check_with(of_tier("premium")).body.contains("warnings"));
   const auto warned = check_with(of_tier("premuim"));
   EXPECT_TRUE(
-      warned.body.ends_with(R"(,"replayed":false,"warnings":["tier: no policy knows the tier that this )"
-                            R"(check names; the limits for everybody were applied"]})"))
+      warned.body.ends_with(R"(,"replayed":false,"warnings":["tier: no policy has the tier that this )"
+                            R"(check names; the default limits were applied"]})"))
       << warned.body;
   EXPECT_TRUE(warns(check_with(of_tier("secret")).body)) << "what others know is none of their business";
   EXPECT_EQ(totals.sum().unknown_tier, 2u);
@@ -136,7 +136,7 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
   }
   EXPECT_TRUE(warns(call("CheckAndIncrement", message).message));
   sluice::testing::LateStore late{local_store};
-  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
   std::string answer;
   late_app.handle_unary(
@@ -150,7 +150,7 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
 TEST_F(CheckWordsTest, AClosedFailureSaysWhenToComeAgain) {
   SilentStore silent;
   LocalStore silent_store{silent, clock};
-  Limiter blind{{silent_store, board, hasher, clock, totals}};
+  Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   Policy closed = make_policy("api", {make_limit({})});
   closed.on_failure = OnFailure::kClosed;

@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "control/access.h"
-#include "doors/address_set.h"
-#include "doors/check_json.h"
+#include "control/access/access.h"
 #include "doors/check_list.h"
-#include "doors/deprecation.h"
-#include "doors/envoy_answer.h"
-#include "doors/envoy_request.h"
-#include "doors/rate_limit_headers.h"
+#include "doors/envoy/envoy_answer.h"
+#include "doors/envoy/envoy_request.h"
+#include "doors/http/address_set.h"
+#include "doors/http/check_json.h"
+#include "doors/http/deprecation.h"
+#include "doors/http/rate_limit_headers.h"
 #include "doors/reset_report.h"
 #include "engine/given_limits.h"
 #include "engine/limiter.h"
@@ -23,58 +23,62 @@
 
 namespace sluice::doors {
 
-// Whether the node wants traffic, and what an operator should know either way.
+// Whether the node wants traffic, and problems that an operator should know about in either case.
 struct Readiness {
   bool ready = false;  // false before the first policies and while draining
   bool draining = false;
-  bool degraded = false;              // the store is slow or silent: failure rules decide some of the checks
+  // The store is slow or silent, so failure rules decide some of the checks.
+  bool degraded = false;
   std::vector<std::string> problems;  // sentences
 };
 
-// Who may give hits back through the Envoy door. A refund is a small reset: it takes what others have
+// Who may give hits back through the Envoy door. A refund is a small reset: it removes hits that others have
 // counted.
 enum class Refunds : std::uint8_t {
-  kOperator,  // who may reset counters here
-  kCheck,     // who may charge them
+  kOperator,  // callers who may reset counters here
+  kCheck,     // callers who may charge them
   kNobody,
 };
 
-// What the operator chose. One for all threads; must outlive the doors; its functions must be thread-safe.
+// The operator's settings. Shared by all threads; must outlive the doors; its functions must be thread-safe.
 struct DoorOptions {
   HeaderDialects dialects;
-  // Of answers to Envoy, which can make the X- headers itself.
+  // For answers to Envoy, which can make the X- headers itself.
   HeaderDialects envoy_dialects{.ietf = true, .triple = false, .x = HeaderDialects::X::kNone};
-  std::string default_tenant;                           // of checks that have none; empty: none
-  int deny_status = 429;                                // of /v1/authorize
-  AddressSet trusted_proxies = AddressSet::loopback();  // whose X-Forwarded-* and X-Sluice-* are believed
-  // Of /v1/authorize: X-Idempotency-Key from trusted proxies is the request_id. Proxies pass on what clients
-  // send, and who sends one key for ever is charged once; so only where the proxy sets or clears it.
+  std::string default_tenant;  // for checks without a tenant; empty: none
+  int deny_status = 429;       // of denials by /v1/authorize
+  // The X-Forwarded-* and X-Sluice-* headers of these are trusted.
+  AddressSet trusted_proxies = AddressSet::loopback();
+  // /v1/authorize uses X-Idempotency-Key from trusted proxies as the request_id. Proxies pass on what clients
+  // send, and a client that always sends the same key would be charged only once. So set this only if the
+  // proxy sets or clears the header.
   bool trusts_idempotency_key = false;
-  const control::Access* access = nullptr;  // who callers are; never null in a server
-  bool checks_need_token = false;           // with the role "check"
-  bool admins_have_a_port = false;          // so that the doors on another, Redis' and Envoy's, reset nothing
+  const control::Access* access = nullptr;  // identifies callers; never null in a server
+  bool checks_need_token = false;           // a token with the role "check"
+  // The admin API has its own port. Then the doors on other ports, such as Redis and Envoy, reset nothing.
+  bool admins_have_a_port = false;
   Refunds refunds = Refunds::kOperator;
   std::shared_ptr<const Deprecations> deprecations;  // null: none
   std::function<Readiness()> readiness;
   std::function<std::string()> metrics;  // Prometheus text
-  bool metrics_name_policies = false;    // to everybody
-  // Hears of counters that were reset, for the record. May be empty.
+  bool metrics_name_policies = false;    // for every caller
+  // Called with each reset of counters, for the audit log. May be empty.
   std::function<void(const ResetReport& report)> on_reset;
-  // Whether the record has room for one more; without, nothing is reset. Empty: it has.
+  // Whether the audit log has room for one more record. If not, nothing is reset. Empty: always.
   std::function<bool()> can_record_reset;
-  NodeCapacity* capacity = nullptr;     // of checks; null: no bound
-  GivenLimits* given_limits = nullptr;  // that come with requests; never null in a server
-  // Of the multi-rate API, where no entry counts; never null in a server.
-  std::shared_ptr<const CompiledPolicy> mr_default;
+  NodeCapacity* capacity = nullptr;     // limit on checks; null: none
+  GivenLimits* given_limits = nullptr;  // limits that come with requests; never null in a server
+  // The multi-rate API's policy for keys that no entry matches; never null in a server.
+  std::shared_ptr<const CompiledPolicy> multi_rate_default;
 };
 
-// What one call of the Envoy door needs; reused, so that it allocates nothing once warm.
+// Scratch space for one call of the Envoy door; reused, so that it allocates nothing once warm.
 struct EnvoyScratch {
   EnvoyRequest request;
-  std::vector<EnvoySlot> slots;  // one for each descriptor
-  std::string resources;         // of all descriptors
+  std::vector<EnvoySlot> slots;  // one per descriptor
+  std::string resources;         // texts of all descriptors
   std::vector<CheckRequest> checks;
-  std::vector<CheckRequest> refunds;  // what is given back instead
+  std::vector<CheckRequest> refunds;  // checks whose hits are given back
   EnvoyAnswer answer;
 };
 
@@ -91,14 +95,14 @@ struct DoorContext {
 
   Limiter& limiter;
   const DoorOptions& options;
-  // As AdminSeam::when_recorded(). Empty: nothing can be waited for.
+  // As AdminSeam::when_recorded(). Empty: there is nothing to wait for.
   std::function<bool(std::function<void()> then)> when_recorded;
   LoadGate gate;
   RateLimitHeaders headers, envoy_headers;
   CheckList checks;
-  std::string scratch;                      // unescaped or decoded text that the checks point into
-  std::deque<std::string> implied_tenants;  // that the checks point to
-  std::string caller;                       // the same
+  std::string scratch;                      // unescaped or decoded text; the checks point into it
+  std::deque<std::string> implied_tenants;  // the checks point into it
+  std::string caller;                       // likewise
   EnvoyScratch envoy;
 };
 

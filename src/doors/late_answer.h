@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "doors/door_context.h"
-#include "doors/grpc_call.h"
+#include "doors/grpc/grpc_call.h"
 #include "engine/limiter.h"
-#include "net/http_api.h"
+#include "net/http/http_api.h"
 
-// Answers that are there at once or come later, by the same `write` in both cases. What `write` refers to
-// must outlive the exchange; the request's views do not.
+// Answers that are ready at once or come later, written by the same `write` in both cases. What `write`
+// refers to must outlive the exchange; the request's views do not.
 namespace sluice::doors {
 
 using HttpDefer = std::function<net::Application::HttpLater()>;
 
-// ask(postpone) is one of the Limiter's functions that take a postpone; write(const Result<…>&,
+// ask(postpone) is one of the Limiter's functions that take a postpone. Signature: write(const Result<…>&,
 // net::HttpResponse&).
 template <class Ask, class Write>
 void answer_http(const Ask& ask, net::HttpResponse& response, const HttpDefer& defer, Write write) {
@@ -43,8 +43,9 @@ net::GrpcStatus answer_grpc(const Ask& ask, std::string& reply, const GrpcDefer&
   return answer ? write(*answer, reply) : net::GrpcStatus{};
 }
 
-// The same where `record(result)` tells the audit something, and returns whether it did: then the answer
-// waits until that is written, so that what was answered is on record whatever happens next.
+// The same with an audit record: `record(result)` returns whether it recorded something. Then the answer
+// waits until the record is written, so that everything that was answered is on record, whatever happens
+// next.
 template <class Ask, class Record, class Write>
 void answer_http_recorded(DoorContext& context, const Ask& ask, net::HttpResponse& response,
                           const HttpDefer& defer, const Record& record, Write write) {

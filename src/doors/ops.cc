@@ -1,12 +1,12 @@
 #include "doors/ops.h"
 
-#include "doors/other_site.h"
+#include "doors/http/other_site.h"
 #include "doors/text.h"
 
 namespace sluice::doors {
 namespace {
 
-// Whoever reaches a trusted port, or shows a token or certificate with the role read for all tenants.
+// Every peer of a trusted port, and callers with a token or certificate with the role `read` for all tenants.
 bool may_read_everything(const DoorOptions& options, const net::HttpRequest& request) {
   if (!options.access) return true;
   const auto who = options.access->who(peer_of(request), request.header("authorization"));
@@ -33,7 +33,7 @@ void http_healthz(net::HttpResponse& response) { response.body.append("{\"status
 void http_readyz(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response) {
   Readiness readiness = options.readiness();
   if (!readiness.problems.empty() && options.checks_need_token && !may_read_everything(options, request))
-    readiness.problems = {"there are problems; ask with a token that has the role read"};
+    readiness.problems = {"there are problems; use a token with the role read to see them"};
   response.status = readiness.ready ? 200 : 503;
   std::string& body = response.body;
   body.append("{\"ready\":").append(readiness.ready ? "true" : "false");

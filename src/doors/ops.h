@@ -1,19 +1,20 @@
 #pragma once
 
 #include "doors/door_context.h"
-#include "net/http_api.h"
+#include "net/http/http_api.h"
 
-// What load balancers and Prometheus ask for.
+// Endpoints for load balancers and Prometheus.
 namespace sluice::doors {
 
-// 200 while the process serves, whatever else is wrong.
+// 200 as long as the process serves, whatever else is wrong.
 void http_healthz(net::HttpResponse& response);
-// 200 if the node wants traffic, else 503; either way with what an operator should know: {"problems":["…"]}.
-// Where checks need a token, only who has one with the role read gets to know that much.
+// 200 if the node wants traffic, else 503. Both list what an operator should know: {"problems":["…"]}. Where
+// checks need a token, only callers with a token of the role `read` see the problems.
 void http_readyz(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response);
-// The same under the name that envoyproxy/ratelimit's users know: 200 with "OK", else 503.
+// The same for users of envoyproxy/ratelimit: 200 with "OK", else 503.
 void http_healthcheck(const DoorOptions& options, net::HttpResponse& response);
-// Samples that name a policy are for those who may read all policies, unless the operator wants it otherwise.
+// Samples that name a policy are shown only to callers who may read all policies, unless the operator shows
+// them to everyone.
 void http_metrics(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response);
 
 }  // namespace sluice::doors

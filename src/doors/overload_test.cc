@@ -1,8 +1,8 @@
-// --max-checks-per-second: our own overload is a 503, never a 429.
+// --max-checks-per-second: overload of the node is a 503, never a 429.
 #include <gtest/gtest.h>
 
-#include "doors/doors_fixture.h"
-#include "doors/envoy_fixture.h"
+#include "doors/testing/doors_fixture.h"
+#include "doors/testing/envoy_fixture.h"
 
 namespace sluice::doors {
 namespace {

@@ -36,7 +36,7 @@ ResetReport report_on(const CheckRequest& request, std::string_view reason) {
 Result<void> check_reset_reason(std::string_view reason) {
   if (reason.size() > kKeyBytesMax)
     return invalid("reason", "reason must have at most " + std::to_string(kKeyBytesMax) + " bytes");
-  if (reason.contains('\0')) return invalid("reason", "reason must not have a NUL in it");
+  if (reason.contains('\0')) return invalid("reason", "reason must not contain a NUL");
   return {};
 }
 

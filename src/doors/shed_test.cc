@@ -1,12 +1,12 @@
-// What the doors say of checks that the engine has shed: a 503 and its like, never a denial.
+// How the doors report checks that the engine has shed: a 503 or its equivalent, never a denial.
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "doors/doors_fixture.h"
-#include "doors/redis_door.h"
-#include "doors/redis_reply.h"
-#include "engine/late_store.h"
+#include "doors/resp/redis_door.h"
+#include "doors/resp/redis_reply.h"
+#include "doors/testing/doors_fixture.h"
+#include "engine/testing/late_store.h"
 
 namespace sluice::doors {
 namespace {
@@ -39,7 +39,7 @@ class ShedTest : public testing::DoorsFixture {
   }
 
   sluice::testing::LateStore late{local_store};
-  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App full{late_limiter, options, 1};
   std::vector<net::HttpResponse> late_answers;
 };
@@ -104,7 +104,7 @@ TEST_F(ShedTest, EveryConnectionIsACallerOfItsOwn) {
   code_of("/sluice.v1.RateLimiter/CheckAndIncrement", grpc_check());
   peer.id = 9;
   DoorContext context(late_limiter, options, 1);
-  ThrottleLimits throttle(board, params);
+  ThrottleLimits throttle(snapshots, params);
   RedisDoor door{context, throttle, peer};
   const std::vector<std::string_view> words = {"CL.THROTTLE", "k", "9", "10", "60"};
   std::string reply;

@@ -1,6 +1,6 @@
-// What those get to know who may not read everything, and when a caller is no stranger any more.
-#include "control/identities.h"
-#include "doors/doors_fixture.h"
+// What callers see that may not read everything, and when a caller stops being a stranger.
+#include "control/access/identities.h"
+#include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
 namespace {
@@ -16,7 +16,7 @@ class StrangersTest : public DoorsFixture {
     peer = {.address = "192.0.2.7", .is_trusted = false, .names = {"shop-app"}};
   }
 
-  control::IdentityBoard identities;
+  control::IdentityRegistry identities;
   control::Access by_certificate{tokens, clock, &identities};
 };
 

@@ -1,22 +1,22 @@
-// Who has a token for one tenant gets nothing of another's, whichever door they take and however they name
-// it.
+// A token for one tenant gives no access to another tenant's counters, through any door and however the
+// request names them.
 #include <gmock/gmock.h>
 
 #include <functional>
 #include <map>
 #include <set>
 
-#include "control/identities.h"
-#include "doors/descriptor_index.h"
-#include "doors/doors_fixture.h"
-#include "doors/envoy_fixture.h"
-#include "doors/redis_door.h"
-#include "doors/wire_fields.h"
+#include "control/access/identities.h"
+#include "doors/grpc/descriptor_index.h"
+#include "doors/resp/redis_door.h"
+#include "doors/testing/doors_fixture.h"
+#include "doors/testing/envoy_fixture.h"
+#include "doors/testing/wire_fields.h"
 
 namespace sluice::doors::testing {
 namespace {
 
-// How a question names the tenant whose counters it is about.
+// How a request names the tenant of its counters.
 enum class Naming {
   kTenant,   // by its name
   kPolicy,   // by its policy alone
@@ -25,7 +25,7 @@ enum class Naming {
 
 constexpr const char* kRefused = "refused";  // 403 or PERMISSION_DENIED
 
-// Doors whose questions name no tenant.
+// Doors whose requests name no tenant.
 const std::vector<std::string> kOfNoTenant = {"/sluice.compat.v1.Quota/CheckRateLimit",
                                               "/sluice.compat.v1.Quota/GetRemainingQuota",
                                               "/sluice.compat.v1.Quota/ResetLimit"};
@@ -104,7 +104,7 @@ class TenantAccessTest : public DoorsFixture {
       };
     return all;
   }
-  // Doors of APIs that know only one way to name a tenant.
+  // Doors of APIs that have only one way to name a tenant.
   std::map<std::string, Ask> doors_of_others() {
     std::map<std::string, Ask> all;
     all["/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"] = [this](const std::string& tenant,
@@ -133,12 +133,12 @@ class TenantAccessTest : public DoorsFixture {
       };
     return all;
   }
-  // What is left of each tenant's limit for u1.
+  // What remains of each tenant's limit for u1.
   std::int64_t left_of(std::string_view tenant) {
     return limiter.usage({.tenant = tenant, .resource = "/r", .key = "u1"})->remaining();
   }
 
-  control::IdentityBoard identities;
+  control::IdentityRegistry identities;
   control::Access limited{tokens, clock, &identities};
 };
 
@@ -185,7 +185,7 @@ TEST_F(TenantAccessTest, WhatBelongsToNoTenantIsForThoseWhoAreNotLimited) {
     const std::string name = path.substr(path.rfind('/') + 1);
     EXPECT_EQ(text_of(call_service("sluice.compat.v1.Quota", name, quota).status), kRefused) << name;
   }
-  ThrottleLimits throttle{board, params};
+  ThrottleLimits throttle{snapshots, params};
   DoorContext context{limiter, options, 1};
   RedisDoor door{context, throttle, peer};
   const auto say = [&](std::vector<std::string_view> words) {
@@ -200,7 +200,7 @@ TEST_F(TenantAccessTest, WhatBelongsToNoTenantIsForThoseWhoAreNotLimited) {
   EXPECT_THAT(say({"EXEC"}), ::testing::HasSubstr("-NOPERM"));
 }
 
-// All methods of gRPC services that the server describes.
+// All gRPC methods in the server's descriptors.
 std::set<std::string> described_methods() {
   std::set<std::string> paths;
   net::WireReader files(embedded_descriptor_set());
@@ -225,7 +225,7 @@ std::set<std::string> described_methods() {
   return paths;
 }
 
-// Whoever builds a door says here which of these it is.
+// A new door must be added to one of these lists.
 TEST_F(TenantAccessTest, NoDoorIsLeftOut) {
   LateAdmin admin;
   App whole{limiter, options, 1, &admin};
@@ -239,9 +239,9 @@ TEST_F(TenantAccessTest, NoDoorIsLeftOut) {
   named.insert({"/healthz", "/readyz", "/healthcheck", "/metrics", "/openapi.yaml",
                 "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
                 "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"});  // about no counter
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"});  // concern no counter
   named.insert({"/sluice.v1.RateLimiter/ConfigurePolicy", "/sluice.v1.RateLimiter/ListPolicies",
-                "/ratelimiter.v1.RateLimiterService/GetCurrentConfig"});  // the admin API's
+                "/ratelimiter.v1.RateLimiterService/GetCurrentConfig"});  // answered by the admin API
   EXPECT_EQ(named, served);
 }
 

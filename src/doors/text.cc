@@ -16,7 +16,7 @@ constexpr std::array<char, 200> kPairs = [] {
   return pairs;
 }();
 
-// The smallest number with so many digits and one more; but 0 has one digit, too.
+// The smallest number with more than this many digits; but 0 has one digit, too.
 constexpr std::array<std::uint64_t, 20> kFirstWithMore = [] {
   std::array<std::uint64_t, 20> powers{};
   std::uint64_t power = 1;
@@ -25,7 +25,7 @@ constexpr std::array<std::uint64_t, 20> kFirstWithMore = [] {
 }();
 
 std::size_t digit_count(std::uint64_t value) {
-  // 1233 / 4096 is the logarithm of 2, near enough for 64 bits to be off by one at most.
+  // 1233 / 4096 approximates log10(2) well enough to be off by one at most for 64 bits.
   const auto about = static_cast<std::size_t>(std::bit_width(value) * 1233 >> 12);
   return about + (value >= kFirstWithMore[about] ? 1 : 0);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// Writing answers quickly: one growth check for a whole piece of text instead of one for each part of it.
+// Fast formatting of answers: one growth check for a whole piece of text instead of one for each part.
 //
 //   append_text(out, 64 + name.size(), [&](TextCursor& text) {
 //     text.literal("{\"limit\":");
@@ -15,11 +15,11 @@ namespace sluice::doors {
 
 inline constexpr std::size_t kNumberCharsMax = 20;  // "-9223372036854775808"
 
-// Writes a number and returns where it ends. Quicker than std::to_chars: it writes pairs of digits, right
-// where they belong.
+// Writes a number and returns the position after it. Faster than std::to_chars: it writes pairs of digits
+// directly into place.
 char* write_decimal(char* at, std::int64_t value);
 
-// Writes forward into room that is known to suffice. Not thread-safe.
+// Writes into a buffer that is known to be large enough. Not thread-safe.
 class TextCursor {
  public:
   explicit TextCursor(char* at) : at_(at) {}
@@ -41,7 +41,7 @@ class TextCursor {
     else
       literal("false");
   }
-  // A JSON string with its quotes; takes at most json_string_room(text) characters.
+  // A JSON string with its quotes; needs at most json_string_room(text) characters.
   void json_string(std::string_view text);
 
   char* at() const { return at_; }

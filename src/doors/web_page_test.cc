@@ -1,5 +1,5 @@
-// Pages of other sites use up nobody's limits; what proxies ask for browsers is answered.
-#include "doors/doors_fixture.h"
+// Pages of other sites cannot use up limits; requests of proxies on behalf of browsers are answered.
+#include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
 namespace {

@@ -10,17 +10,17 @@
 
 namespace sluice {
 
-// What somebody said about the big red switch. A plain value.
+// One command to the big red switch. A plain value.
 struct SwitchWord {
   bool open = false;
-  std::int64_t at_us = 0;     // when it was said; the newest word counts
-  std::int64_t until_us = 0;  // of an open switch: back to normal from then on
+  std::int64_t at_us = 0;     // when it was given; the newest command wins
+  std::int64_t until_us = 0;  // for an open switch: back to normal from then on
   std::string actor;          // "token ops-1", "signal", "file"
   std::string reason;
 
   bool holds_open_at(std::int64_t now_us) const { return open && now_us < until_us; }
-  // The order that all nodes agree on, whatever they heard first: by time; of two words of one moment
-  // "normal" counts, and then the rest of what was said decides.
+  // An order that all nodes agree on, whichever command they hear first: by time; of two commands at the same
+  // moment "normal" wins, and then the remaining fields decide.
   bool is_newer_than(const SwitchWord& other) const {
     const auto order = [](const SwitchWord& word) {
       return std::tuple(word.at_us, !word.open, word.until_us, std::string_view(word.actor),
@@ -30,17 +30,18 @@ struct SwitchWord {
   }
 };
 
-// The big red switch of a node. While it is open every check is allowed: no policy is looked for, no store is
+// The big red switch of a node. While it is open, every check is allowed: no policy is matched, no store is
 // asked, nothing is charged. For the day on which the limiter itself is the trouble. Thread-safe.
 //
 //   BigSwitch big_switch;
 //   Limiter limiter({.…, .big_switch = &big_switch});
-//   big_switch.say(BigSwitch::Hand::kOperators, {.open = true, .at_us = now, .until_us = now + hour, …},
-//   now); limiter.check(request);                      // allowed, degraded, reason "switch"
+//   big_switch.say(BigSwitch::Hand::kOperators,
+//                  {.open = true, .at_us = now, .until_us = now + hour, …}, now);
+//   limiter.check(request);   // allowed, degraded, reason "switch"
 //
-// Two hands can hold it open, and one is enough: what the operators said last, which all nodes hear, and a
-// file on this machine. Nobody has to remember to close it: every word has an end, and whoever calls expire()
-// now and then brings the node back to normal.
+// Two hands can hold it open, and one is enough: the latest command of the operators, which reaches all
+// nodes, and a file on this machine. Nobody has to remember to close it: every command has an end, and
+// regular calls of expire() bring the node back to normal.
 class BigSwitch {
  public:
   enum class Hand : std::uint8_t { kOperators, kFile };
@@ -49,21 +50,21 @@ class BigSwitch {
   BigSwitch(const BigSwitch&) = delete;
   BigSwitch& operator=(const BigSwitch&) = delete;
 
-  // What every check asks: one relaxed load. May stay true for a moment after the end of a word.
+  // Asked by every check: one relaxed load. May stay true for a moment after a command has ended.
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
 
-  // False: this hand has said something newer already, and nothing happens.
+  // Returns false if this hand has given a newer command already; then nothing happens.
   bool say(Hand hand, SwitchWord word, std::int64_t now_us);
 
-  // True: the time of the last word that held it open is over, and this call has closed it.
+  // Returns true if the last command that held it open has ended and this call closed the switch.
   bool expire(std::int64_t now_us);
 
   SwitchWord word(Hand hand) const;
-  // The word that holds it open, of two the one that ends later; if it is not open, what the operators said
-  // last.
+  // The command that holds the switch open; of two, the one that ends later. If it is not open, the
+  // operators' latest command.
   SwitchWord in_force(std::int64_t now_us) const;
 
-  // For those who have no switch.
+  // For users without a switch.
   static const BigSwitch& never_open();
 
  private:

@@ -1,6 +1,6 @@
 #include "engine/big_switch.h"
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -63,7 +63,7 @@ class SwitchedLimiter : public testing::LimiterFixture {
 
   BigSwitch big_switch;
   Limiter switched{{.store = local_store,
-                    .policies = board,
+                    .policies = snapshots,
                     .hasher = hasher,
                     .clock = clock,
                     .totals = totals,

@@ -1,10 +1,10 @@
-// A policy and its candidate in the engine: who decides for which key, and what is compared.
+// A policy and its candidate in the engine: which decides for which key, and what is compared.
 #include <set>
 #include <string>
 
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
-#include "policy/catalog.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
+#include "policy/snapshot/catalog.h"
 
 namespace sluice::testing {
 namespace {
@@ -27,9 +27,9 @@ class CandidateTest : public LimiterFixture {
   bool gets_candidate(const std::string& key) {
     return ask(key, 0).policy->version_text() == "p#7+candidate";
   }
-  DecisionTotals::PolicySum sum() { return totals.sum_of(*board.current()->find("p")); }
+  DecisionTotals::PolicySum sum() { return totals.sum_of(*snapshots.current()->find("p")); }
 
-  PolicyCatalog catalog{board, params};
+  PolicyCatalog catalog{snapshots, params};
 };
 
 TEST_F(CandidateTest, TheShareOfKeysGrowsAndNobodyFallsOut) {
@@ -54,7 +54,7 @@ TEST_F(CandidateTest, TheChoiceIsTheSameInEveryProcess) {
   std::set<std::string> chosen;
   for (int i = 0; i < 40; ++i)
     if (gets_candidate("user" + std::to_string(i))) chosen.insert("user" + std::to_string(i));
-  // Written down once: a hash that changes would let keys flip when a server is replaced by a newer one.
+  // Pinned: if the hash changed, keys would flip when a server is upgraded.
   EXPECT_EQ(chosen, (std::set<std::string>{"user0", "user9", "user11", "user12"}));
 }
 
@@ -150,10 +150,10 @@ TEST_F(CandidateTest, LooksAndRepeatedRequestsAreNotCompared) {
   EXPECT_EQ(sum().candidate[DecisionCounters::kNewlyDenied], 1u);
 }
 
-// Or a candidate that is equal would seem to deny what the policy does not.
+// Otherwise a candidate that equals its policy would seem to deny more.
 TEST_F(CandidateTest, WhatIsGivenBackOrForgottenIsSoInTheComparisonToo) {
   LateStore late{local_store};
-  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   ASSERT_TRUE(catalog.change({.put = {policy_with(10)}}));
   roll_out(10, 0, true);
   const std::vector<CheckRequest> five = {{.key = "u", .cost = 5}};

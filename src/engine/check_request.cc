@@ -76,14 +76,14 @@ bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions)
 
 namespace {
 
-// The bytes that a key is the hash of, put together on the stack.
+// The bytes that are hashed into a key, assembled on the stack.
 class KeyBytes {
  public:
   void append(const void* data, std::size_t size) {
     std::memcpy(end_, data, size);
     end_ += size;
   }
-  // False: one of the values is missing.
+  // Returns false if one of the values is absent.
   bool append_values(const Dimensions& dimensions, const std::vector<CompiledDimension>& of) {
     for (const CompiledDimension& dimension : of) {
       const std::string_view value = dimensions.value_of(dimension);
@@ -97,7 +97,7 @@ class KeyBytes {
   std::string_view bytes() const { return {buffer_, static_cast<std::size_t>(end_ - buffer_)}; }
 
  private:
-  // Values are at most kKeyBytesMax long, the resource (which may be named twice) excepted.
+  // Values are at most kKeyBytesMax long, except the resource, which may be named twice.
   char buffer_[sizeof(KeyHash) + kDimensionsPerLimitMax * (sizeof(std::uint16_t) + kKeyBytesMax) +
                2 * kResourceBytesMax];
   char* end_ = buffer_;

@@ -6,54 +6,56 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/limits.h"
+#include "base/secret/hash.h"
 #include "policy/dimension.h"
-#include "policy/snapshot.h"
+#include "policy/snapshot/snapshot.h"
 
 namespace sluice {
 
-// Numbers of a limit that come with the request instead of from a policy.
+// Numbers of a limit that come with the request instead of a policy.
 struct GivenNumbers {
-  ParamsId params = 0;  // of the store's ParamsTable; 0: none are given
+  ParamsId params = 0;  // in the store's ParamsTable; 0: none are given
   const LimitParams* numbers = nullptr;
 };
 
-// What a caller asks. Views must live until the call returns.
+// One check as a caller asks it. Views must live until the call returns.
 struct CheckRequest {
   std::string_view policy_id;  // empty: the most specific policy for tenant and resource
-  // The text of policy_id belongs to the policies in force and always comes with the same tenant: then what
-  // was found is remembered by its address.
+  // The text of policy_id belongs to the policies in force and always comes with the same tenant. Then the
+  // match is cached by the text's address.
   bool policy_id_lasts = false;
-  // Without policy_id: a policy that has no limit for these dimensions leaves its place to a less specific
-  // one. For callers who tell one dimension of a request, and mean the limit for that.
+  // Without policy_id: a policy that has no limit for these dimensions yields to a less specific one. For
+  // callers that send one dimension of a request and mean the limit on it.
   bool wants_a_limit = false;
-  // A limit that counts by a key which is not there is an error, instead of skipped. With policy_id that is
-  // said of limits by `key` itself, without it also of those by a user, whom the key would name.
+  // True: a limit that counts by an absent key is an error. False: such a limit is skipped. With policy_id
+  // this covers limits by `key` itself; without it also limits by a user, whom the key would name.
   bool needs_key = false;
-  // Also the dimension `tenant`; empty: the dimension of that name, if given, else the tenant of the policy
-  // that policy_id names, else the one that tenantless checks have.
+  // Also the dimension `tenant`. If empty: the dimension of that name; else the tenant of the policy that
+  // policy_id names; else the default tenant.
   std::string_view tenant;
-  std::string_view
-      resource;  // also the dimensions `resource` and `route`; empty: the dimension of one of these names
-  std::string_view key;  // the dimension `key`, and `user` if no other is given
+  // Also the dimensions `resource` and `route`. If empty: the dimension of one of these names.
+  std::string_view resource;
+  std::string_view key;  // the dimension `key`, and `user` if that is absent
   std::span<const Dimension> dimensions;
-  std::optional<std::int64_t> cost;  // absent: by the policy's cost map, else 1
-  // Not empty: if it comes again, it gets the first answer that charged, and charges nothing.
+  std::optional<std::int64_t> cost;  // absent: from the policy's cost map, else 1
+  // If not empty: a repeated request gets the first answer that charged, and charges nothing.
   std::string_view request_id;
-  // Who asks, by a name that nobody can choose for himself: memory for request ids is shared out between
-  // callers. Empty: nobody in particular.
+  // Identifies the caller by a name that callers cannot choose themselves: memory for request ids is shared
+  // out between callers. Empty: no particular caller.
   std::string_view caller;
-  std::int64_t deadline_us = 0;  // on the process's clock: the caller waits no longer; 0: not said
-  // Not null: this policy, which the process has made itself, and no others, with `numbers` as its own if
-  // they are given.
+  // The caller waits no longer than this, on the process's clock. 0: not given.
+  std::int64_t deadline_us = 0;
+  // If not null: only this policy, which the process has made itself, applies, with `numbers` instead of its
+  // own if they are given.
   const CompiledPolicy* own_policy = nullptr;
-  bool own_with_always = false;  // but those that are `always` apply beside it
-  bool own_by_tenant = false;    // the tenant is part of its counters' names, whatever its limits count by
-  // Without own_policy, of check_together() only: for all limits of the policy that policy_id names.
+  bool own_with_always = false;  // policies that are `always` apply beside it
+  // The tenant is part of its counters' names, whatever its limits count by.
+  bool own_by_tenant = false;
+  // Without own_policy, for check_together() only: numbers for all limits of the policy that policy_id names.
   GivenNumbers numbers;
-  // Of check_together() only: it costs more than kCostMax, whatever `cost` says. For callers to whom an error
-  // would be worse than a denial.
+  // For check_together() only: the cost exceeds kCostMax, whatever `cost` says. For callers that prefer a
+  // denial to an error.
   bool fits_nowhere = false;
 };
 
@@ -67,19 +69,19 @@ inline bool within_bounds(const CheckRequest& request) {
     within = within && dimension.name.size() <= kNameBytesMax && dimension.value.size() <= kKeyBytesMax;
   return within;
 }
-// Finds the words for a request that is not; no error if it is.
+// Describes what is out of bounds; no error if nothing is.
 Result<void> explain_bounds(const CheckRequest& request);
 
-// Refuses what exceeds the bounds of base/limits.h; the error names the field.
+// Refuses a request that exceeds the limits of base/limits.h; the error names the field.
 inline Result<void> validate(const CheckRequest& request) {
   if (within_bounds(request)) [[likely]]
     return {};
   return explain_bounds(request);
 }
 
-// A request's dimensions, whether they came as fields or in the map. A field wins over the map, so that
-// nobody renames himself to another tenant by adding an entry. A value that is empty is absent. Immutable;
-// lives no longer than the request.
+// A request's dimensions, from its fields and from its map. A field wins over the map, so that callers cannot
+// pose as another tenant by adding an entry. An empty value counts as absent. Immutable; lives no longer than
+// the request.
 class Dimensions {
  public:
   explicit Dimensions(const CheckRequest& request)
@@ -88,20 +90,21 @@ class Dimensions {
         resource_(request.resource.empty() ? resource_in_map() : request.resource) {}
 
   std::string_view tenant() const { return tenant_; }
-  // The request tells none, but what it names does.
+  // For a request that has no tenant but names something that implies one.
   void imply_tenant(std::string_view tenant) { tenant_ = tenant; }
   std::string_view resource() const { return resource_; }
   std::string_view tier() const { return in_map("tier"); }
-  // Who asks: the dimension `user` or, without it, the key.
+  // The dimension `user` or, without it, the key.
   std::string_view user() const {
     const std::string_view named = in_map("user");
     return named.empty() ? key() : named;
   }
   std::string_view value_of(const CompiledDimension& dimension) const;
-  // Whether a limit counts by the key, and there is none; `as_user`: or by the user, whom the key would name.
+  // Whether a limit counts by the key, and the key is absent. `as_user`: also if it counts by the user, whom
+  // the key would name.
   bool lack_key_of(const CompiledLimit& limit, bool as_user) const;
-  // Whether a counter of the limit counts nobody but whom the request names: by its key or user or, if it has
-  // neither, by anything but tenant and resource.
+  // Whether the limit's counter is not shared with others: the limit counts by key or user or, if the request
+  // has neither, by any dimension other than tenant and resource.
   bool are_alone_in(const CompiledLimit& limit) const;
 
  private:
@@ -134,17 +137,17 @@ inline std::string_view Dimensions::value_of(const CompiledDimension& dimension)
   return in_map(dimension.name);
 }
 
-// Whether the request has all dimensions that `limit` counts by.
+// Whether the request has every dimension that `limit` counts by.
 bool has_dimensions_of(const CompiledLimit& limit, const Dimensions& dimensions);
 
-// The name of the counter that `limit` keeps for a request, or nothing if the request lacks a dimension.
+// The name of the counter that `limit` uses for a request, or nullopt if the request lacks a dimension.
 // Values are length-prefixed before hashing, so ("ab", "c") and ("a", "bc") are different keys.
 // REQUIRES: the request is valid.
 std::optional<KeyHash> counter_key(const Dimensions& dimensions, const CompiledLimit& limit,
                                    const KeyHasher& hasher);
 
-// Of these dimensions' values alone: whoever has them in common has this in common. REQUIRES: the request is
-// valid and has them.
+// A hash of these dimensions' values alone: equal values, equal hash. REQUIRES: the request is valid and has
+// these dimensions.
 KeyHash values_key(const Dimensions& dimensions, const std::vector<CompiledDimension>& of,
                    const KeyHasher& hasher);
 

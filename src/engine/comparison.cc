@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Whether the limits of that policy have room; none: they were not asked, or gave no answer.
+// Whether the limits of that policy have room; nullopt if they were not asked, or gave no answer.
 std::optional<bool> allows(const Answered& answered, const std::string& policy_id) {
   if (!is_answer(answered.verdict)) return std::nullopt;
   std::optional<bool> allowed;
@@ -23,7 +23,7 @@ void count_differences(const Answered& candidates, const Answered& enforced, con
     if (answered->replayed || answered->conflict) return;
   const CompiledPolicy* last = nullptr;
   for (const LimitStatus& status : candidates.limits) {
-    if (status.policy == last) continue;  // the limits of a policy stand side by side
+    if (status.policy == last) continue;  // the limits of a policy are adjacent
     last = status.policy;
     const std::string& id = last->source.id;
     const auto newly = allows(candidates, id);

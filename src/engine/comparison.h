@@ -5,9 +5,9 @@
 
 namespace sluice {
 
-// Counts where candidates would have decided otherwise than their policies have: what the candidates' limits
-// said beside what the policies' own did, whether they are enforced or in shadow. What
-// either side has not really decided now (no answer, a replay, every limit skipped) is not compared.
+// Counts where candidates would have decided differently from their policies: compares the results of the
+// candidates' limits with those of the policies' own limits, enforced or shadow. If either side made no real
+// decision (no answer, a replay, every limit skipped), it is not compared.
 void count_differences(const Answered& candidates, const Answered& enforced, const Answered& shadow,
                        DecisionCounters& counters);
 

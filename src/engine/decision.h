@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "policy/snapshot.h"
+#include "policy/snapshot/snapshot.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -13,19 +13,19 @@ enum class Reason : std::uint8_t {
   kOk,
   kLimited,           // a limit has no room for the cost now
   kTooLarge,          // the cost is larger than a limit will ever hold
-  kNoPolicy,          // allowed: nothing is said about this request
+  kNoPolicy,          // allowed: no policy matches this request
   kNoLimit,           // allowed: every limit was skipped for lack of a dimension
   kShadow,            // allowed: a shadow policy would have denied
   kStoreUnavailable,  // the policy's failure rule decided
-  kStoreFull,         // the same: the store has no memory left to count this check
+  kStoreFull,         // likewise: the store has no memory left to count this check
   kSwitch,            // the big red switch is open
-  kTenantMoving,      // denied: the tenant's counters are on their way to another store
+  kTenantMoving,      // denied: the tenant's counters are being moved to another store
   kPoliciesUnknown,   // the policies could not be read yet: --before-policies decided
 };
 
-// What callers are told about a tier that no policy knows.
+// The warning for a tier that no policy knows.
 inline constexpr std::string_view kUnknownTierWarning =
-    "tier: no policy knows the tier that this check names; the limits for everybody were applied";
+    "tier: no policy has the tier that this check names; the default limits were applied";
 
 std::string_view to_string(Reason reason);      // "ok", "limited", "never", …
 std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttled"
@@ -34,19 +34,20 @@ std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttl
 struct LimitStatus {
   const CompiledPolicy* policy = nullptr;
   const CompiledLimit* limit = nullptr;
-  const LimitParams* numbers = nullptr;  // the limit's, or what is agreed with this user instead
-  const ChargeResult* result = nullptr;  // stays where the store wrote it
+  const LimitParams* numbers = nullptr;  // the limit's, or the ones agreed with this user
+  const ChargeResult* result = nullptr;  // not owned: where the store wrote it
 
   // Limit 10, 6 used: current is 6.
   std::int64_t current() const { return numbers->capacity - result->outcome.remaining; }
-  // Who is limited to some tenants may not change such a counter, but by checks.
+  // A tenant-scoped token may change such a counter only by checks.
   bool counts_several_tenants() const { return !limit->by_tenant; }
 };
 
-// When to come again after a denial that no limit tells the end of.
+// The retry delay for a denial when no limit gives one.
 inline constexpr std::int64_t kRetryBlindlyAfterMs = 1000;
 
-// The answer, and why. It points into the Limiter that gave it, and is valid until that Limiter's next call.
+// The answer to a check, and the reason. Not thread-safe: it points into the Limiter that gave it, and is
+// valid until that Limiter's next call.
 //
 // A limit of 10/s with 6 used and a cost of 1: allowed, tightest->current() 7, remaining 3, retry_after_us 0.
 struct Decision {
@@ -54,23 +55,24 @@ struct Decision {
   Reason reason = Reason::kOk;
   bool degraded = false;
   bool replayed = false;
-  // 1: the check named a tier that no policy knows. As wide as the room before `cost`, so that it is made
-  // ready together with what stands before it.
+  // 1: the check named a tier that no policy knows. It fills the space before `cost`, so that it is
+  // initialized together with the fields before it.
   std::uint32_t unknown_tier = 0;
   std::int64_t cost = 1;
-  std::int64_t now_us = 0;                // the store's time of the decision
-  const LimitStatus* tightest = nullptr;  // least left or, denied, the longest wait; null: no limit applied
-  std::span<const LimitStatus>
-      limits;  // every limit that applied; those of shadow policies only if nothing else did
-  const CompiledPolicy* policy =
-      nullptr;  // whose limit is tightest, else the first that matched; null: none matched
+  std::int64_t now_us = 0;  // time of the decision on the store's clock
+  // Least remaining or, if denied, the longest wait. Null: no limit applied.
+  const LimitStatus* tightest = nullptr;
+  // Every limit that applied. Those of shadow policies only if no others applied.
+  std::span<const LimitStatus> limits;
+  // The policy of `tightest`, else the first that matched. Null: none matched.
+  const CompiledPolicy* policy = nullptr;
 
   std::int64_t limit() const { return tightest ? tightest->numbers->capacity : -1; }
   std::int64_t remaining() const { return tightest ? tightest->result->outcome.remaining : -1; }
   std::int64_t current() const { return tightest ? tightest->current() : 0; }
   Pressure pressure() const { return tightest ? tightest->result->pressure : Pressure::kNormal; }
-  // 0 when allowed, -1 when it can never fit. Without a limit to ask, as when the store is gone and the
-  // policy is closed, a guess.
+  // 0 if allowed, -1 if the cost can never fit. If no limit was evaluated, for example because the store is
+  // unreachable and the policy is closed, an estimate.
   std::int64_t retry_after_ms() const {
     if (allowed) return 0;
     if (!tightest) return kRetryBlindlyAfterMs;

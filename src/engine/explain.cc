@@ -28,7 +28,7 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
 void add_shadow(const Answered& shadow, Decision& decision) {
   if (shadow.charges.empty() || !is_answer(shadow.verdict)) return;
   const bool denied = shadow.verdict == Verdict::kDenied;
-  if (decision.reason == Reason::kNoLimit) {  // only shadow policies apply: show what they see
+  if (decision.reason == Reason::kNoLimit) {  // only shadow policies apply: report their limits
     decision.reason = denied ? Reason::kShadow : Reason::kOk;
     decision.limits = shadow.limits;
     decision.tightest = tightest_of(shadow.limits, denied);

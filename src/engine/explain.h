@@ -4,29 +4,29 @@
 #include <span>
 
 #include "engine/decision.h"
-#include "policy/repository.h"
+#include "policy/snapshot/repository.h"
 #include "store/store.h"
 
 namespace sluice {
 
-// The enforced or the shadow limits of a check, and what the store said to them. Of limits that were not
-// asked, because there are none, it says nothing.
+// The enforced or the shadow limits of a check, and the store's answer to them. Empty if there were no limits
+// to ask about.
 struct Answered {
   std::span<const Charge> charges;
-  // Without any, although there are charges: a replay of a request that came under other limits.
+  // Empty although there are charges: a replay of a request that had other limits.
   std::span<LimitStatus> limits;
   Verdict verdict = Verdict::kAllowed;
-  bool replayed = false, conflict = false, moving = false;  // as StoreAnswer has them
+  bool replayed = false, conflict = false, moving = false;  // as in StoreAnswer
   std::int64_t now_us = 0;
 };
 
-// From what the store said to what the caller is told. Pure.
+// Pure functions that turn the store's answer into the caller's.
 
-// The limit to report: with the longest wait if the check was denied, else with the least left. Ties go to
-// the first. Null: there is none.
+// The limit to report: the one with the longest wait if the check was denied, else the one with the least
+// remaining. Ties go to the first. Null if there are none.
 const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied);
 
-// What the enforced limits come to. `first_policy` is the most specific one, or null. REQUIRES: the store has
+// Decides by the enforced limits. `first_policy` is the most specific one, or null. REQUIRES: the store has
 // answered; `decision` is new.
 inline void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
                     Decision& decision) {
@@ -47,7 +47,7 @@ inline void explain(const CompiledPolicy* first_policy, const Answered& enforced
                           : Reason::kLimited;
 }
 
-// What becomes of a request that no policy in force is for, where others may be that are not known yet.
+// Decides a request that no policy in force matches, while there may be policies that are not known yet.
 inline void explain_unmatched(Unmatched unmatched, Decision& decision) {
   if (decision.reason != Reason::kNoPolicy || unmatched == Unmatched::kNoPolicy) return;
   decision.allowed = unmatched == Unmatched::kUnknownOpen;
@@ -55,7 +55,7 @@ inline void explain_unmatched(Unmatched unmatched, Decision& decision) {
   decision.reason = Reason::kPoliciesUnknown;
 }
 
-// What the shadow limits add to it: never a denial, but a reason, and the numbers if there are no others.
+// Adds the shadow limits: never a denial, but a reason, and their numbers if there are no others.
 void add_shadow(const Answered& shadow, Decision& decision);
 
 }  // namespace sluice

@@ -1,8 +1,8 @@
-// Checks that a full memory store has no room for: the failure rule decides, and says so.
+// Checks that a full memory store has no room for: the failure rule decides, and the answer says so.
 #include <map>
 
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -19,7 +19,7 @@ class FullStoreTest : public LimiterFixture {
     publish({with(OnFailure::kOpen, "open", "/open"), with(OnFailure::kClosed, "closed", "/closed"),
              with(OnFailure::kLocal, "local", "/local")});
     ASSERT_EQ(full_limiter.check({.resource = "/open", .key = "early", .cost = 4})->remaining(), 6);
-    for (int i = 0; full.stats().no_room < 5'000; ++i)  // until all of its parts are full
+    for (int i = 0; full.stats().no_room < 5'000; ++i)  // until all of its shards are full
       full_limiter.check({.resource = "/open", .key = "new" + std::to_string(i)}).value();
   }
   std::uint64_t failed(const std::string& policy) {
@@ -29,7 +29,7 @@ class FullStoreTest : public LimiterFixture {
   MemoryStore full{clock, params, {.bytes_max = 1 << 20}};
   LocalStore full_store{full, clock};
   // `on_failure: local` counts in the same memory, as in a server without Redis.
-  Limiter full_limiter{{full_store, board, hasher, clock, totals, &full}};
+  Limiter full_limiter{{full_store, snapshots, hasher, clock, totals, &full}};
 };
 
 TEST_F(FullStoreTest, ANewKeyGetsTheFailureRuleVisibly) {
@@ -76,11 +76,11 @@ TEST_F(FullStoreTest, ARequestIdRemembersNoSuchAnswer) {
   EXPECT_EQ(again.remaining(), 9);
 }
 
-// Counters are elsewhere, that is silent, and the local ones have no room: nobody counts.
+// The remote store is silent, and the local counters have no room: nothing can count.
 TEST_F(FullStoreTest, AFullLocalLimiterDenies) {
   LateStore late(local_store);
   late.broken = true;
-  Limiter remote{{late, board, hasher, clock, totals, &full}};
+  Limiter remote{{late, snapshots, hasher, clock, totals, &full}};
   const auto never = []() -> Limiter::Later { return {}; };
   const auto decision = remote.check({.resource = "/local", .key = "late"}, never);
   EXPECT_FALSE((*decision)->allowed);

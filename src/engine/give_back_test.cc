@@ -1,10 +1,10 @@
-// Costs that are given back, nobody remembers when they were charged.
+// Refunds: costs are given back without a record of when they were charged.
 #include <gmock/gmock.h>
 
 #include <utility>
 
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -95,7 +95,7 @@ TEST_F(GiveBackTest, WhoIsLimitedToSomeTenantsLeavesAloneWhatOthersCountIn) {
   };
   publish({make_policy("p", {window("all", {}), window("tenant", {"tenant"}), window("key", {"key"})})});
   const CheckRequest five{.tenant = "a", .key = "u", .cost = 5};
-  // What is left of the limits "all", "tenant" and "key".
+  // What remains of the limits "all", "tenant" and "key".
   const auto levels = [&] {
     std::vector<std::int64_t> left;
     for (const LimitStatus& status : limiter.usage(five)->limits)
@@ -131,7 +131,7 @@ TEST_F(GiveBackTest, WhatIsMalformedGivesNothingBack) {
 
 TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   LateStore late{local_store};
-  Limiter late_limiter{{late, board, hasher, clock, totals}};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   std::vector<std::vector<std::string>> answers;
   const std::vector<CheckRequest> requests = {of("/strict", 3)};
   const auto ask = [&] {
@@ -149,7 +149,7 @@ TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   ask();
   late.fail_all();
   EXPECT_THAT(answers[1], ElementsAre(HasSubstr("the store does not answer")));
-  // The same call is a check again when it is used again.
+  // When the call is reused, it is a check again.
   EXPECT_FALSE(late_limiter.check_together(requests, [&] {
     return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
   }));

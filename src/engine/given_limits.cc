@@ -23,20 +23,19 @@ bool GivenLimits::has_room(std::size_t brought) const {
   return brought < (bounds_.distinct_max - by_others) / bounds_.share;
 }
 
-Result<GivenNumbers> GivenLimits::add(const GivenLimit& limit, std::string_view bringer) {
+Result<GivenNumbers> GivenLimits::add(const GivenLimit& limit, std::string_view owner) {
   const auto checked = checked_limit_params(limit.algorithm, limit.rate, limit.burst);
   if (!checked) return std::unexpected(checked.error());
   const std::lock_guard lock(mutex_);
   if (const auto known = known_.find(limit); known != known_.end()) return numbers(known->second);
-  const auto before = brought_.find(bringer);
+  const auto before = brought_.find(owner);
   const std::size_t brought = before == brought_.end() ? 0 : before->second;
   const ParamsId id = has_room(brought) ? params_.intern(*checked) : 0;
   if (id == 0)
-    return invalid("",
-                   "this caller has brought " + std::to_string(brought) +
-                       " different limits along, and there is no room for more; put limits into policies");
+    return invalid("", "this caller has sent " + std::to_string(brought) +
+                           " different limits, and there is no room for more; put limits into policies");
   known_.emplace(limit, id);
-  brought_.insert_or_assign(std::string(bringer), brought + 1);
+  brought_.insert_or_assign(std::string(owner), brought + 1);
   return numbers(id);
 }
 

@@ -10,13 +10,13 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "document/text_hash.h"
 #include "engine/check_request.h"
-#include "policy/text_hash.h"
 #include "store/params_table.h"
 
 namespace sluice {
 
-// A limit that a request brings along instead of naming a policy's.
+// A limit that comes with a request instead of a policy.
 struct GivenLimit {
   Algorithm algorithm;
   Rate rate;
@@ -24,22 +24,23 @@ struct GivenLimit {
   friend bool operator==(const GivenLimit&, const GivenLimit&) = default;
 };
 
-// How many different ones there may be. Others only in tests.
+// How many different limits there may be. Tests use other values.
 struct GivenLimitsBounds {
   std::size_t distinct_max = kGivenLimitsMax;
   std::size_t share = kGivenLimitsShare;
 };
 
-// The limits that requests have brought along so far: Envoy's overrides, CL.THROTTLE. Thread-safe.
+// The limits that have come with requests so far: Envoy's overrides, CL.THROTTLE. Thread-safe.
 //
-//   auto numbers = limits.find(limit);                      // every request: one lock, one look
-//   if (!numbers) numbers = limits.add(limit, who_it_is);   // only who brings a new one
+//   auto numbers = limits.find(limit);                  // every request: one lock, one lookup
+//   if (!numbers) numbers = limits.add(limit, owner);   // only for a new limit
 //
-// Whoever may ask may write any number into a request, and a ParamsTable forgets none: counters hold its
-// ids. So there are only so many, and whoever brings many must hurt only himself. A new limit counts for the
-// one who brings it first, and nobody may have brought more than a sixteenth of what the others have left:
-// 4,096 if he is alone, and less the more there are like him; but there is always room for the next one, as
-// no fixed share could promise. Limits that are known cost nobody anything, and go on whatever others do.
+// Callers may put any number into a request, and a ParamsTable never forgets one, because counters hold its
+// ids. So their number is bounded, and a caller that sends many must harm only itself. A new limit is charged
+// to the caller that sends it first, and no caller may have sent more than a sixteenth of what the others
+// have left: 4,096 for a single caller, less the more such callers there are. There is always room for the
+// next caller, which no fixed share could promise. Limits that are known are free for everyone and keep
+// working, whatever others do.
 class GivenLimits {
  public:
   // REQUIRES: params outlives it.
@@ -48,12 +49,12 @@ class GivenLimits {
   GivenLimits(const GivenLimits&) = delete;
   GivenLimits& operator=(const GivenLimits&) = delete;
 
-  // Nothing: it is a new one.
+  // nullopt if the limit is new.
   std::optional<GivenNumbers> find(const GivenLimit& limit) const;
 
-  // `bringer` tells callers apart, and must be nothing that they can choose: not the domain of a request.
-  // kInvalidArgument: the numbers cannot be, or the bringer's share is used up.
-  Result<GivenNumbers> add(const GivenLimit& limit, std::string_view bringer);
+  // `owner` identifies the caller by something that callers cannot choose: not the domain of a request.
+  // kInvalidArgument: the numbers are invalid, or the owner's share is used up.
+  Result<GivenNumbers> add(const GivenLimit& limit, std::string_view owner);
 
  private:
   struct Hash {
@@ -67,7 +68,7 @@ class GivenLimits {
   const GivenLimitsBounds bounds_;
   mutable std::mutex mutex_;
   boost::unordered_flat_map<GivenLimit, ParamsId, Hash> known_;  // guarded by mutex_
-  // How many each was the first to bring; nobody is here without one. Guarded by mutex_.
+  // How many limits each owner was the first to send; entries are never 0. Guarded by mutex_.
   boost::unordered_flat_map<std::string, std::size_t, TextHash, std::equal_to<>> brought_;
 };
 

@@ -1,6 +1,6 @@
 #include "engine/given_limits.h"
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -13,8 +13,8 @@ class GivenLimitsTest : public testing::LimiterFixture {
  protected:
   GivenLimitsTest() {
     auto compiled = compile_policy(make_policy("own", {make_limit({.name = "rate"})}), params, {});
-    (*compiled)->number = board.current()->numbers()->take(**compiled);
-    board.current()->numbers()->note(*compiled);
+    (*compiled)->number = snapshots.current()->numbers()->take(**compiled);
+    snapshots.current()->numbers()->note(*compiled);
     own = std::move(*compiled);
   }
   Decision ask(std::string_view key, std::int64_t cost, Rate rate, std::int64_t burst) {
@@ -24,14 +24,14 @@ class GivenLimitsTest : public testing::LimiterFixture {
         {.key = key, .cost = cost, .own_policy = own.get(), .numbers = numbers.value_or(GivenNumbers{})});
   }
 
-  Result<GivenNumbers> bring(const GivenLimit& limit, std::string_view bringer = "somebody") {
+  Result<GivenNumbers> bring(const GivenLimit& limit, std::string_view owner = "somebody") {
     if (const auto known = limits.find(limit)) return *known;
-    return limits.add(limit, bringer);
+    return limits.add(limit, owner);
   }
-  // As many new ones as the caller may bring.
-  int bring_all(std::string_view bringer) {
+  // Adds as many new limits as the owner may.
+  int bring_all(std::string_view owner) {
     int brought = 0;
-    while (limits.add({Algorithm::kGcra, {++last, kSecondUs}, 1}, bringer)) ++brought;
+    while (limits.add({Algorithm::kGcra, {++last, kSecondUs}, 1}, owner)) ++brought;
     return brought;
   }
 
@@ -73,6 +73,25 @@ TEST_F(GivenLimitsTest, PoliciesPlayNoPart) {
   EXPECT_FALSE(check({.key = "a"}).allowed);
 }
 
+// A cap beside it keeps its own numbers, and one counter for all tenants.
+TEST_F(GivenLimitsTest, CapsThatApplyBesideItStayAsTheyAre) {
+  Policy cap = make_policy("cap", {make_limit({.per = {}, .rate = {3, 3600 * kSecondUs}})});
+  cap.always = true;
+  publish({cap});
+  const auto numbers = bring({Algorithm::kGcra, {100, 3600 * kSecondUs}, 100});
+  ASSERT_TRUE(numbers);
+  int passed = 0;
+  for (const char* tenant : {"a", "b", "c", "d"})
+    passed += check({.tenant = tenant,
+                     .key = "k",
+                     .own_policy = own.get(),
+                     .own_with_always = true,
+                     .own_by_tenant = true,
+                     .numbers = *numbers})
+                  .allowed;
+  EXPECT_EQ(passed, 3);
+}
+
 TEST_F(GivenLimitsTest, ImpossibleNumbersAreErrors) {
   EXPECT_EQ(bring({Algorithm::kGcra, {-1, kSecondUs}, 1}).error().field, "rate");
   EXPECT_EQ(bring({Algorithm::kGcra, {1, kSecondUs}, -1}).error().field, "burst");
@@ -82,10 +101,9 @@ TEST_F(GivenLimitsTest, ImpossibleNumbersAreErrors) {
 
 TEST_F(GivenLimitsTest, WhoeverBringsManyHurtsOnlyHimself) {
   EXPECT_EQ(bring_all("greedy"), 20) << "a quarter of 80";
-  EXPECT_EQ(
-      bring({Algorithm::kFixedWindow, {1, kSecondUs}, {}}, "greedy").error().message,
-      "this caller has brought 20 different limits along, and there is no room for more; put limits into "
-      "policies");
+  EXPECT_EQ(bring({Algorithm::kFixedWindow, {1, kSecondUs}, {}}, "greedy").error().message,
+            "this caller has sent 20 different limits, and there is no room for more; put limits into "
+            "policies");
   EXPECT_EQ(bring_all("other"), 15) << "a quarter of the 60 that are left";
   EXPECT_EQ(bring_all("greedy"), 0);
   EXPECT_EQ(bring_all("third"), 11);

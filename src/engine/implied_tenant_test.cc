@@ -1,8 +1,8 @@
-// Checks that name a tenant's policy and leave the tenant out: nobody gets past a limit by saying less.
+// Checks that name a tenant's policy but not the tenant: omitting it does not evade a limit.
 #include <gtest/gtest.h>
 
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -38,18 +38,36 @@ TEST_F(ImpliedTenantTest, ThePolicySaysWhomTheCheckIsAbout) {
   EXPECT_EQ(left(whole), 10);
 }
 
+TEST_F(ImpliedTenantTest, SoDoesOneWhoseNameLasts) {
+  static const std::string kId = "shop.rule";
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(check({.policy_id = kId, .policy_id_lasts = true, .key = "u1"}).allowed);
+  EXPECT_FALSE(check({.policy_id = kId, .policy_id_lasts = true, .key = "u1"}).allowed);
+  EXPECT_EQ(left({.tenant = "shop", .resource = "/orders", .key = "u1"}), 0);
+}
+
 TEST_F(ImpliedTenantTest, CapsThatAlwaysApplyToTheTenantApply) {
   Policy cap =
       make_policy("shop.cap", {make_limit({.name = "cap", .per = {"tenant"}, .rate = {3, 3600'000'000}})});
   cap.tenant = "shop";
   cap.always = true;
-  auto changed = board.current()->with({.put = {cap}}, params);
+  auto changed = snapshots.current()->with({.put = {cap}}, params);
   ASSERT_TRUE(changed);
-  board.publish(*changed);
+  snapshots.publish(*changed);
   int passed = 0;
   for (const char* key : {"a", "b", "c", "d"})
     passed += check({.policy_id = "shop.rule", .key = key}).allowed;
   EXPECT_EQ(passed, 3);
+}
+
+// It is found twice: by its name, and because it always applies.
+TEST_F(ImpliedTenantTest, ACapThatIsNamedIsChargedOnce) {
+  Policy cap = make_policy("cap", {make_limit({.per = {}, .rate = {3, 3600'000'000}})});
+  cap.always = true;
+  publish({cap});
+  const Decision decision = check({.policy_id = "cap", .key = "a"});
+  EXPECT_EQ(decision.limits.size(), 1u);
+  EXPECT_EQ(decision.remaining(), 2);
 }
 
 TEST_F(ImpliedTenantTest, OneIdIsOneRequestWhetherTheTenantIsSaidOrNot) {
@@ -59,7 +77,7 @@ TEST_F(ImpliedTenantTest, OneIdIsOneRequestWhetherTheTenantIsSaidOrNot) {
 
 TEST_F(ImpliedTenantTest, AStoreThatAnswersLaterGetsTheSameNames) {
   testing::LateStore late{local_store};
-  Limiter elsewhere{{late, board, hasher, clock, totals}};
+  Limiter elsewhere{{late, snapshots, hasher, clock, totals}};
   std::vector<std::uint32_t> tags;
   for (const std::string_view tenant : {"shop", ""}) {
     ASSERT_FALSE(elsewhere.check({.policy_id = "shop.rule", .tenant = tenant, .key = "u1"},
@@ -80,12 +98,12 @@ TEST_F(ImpliedTenantTest, ATenantThatContradictsIsToldWhatStrangersAreTold) {
 }
 
 TEST_F(ImpliedTenantTest, TheDefaultTenantIsThatOfChecksWithoutAny) {
-  Limiter limited{{local_store, board, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
+  Limiter limited{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
   EXPECT_EQ(limited.check({.resource = "/orders", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(limited.check({.policy_id = "any", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/any", .key = "u1"}), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/orders", .key = "u1"}), 9);
-  Limiter elsewhere{{local_store, board, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
+  Limiter elsewhere{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
   EXPECT_EQ(elsewhere.check({.policy_id = "shop.rule", .key = "u1"})->remaining(), 8)
       << "what the policy says comes first";
   EXPECT_EQ(elsewhere.tenant_of({.resource = "/any", .key = "u1"}), "else");

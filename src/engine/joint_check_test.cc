@@ -1,8 +1,8 @@
 // Several checks that are decided together.
 #include <gmock/gmock.h>
 
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -58,6 +58,30 @@ TEST_F(JointCheckTest, AllAreChargedOrNone) {
   EXPECT_THAT(ask({a, b}), ElementsAre("no 0", "yes 3", "no 0"));
   EXPECT_THAT(ask({b, a}), ElementsAre("no 0", "no 0", "yes 3"));
   EXPECT_EQ(left(a), 3);
+}
+
+// A store may decide and not know what each limit said.
+TEST_F(JointCheckTest, ADenialWithoutResultsDeniesEachPart) {
+  class Bare final : public AsyncStore {
+   public:
+    bool start(StoreCall& call) override {
+      call.verdict = Verdict::kDenied;
+      call.results_known = 0;
+      return true;
+    }
+    bool answers_at_once() const override { return true; }
+    void reset(std::span<const CounterName>, std::function<void(int)> done) override { done(-1); }
+    void tick(std::int64_t) override {}
+    std::int64_t next_due_us() const override { return INT64_MAX; }
+    Health health() const override { return {.connected = true, .problems = {}}; }
+  } bare;
+  publish({route_policy("a", 5), route_policy("b", 2)});
+  Limiter over{{bare, snapshots, hasher, clock, totals}};
+  const std::vector<CheckRequest> requests = {a, b};
+  const auto answer = over.check_together(requests, [] { return Limiter::LaterTogether(); });
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_FALSE((*answer)->overall.allowed);
+  for (const Decision& part : (*answer)->parts) EXPECT_FALSE(part.allowed);
 }
 
 TEST_F(JointCheckTest, EachHasItsCost) {
@@ -169,7 +193,7 @@ TEST_F(JointCheckTest, AnErrorNamesItsRequestAndChargesNothing) {
   EXPECT_EQ(ask(many).size(), kLimitsPerCheckMax + 1);
 }
 
-// The counters of the later checks move up in the plan, and what is told about them moves along.
+// The counters of the later checks move up in the plan, and their results move along.
 TEST_F(JointCheckTest, ChecksThatShareOneLimitAreToldTheirOwnNumbersOfTheOthers) {
   const auto limit = [](const char* name, const char* per, std::int64_t count) {
     return make_limit(
@@ -195,7 +219,7 @@ TEST_F(JointCheckTest, NumbersMayComeWithARequest) {
   EXPECT_THAT(ask({given, b}), ElementsAre("no 0", "no 0", "yes 3"));
 }
 
-// Whoever asks twice in one request, under two sets of numbers, must not pass the stricter one.
+// Two checks of one request on the same counter with different numbers must not evade the stricter ones.
 TEST_F(JointCheckTest, OneCounterUnderSeveralNumbersIsChargedUnderTheStrictest) {
   publish({route_policy("a", 5)});
   const auto given = [&](std::int64_t count, std::int64_t period_us) {
@@ -205,7 +229,7 @@ TEST_F(JointCheckTest, OneCounterUnderSeveralNumbersIsChargedUnderTheStrictest) 
   };
   const CheckRequest plain{.policy_id = "a", .key = "u"}, many = given(1000, 60 * kSecondUs),
                                                           slow = given(50, 3600 * kSecondUs);
-  // "5 of 1000": what each part is told that is left, and its own limit.
+  // "5 of 1000": what remains according to each part, and its own limit.
   const auto told = [&](const std::vector<CheckRequest>& requests) {
     const auto joint = limiter.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
     std::vector<std::string> texts = {(*joint)->overall.allowed ? "yes" : "no"};
@@ -227,7 +251,7 @@ TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {
   big_switch.say(BigSwitch::Hand::kOperators, {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs},
                  kNowUs);
   Limiter open{{.store = local_store,
-                .policies = board,
+                .policies = snapshots,
                 .hasher = hasher,
                 .clock = clock,
                 .totals = totals,
@@ -247,7 +271,7 @@ class LateJointCheckTest : public JointCheckTest {
   }
   LateStore late{local_store};
   MemoryStore local_counters{clock, params, {}};
-  Limiter late_limiter{{late, board, hasher, clock, totals, &local_counters}};
+  Limiter late_limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<std::vector<std::string>> answers;
 };
 
@@ -256,7 +280,7 @@ TEST_F(LateJointCheckTest, OneCallOfTheStoreDecidesAll) {
   for (int i = 0; i < 3; ++i) ask_late({a, b, a});
   EXPECT_EQ(late.waiting.size(), 3u);
   EXPECT_TRUE(answers.empty());
-  publish({});  // the old policies live as long as somebody waits
+  publish({});  // the old policies live as long as a call is pending
   late.answer_all();
   EXPECT_THAT(answers, ElementsAre(ElementsAre("yes 1", "yes 3", "yes 1", "yes 3"),
                                    ElementsAre("yes 0", "yes 1", "yes 0", "yes 1"),

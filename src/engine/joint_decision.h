@@ -12,8 +12,8 @@ namespace sluice {
 //   two checks, the second over its limit:  overall denied; parts[0] allowed, its level unchanged;
 //                                           parts[1] denied
 struct JointDecision {
-  Decision overall;                 // its limits are those of all parts
-  std::span<const Decision> parts;  // one for each request, in order: whether that one had room
+  Decision overall;                 // has the limits of all parts
+  std::span<const Decision> parts;  // one per request, in order: whether that one had room
 };
 
 }  // namespace sluice

@@ -15,7 +15,7 @@ bool is_stricter(const LimitParams& a, const LimitParams& b) {
   return rate_a != rate_b ? rate_a < rate_b : a.capacity < b.capacity;
 }
 
-// The charge at `from` becomes a part of the one at `to`, which is on the same counter.
+// Merges the charge at `from` into the one at `to`, which is on the same counter.
 void merge(Plan& plan, std::size_t from, std::size_t to, std::int64_t cost_max) {
   const std::int64_t cost = std::min(plan.charges[to].cost + plan.charges[from].cost, cost_max);
   if (is_stricter(*plan.limits[from].numbers, *plan.limits[to].numbers)) {
@@ -26,8 +26,8 @@ void merge(Plan& plan, std::size_t from, std::size_t to, std::int64_t cost_max) 
   plan.charges[to].cost = cost;
 }
 
-// The store wants distinct counters. Puts the charges from `first_new` on together with those before that are
-// on the same counter, and tells where each is now.
+// The store needs distinct counters. Merges the charges from `first_new` on into earlier ones on the same
+// counter, and records where each is now.
 void put_together(Plan& plan, std::size_t first_new, std::int64_t cost_max, Positions* positions) {
   const std::size_t end = plan.size;
   plan.size = first_new;
@@ -120,6 +120,7 @@ inline Answered JointExplainer::part_of(const Answered& all, const Positions& po
                                         std::size_t end) {
   if (begin == end) return {};
   Answered part{all.charges.subspan(positions[begin], 1), {}, all.verdict};
+  if (all.limits.empty()) return part;  // decided without results
   part.limits =
       positions.in_a_row() ? all.limits.subspan(begin, end - begin) : gather(all, positions, begin, end);
   const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
@@ -135,7 +136,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
   limits_.clear();
   results_.clear();
   if (!plan.enforced.in_a_row() || !plan.shadow.in_a_row())
-    limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay good
+    limits_.reserve(plan.enforced.size() + plan.shadow.size());  // spans of it stay valid
   parts_.clear();
   std::size_t enforced_begin = 0, shadow_begin = 0;
   for (const JointPlan::Part& part : plan.parts) {
@@ -146,7 +147,7 @@ std::span<const Decision> JointExplainer::explain_parts(const JointPlan& plan, c
       decision.policy = part.first_policy;
       decision.cost = mine.charges.front().cost;
       decision.degraded = true;
-      decision.reason = overall.reason;  // which rule speaks
+      decision.reason = overall.reason;  // the rule that decided
       decision.allowed = failure_rule.allows(mine.limits, overall);
     } else {
       explain(part.first_policy, mine, overall.now_us, decision);

@@ -1,12 +1,12 @@
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
 class LateStoreTest : public LimiterFixture {
  protected:
-  // Everything a caller would keep: the Decision itself is only good during the call.
+  // Everything that a caller would keep: the Decision itself is valid only during the call.
   struct Answer {
     bool allowed = false, degraded = false, replayed = false;
     Reason reason = Reason::kOk;
@@ -21,7 +21,7 @@ class LateStoreTest : public LimiterFixture {
             decision->remaining(), decision->policy ? decision->policy->version_text() : "",
             std::nullopt};
   }
-  // Asks; the answer is put at the end of `answers`, now or later.
+  // Makes a check; the answer is appended to `answers`, now or later.
   void ask(const CheckRequest& request, bool look = false) {
     const auto postpone = [this] {
       return [this](const Result<Decision>& decision) { answers.push_back(kept(decision)); };
@@ -32,7 +32,7 @@ class LateStoreTest : public LimiterFixture {
 
   LateStore late{local_store};
   MemoryStore local_counters{clock, params, {}};
-  Limiter limiter{{late, board, hasher, clock, totals, &local_counters}};
+  Limiter limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<Answer> answers;
 };
 
@@ -68,7 +68,7 @@ TEST_F(LateStoreTest, ChecksThatAreAskedInOrderTakeTheTurnsOfOneTenant) {
   late.answer_all();
 }
 
-// A store elsewhere has no memory left: that says nothing about ours.
+// A remote store has no memory left: that says nothing about ours.
 TEST_F(LateStoreTest, WhatAFullStoreElsewhereCannotCountIsCountedLocally) {
   Policy policy = make_policy("p", {make_limit({})});
   policy.on_failure = OnFailure::kLocal;
@@ -113,7 +113,7 @@ TEST_F(LateStoreTest, EnforcedAndShadowAreAskedAtTheSameTime) {
   EXPECT_EQ(totals.sum().by_policy["candidate"].fields[DecisionCounters::kShadowDenied], 1u);
 }
 
-// The call is used again, and a check that only shadow policies apply to does not ask with it.
+// The call is reused, and a check that only shadow policies apply to does not use it.
 TEST_F(LateStoreTest, WhatARequestIdHasMetIsNothingToTheNextCheck) {
   Policy shadow = make_policy("s", {make_limit({})});
   shadow.resource = "/s";
@@ -240,7 +240,7 @@ TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
   late.fail_all();
 }
 
-// Envoy's door does: what it has looked at decides what it charges.
+// Envoy's door does this: its look decides what it charges.
 TEST_F(LateStoreTest, WhatFollowsFromAnAnswerIsAskedForTheSameCaller) {
   publish({make_policy("p", {make_limit({})})});
   limiter.speak_for(7);
@@ -299,7 +299,7 @@ TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
   EXPECT_EQ(error, ErrorCode::kUnavailable);
 }
 
-// While the store is gone, a policy with `on_failure: local` is limited by this node alone.
+// While the store is unreachable, a policy with `on_failure: local` is limited by this node alone.
 class LocalRuleTest : public LateStoreTest {
  protected:
   LocalRuleTest() { late.broken = true; }
@@ -307,7 +307,7 @@ class LocalRuleTest : public LateStoreTest {
     policy.on_failure = OnFailure::kLocal;
     auto snapshot = Snapshot::compile({std::move(policy)}, params, {.nodes = nodes});
     ASSERT_TRUE(snapshot);
-    board.publish(*snapshot);
+    snapshots.publish(*snapshot);
   }
   int admitted(int asked) {
     answers.clear();
@@ -367,8 +367,8 @@ TEST_F(LocalRuleTest, OneClosedPolicyCloses) {
 TEST_F(LateStoreTest, ACandidateIsComparedWhenBothHaveAnswered) {
   const Policy policy = make_policy("p", {make_limit({.rate = {2, kSecondUs}})});
   const Policy never = make_policy("p", {make_limit({.rate = {0, kSecondUs}})});
-  board.publish(
-      board.current()->with({.put = {policy}, .candidates = {{never, 0, true, 1}}}, params).value());
+  snapshots.publish(
+      snapshots.current()->with({.put = {policy}, .candidates = {{never, 0, true, 1}}}, params).value());
   for (int i = 0; i < 3; ++i) ask({.key = "u"});
   EXPECT_EQ(late.waiting.size(), 6u) << "asked at the same time";
   late.answer_all();
@@ -380,7 +380,7 @@ TEST_F(LateStoreTest, ACandidateIsComparedWhenBothHaveAnswered) {
   EXPECT_TRUE(answers[3].degraded);
   ask({.policy_id = "p"});
   EXPECT_EQ(answers[4].reason, Reason::kNoLimit);
-  const auto sum = totals.sum_of(*board.current()->find("p"));
+  const auto sum = totals.sum_of(*snapshots.current()->find("p"));
   EXPECT_EQ(sum.candidate[DecisionCounters::kCompared], 3u);
   EXPECT_EQ(sum.candidate[DecisionCounters::kNewlyDenied], 2u);
 }

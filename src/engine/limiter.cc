@@ -11,17 +11,15 @@
 namespace sluice {
 namespace {
 
-constexpr char kHalfNames[] = {'e', 's', 'c'};
+constexpr char kPartNames[] = {'e', 's', 'c'};
 constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
 
 Error overloaded() {
-  return {
-      ErrorCode::kOverloaded,
-      "this was not decided: more is asked of the store than it can answer in time, or the deadline of the "
-      "call is too short; try again a little later",
-      ""};
+  return {ErrorCode::kOverloaded,
+          "not decided: the store is overloaded, or the deadline of the call is too short; try again later",
+          ""};
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ Limiter::Limiter(const Parts& parts)
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
       failure_rule_(parts.local, parts.store.answers_at_once() && parts.placement == nullptr) {}
 
-// Flattened: every check comes through here, and with a store that answers at once nothing else of this file
+// Flattened: every check passes through here, and with a store that answers at once nothing else of this file
 // is called.
 [[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
   if (switch_.is_open() && !is_look) [[unlikely]] {
@@ -61,7 +59,7 @@ Limiter::Limiter(const Parts& parts)
   if (!is_look) planner_.counters().add_unknown_tier();
 }
 
-// The switch is open. No policy is asked, whatever its rules have come to; only what is malformed is refused.
+// The switch is open. No policy is evaluated, whatever its limits say; only malformed requests are refused.
 [[gnu::noinline, gnu::cold]] void Limiter::let_pass(const CheckRequest& request, Answer& answer) {
   if (auto valid = sluice::validate(request); !valid)
     return void(answer = std::unexpected(std::move(valid.error())));
@@ -86,9 +84,9 @@ Result<void> Limiter::validate(const CheckRequest& request) {
 void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
-    ask_half(kEnforced, store, planner_.enforced(), request, asked, enforced);
+    ask_part(kEnforced, store, planner_.enforced(), request, asked, enforced);
   if (planner_.shadow().size > 0) [[unlikely]]
-    ask_half(kShadow, store, planner_.shadow(), request, asked, shadow);
+    ask_part(kShadow, store, planner_.shadow(), request, asked, shadow);
   conclude(asked, enforced, shadow, answer);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
@@ -99,20 +97,20 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Aske
                                             const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
-  ask_half(kComparison, store, planner_.comparison(), request, asked, candidates);
+  ask_part(kComparison, store, planner_.comparison(), request, asked, candidates);
   if (!asked.is_look) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
-void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+void Limiter::ask_part(std::size_t part, AsyncStore& store, Plan& plan, const CheckRequest& request,
                        const Asked& asked, Answered& answered) {
   assert(plan.size > 0);
-  InstantCall& call = calls_[half];
+  InstantCall& call = calls_[part];
   call.charges = {plan.charges.data(), plan.size};
   call.results = {plan.results.data(), plan.size};
   call.refund_of_us = asked.refund_of_us;
   call.dedupe.reset();
   if (!request.request_id.empty()) [[unlikely]]
-    call.dedupe = identity(request, plan, half);
+    call.dedupe = identity(request, plan, part);
   store.start(call);
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
@@ -127,25 +125,25 @@ void Limiter::ask_half(std::size_t half, AsyncStore& store, Plan& plan, const Ch
   return nullptr;
 }
 
-// Whose turns a check takes.
+// Whose turn a check takes.
 Flow Limiter::flow_of(std::uint32_t tenant_tag) {
   if (turns_ == Turns::kEachTenants) return {.caller = caller_, .tenant = tenant_tag};
   if (std::exchange(turns_, Turns::kOneTenants) == Turns::kNextTenants) turns_of_ = tenant_tag;
   return {.caller = caller_, .tenant = turns_of_};
 }
 
-// The plan on its way: all that is needed when the answer comes.
+// A copy of the plan: all that is needed when the answer arrives.
 PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
   const std::uint32_t tenant_tag =
       slot_tag_of_tenant(planner_.tenant_of(request, asked.first_policy), parts_.hasher);
   PendingCheck& pending = take_pending();
   const std::int64_t now_us = parts_.clock.now_us();
-  PendingCheck::Half::Terms terms{.deadline_us = now_us + store_time_us(),
+  PendingCheck::Call::Terms terms{.deadline_us = now_us + store_time_us(),
                                   .caller_deadline_us = caller_deadline_us(request, now_us),
                                   .flow = flow_of(tenant_tag),
                                   .refund_of_us = asked.refund_of_us};
-  const auto fill = [&](PendingCheck::Half& half, const Plan& plan, std::size_t number) {
-    half.fill(plan, identity(request, plan, number), terms);
+  const auto fill = [&](PendingCheck::Call& part, const Plan& plan, std::size_t number) {
+    part.fill(plan, identity(request, plan, number), terms);
   };
   const Plan& enforced = planner_.enforced();
   terms.without_answer = FailureRule::without_answer({enforced.limits.data(), enforced.size});
@@ -161,7 +159,7 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
 }
 
 void Limiter::on_answered(PendingCheck& pending) {
-  // Whoever hears the answer may ask more; others may be in the middle of asking.
+  // The receiver of the answer may make more checks, while another caller may be in the middle of its own.
   const std::uint32_t asking = std::exchange(caller_, pending.enforced.flow.caller);
   const Later later = std::exchange(pending.later, {});
   const LaterTogether later_together = std::exchange(pending.later_together, {});
@@ -178,7 +176,7 @@ void Limiter::on_answered(PendingCheck& pending) {
   caller_ = asking;
 }
 
-// The decision may point into `pending`, which stays as it is until the next check begins.
+// The decision may point into `pending`, which stays unchanged until the next check begins.
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.is_look, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
@@ -215,7 +213,7 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   if (!asked.is_look) count(enforced, decision);
   if (asked.refund_of_us != 0) [[unlikely]]
     count_given_back(enforced);
-  // By which version of which policy it was decided then is not known: these are not what is in force now.
+  // It is not known which version of which policy decided then; it is not the one in force now.
   if (deciding.replayed && deciding.limits.empty()) [[unlikely]]
     decision.policy = nullptr;
 }
@@ -229,7 +227,7 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   const CompiledPolicy* last = nullptr;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
     const CompiledPolicy* policy = enforced.limits[i].policy;
-    if (policy == last) continue;  // the limits of a policy stand side by side
+    if (policy == last) continue;  // the limits of a policy are adjacent
     last = policy;
     if (decision.degraded) counters.add(*policy, DecisionCounters::kFailed);
     if (!decision.allowed) continue;
@@ -252,7 +250,7 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
   return identity(request, planner_.shadow(), kShadow);
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan& plan, std::size_t half) {
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan& plan, std::size_t part) {
   if (request.request_id.empty() || !has_charged({plan.charges.data(), plan.size}, Verdict::kAllowed))
       [[likely]]
     return std::nullopt;
@@ -260,11 +258,11 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan&
                                .policy = *planner_.first_policy(),
                                .policies = *planner_.snapshot(),
                                .plan = plan,
-                               .part = kHalfNames[half]};
+                               .part = kPartNames[part]};
   return identity_of(request, planned, parts_.hasher, scratch_);
 }
 
-// How long the store may take: what the strictest policy says.
+// How long the store may take: the shortest time that a policy allows.
 std::int64_t Limiter::store_time_us() {
   std::int64_t wait_us = kDeadlineUsMax;
   for (const Plan* plan : {&planner_.enforced(), &planner_.shadow()})
@@ -273,7 +271,7 @@ std::int64_t Limiter::store_time_us() {
   return wait_us;
 }
 
-// When we have to answer to be in time for the caller's own; 0: there is none.
+// When we have to answer to meet the caller's deadline; 0: none.
 std::int64_t Limiter::caller_deadline_us(const CheckRequest& request, std::int64_t now_us) {
   if (request.deadline_us == 0) return 0;
   const std::int64_t left_us = std::max<std::int64_t>(request.deadline_us - now_us, 0);
@@ -306,14 +304,14 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   collect(planner_.enforced(), counters);
   collect(planner_.shadow(), counters);
   if (has_foreign && !has_own) {
-    pending->answer =
-        std::unexpected(Error{ErrorCode::kPermissionDenied,
-                              "all limits of this request count several tenants together; only who is not "
-                              "limited to some tenants may reset them",
-                              ""});
+    pending->answer = std::unexpected(
+        Error{ErrorCode::kPermissionDenied,
+              "all limits of this request are shared by several tenants; to reset them, use a "
+              "token or certificate for all tenants",
+              ""});
     return pending;
   }
-  std::vector<CounterName> compared;  // nobody is told of these
+  std::vector<CounterName> compared;  // these are not reported
   collect(planner_.comparison(), compared);
   if (!compared.empty()) store_for(request).reset(compared, [](int) {});
   store_for(request).reset(counters, [pending](int existed) {

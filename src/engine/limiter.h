@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/secret/hash.h"
 #include "engine/big_switch.h"
 #include "engine/check_request.h"
 #include "engine/decision.h"
@@ -20,37 +20,36 @@
 #include "engine/pending_check.h"
 #include "engine/planner.h"
 #include "engine/store_placement.h"
-#include "policy/repository.h"
+#include "policy/snapshot/repository.h"
 #include "store/async_store.h"
 #include "telemetry/decision_counters.h"
 
 namespace sluice {
 
-// Which counters a reset may touch, of those that a check of its request would charge.
+// Which counters a reset may touch, of those that a check of the same request would charge.
 struct ResetReach {
-  bool all_tenants = true;  // false: only those that count the request's tenant alone
-  bool shared = false;      // true: also caps, in which others count beside whom the request names
+  bool all_tenants = true;  // false: only counters of the request's tenant alone
+  bool shared = false;      // true: also caps that others share
 };
 
-// To which counters whoever gives units back may give them. From the others nothing is taken; a metric counts
-// that.
+// Which counters a refund may change. The others are left alone; a metric counts that.
 enum class RefundReach : std::uint8_t {
   kNothing,
-  kOwnTenants,  // those that count the request's tenant alone
+  kOwnTenants,  // counters of the request's tenant alone
   kEverything,
 };
 
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
-// All of them share the policies and the hasher, which must outlive them. Allocates nothing once warm, if the
-// store answers at once.
+// All Limiters share the policies and the hasher, which must outlive them. Allocates nothing once warm, if
+// the store answers at once.
 //
-//   Limiter limiter({store, board, hasher, clock, totals});
+//   Limiter limiter({store, snapshots, hasher, clock, totals});
 //   auto decision = limiter.check({.tenant = "search-service", .resource = "/search", .key = "user_123"});
 //   if (!decision) return report(decision.error());   // nothing was charged
 //   if (!decision->allowed) sleep_ms(decision->retry_after_ms());
 //
-// With a store that is a network away the answer comes now or later; `postpone` is called only if it is
-// later, and makes the function that will get it:
+// With a store behind a network the answer comes now or later. `postpone` is called only if it comes later,
+// and makes the function that will receive it:
 //
 //   auto decision = limiter.check(request, [&] {
 //     return [caller = remember_caller()](const Result<Decision>& late) { caller.answer(late); };
@@ -60,14 +59,14 @@ class Limiter final : private PendingCheckEvents {
  public:
   struct Parts {
     AsyncStore& store;
-    const PolicyBoard& policies;
+    const SnapshotPublisher& policies;
     const KeyHasher& hasher;
-    const Clock& clock;  // for `valid_from` and deadlines: the store's clock decides
+    const Clock& clock;  // for `valid_from` and deadlines; decisions use the store's clock
     DecisionTotals& totals;
-    Store* local = nullptr;               // where `on_failure: local` counts; null: such policies are closed
-    StorePlacement* placement = nullptr;  // null: all counters are in `store`
-    const BigSwitch* big_switch = nullptr;  // while it is open all is allowed; null: there is none
-    std::string_view default_tenant = {};   // of requests that neither have nor imply one; empty: none
+    Store* local = nullptr;                 // counters of `on_failure: local`; null: such policies are closed
+    StorePlacement* placement = nullptr;    // null: all counters are in `store`
+    const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
+    std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
   };
   explicit Limiter(const Parts& parts);
 
@@ -77,28 +76,29 @@ class Limiter final : private PendingCheckEvents {
 
   // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
   // absent; kFailedPrecondition for a request_id that was used for another request; kOverloaded: the store
-  // works, but has too much to do. An error charges nothing, unless the caller went while the store was
+  // works, but is overloaded. An error charges nothing, unless the caller disconnected while the store was
   // asked.
   template <class Postpone>
   std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, false, postpone);
   }
 
-  // Several checks in one step of the store: all are charged or, if one is denied, none (but limits that
-  // count what they deny). If the store is gone, each policy's rule decides for its own check, and all must
-  // allow. Errors as check(), of which the field begins with the request's position: "[2].cost".
-  // REQUIRES: one request at least; none has a request_id; their deadlines are the same.
+  // Decides several checks in one step of the store: all are charged or, if one is denied, none (except
+  // limits that count what they deny). If the store does not answer, each policy's failure rule decides for
+  // its own check, and all must allow. Errors as check(); the field begins with the request's position:
+  // "[2].cost".
+  // REQUIRES: at least one request; none has a request_id; their deadlines are the same.
   template <class Postpone>
   std::optional<Result<JointDecision>> check_together(std::span<const CheckRequest> requests,
                                                       const Postpone& postpone) {
     return ask_together(requests, false, postpone);
   }
 
-  // Gives back what checks of these requests have charged, nobody remembers when: the costs leave the
-  // counters, what came last first, and never more than there is (algorithm/refund.h). Limits that count what
-  // they deny give back as well. All parts are allowed and tell the levels afterwards; no metric counts them
-  // as checks. While the switch is open nothing happens. Errors as check_together(); and kUnavailable: maybe
-  // something was given back. REQUIRES: as check_together(), and none fits_nowhere.
+  // Gives back what earlier checks of these requests have charged: the costs are taken from the counters, the
+  // most recent charges first, and never more than there is (algorithm/refund.h). Limits that count what they
+  // deny give back as well. All parts are allowed and report the levels afterwards; no metric counts them as
+  // checks. While the switch is open nothing happens. Errors as check_together(), and kUnavailable: something
+  // may have been given back. REQUIRES: as check_together(), and none fits_nowhere.
   template <class Postpone>
   std::optional<Result<JointDecision>> give_back(std::span<const CheckRequest> requests, RefundReach reach,
                                                  const Postpone& postpone) {
@@ -110,32 +110,33 @@ class Limiter final : private PendingCheckEvents {
     return answer;
   }
 
-  // Errors that give_back() would report for these requests whatever the store says.
+  // Errors that give_back() would report for these requests, whatever the store answers.
   Result<void> validate_give_back(std::span<const CheckRequest> requests);
 
-  // Looks without charging. A request without any limit gets an answer without limits. Errors: kUnavailable,
-  // too.
+  // Reads the levels without charging. A request that no limit applies to gets an answer without limits.
+  // Errors as check(), and kUnavailable.
   template <class Postpone>
   std::optional<Result<Decision>> usage(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, true, postpone);
   }
 
-  // usage() of several requests in one step of the store. Errors as usage(), with fields as check_together().
-  // REQUIRES: as check_together(), and that all have the cost 0.
+  // usage() of several requests in one step of the store. Errors as usage(), with fields as in
+  // check_together(). REQUIRES: as check_together(), and every cost is 0.
   template <class Postpone>
   std::optional<Result<JointDecision>> usage_together(std::span<const CheckRequest> requests,
                                                       const Postpone& postpone) {
     return ask_together(requests, true, postpone);
   }
 
-  // Counts a check as denied by this policy, for a caller who looked at it and then did not ask for it.
-  // REQUIRES: the policy is one of the latest answer.
+  // Counts a check as denied by this policy, for callers that looked at it and then skipped the check.
+  // REQUIRES: the policy is in the latest answer.
   void count_denied(const CompiledPolicy& policy) {
     planner_.counters().add(policy, DecisionCounters::kDenied);
   }
 
-  // Forgets the counters that a check of this request would charge and that `reach` leaves; with a policy_id,
-  // only those of that policy. Tells how many there were. kPermissionDenied: `reach` leaves none of them.
+  // Resets the counters that a check of this request would charge, as far as `reach` permits; with a
+  // policy_id, only those of that policy. Reports how many existed. kPermissionDenied: `reach` permits none
+  // of them.
   template <class Postpone>
   std::optional<Result<int>> reset(const CheckRequest& request, ResetReach reach, const Postpone& postpone) {
     const std::shared_ptr<PendingReset> pending = begin_reset(request, reach);
@@ -153,37 +154,37 @@ class Limiter final : private PendingCheckEvents {
     });
   }
 
-  // On whose behalf it is asked from now on: one number for each connection, say. A store that has too much
-  // to do shares its time out between callers.
+  // The caller of the following checks: for example one number per connection. An overloaded store shares its
+  // time out between callers.
   void speak_for(std::uint32_t caller) { caller_ = caller; }
 
-  // Whether checks without a tenant have one all the same.
+  // Whether checks without a tenant get a default one.
   bool has_default_tenant() const { return !parts_.default_tenant.empty(); }
-  // Whom a check of this request would be about: its own tenant, or the one that it implies by naming a
-  // policy. Good until the next call.
+  // The tenant of a check of this request: its own, or the one implied by the policy it names. Valid until
+  // the next call.
   std::string_view tenant_of(const CheckRequest& request) { return planner_.tenant_of(request); }
 
-  // While it is open check() allows whatever is well-formed.
+  // While it is open, check() allows every valid request.
   bool is_switch_open() const { return switch_.is_open(); }
 
-  // Errors that check() would report for this request, without charging: for batches, which are refused as a
+  // Errors that check() would report for this request, without charging. For batches, which are refused as a
   // whole.
   Result<void> validate(const CheckRequest& request);
 
-  // How the store will recognise the request, or nothing if it has no id or charges nothing. For batches,
-  // which may use an id twice. REQUIRES: validate(request) was the latest call, and found it valid.
+  // How the store will recognise the request; nullopt if it has no id or charges nothing. For batches, which
+  // may use an id twice. REQUIRES: the latest call was validate(request), and it succeeded.
   std::optional<Dedupe> identity(const CheckRequest& request);
 
-  // kFailedPrecondition, naming request_id: it was used for another request.
+  // kFailedPrecondition on the field request_id: it was used for another request.
   static Error request_id_conflict();
 
-  // While it lives, the Limiter stays with the policies it has: a batch that was found valid is decided by
-  // the same.
+  // While it exists, the Limiter keeps its current policies: a batch that was validated is decided by the
+  // same ones.
   class Hold {
    public:
     explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
     ~Hold() { planner_.release(); }
-    // The policies it stays with.
+    // The policies that are kept.
     const Snapshot& policies() const { return *planner_.snapshot(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -192,9 +193,9 @@ class Limiter final : private PendingCheckEvents {
     Planner& planner_;
   };
 
-  // While it lives, checks that meet on a counter are decided in the order in which they are asked, whichever
-  // tenants they are of: a store that shares its time out between tenants takes them for the first one's.
-  // For batches: who asks for several things in one request hears of none before the last is decided.
+  // While it exists, checks that share a counter are decided in the order in which they are asked, across
+  // tenants: a store that shares its time out between tenants treats them all as the first one's. For
+  // batches: their callers get no answer before the last check is decided.
   class InOrder {
    public:
     explicit InOrder(Limiter& limiter) : limiter_(limiter) { limiter_.turns_ = Turns::kNextTenants; }
@@ -208,7 +209,7 @@ class Limiter final : private PendingCheckEvents {
 
  private:
   static constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
-  // The call that a store which answers at once is asked with: it points into the plan.
+  // The call for a store that answers at once: it points into the plan.
   class InstantCall final : public StoreCall {
     void on_done() override {}
   };
@@ -216,13 +217,13 @@ class Limiter final : private PendingCheckEvents {
     std::optional<Result<int>> answer;
     LaterCount later;
   };
-  // Filled in where it stands, new at first: a Decision is large enough for copies to show.
+  // Filled in place, since a Decision is so large that copies are measurable. It is new at first.
   using Answer = Result<Decision>;
-  // What the answers belong to.
+  // What an answer belongs to.
   struct Asked {
     const CompiledPolicy* first_policy;
     bool is_look;                   // or a refund: not counted
-    std::int64_t refund_of_us = 0;  // as StoreCall's
+    std::int64_t refund_of_us = 0;  // as in StoreCall
   };
 
   template <class Postpone>
@@ -251,7 +252,7 @@ class Limiter final : private PendingCheckEvents {
     return answer;
   }
 
-  // Null: `answer` is there.
+  // Returns null if `answer` is ready.
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
   void warn_of_tier(const CheckRequest& request, bool is_look, Answer& answer);
@@ -272,7 +273,7 @@ class Limiter final : private PendingCheckEvents {
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
-  void ask_half(std::size_t half, AsyncStore& store, Plan& plan, const CheckRequest& request,
+  void ask_part(std::size_t part, AsyncStore& store, Plan& plan, const CheckRequest& request,
                 const Asked& asked, Answered& answered);
   std::string_view planned_tenant(const CheckRequest& request) const {
     return planner_.tenant_of(request, planner_.first_policy());
@@ -287,7 +288,7 @@ class Limiter final : private PendingCheckEvents {
   void compare_now(AsyncStore& store, const CheckRequest& request, const Asked& asked,
                    const Answered& enforced, const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
-  std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t half);
+  std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t part);
   std::int64_t store_time_us();
   Flow flow_of(std::uint32_t tenant_tag);
   static std::int64_t caller_deadline_us(const CheckRequest& request, std::int64_t now_us);
@@ -299,14 +300,14 @@ class Limiter final : private PendingCheckEvents {
   Parts parts_;
   std::uint32_t caller_ = 0;
   enum class Turns : std::uint8_t { kEachTenants, kNextTenants, kOneTenants } turns_ = Turns::kEachTenants;
-  std::uint32_t turns_of_ = 0;  // kOneTenants: whose
+  std::uint32_t turns_of_ = 0;  // for kOneTenants
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;
   JointPlan joint_plan_;
   JointExplainer joint_explainer_;
   InstantCall calls_[3];                                // by kEnforced, kShadow, kComparison
-  std::vector<std::unique_ptr<PendingCheck>> pending_;  // all, in use or not
+  std::vector<std::unique_ptr<PendingCheck>> pending_;  // all of them, in use or free
   std::vector<PendingCheck*> free_;
   std::string scratch_;
 };

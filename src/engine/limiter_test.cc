@@ -3,7 +3,7 @@
 #include <map>
 #include <thread>
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -320,7 +320,7 @@ TEST_F(LimiterTest, WithoutAnAnswerTheFailureRuleDecidesAndSaysSo) {
   publish({open, closed});
   SilentStore silent;
   LocalStore silent_store(silent, clock);
-  Limiter degraded({silent_store, board, hasher, clock, totals});
+  Limiter degraded({silent_store, snapshots, hasher, clock, totals});
   for (const auto& [resource, allowed] : {std::pair{"/open", true}, {"/closed", false}}) {
     const auto decision = degraded.check({.resource = resource, .key = "u"});
     ASSERT_TRUE(decision);
@@ -338,8 +338,8 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
   ParamsTable params;
   MemoryStore counters(clock, params, {});
   LocalStore store(counters, clock);
-  PolicyBoard board;
-  board.publish(
+  SnapshotPublisher snapshots;
+  snapshots.publish(
       Snapshot::compile({make_policy("p", {make_limit({.rate = {kLimit, 3600 * kSecondUs}})})}, params)
           .value());
   const KeyHasher hasher = KeyHasher::with_random_secret();
@@ -348,7 +348,7 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
-      Limiter limiter({store, board, hasher, clock, totals});
+      Limiter limiter({store, snapshots, hasher, clock, totals});
       for (int i = 0; i < kLimit; ++i) admitted += limiter.check({.key = "u"})->allowed;
     });
   for (auto& thread : threads) thread.join();

@@ -1,4 +1,4 @@
-// Several checks that are decided together, and several costs that are given back; see joint_plan.h.
+// Several checks that are decided together, and joint refunds; see joint_plan.h.
 #include <algorithm>
 #include <cassert>
 
@@ -24,7 +24,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
   return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), is_look}, answer);
 }
 
-// What is decided together is denied together, before anything is charged.
+// Checks that are decided together are denied together, before anything is charged.
 [[gnu::cold]] bool Limiter::refuse_unknown(bool is_look, Result<JointDecision>& answer) {
   const auto is_unmatched = [](const JointPlan::Part& part) { return !part.first_policy; };
   if (planner_.unmatched() != Unmatched::kUnknownClosed ||
@@ -56,7 +56,7 @@ PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, R
   return ask_planned(**planned, requests.front(), asked, answer);
 }
 
-// What is planned to be given back becomes a look where the caller may not.
+// Turns a planned refund into a look where the caller may not give back.
 void Limiter::keep_within(RefundReach reach) {
   if (reach == RefundReach::kEverything) return;
   for (Plan* const plan : {&planner_.enforced(), &planner_.shadow(), &planner_.comparison()}) {
@@ -66,7 +66,7 @@ void Limiter::keep_within(RefundReach reach) {
       if (reach == RefundReach::kOwnTenants && !status.counts_several_tenants()) continue;
       plan->charges[i].cost = 0;
       if (plan != &planner_.enforced() || status.policy == counted) continue;
-      counted = status.policy;  // the limits of a policy stand side by side
+      counted = status.policy;  // the limits of a policy are adjacent
       planner_.counters().add(*counted, DecisionCounters::kRefundsRefused);
     }
   }
@@ -88,7 +88,7 @@ Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests)
   return {};
 }
 
-// Asks for what is planned. Null: `answer` is there.
+// Makes the planned calls. Returns null if `answer` is ready.
 PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
                                    Result<JointDecision>& answer) {
   Answer overall;
@@ -109,8 +109,8 @@ PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first,
   return nullptr;
 }
 
-// Plans all and finds their store. Nodes of a cluster may share a step's counters between them (ClusterStore
-// does), two stores cannot.
+// Plans all requests and selects their store. The nodes of a Cluster can split a step's counters between them
+// (ClusterStore does), two stores cannot.
 Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
   if (auto planned = plan_together(planner_, requests, purpose, joint_plan_); !planned)
     return std::unexpected(std::move(planned.error()));
@@ -123,7 +123,7 @@ Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, Pu
     if (store && store != &own)
       return invalid("",
                      "the counters of these checks live in different stores, so they cannot be decided "
-                     "together; ask for each on its own");
+                     "together; send each on its own");
     store = &own;
   }
   return store;

@@ -11,9 +11,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 
 Error too_busy() {
   return {ErrorCode::kUnavailable,
-          "this node has as many checks as --max-checks-per-second allows; try again in a second, or another "
-          "node",
-          ""};
+          "this node has reached --max-checks-per-second; try again in a second, or use another node", ""};
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ NodeCapacity::Draw NodeCapacity::draw(std::int64_t wanted) {
 std::string NodeCapacity::metrics() const {
   PrometheusText text;
   text.family("rate_limiter_overload_refused_total", "counter",
-              "Checks refused because the node had --max-checks-per-second already.");
+              "Checks refused because the node had reached --max-checks-per-second.");
   text.sample({}, refused_.load(std::memory_order_relaxed));
   return std::move(text).take();
 }
@@ -55,7 +53,7 @@ Result<void> LoadGate::admit_bounded(std::int64_t checks) {
       drawn_ = std::max<std::int64_t>(drawn_ + draw.checks - checks, 0);
       return {};
     }
-    // A small request may fit before a large one does.
+    // A small request may fit earlier than a large one.
     if (checks - drawn_ == 1) try_again_us_ = draw.try_again_us;
   }
   capacity_->count_refused(static_cast<std::uint64_t>(checks));

@@ -14,25 +14,25 @@
 
 namespace sluice {
 
-// How many checks a second all loops of a node together take on. Thread-safe.
+// The number of checks per second that all loops of a node accept together. Thread-safe.
 //
-// It is a bucket as any limit has, of one second's checks, and loops draw from it: single checks while the
-// number is small, some at once when it is large, so that they rarely meet here. What a loop has drawn and
-// not used stays with it; so the node may take on at most kShare of a second's checks per loop more than it
-// should.
+// It is a bucket like any limit, with the capacity of one second, and loops draw from it: single checks while
+// the rate is small, several at once when it is large, so that loops rarely contend. What a loop has drawn
+// but not used stays with it, so the node may exceed its rate by at most 1/kShare of a second's checks per
+// loop.
 class NodeCapacity {
  public:
   static constexpr std::int64_t kShare = 200;  // a loop draws for 1/200 s
 
-  // REQUIRES: 1 <= per_second <= kRateMax; the clock and the switch outlive it. While the switch is open,
-  // there is no bound: every check is to be allowed.
+  // REQUIRES: 1 <= per_second <= kRateMax; the clock and the switch outlive it. While the switch is open
+  // there is no bound, since every check is allowed.
   NodeCapacity(std::int64_t per_second, const Clock& clock, const BigSwitch& big_switch);
 
   struct Draw {
-    std::int64_t checks = 0;        // 0: there is no room
-    std::int64_t try_again_us = 0;  // then: not before
+    std::int64_t checks = 0;        // 0: no room
+    std::int64_t try_again_us = 0;  // if there is no room: do not retry before this
   };
-  // At least `wanted` (or all a second has, if that is less), or nothing.
+  // Draws at least `wanted` (or a whole second's checks, if that is less), or nothing.
   Draw draw(std::int64_t wanted);
 
   std::int64_t now_us() const { return clock_.now_us(); }
@@ -49,13 +49,13 @@ class NodeCapacity {
   State state_;  // guarded by mutex_
 };
 
-// One loop's door to the node's capacity. Not thread-safe: one per loop.
+// One loop's access to the node's capacity. Not thread-safe: one per loop.
 class LoadGate {
  public:
   // Null: there is no bound.
   explicit LoadGate(NodeCapacity* capacity) : capacity_(capacity) {}
 
-  // kUnavailable: the node has enough to do; nothing is wrong with the request.
+  // kUnavailable: the node is at its limit; the request itself is fine.
   Result<void> admit(std::size_t checks) {
     if (!capacity_) [[likely]]
       return {};
@@ -66,8 +66,8 @@ class LoadGate {
   Result<void> admit_bounded(std::int64_t checks);
 
   NodeCapacity* const capacity_;
-  std::int64_t drawn_ = 0;         // and not yet used
-  std::int64_t try_again_us_ = 0;  // the node had no room; until then it need not be asked
+  std::int64_t drawn_ = 0;         // not used yet
+  std::int64_t try_again_us_ = 0;  // the node had no room; do not ask again before this
 };
 
 }  // namespace sluice

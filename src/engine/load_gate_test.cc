@@ -15,7 +15,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 
 class LoadGateTest : public ::testing::Test {
  protected:
-  // How many of so many single checks a gate lets in.
+  // How many of these single checks a gate admits.
   static int admitted(LoadGate& gate, int checks) {
     int in = 0;
     for (int i = 0; i < checks; ++i) in += gate.admit(1).has_value();

@@ -5,11 +5,11 @@
 
 namespace sluice {
 
-std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const PolicyBoard& board,
+std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const SnapshotPublisher& snapshots,
                                                          ParamsTable& params) {
   auto compiled = compile_policy(std::move(policy), params, {});
   assert(compiled);
-  PolicyNumbers& numbers = *board.current()->numbers();
+  PolicyNumbers& numbers = *snapshots.current()->numbers();
   (*compiled)->number = numbers.take(**compiled);
   numbers.note(*compiled);
   return *std::move(compiled);

@@ -2,7 +2,7 @@
 
 namespace sluice {
 
-void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms) {
+void PendingCheck::Call::fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms) {
   const auto size = static_cast<std::ptrdiff_t>(plan.size);
   charges_.assign(plan.charges.begin(), plan.charges.begin() + size);
   limits_.assign(plan.limits.begin(), plan.limits.begin() + size);
@@ -19,21 +19,21 @@ void PendingCheck::Half::fill(const Plan& plan, std::optional<Dedupe> identity, 
   forget_answer();
 }
 
-Answered PendingCheck::Half::answered() {
+Answered PendingCheck::Call::answered() {
   return charges_.empty() ? Answered{} : answered_by(*this, limits_);
 }
 
 bool PendingCheck::start(AsyncStore& store) {
   missing_ = 0;
   bool is_shed = false;
-  for (Half* half : {&enforced, &shadow, &comparison}) {
-    if (half->charges.empty()) continue;
+  for (Call* call : {&enforced, &shadow, &comparison}) {
+    if (call->charges.empty()) continue;
     if (is_shed) {
-      half->verdict = Verdict::kShed;
-    } else if (!store.start(*half)) {
+      call->verdict = Verdict::kShed;
+    } else if (!store.start(*call)) {
       ++missing_;
     } else {
-      is_shed = half == &enforced && half->verdict == Verdict::kShed;
+      is_shed = call == &enforced && call->verdict == Verdict::kShed;
     }
   }
   return missing_ > 0;

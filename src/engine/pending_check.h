@@ -17,7 +17,7 @@ namespace sluice {
 
 class PendingCheck;
 
-// Hears of a check that has all its answers.
+// Callback of a PendingCheck that has all its answers.
 class PendingCheckEvents {
  public:
   virtual void on_answered(PendingCheck& pending) = 0;
@@ -26,15 +26,15 @@ class PendingCheckEvents {
   ~PendingCheckEvents() = default;
 };
 
-// A check, or several that are decided together, on its way to a store that answers later: a copy of the
-// plan, up to three calls (enforced, shadow, comparison) and whoever waits. Belongs to one thread; reused, so
-// that it allocates nothing once warm.
+// A check, or several that are decided together, while a store works on it: a copy of the plan, up to three
+// calls (enforced, shadow, comparison) and the callback that receives the answer. Belongs to one thread;
+// reused, so that it allocates nothing once warm.
 class PendingCheck {
  public:
   // One of the calls.
-  class Half final : public StoreCall {
+  class Call final : public StoreCall {
    public:
-    // As StoreCall has them.
+    // As in StoreCall.
     struct Terms {
       std::int64_t deadline_us = 0;
       std::int64_t caller_deadline_us = 0;
@@ -42,10 +42,10 @@ class PendingCheck {
       std::int64_t refund_of_us = 0;
       WithoutAnswer without_answer = WithoutAnswer::kUnknown;
     };
-    explicit Half(PendingCheck& owner) : owner_(owner) {}
+    explicit Call(PendingCheck& owner) : owner_(owner) {}
     void fill(const Plan& plan, std::optional<Dedupe> identity, const Terms& terms);
-    void on_done() override { owner_.on_half_done(); }
-    // What the store said. REQUIRES: it has answered, or nothing was asked.
+    void on_done() override { owner_.on_call_done(); }
+    // The store's answer. REQUIRES: it has answered, or nothing was asked.
     Answered answered();
 
    private:
@@ -59,32 +59,32 @@ class PendingCheck {
   PendingCheck(const PendingCheck&) = delete;
   PendingCheck& operator=(const PendingCheck&) = delete;
 
-  // Asks them all at the same time; none of the others if what decides is shed. False: all answers are there
-  // already.
+  // Starts all calls at the same time. If the enforced call is shed, the others are not made. Returns false
+  // if all answers are there already.
   bool start(AsyncStore& store);
 
-  Half enforced{*this};
-  Half shadow{*this};
-  Half comparison{*this};
+  Call enforced{*this};
+  Call shadow{*this};
+  Call comparison{*this};
   std::shared_ptr<const Snapshot> snapshot;  // keeps alive what the limits point to
   const CompiledPolicy* first_policy = nullptr;
   bool is_look = false;
   bool has_unknown_tier = false;
   std::function<void(const Result<Decision>&)> later;
-  // Of several checks that are decided together; without a function it is a single one.
+  // For several checks that are decided together. If later_together is empty, it is a single check.
   JointPlan joint;
   std::function<void(const Result<JointDecision>&)> later_together;
 
  private:
-  void on_half_done() {
+  void on_call_done() {
     if (--missing_ == 0) events_.on_answered(*this);
   }
   PendingCheckEvents& events_;
   int missing_ = 0;
 };
 
-// What a call came to, whose results the limits point to. Decided without results: a replay of a request that
-// had other limits then, or a conflict; these limits have said nothing.
+// The result of a call, to whose results the limits point. A store may decide without results: for a replay
+// of a request that had other limits then, and for a conflict. Then these limits were not evaluated.
 inline Answered answered_by(const StoreCall& call, std::span<LimitStatus> limits) {
   const bool is_bare = is_answer(call.verdict) && call.results_known != limits.size();
   return {.charges = call.charges,

@@ -24,10 +24,9 @@ namespace {
 }
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Error> too_many_limits() {
-  return invalid("",
-                 fmt::format("more than {} limits apply to this request; use fewer `always` policies, or ask "
-                             "for less at a time",
-                             kLimitsPerCheckMax));
+  return invalid("", fmt::format("more than {} limits apply to this request; use fewer `always` policies, or "
+                                 "send fewer checks at a time",
+                                 kLimitsPerCheckMax));
 }
 
 Error policy_not_found(std::string_view id, std::string_view tenant) {
@@ -50,8 +49,9 @@ Planner::Planner(const Parts& parts)
 }
 
 [[gnu::noinline]] void Planner::load_snapshot() {
-  generation_ = policies_.generation();  // first: if a newer one comes in between, it is loaded next time
-  unmatched_ = policies_.unmatched();    // before the policies: nothing is called unsaid that they say
+  generation_ = policies_.generation();  // first: a newer one that comes in between is loaded next time
+  // Before the policies: otherwise a request that they match could count as unknown.
+  unmatched_ = policies_.unmatched();
   snapshot_ = policies_.current();
   memo_.forget_all();
   named_memo_.forget_all();
@@ -67,12 +67,12 @@ void Planner::match_route(const Dimensions& dimensions) {
     return;
   snapshot_->match(tenant, resource, KeyRollout(dimensions, clock_), place.matches);
   if (snapshot_->has_rollout())
-    place.forget();  // the next key of this route may match others
+    place.forget();  // the next key of this route may match other policies
   else
     place.keep(tenant, resource);
 }
 
-// Whether the policy says nothing about this request, not even that a dimension is missing.
+// Whether the policy has no effect on this request, not even a missing dimension.
 bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const {
   const bool is_new = policy.candidate && candidate_decides(policy, dimensions);
   const CompiledPolicy& decides = is_new ? policy.candidate->policy() : policy;
@@ -82,7 +82,7 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
   });
 }
 
-// In place of a specific policy that is silent goes the next one that is not. If all are, it stays.
+// Replaces a specific policy that is silent by the next one that is not. If all are silent, it stays.
 [[gnu::noinline]] void Planner::pass_over_silent(const Dimensions& dimensions) {
   const CompiledPolicy* const first = first_policy();
   if (!first || first->source.always || !is_silent(*first, dimensions)) return;
@@ -96,9 +96,9 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
   });
 }
 
-// Of what was found nothing is kept if there are `always` policies: the next resource may match others. A
-// policy of one tenant says whom the request is about if that does not: a limit that counts by tenant would
-// be skipped otherwise, and whoever leaves the tenant out would be unlimited.
+// The matches are not cached if there are `always` policies: the next resource may match others. If the
+// request has no tenant, the tenant of the policy applies. Otherwise limits that count by tenant would be
+// skipped, and a caller that omits the tenant would be unlimited.
 Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimensions) {
   const std::string_view tenant = dimensions.tenant(), id = request.policy_id;
   if (request.policy_id_lasts) {
@@ -123,7 +123,7 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   return {};
 }
 
-// It may be one of those that we don't know yet; those for every request we do know.
+// It may be one of the policies that are not known yet; policies for every request are known.
 [[gnu::cold]] Result<void> Planner::find_unknown(const CheckRequest& request, const Dimensions& dimensions,
                                                  Matches& out) const {
   if (unmatched_ == Unmatched::kNoPolicy)
@@ -135,7 +135,8 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
 [[gnu::noinline]] Result<void> Planner::find_named(const CheckRequest& request, Dimensions dimensions,
                                                    Matches& out) const {
   const CompiledPolicy* const named = snapshot_->find(request.policy_id);
-  // What belongs to one tenant is nothing to another, whoever names it: in the same words as what nobody has.
+  // A policy of one tenant does not exist for another, whoever names it: the error is the same as for an
+  // unknown policy.
   const std::string_view tenant = dimensions.tenant();
   if (!named || (!tenant.empty() && !named->source.tenant.empty() && named->source.tenant != tenant))
     return find_unknown(request, dimensions, out);
@@ -157,7 +158,7 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   matches_ = &own_;
 }
 
-// What is agreed with the user instead of the policy's numbers.
+// Applies the numbers agreed with the user instead of the policy's.
 [[gnu::noinline]] void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge,
                                                  LimitStatus& status) const {
   const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
@@ -171,9 +172,9 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   return own && own->holds_at(clock_.now_us());
 }
 
-// Counters of one tenant live together, and move together, so that a check on several of them is one step of
-// one node of a cluster. Those without a tenant go by whom they count; all together they would be more than
-// one node can bear.
+// Counters of one tenant live together and move together, so that a check on several of them is one step on
+// one node of a Cluster. Counters without a tenant are spread by what they count; together they would be too
+// much for one node.
 [[gnu::noinline]] std::uint32_t Planner::slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
                                                   const CompiledLimit& limit, const KeyHash& key) const {
   if (limit.by_tenant)
@@ -196,7 +197,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
       if (count_skipped) counters_.add_dimension_missing(policy, limit);
       continue;
     }
-    store_.prefetch(*key);  // the slot arrives while the rest is made ready
+    store_.prefetch(*key);  // the slot is fetched while the rest is prepared
     if (plan.size == kLimitsPerCheckMax) [[unlikely]]
       return too_many_limits();
     Charge& charge = plan.charges[plan.size];
@@ -215,8 +216,8 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
   return {};
 }
 
-// The policy, or its candidate if that decides for this key. Where the policy does, the candidate is planned
-// for comparison; if it cannot be, there is nothing to compare.
+// The policy, or its candidate if that decides for this key. If the policy decides, the candidate is planned
+// for comparison; if it cannot be planned, there is no comparison.
 [[gnu::noinline]] const CompiledPolicy* Planner::version_for(const CheckRequest& request,
                                                              const Dimensions& dimensions,
                                                              const CompiledPolicy* policy, Purpose purpose) {
@@ -239,7 +240,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   }
 }
 
-// Flattened, as Limiter::begin() is: what is rare is kept out.
+// Flattened like Limiter::begin(): rare cases are kept out.
 [[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, Purpose purpose) {
   clear();
   auto planned = add(request, purpose);
@@ -248,7 +249,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   return planned;
 }
 
-// What a request brings along beside its policy.
+// Applies the policy and numbers that come with a request.
 [[gnu::noinline]] void Planner::finish_own(const CheckRequest& request) {
   if (request.numbers.params != 0) take_given_numbers(request, 0);
   if (!request.own_by_tenant) return;

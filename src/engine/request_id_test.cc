@@ -1,6 +1,6 @@
-// What a request id means to callers, whether the store answers at once or later.
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+// How request ids work for callers, with a store that answers at once or later.
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -9,7 +9,7 @@ enum class Answers : std::uint8_t { kAtOnce, kLater };
 
 class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterface<Answers> {
  protected:
-  // What a caller would keep: the Decision itself is only good during the call.
+  // What a caller would keep: the Decision itself is valid only during the call.
   struct Told {
     bool allowed = false, replayed = false;
     Reason reason = Reason::kOk;
@@ -37,7 +37,7 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
     late.answer_all();
     return now ? told(*now) : answer;
   }
-  // How the store would recognise it; nothing: not at all.
+  // How the store would recognise the request; nullopt: not at all.
   std::optional<Dedupe> identity(const CheckRequest& request) {
     EXPECT_TRUE(late_limiter.validate(request));
     return late_limiter.identity(request);
@@ -57,7 +57,7 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
 
   LateStore late{local_store};
   AsyncStore& asked = GetParam() == Answers::kAtOnce ? static_cast<AsyncStore&>(local_store) : late;
-  Limiter late_limiter{{asked, board, hasher, clock, totals}};
+  Limiter late_limiter{{asked, snapshots, hasher, clock, totals}};
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, RequestIdTest, ::testing::Values(Answers::kAtOnce, Answers::kLater),
@@ -85,7 +85,7 @@ TEST_P(RequestIdTest, IsScopedByTenantAndPolicy) {
   EXPECT_NE(identity(costlier)->fingerprint, first.fingerprint);
 }
 
-// A tenant is but a name that somebody says, unless a policy says it, too.
+// A tenant is only a name that callers choose, unless a policy names it, too.
 TEST_P(RequestIdTest, BelongsToTheCallerAndToTenantsThatAreKnown) {
   publish({policy_of("known", "t"), policy_of("known, too", "t2"), policy_of("any", "")});
   const auto owner = [&](std::string_view caller, std::string_view tenant) {
@@ -132,7 +132,7 @@ TEST_P(RequestIdTest, AShadowPolicyAloneRepeatsItselfToo) {
   EXPECT_EQ(identity(request)->id, identity(other)->id);
 }
 
-// Between the two is nothing but the object that both are asked with.
+// Both requests use the same object, and share nothing else.
 TEST_P(RequestIdTest, NobodyIsToldWhatAnotherWasToldBefore) {
   publish({policy_of("p", "a"), in_shadow(policy_of("sh", "b"))});
   const CheckRequest request{.tenant = "a", .key = "u", .cost = 3, .request_id = "r1"};
@@ -228,7 +228,7 @@ TEST_P(RequestIdTest, AReplayTellsNothingOfLimitsThatWereNotAsked) {
     const Told again = ask(request);
     EXPECT_TRUE(again.allowed && again.replayed);
     EXPECT_EQ(again.reason, Reason::kOk);
-    const bool is_same = i == 4;  // what stands beside it was not asked
+    const bool is_same = i == 4;  // the limits beside it were not evaluated
     EXPECT_EQ(again.policy, is_same ? "p#1" : "");
     EXPECT_EQ(again.limit, is_same ? 10 : -1);
     EXPECT_EQ(again.remaining, is_same ? 6 : -1);
@@ -239,7 +239,7 @@ TEST_P(RequestIdTest, AReplayTellsNothingOfLimitsThatWereNotAsked) {
   EXPECT_EQ(totals.sum().by_policy["p"].fields[DecisionCounters::kAllowed], 3 * changes.size());
 }
 
-// The id of a shadow policy's record is not the caller's business.
+// A conflict in the record of a shadow policy must not affect the caller.
 TEST_P(RequestIdTest, AShadowPolicyRefusesNobodyForItsRecord) {
   Policy cap = make_policy("cap", {make_limit({.rate = {5, kSecondUs}})});
   cap.always = true;

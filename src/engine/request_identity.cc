@@ -13,7 +13,7 @@ void append_bytes(std::string& bytes, const Number& number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-// Length first, so that no two lists of texts make the same bytes.
+// Length first, so that different lists of texts never give the same bytes.
 void append_text(std::string& bytes, std::string_view text) {
   append_bytes(bytes, static_cast<std::uint32_t>(text.size()));
   bytes.append(text);
@@ -37,7 +37,7 @@ std::uint64_t fingerprint_of(const CheckRequest& request, std::string_view tenan
   return sum;
 }
 
-// Of all that an answer tells beside what the store says: the limits, their numbers and versions.
+// Covers everything in an answer that does not come from the store: the limits, their numbers and versions.
 std::uint16_t terms_of(const Plan& plan, const KeyHasher& hasher, std::string& scratch) {
   scratch.assign(1, 't');
   for (std::size_t i = 0; i < plan.size; ++i) {
@@ -66,7 +66,7 @@ Dedupe identity_of(const CheckRequest& request, const PlannedRequest& planned, c
   append_text(scratch, planned.policy.source.id);
   append_text(scratch, request.request_id);
   dedupe.id = hasher(scratch);
-  // A tenant that moves takes its records along; those without a tenant are spread.
+  // The records of a tenant move with it; those without a tenant are spread.
   const KeyHash of_tenant = hasher(tenant);
   dedupe.slot_tag = tenant.empty() ? slot_tag_of(dedupe.id) : slot_tag_of_tenant(of_tenant);
   const bool is_named = !tenant.empty() && planned.policies.policies_of(tenant) != nullptr;

@@ -3,30 +3,30 @@
 #include <string>
 #include <string_view>
 
-#include "base/hash.h"
+#include "base/secret/hash.h"
 #include "engine/check_request.h"
 #include "engine/planner.h"
 #include "store/async_store.h"
 
 namespace sluice {
 
-// What a request with an id has come to.
+// The plan of a request with an id.
 struct PlannedRequest {
-  std::string_view tenant;       // that it is about, said or implied
+  std::string_view tenant;       // its own or the implied one
   const CompiledPolicy& policy;  // the most specific one
   const Snapshot& policies;
   const Plan& plan;
-  char part;  // tells the enforced limits' record from that of the shadow ones
+  char part;  // distinguishes the records of the enforced, shadow and comparison limits
 };
 
-// How a request with an id is recognised when it comes again. Ids are scoped by tenant and policy, so nobody
-// runs into another tenant's; the fingerprint is that of all the caller said, so that the same id on another
-// question is found out. It does not depend on the order of the dimensions (a protobuf map has none) nor on
-// the policies' numbers (a retry after a policy change is still a retry); the terms do.
+// How a repeated request with an id is recognised. Ids are scoped by tenant and policy, so ids of different
+// tenants never collide. The fingerprint covers everything that the caller sent, so that reusing an id for a
+// different request is detected. It does not depend on the order of the dimensions (a protobuf map has none)
+// nor on the policies' numbers (a retry after a policy change is still a retry); the terms do.
 //
-// The record's owner is the caller and, of what is the caller's, the tenant. Tenants are names that callers
-// say; those whom no policy names have a part together, so that whoever invents some takes nothing from
-// others.
+// The owner of the record is the caller and, within the caller's share, the tenant. Callers choose tenant
+// names freely, so tenants that no policy names share one part: a caller that invents names takes nothing
+// from others.
 //
 // `scratch` is overwritten. REQUIRES: the request is valid and has an id.
 Dedupe identity_of(const CheckRequest& request, const PlannedRequest& planned, const KeyHasher& hasher,

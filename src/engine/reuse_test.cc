@@ -1,16 +1,16 @@
-// A Limiter uses its calls, plans and explainers again and again. Nothing of one check is left for the next.
+// A Limiter reuses its calls, plans and explainers. Nothing of one check may leak into the next.
 #include <array>
 #include <memory>
 #include <random>
 
-#include "base/test_seed.h"
-#include "engine/late_store.h"
-#include "engine/limiter_fixture.h"
+#include "base/testing/seed.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-// All that a caller can read in it.
+// Everything that a caller can read in it.
 std::string shown(const Decision& decision) {
   std::string text = std::string(decision.allowed ? "allowed " : "denied ") +
                      std::string(to_string(decision.reason)) + (decision.degraded ? " degraded" : "") +
@@ -18,12 +18,13 @@ std::string shown(const Decision& decision) {
                      " cost " + std::to_string(decision.cost) + " at " + std::to_string(decision.now_us) +
                      " by " + (decision.policy ? decision.policy->source.id : "none");
   for (const LimitStatus& status : decision.limits) {
-    const auto& [outcome, pressure, denied_cost] = *status.result;
+    const auto& [outcome, pressure, denied_cost, one_unit_after_us] = *status.result;
     text += &status == decision.tightest ? " *" : " ";
     text += status.policy->source.id + '.' + std::string(status.limit->name()) +
             (outcome.allowed ? " yes " : " no ") + std::to_string(outcome.remaining) + ' ' +
             std::to_string(outcome.retry_after_us) + ' ' + std::to_string(outcome.reset_after_us) + ' ' +
-            std::string(to_string(pressure)) + ' ' + std::to_string(denied_cost);
+            std::string(to_string(pressure)) + ' ' + std::to_string(denied_cost) +
+            (decision.cost == 0 ? ' ' + std::to_string(one_unit_after_us) : "");
   }
   return text;
 }
@@ -37,7 +38,7 @@ std::string shown(const Result<JointDecision>& answer) {
   return text;
 }
 
-// Counters of its own, and a store that answers when it is told to.
+// Its own counters, and a store that answers on command.
 struct World {
   World(const Clock& clock, ParamsTable& params)
       : counters(clock, params, {}), fallback(clock, params, {}), store(counters, clock) {}
@@ -51,7 +52,7 @@ struct World {
 class ReuseTest : public LimiterFixture {
  protected:
   enum class Kind : std::uint8_t { kCheck, kLook, kTogether, kLookTogether, kGiveBack };
-  // What becomes of all that is under way.
+  // How the pending calls end.
   enum class End : std::uint8_t { kAnswered, kFailed, kShed, kMoving };
   struct Question {
     Kind kind = Kind::kCheck;
@@ -129,7 +130,7 @@ class ReuseTest : public LimiterFixture {
 
   Limiter::Parts parts(World& world) {
     return {.store = world.late,
-            .policies = board,
+            .policies = snapshots,
             .hasher = hasher,
             .clock = clock,
             .totals = world.totals,

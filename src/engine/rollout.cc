@@ -3,7 +3,7 @@
 namespace sluice {
 namespace {
 
-// A request that lacks the first limit's dimensions has no key to choose by; it waits for 100 %.
+// A request without the first limit's dimensions has no key to choose by; it waits for 100 %.
 bool is_in_share(const CompiledPolicy& policy, const Dimensions& dimensions, std::uint64_t percent,
                  const KeyHasher& stable) {
   if (percent >= 100) return true;

@@ -2,13 +2,13 @@
 
 #include "base/clock.h"
 #include "engine/check_request.h"
-#include "policy/snapshot.h"
+#include "policy/snapshot/snapshot.h"
 
 namespace sluice {
 
-// Whether a policy under rollout applies to this request: from `valid_from` on, and to the share of keys that
-// `percent` says. The share is taken by a hash that is the same on every node and for ever, so a key never
-// flips back and forth, and a key that is in at 1 % is in at 10 %. Lives on the stack of one check.
+// Whether a policy under rollout applies to this request: from `valid_from` on, and to `percent` of the keys.
+// The share is chosen by a hash that is the same on every node and for ever, so a key never flips back and
+// forth, and a key that is included at 1 % is included at 10 %. Lives on the stack of one check.
 class KeyRollout final : public RolloutFilter {
  public:
   KeyRollout(const Dimensions& dimensions, const Clock& clock) : dimensions_(dimensions), clock_(clock) {}
@@ -19,12 +19,12 @@ class KeyRollout final : public RolloutFilter {
   const Clock& clock_;
 };
 
-// Whether such shares can be taken of this request: it has the dimensions of the policy's first limit, which
-// make the key. What has no key waits for 100 %.
+// Whether a percentage can be applied to this request: it has the dimensions of the policy's first limit,
+// which make the key. Requests without a key wait for 100 %.
 bool can_be_shared_out(const CompiledPolicy& policy, const Dimensions& dimensions);
 
-// Whether the candidate of a policy decides for this request. The share of keys is taken in the same way, but
-// by another hash, so that of the keys a policy applies to every part has its share in the candidate.
+// Whether the candidate of a policy decides for this request. The share of keys is chosen in the same way but
+// by another hash, so that it is independent of the share to which the policy applies.
 // REQUIRES: the policy has a candidate.
 bool candidate_decides(const CompiledPolicy& policy, const Dimensions& dimensions);
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/snapshot.h"
+#include "policy/snapshot/snapshot.h"
 
 namespace sluice {
 
-// Remembers what routes (a tenant and a resource) matched. Callers ask about the same routes again and again,
-// and comparing two names is cheaper than finding them among all policies. Not thread-safe.
+// Caches the matches of routes (a tenant and a resource). Callers use the same routes again and again, and
+// comparing two names is cheaper than matching all policies. Not thread-safe.
 //
 //   RouteMemo::Place& place = memo.place_of(tenant, resource);
 //   if (!place.holds(tenant, resource)) {
@@ -21,17 +21,17 @@ namespace sluice {
 //   }
 //   use(place.matches);
 //
-// Every route has one place, which it may share with others: the latest stays.
+// Every route maps to one place, which it may share with others: the latest one stays.
 class RouteMemo {
  public:
   class Place {
    public:
-    // Whether `matches` are those of this route.
+    // Whether `matches` belong to this route.
     bool holds(std::string_view tenant, std::string_view resource) const {
       return kept_ && resource == std::string_view(text_, resource_size_) &&
              tenant == std::string_view(text_ + resource_size_, tenant_size_);
     }
-    // From now on `matches` are those of this route. Long names are not kept: they rarely come again.
+    // From now on `matches` belong to this route. Long names are not cached: they rarely recur.
     void keep(std::string_view tenant, std::string_view resource) {
       kept_ = tenant.size() + resource.size() <= sizeof text_;
       if (!kept_) return;
@@ -61,11 +61,11 @@ class RouteMemo {
   }
 
  private:
-  // So many that some tens of routes in use rarely share a place.
+  // Enough that a few dozen routes in use rarely collide.
   static constexpr unsigned kPlacesBits = 8;
 
-  // A hash of the few bytes in which the routes of a service mostly differ: the last, and those halfway. A
-  // bad one costs a match, no more.
+  // A hash of the few bytes in which the routes of a service mostly differ: the last ones and those in the
+  // middle. A collision costs a match, no more.
   static std::uint64_t sample(std::string_view name) {
     if (name.size() >= sizeof(std::uint64_t)) return sample_words<std::uint64_t>(name);
     if (name.size() >= sizeof(std::uint32_t)) return sample_words<std::uint32_t>(name);
@@ -83,12 +83,12 @@ class RouteMemo {
   std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
 };
 
-// The same for policies that are named by a text which belongs to the policies in force: an address tells it
-// from others without a look at it. Not thread-safe.
+// The same for policies that are named by a text which belongs to the policies in force: its address
+// identifies it without reading it. Not thread-safe.
 class LastingIdMemo {
  public:
   struct Place {
-    const char* id = nullptr;  // whose matches those are; null: nobody's
+    const char* id = nullptr;  // the key of `matches`; null: the place is empty
     Matches matches;
   };
   Place& place_of(const char* id) {

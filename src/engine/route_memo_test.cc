@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -78,7 +78,7 @@ TEST_F(Routes, EachFindsItsOwnPolicyAgainAndAgain) {
     }
 }
 
-// Ids that stay where they are, however the policies change.
+// Ids that keep their address when the policies change.
 class LastingIds : public Routes {
  protected:
   LastingIds() {

@@ -1,5 +1,5 @@
-// CheckRequest::wants_a_limit: who tells one dimension of a request gets the most specific limit for that.
-#include "engine/limiter_fixture.h"
+// CheckRequest::wants_a_limit: a request with one dimension gets the most specific limit on it.
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {

@@ -1,4 +1,4 @@
-// Where counters live: which of them meet on one node of a Cluster, and whose they are.
+// Placement of counters: which ones share a node of a Cluster, and which tenant owns them.
 #include "engine/slot_tag.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/joint_plan.h"
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -27,7 +27,7 @@ class SlotTagTest : public testing::LimiterFixture {
     return found;
   }
 
-  Planner planner{{board, hasher, clock, totals, local_store, {}, true}};
+  Planner planner{{snapshots, hasher, clock, totals, local_store, {}, true}};
 };
 
 TEST_F(SlotTagTest, LimitsOnTheSameCallerMeet) {

@@ -6,12 +6,12 @@
 
 namespace sluice {
 
-// Which of several stores a request's counters live in. Belongs to one event loop's thread.
+// Selects the store that holds a request's counters, of several. Belongs to one event loop's thread.
 class StorePlacement {
  public:
   virtual ~StorePlacement() = default;
-  // The store answers what it is asked even if the placement changes before. An empty tenant or tier is one
-  // that the request does not have.
+  // The store completes the calls it has received even if the placement changes before. An empty tenant or
+  // tier means that the request has none.
   virtual AsyncStore& store_for(std::string_view tenant, std::string_view tier) = 0;
 };
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "engine/limiter_fixture.h"
 #include "engine/slot_tag.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -28,7 +28,7 @@ class StorePlacementTest : public testing::LimiterFixture, private StorePlacemen
   MemoryStore far_memory{clock, params, {}};
   LocalStore far{far_memory, clock};
   Limiter placed{{.store = local_store,
-                  .policies = board,
+                  .policies = snapshots,
                   .hasher = hasher,
                   .clock = clock,
                   .totals = totals,

@@ -1,7 +1,7 @@
-// Checks that come before the policies are known: --before-policies decides, and they are told so.
+// Checks before the policies are known: --before-policies decides, and the answer says so.
 #include <gtest/gtest.h>
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -18,15 +18,15 @@ class UnknownPolicies : public LimiterFixture {
 TEST_F(UnknownPolicies, AreToldFromPoliciesThatDoNotExist) {
   const CheckRequest request{.key = "u"};
   EXPECT_EQ(check(request).reason, Reason::kNoPolicy);
-  board.say_unmatched(Unmatched::kUnknownOpen);
+  snapshots.say_unmatched(Unmatched::kUnknownOpen);
   const Decision open = check(request);
   EXPECT_TRUE(open.allowed && open.degraded);
   EXPECT_EQ(to_string(open.reason), "policies_unavailable");
-  board.say_unmatched(Unmatched::kUnknownClosed);
+  snapshots.say_unmatched(Unmatched::kUnknownClosed);
   const Decision closed = check(request);
   EXPECT_TRUE(!closed.allowed && closed.degraded);
   EXPECT_EQ(to_string(closed.reason), "policies_unavailable");
-  board.say_unmatched(Unmatched::kNoPolicy);
+  snapshots.say_unmatched(Unmatched::kNoPolicy);
   EXPECT_EQ(check(request).reason, Reason::kNoPolicy);
   const auto sum = totals.sum();
   EXPECT_EQ(sum.no_policy, 2u);
@@ -36,15 +36,15 @@ TEST_F(UnknownPolicies, AreToldFromPoliciesThatDoNotExist) {
 
 TEST_F(UnknownPolicies, MayBeNamed) {
   const CheckRequest request{.policy_id = "elsewhere", .key = "u"};
-  board.say_unmatched(Unmatched::kUnknownClosed);
+  snapshots.say_unmatched(Unmatched::kUnknownClosed);
   EXPECT_EQ(check(request).reason, Reason::kPoliciesUnknown);
-  board.say_unmatched(Unmatched::kNoPolicy);
+  snapshots.say_unmatched(Unmatched::kNoPolicy);
   EXPECT_EQ(limiter.check(request).error().code, ErrorCode::kPolicyNotFound) << "nothing is remembered";
 }
 
 TEST_F(UnknownPolicies, WhatIsKnownIsEnforced) {
   publish({make_policy("p", {make_limit({.rate = {1, kSecondUs}})})});
-  board.say_unmatched(Unmatched::kUnknownOpen);
+  snapshots.say_unmatched(Unmatched::kUnknownOpen);
   EXPECT_TRUE(check({.key = "u"}).allowed);
   const Decision second = check({.key = "u"});
   EXPECT_FALSE(second.allowed);
@@ -54,11 +54,11 @@ TEST_F(UnknownPolicies, WhatIsKnownIsEnforced) {
 TEST_F(UnknownPolicies, TakePartInJointChecks) {
   publish({make_policy("p", {make_limit({.rate = {1, kSecondUs}})})});
   const std::vector<CheckRequest> both = {{.policy_id = "p", .key = "u"}, {.policy_id = "q", .key = "u"}};
-  board.say_unmatched(Unmatched::kUnknownClosed);
+  snapshots.say_unmatched(Unmatched::kUnknownClosed);
   const JointDecision closed = together(both);
   EXPECT_FALSE(closed.overall.allowed);
   EXPECT_EQ(closed.overall.reason, Reason::kPoliciesUnknown);
-  board.say_unmatched(Unmatched::kUnknownOpen);
+  snapshots.say_unmatched(Unmatched::kUnknownOpen);
   const JointDecision open = together(both);
   EXPECT_TRUE(open.overall.allowed) << "the denial has charged nothing";
   EXPECT_EQ(open.parts[0].reason, Reason::kOk);

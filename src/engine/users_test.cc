@@ -1,7 +1,7 @@
-// What is agreed with single users: their tier, and numbers of their own.
+// Agreements with single users: their tier, and their own numbers.
 #include <gtest/gtest.h>
 
-#include "engine/limiter_fixture.h"
+#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -26,9 +26,9 @@ class UsersTest : public testing::LimiterFixture {
     return make_limit_params(Algorithm::kGcra, {per_second, kSecondUs}, {}).value();
   }
   void agree(User user) {
-    auto changed = board.current()->with({.put_users = {std::move(user)}}, params);
+    auto changed = snapshots.current()->with({.put_users = {std::move(user)}}, params);
     ASSERT_TRUE(changed);
-    board.publish(*changed);
+    snapshots.publish(*changed);
   }
   // How many of 20 checks pass.
   int admitted(const CheckRequest& request) {
@@ -65,7 +65,7 @@ TEST_F(UsersTest, AnOverrideReplacesTheNumbersOfOneLimitUntilItExpires) {
   EXPECT_EQ(admitted({.key = "ann"}), 3) << "it has expired";
 }
 
-// As a rule for one tier leaves it.
+// A rule for one tier leaves such a limit for everyone else.
 TEST_F(UsersTest, ALimitOfTheLargestNumbersIsNoLimit) {
   Policy policy = make_policy("p", {make_limit({.name = "second", .per = {"user"}})});
   policy.limits[0].params = no_limit();
@@ -97,12 +97,12 @@ TEST_F(UsersTest, WhatWasUsedBeforeCountsAfterwards) {
 
 TEST_F(UsersTest, AnOverrideHoldsUntilItExpires) {
   agree({.id = "ann", .tier = "", .overrides = {{"p", "second", numbers(5), kNowUs + kSecondUs}}});
-  Planner planner({board, hasher, clock, totals, local_store});
+  Planner planner({snapshots, hasher, clock, totals, local_store});
   ASSERT_TRUE(planner.plan({.key = "ann"}, Purpose::kLook));
   EXPECT_EQ(planner.enforced().charges[0].params, params.intern(numbers(5)));
   clock.advance(kSecondUs);
   ASSERT_TRUE(planner.plan({.key = "ann"}, Purpose::kLook));
-  EXPECT_EQ(planner.enforced().charges[0].params, board.current()->find("p")->limits[0].params);
+  EXPECT_EQ(planner.enforced().charges[0].params, snapshots.current()->find("p")->limits[0].params);
 }
 
 }  // namespace

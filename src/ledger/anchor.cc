@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "base/encode.h"
+#include "base/text/encode.h"
 #include "ledger/chain.h"
 
 namespace sluice::ledger {
 namespace {
 
-// Reads what draft_of() wrote, and nothing else: the body of a record in the chain is as it was written.
+// Reads exactly what draft_of() wrote: the body of a record in the chain is unchanged.
 class Reader {
  public:
   explicit Reader(std::string_view text) : left_(text) {}
@@ -64,7 +64,7 @@ Result<Anchor> read_anchor(const Record& record) {
   reader.literal("\",\"kept\":");
   anchor.kept = reader.number();
   reader.literal(",\"kept_hash\":\"");
-  // Nothing is kept: there is nothing to hash either.
+  // If no records are kept, there is no hash.
   if (anchor.kept > 0) anchor.kept_hash = reader.hash();
   reader.literal("\",\"removed\":");
   anchor.removed = reader.number();
@@ -74,7 +74,7 @@ Result<Anchor> read_anchor(const Record& record) {
   if (reader.is_whole() && anchor.revision > 0 && anchor.revision < record.revision) return anchor;
   return std::unexpected(Error{ErrorCode::kFailedPrecondition,
                                "revision " + std::to_string(record.revision) +
-                                   ": it does not say which records were removed before it",
+                                   ": it does not state which records were removed before it",
                                ""});
 }
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace sluice::ledger {
 namespace {
@@ -57,7 +57,7 @@ Result<void> validate_draft(const Draft& draft, const std::string& where) {
   return {};
 }
 
-// How a document is called in messages.
+// The name of a document in messages.
 std::string title(const Draft& draft) { return std::string(to_string(draft.kind)) + " '" + draft.name + "'"; }
 
 std::unexpected<Error> broken(std::int64_t revision, const std::string& why) {
@@ -92,7 +92,7 @@ Result<void> validate(const Change& change) {
     const std::string where = "drafts[" + std::to_string(i) + "]";
     if (auto good = validate_draft(draft, where); !good) return good;
     if (!named.emplace(draft.kind, draft.name).second)
-      return invalid(where + ".name", title(draft) + " is there twice; name it once");
+      return invalid(where + ".name", title(draft) + " is listed twice; list it once");
     bytes += draft.body.size();
   }
   if (bytes > kChangeBytesMax)
@@ -117,9 +117,9 @@ bool is_replay(const Change& change, std::span<const Record> records) {
 
 Result<std::vector<Record>> answer_again(const Change& change, std::vector<Record> records) {
   if (is_replay(change, records)) return records;
-  return std::unexpected(
-      Error{ErrorCode::kFailedPrecondition,
-            "request id '" + change.request_id + "' belongs to another change; use a new one", "request_id"});
+  return std::unexpected(Error{
+      ErrorCode::kFailedPrecondition,
+      "request id '" + change.request_id + "' was used for another change; use a new one", "request_id"});
 }
 
 Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span<const Newest> newest,
@@ -135,10 +135,10 @@ Result<std::vector<std::int64_t>> check_expected(const Change& change, std::span
     const std::int64_t expected = *draft.expected_version;
     if (expected == version || (expected == 0 && withdrawn)) continue;
     const std::string now = version == 0 ? " does not exist" : " is at version " + std::to_string(version);
-    return std::unexpected(Error{
-        ErrorCode::kStale,
-        title(draft) + now + ", not at version " + std::to_string(expected) + "; read it and decide again",
-        "drafts[" + std::to_string(i) + "].expected_version"});
+    return std::unexpected(
+        Error{ErrorCode::kStale,
+              title(draft) + now + ", not at version " + std::to_string(expected) + "; read it and try again",
+              "drafts[" + std::to_string(i) + "].expected_version"});
   }
   if (change.expected_revision && *change.expected_revision != last_revision)
     return std::unexpected(Error{ErrorCode::kStale,
@@ -186,7 +186,7 @@ Result<void> ChainVerifier::feed(const Record& record) {
     return broken(expected, "it is missing; revision " + std::to_string(record.revision) + " follows");
   if (auto good = verify_body(record); !good) return good;
   if (record.hash != record_hash(hash_, record))
-    return broken(expected, "its hash does not fit; it or a record before it was changed");
+    return broken(expected, "its hash does not match; it or a record before it was changed");
   revision_ = expected;
   hash_ = record.hash;
   return {};

@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "base/encode.h"
 #include "base/limits.h"
+#include "base/text/encode.h"
 
 namespace sluice::ledger {
 namespace {
@@ -63,7 +63,7 @@ TEST(Link, NumbersRevisionsAndVersions) {
   EXPECT_EQ(records[0].reason, "noon peak");
 }
 
-// The hash as anybody can compute it from the description in chain.h; other programs may verify a ledger.
+// The hash, computed from the description in chain.h; other programs may verify a ledger that way.
 TEST(Link, TheHashIsAsDescribed) {
   std::string bytes;
   const auto field = [&](std::string_view text) {

@@ -8,7 +8,7 @@
 
 namespace sluice::ledger {
 
-// Lets one thread end another's pause. What is rung stays rung until somebody hears it. Thread-safe.
+// Lets one thread end another thread's pause. A ring stays pending until a pause() consumes it. Thread-safe.
 class Interrupter {
  public:
   Interrupter() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -18,12 +18,12 @@ class Interrupter {
 
   void ring() {
     const std::uint64_t one = 1;
-    // Fails only when it has been rung 2^64 times, and then it is rung.
+    // Fails only after 2^64 rings, and then a ring is pending anyway.
     [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));
   }
 
-  // Pauses for so long, or until it is rung or `other` (a socket, -1: none) has something to read. True:
-  // rung, and the bell is silent again.
+  // Pauses for this time, or until ring() is called or `other` (a socket, -1: none) is readable. True: it was
+  // rung, and the ring is consumed.
   bool pause(int timeout_ms, int other = -1) {
     pollfd watched[2] = {{fd_, POLLIN, 0}, {other, POLLIN, 0}};
     poll(watched, 2, timeout_ms);

@@ -8,12 +8,12 @@
 
 namespace sluice::ledger {
 
-// What MemoryLedgers share: it stands for the database that processes share. Thread-safe.
+// The data that MemoryLedgers share, in place of a database that processes share. Thread-safe.
 class MemoryDatabase {
  public:
-  // While it is not available, every call of its ledgers fails with kUnavailable.
+  // While it is unavailable, every call of its ledgers fails with kUnavailable.
   void set_available(bool available);
-  // As it was when it had so many records: a copy of then is put in its place.
+  // Goes back to the state when it had this many records, as if a backup was restored.
   void go_back_to(std::size_t records);
 
  private:
@@ -25,8 +25,8 @@ class MemoryDatabase {
   bool available_ = true;
 };
 
-// A ledger that forgets everything with its database: the slow and obvious implementation, which says what
-// the others have to do, and serves tests of what stands on a ledger.
+// A ledger in memory, lost with its MemoryDatabase: the slow and obvious implementation. It defines what the
+// others must do, and serves tests of code that uses a ledger. Belongs to one thread, like every Ledger.
 //
 //   auto database = std::make_shared<MemoryDatabase>();
 //   MemoryLedger ours(database), another_nodes(database);
@@ -50,7 +50,7 @@ class MemoryLedger : public Ledger {
   std::string name() const override { return "memory"; }
 
  private:
-  // The database, locked; or the error when it is not available.
+  // The database, locked; or the error if it is unavailable.
   Result<std::unique_lock<std::mutex>> lock();
   // REQUIRES: locked.
   std::vector<Record> versions_of(Kind kind, std::string_view name) const;  // newest first

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ledger/ledger_conformance.h"
+#include "ledger/testing/ledger_conformance.h"
 
 namespace sluice::ledger {
 namespace {

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t kRecordsAtATime = 1000;
 
-// What goes, and what then stands in its place.
+// The records to remove, and the anchor that takes their place.
 struct Step {
   Anchor anchor;
-  std::vector<Record> removed;  // in their order, without bodies
+  std::vector<Record> removed;  // in order, without bodies
 };
 
-// Walks over the old records and decides.
+// Goes through the old records and decides which to remove.
 class Planner {
  public:
   Planner(Ledger& ledger, const std::optional<AnchorRecord>& before, std::int64_t before_us)
@@ -35,7 +35,7 @@ class Planner {
       if (!page) return std::unexpected(std::move(page.error()));
       if (page->empty()) break;
       at = page->back().revision;
-      // Clocks differ: a young record does not keep the old ones behind it.
+      // Clocks differ: a new record must not keep the old ones after it from being removed.
       const bool any_old =
           std::ranges::any_of(*page, [&](const Record& record) { return record.at_us < before_us_; });
       for (Record& record : *page) decide(std::move(record));
@@ -59,10 +59,10 @@ class Planner {
       step_.anchor.revision = record.revision;
       step_.anchor.hash = record.hash;
     }
-    // Those behind the last one that goes are in the chain.
+    // Records after the last removed one stay in the chain.
     if (record.revision <= step_.anchor.revision) kept_ = stay_;
     if (stays) return;
-    record.body.clear();  // its hash is in the record
+    record.body.clear();  // the record has its hash
     step_.removed.push_back(std::move(record));
   }
 
@@ -75,12 +75,12 @@ class Planner {
   Ledger& ledger_;
   const std::int64_t before_us_;
   std::unordered_set<std::int64_t> in_force_;  // revisions of newest versions
-  KeptHash stay_;                              // of those seen
+  KeptHash stay_;                              // of all records seen that stay
   KeptHash kept_;                              // of those up to the anchor
   Step step_;
 };
 
-// Whether some record that was never looked at is so old.
+// Whether some record that was not examined yet is old enough.
 Result<bool> is_due(Ledger& ledger, const std::optional<AnchorRecord>& anchor, std::int64_t before_us) {
   const auto page = ledger.read_after(anchor ? anchor->anchor.revision : 0, kRecordsAtATime);
   if (!page) return std::unexpected(page.error());

@@ -6,16 +6,17 @@
 
 namespace sluice::ledger {
 
-// Removes what the audit log need not remember any longer: events, and former versions of users, tokens,
-// rollouts and the switch. All versions of policies stay, because any of them can be restored, and so does
-// the newest version of every document: it is what is in force.
+// Removes records that the audit log no longer has to keep: events, and former versions of users, tokens,
+// rollouts and the switch. All versions of policies stay, because any of them can be restored. The newest
+// version of every document stays, because it is in force.
 //
-// One step, and one atomic change: so many records go, and an anchor says so in their place, see anchor.h.
-// Whoever dies when, the ledger verifies, and nothing younger is lost. Many nodes may do it at once: only one
-// of them succeeds. Returns how many went; 0: nothing is old enough, or another node was faster.
+// One call is one atomic change: a batch of records is removed, and an anchor takes their place; see
+// anchor.h. Whenever a process crashes, the ledger still verifies and nothing newer is lost. Several nodes
+// may prune at once: only one of them succeeds. Returns how many records were removed; 0: none is old enough,
+// or another node was faster.
 //
-// Only records from before `before_us` go, by the clock of their writer. It begins when one is a day older
-// than that, so that the ledger does not grow by anchors.
+// Only records from before `before_us` are removed, by the clock of their writer. Pruning starts only when a
+// record is a day older than that, so that anchors do not make the ledger grow.
 Result<std::int64_t> prune(Ledger& ledger, std::int64_t before_us, std::int64_t now_us);
 
 inline constexpr std::int64_t kPrunedPerStep = 5'000;

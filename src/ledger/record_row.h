@@ -7,7 +7,7 @@
 
 namespace sluice::ledger {
 
-// The list of documents names a record that is not there.
+// The error for a record that the list of documents names but that does not exist.
 inline Error missing_record(std::int64_t revision) {
   return {ErrorCode::kFailedPrecondition,
           "revision " + std::to_string(revision) +
@@ -15,15 +15,15 @@ inline Error missing_record(std::int64_t revision) {
           ""};
 }
 
-// A line of the list of documents out of a database's row, whose columns are in the order of Listing.
+// Reads an entry of the list of documents from a database row, whose columns are in the order of Listing.
 template <class Row>
 Listing listing_from(const Row& row) {
   return {row.get_text(0), row.get_text(1), row.get_number(2), row.get_number(3) != 0, row.get_number(4)};
 }
 
-// A record out of a database's row, whose columns are in the order of Record. `Row` has get_number(column)
-// and get_text(column). kFailedPrecondition names the revision whose kind makes no sense, or of which there
-// is nothing else: an outer join has found no record.
+// Reads a record from a database row, whose columns are in the order of Record. `Row` has get_number(column)
+// and get_text(column). kFailedPrecondition names the revision if its kind is invalid, or if all other
+// columns are empty because an outer join found no record.
 template <class Row>
 Result<Record> record_from(const Row& row) {
   Record record{.revision = row.get_number(0)};
@@ -32,8 +32,8 @@ Result<Record> record_from(const Row& row) {
   const auto known = kind_from(kind);
   if (!known)
     return std::unexpected(Error{ErrorCode::kFailedPrecondition,
-                                 "revision " + std::to_string(record.revision) + ": nobody knows the kind '" +
-                                     kind + "'; was the database changed by hand?",
+                                 "revision " + std::to_string(record.revision) + ": unknown kind '" + kind +
+                                     "'; was the database changed by hand?",
                                  ""});
   record.kind = *known;
   record.name = row.get_text(2);

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/encode.h"
+#include "base/text/encode.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 
@@ -21,7 +21,7 @@ std::unexpected<Error> tampered(std::int64_t revision, const std::string& what) 
       Error{ErrorCode::kFailedPrecondition, "revision " + std::to_string(revision) + ": " + what, ""});
 }
 
-// Follows the records, and remembers what they say about documents.
+// Goes through the records and remembers what they say about documents.
 class LedgerWalk {
  public:
   LedgerWalk(const VerifyOptions& options, std::optional<AnchorRecord> anchor)
@@ -48,12 +48,12 @@ class LedgerWalk {
     return {};
   }
 
-  // There are no more records.
+  // Called after the last record.
   Result<void> finish() {
     const std::int64_t last = found_.revision;
     if (anchor_) {
       if (auto good = compare_kept(); !good) return good;
-      if (!saw_anchor_) return tampered(anchor_->record.revision, "it is not the record that it was");
+      if (!saw_anchor_) return tampered(anchor_->record.revision, "it is not the original record");
     }
     const auto& noted = options_.noted;
     if (!noted || noted_is_there_) return {};
@@ -61,15 +61,15 @@ class LedgerWalk {
       return tampered(last + 1, "it is missing; the ledger was noted to reach revision " +
                                     std::to_string(noted->revision) + ", and its end was cut off");
     if (anchor_ && noted->revision == anchor_->anchor.revision) return compare_noted(anchor_->anchor.hash);
-    return std::unexpected(
-        Error{ErrorCode::kNotFound,
-              "revision " + std::to_string(noted->revision) +
-                  " was removed because it is old, so its hash proves nothing any more; all that is left, " +
-                  "which goes up to revision " + std::to_string(last) + ", is whole in itself: note that",
-              ""});
+    return std::unexpected(Error{
+        ErrorCode::kNotFound,
+        "revision " + std::to_string(noted->revision) +
+            " was pruned, so its hash no longer proves anything; the remaining ledger, up to revision " +
+            std::to_string(last) + ", is consistent: note its hash instead",
+        ""});
   }
 
-  // The list of documents says the same as the records, and those that it names are there.
+  // Checks that the list of documents agrees with the records, and that the listed records exist.
   Result<void> compare_documents(Ledger& ledger) {
     Result<void> outcome;
     std::set<Name> listed;
@@ -82,7 +82,7 @@ class LedgerWalk {
     if (!read || !outcome) return read ? outcome : read;
     for (const auto& [name, newest] : newest_) {
       if (listed.contains(name)) continue;
-      const auto rewritten = is_newer(ledger, name);  // and not listed where it was
+      const auto rewritten = is_newer(ledger, name);  // if so, it moved in the list
       if (!rewritten) return std::unexpected(rewritten.error());
       if (!*rewritten) return tampered(newest.revision, "the list of documents has lost " + text_of(name));
     }
@@ -101,9 +101,9 @@ class LedgerWalk {
     std::int64_t version = 0;
     bool withdrawn = false;
   };
-  // Linked to nothing: there may be gaps.
+  // Kept records are not linked: there may be gaps.
   Result<void> feed_kept(const Record& record) {
-    if (record.revision <= found_.revision) return tampered(record.revision, "it comes twice");
+    if (record.revision <= found_.revision) return tampered(record.revision, "it appears twice");
     kept_.add(record);
     return verify_body(record);
   }
@@ -115,8 +115,8 @@ class LedgerWalk {
     saw_anchor_ = record == anchor_->record;
     const std::int64_t kept_us = record.at_us - anchor_->anchor.before_us;
     if (kept_us < options_.kept_us)
-      return tampered(record.revision, "it has removed records that were only " +
-                                           std::to_string(kept_us / kDayUs) + " days old");
+      return tampered(record.revision,
+                      "it removed records that were only " + std::to_string(kept_us / kDayUs) + " days old");
     return {};
   }
 
@@ -124,9 +124,9 @@ class LedgerWalk {
     if (!anchor_ || std::exchange(compared_kept_, true)) return {};
     const Anchor& anchor = anchor_->anchor;
     if (kept_.count() == anchor.kept && kept_.hash() == anchor.kept_hash) return {};
-    return tampered(anchor.revision, "of the records up to it, other ones are left than revision " +
+    return tampered(anchor.revision, "the records kept up to it are not those that revision " +
                                          std::to_string(anchor_->record.revision) +
-                                         " says, or they were changed");
+                                         " states, or they were changed");
   }
 
   Result<void> compare_noted(const std::string& hash) {
@@ -147,7 +147,7 @@ class LedgerWalk {
     return !newest->empty() && newest->front().revision > found_.revision;
   }
 
-  // What was written after our walk is newer than what we know.
+  // A listing that was written after our walk is newer than what we know.
   Result<void> compare(const Listing& listing) const {
     if (listing.revision > found_.revision) return {};
     const Name name{listing.kind, listing.name};
@@ -201,7 +201,7 @@ Result<VerifiedLedger> verify_ledger(Ledger& ledger, const VerifyOptions& option
     if (!anchor) return std::unexpected(anchor.error());
     auto found = walk_along(ledger, options, *anchor);
     if (found || attempt == kAttemptsMax) return found;
-    // Records that go in front of us are missing where we look for them.
+    // If another process prunes ahead of us, records are missing where we expect them.
     const auto now = find_anchor(ledger);
     const auto version = [](const auto& of) { return *of ? (*of)->record.version : 0; };
     if (!now || version(now) == version(anchor)) return found;

@@ -10,8 +10,8 @@
 
 #include "ledger/memory_ledger.h"
 #include "ledger/prune.h"
-#include "ledger/sqlite_ledger.h"
-#include "ledger/temp_folder.h"
+#include "ledger/sqlite/sqlite_ledger.h"
+#include "ledger/testing/temp_folder.h"
 
 namespace sluice::ledger {
 namespace {
@@ -85,8 +85,8 @@ TEST(VerifyLedger, ADatabaseThatIsAwayIsNoFinding) {
   EXPECT_EQ(verify_ledger(ledger).error().code, ErrorCode::kUnavailable);
 }
 
-// As a list in pages, sorted by revision, may come out while others write: a document that is written again
-// moves from a page that is still to come to beyond the end.
+// A list that is read in pages, sorted by revision, while others write: a document that is rewritten moves
+// from a page not read yet to beyond the end.
 class MovingLedger final : public MemoryLedger {
  public:
   using MemoryLedger::MemoryLedger;
@@ -107,7 +107,7 @@ TEST(VerifyLedger, WhatIsWrittenMeanwhileIsNoFinding) {
   EXPECT_EQ(finding(ledger), "revision 6: the list of documents has lost policy 'p'");
 }
 
-using Done = std::pair<const char*, const char*>;  // what a stranger does to the file, and what is found
+using Done = std::pair<const char*, const char*>;  // the tampering, and what is found
 
 void expect_findings(std::span<const Done> table, const std::function<void(Ledger&)>& prepare) {
   for (const auto& [sql, expected] : table) {
@@ -127,9 +127,9 @@ void expect_findings(std::span<const Done> table, const std::function<void(Ledge
 TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
   const Done table[] = {
       {"UPDATE records SET body = '{}' WHERE revision = 2", "revision 2: its body is not what was written"},
-      {"UPDATE records SET actor = 'nobody' WHERE revision = 2", "revision 2: its hash does not fit"},
+      {"UPDATE records SET actor = 'nobody' WHERE revision = 2", "revision 2: its hash does not match"},
       {"UPDATE records SET body = '' WHERE revision = 4", "revision 4: its body is not what was written"},
-      {"UPDATE records SET kind = 'dragon' WHERE revision = 4", "revision 4: nobody knows the kind 'dragon'"},
+      {"UPDATE records SET kind = 'dragon' WHERE revision = 4", "revision 4: unknown kind 'dragon'"},
       {"DELETE FROM records WHERE revision = 2", "revision 2: it is missing; revision 3 follows"},
       {"DELETE FROM records WHERE revision = 1", "revision 1: it is missing; revision 2 follows"},
       {"UPDATE documents SET revision = 1 WHERE name = 'p'",
@@ -148,12 +148,12 @@ TEST(VerifyLedger, FindsWhatWasDoneToTheFile) {
       {"UPDATE records SET revision = -1 WHERE revision = 2; UPDATE records SET revision = 2 WHERE revision "
        "= 3;"
        "UPDATE records SET revision = 3 WHERE revision = -1",
-       "revision 2: its hash does not fit"},
+       "revision 2: its hash does not match"},
   };
   expect_findings(table, fill);
 }
 
-// Old records of all kinds, three of them to be kept (1, 3, 5); the chain from 7 on.
+// Old records of all kinds, of which three are kept (1, 3, 5); the chain starts at 7.
 void fill_and_prune(Ledger& ledger) {
   write(ledger, Kind::kPolicy, "p", "{\"v\":1}", kOld);
   write(ledger, Kind::kUser, "ann", "{\"v\":1}", kOld);
@@ -175,12 +175,12 @@ TEST(VerifyLedger, WhatIsLeftOfOldRecordsIsVerified) {
   EXPECT_EQ(found.anchor->revision, 6);
   EXPECT_EQ(found.anchor->kept, 3);
   EXPECT_THAT(verify_ledger(ledger, {.kept_us = kKept + 1}).error().message,
-              HasSubstr("revision 8: it has removed records that were only 90 days old"));
+              HasSubstr("revision 8: it removed records that were only 90 days old"));
 }
 
 TEST(VerifyLedger, FindsWhatWasDoneToWhatIsLeftOfOldRecords) {
   constexpr const char* kOthers =
-      "revision 6: of the records up to it, other ones are left than revision 8 says";
+      "revision 6: the records kept up to it are not those that revision 8 states";
   const Done table[] = {
       {"DELETE FROM records WHERE revision = 1", kOthers},
       {"DELETE FROM records WHERE revision IN (1, 3)", kOthers},
@@ -197,7 +197,7 @@ TEST(VerifyLedger, FindsWhatWasDoneToWhatIsLeftOfOldRecords) {
       {"UPDATE records SET body = replace(body, '\"up_to\":6', '\"up_to\":5') WHERE revision = 8",
        "revision 6: it is missing; revision 7 follows"},
       {"UPDATE records SET body = '{}' WHERE revision = 8",
-       "revision 8: it does not say which records were removed before it"},
+       "revision 8: it does not state which records were removed before it"},
       {"DELETE FROM documents WHERE kind = 'retention'",
        "revision 8: the list of documents has lost retention 'audit'"},
   };
@@ -214,10 +214,10 @@ TEST(VerifyLedger, ANotedHashOfARecordThatIsGoneProvesNothing) {
       << "it is kept";
   const auto gone = verify_ledger(ledger, {.noted = NotedHash{4, std::string(32, 'x')}});
   EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(gone.error().message, HasSubstr("revision 4 was removed because it is old"));
+  EXPECT_THAT(gone.error().message, HasSubstr("revision 4 was pruned"));
 }
 
-// Old records go while somebody reads.
+// Old records are removed during a read.
 class PrunedMeanwhile final : public MemoryLedger {
  public:
   using MemoryLedger::MemoryLedger;

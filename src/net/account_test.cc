@@ -1,10 +1,11 @@
-// What connections hold is counted, and nothing of it is left when all is answered or gone, however it went.
+// What connections hold is counted, and nothing remains when everything is answered or closed, in whatever
+// way.
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "base/test_seed.h"
-#include "net/account_storm.h"
+#include "base/testing/seed.h"
+#include "net/testing/account_storm.h"
 
 namespace sluice::net {
 namespace {

@@ -36,7 +36,7 @@ DeferredAnswers::Waiter* DeferredAnswers::take(Slot* slot, std::uint64_t generat
   return waiter;
 }
 
-// The lambdas hold two words, which std::function keeps inside itself.
+// The lambdas hold two words, which fit into std::function without an allocation.
 Application::HttpLater DeferredAnswers::http_later(Slot* slot) {
   return [slot, generation = slot->generation](HttpResponse&& response) {
     if (Waiter* waiter = take(slot, generation)) waiter->finish_http(std::move(response));

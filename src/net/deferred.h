@@ -5,19 +5,18 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "net/http_api.h"
+#include "net/http/http_api.h"
 
 namespace sluice::net {
 
-// Answers that applications have promised for later, of all connections of one loop. Not thread-safe.
+// The answers that applications have deferred, for all connections of one loop. Not thread-safe.
 //
-// An application keeps a small handle, a slot and the slot's generation; when the client goes away the
-// generation moves on, and the handle does nothing any more. Slots are reused: no allocation once warm. They
-// never go, because a handle may still point at them; so there may be only kDeferredAnswersMax.
+// An application keeps a small handle: a slot and the slot's generation. When the client disconnects, the
+// generation advances, and the handle has no effect any more. Slots are reused: no allocation once warm. They
+// are never freed, because a handle may still point at them; so there are at most kDeferredAnswersMax.
 class DeferredAnswers {
  public:
-  // Somebody who waits for an answer. Exactly one of the functions is called, once; the slot is closed by
-  // then.
+  // Waits for an answer. Exactly one of the functions is called, once; by then the slot is closed.
   class Waiter {
    public:
     virtual void finish_http(HttpResponse&& response) = 0;
@@ -36,10 +35,10 @@ class DeferredAnswers {
     DeferredAnswers* table = nullptr;
   };
 
-  // REQUIRES: !full(). Whoever may call open() asks that before the request is handled, and refuses it.
+  // open() REQUIRES: !full(). Ask before the request is handled, and refuse it if full.
   bool full() const { return open_count_ >= kDeferredAnswersMax; }
   Slot* open(Waiter& waiter, std::int64_t deadline_us);
-  // The waiter does not wait any more.
+  // Cancels: the waiter does not wait any more.
   void close(Slot* slot);
 
   static Application::HttpLater http_later(Slot* slot);

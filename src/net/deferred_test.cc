@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/http1_session.h"
-#include "net/http2_test_client.h"
+#include "net/http1/http1_session.h"
+#include "net/testing/http2_client.h"
 
 namespace sluice::net {
 namespace {
@@ -42,7 +42,7 @@ TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_the
   std::string request = "GET /later HTTP/1.1\r\nHost: x\r\n\r\n", out;
   session.receive({request.data(), request.size()}, out);
   EXPECT_THAT(out, StartsWith("HTTP/1.1 503"));
-  EXPECT_THAT(out, HasSubstr("Too many requests wait"));
+  EXPECT_THAT(out, HasSubstr("Too many requests are waiting"));
   EXPECT_FALSE(session.finished());
   EXPECT_THAT(application.requests, IsEmpty());
 

@@ -1,8 +1,8 @@
-// What an HTTP/2 connection holds is counted, and nothing of it is left when its streams have gone: however
-// they went.
+// What an HTTP/2 connection holds is counted, and nothing remains when its streams have ended, in whatever
+// way.
 #include <gmock/gmock.h>
 
-#include "net/http2_session_fixture.h"
+#include "net/testing/http2_session_fixture.h"
 
 namespace sluice::net {
 namespace {
@@ -20,7 +20,7 @@ class Http2AccountTest : public Http2SessionTest {
     client_.run();
     take_all();
   }
-  // Reads what has come, so that the connection's window is open again.
+  // Reads what has arrived, so that the connection's window is open again.
   void take_all() {
     std::size_t bytes = 0;
     for (const auto& [id, answer] : client_.answers) bytes += answer.body.size();
@@ -42,7 +42,7 @@ TEST_F(Http2AccountTest, a_cancelled_answer_is_given_back) {
   EXPECT_EQ(held(), 0u);
 }
 
-// The bound on answers that wait is not used up by answers that have gone.
+// Answers that are gone do not count towards the bound on pending answers.
 TEST_F(Http2AccountTest, cancelled_answers_are_not_held_against_the_next) {
   for (int i = 0; i < 20; ++i) cancel(get_big());
   EXPECT_EQ(client_.goaways, 0);

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/http2_session_fixture.h"
+#include "net/testing/http2_session_fixture.h"
 
 namespace sluice::net {
 namespace {

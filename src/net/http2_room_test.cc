@@ -1,16 +1,17 @@
-// Streaming calls whose answer is longer than the reader's window: what the reader does not take is not made.
+// Streaming calls whose answer is longer than the reader's window: messages are not made before the reader
+// can take them.
 #include <gmock/gmock.h>
 
-#include "base/stream_limits.h"
-#include "net/http2_session_fixture.h"
+#include "base/limits/stream_limits.h"
+#include "net/testing/http2_session_fixture.h"
 
 namespace sluice::net {
 namespace {
 
 class Http2RoomTest : public Http2SessionTest {
  protected:
-  static constexpr int kMessages = 2000;  // 2 MB, far more than may wait for a reader
-  // Those that fit a client's window, and those that wait for it.
+  static constexpr int kMessages = 2000;  // 2 MB, far more than may be buffered
+  // Messages that fit into a client's window, and those that wait for it.
   static constexpr int kMadeAtOnceMax =
       static_cast<int>((65'535 + 2 * kStreamOutputBytesWanted) / TestApplication::kManyBytes);
 
@@ -19,7 +20,7 @@ class Http2RoomTest : public Http2SessionTest {
     client_.run();
     return id;
   }
-  // Reads what has come, so that the server may send as much again. False: nothing had come.
+  // Reads what has arrived, so that the server may send as much again. Returns false if there was nothing.
   bool take(std::int32_t id) {
     const std::size_t fresh = client_.answers[id].body.size() - taken_;
     taken_ += fresh;
@@ -47,7 +48,7 @@ TEST_F(Http2RoomTest, messages_are_made_as_the_reader_takes_them) {
 }
 
 TEST_F(Http2RoomTest, whoever_reads_quickly_may_say_so_often) {
-  Http2TestClient reader(context_, 8192);  // says at least 2500 times that it has read
+  Http2TestClient reader(context_, 8192);  // sends at least 2500 window updates
   const std::int32_t id = reader.call("/test.Echo/Many", "20000");
   reader.run();
   for (std::size_t taken = 0; taken < reader.answers[id].body.size(); reader.run()) {
@@ -90,7 +91,7 @@ TEST_F(Http2RoomTest, a_reader_who_takes_nothing_is_not_waited_for) {
   EXPECT_EQ(client_.answers[id].error_code, static_cast<std::uint32_t>(NGHTTP2_CANCEL));
 }
 
-// Its window is used up exactly when the last message that was made has gone.
+// The window is used up exactly at the end of the last message that was made.
 TEST_F(Http2RoomTest, nor_one_who_stops_at_the_end_of_a_message) {
   constexpr auto kFramed = static_cast<std::uint32_t>(TestApplication::kManyBytes + kGrpcPrefixBytes);
   constexpr auto kPage =

@@ -15,12 +15,12 @@
 #include <system_error>
 #include <thread>
 
-#include "base/connection_limits.h"
+#include "base/limits/connection_limits.h"
 #include "base/memory.h"
 #include "base/memory_reserve.h"
-#include "net/connection.h"
-#include "net/event_loop.h"
-#include "net/listener.h"
+#include "net/socket/connection.h"
+#include "net/socket/event_loop.h"
+#include "net/socket/listener.h"
 
 namespace sluice::net {
 namespace {
@@ -34,10 +34,10 @@ void raise_open_files_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);  // without success, the old limit is good enough to begin with
+  setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, the old limit is good enough to start with
 }
 
-// How many descriptors clients may have. Stores, databases and files need some, too.
+// How many descriptors clients may use. Stores, databases and files need some, too.
 std::size_t descriptors_for_clients() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
@@ -58,7 +58,7 @@ class Server::Worker {
     context_.timeouts = server_.options_.timeouts;
   }
 
-  // Takes over a socket that listens as `options` say. Before start().
+  // Takes over a socket that listens as in `options`. Call it before start().
   void listen(int fd, const ListenOptions& options) {
     entrances_.push_back(std::make_unique<Entrance>(*this, fd, options));
   }
@@ -92,7 +92,7 @@ class Server::Worker {
 
    private:
     void on_events(std::uint32_t) override { accept_some(); }
-    // Out of descriptors: asking again at once would only burn the CPU.
+    // Out of descriptors: an immediate retry would only burn CPU.
     void pause() {
       is_paused_ = true;
       worker_.loop_.modify(fd_, 0, *this);
@@ -134,13 +134,14 @@ class Server::Worker {
     entrances_.clear();
   }
 
-  // Connections look after themselves; this is for the rest. What fails is not done, and we live on.
+  // Connections handle their own failures; this is for the rest. A failed action is skipped, and the loop
+  // continues.
   template <class Action>
   void carefully(const Action& action) {
     try {
       action();
     } catch (const std::bad_alloc&) {
-      server_.report("there is no memory left", context_.now_us);
+      server_.report("out of memory", context_.now_us);
     } catch (const std::system_error& e) {  // no thread, no descriptor
       server_.report(e.what(), context_.now_us);
     }
@@ -172,20 +173,20 @@ class Server::Worker {
   void relieve() {
     if (server_.budget_.is_over()) [[unlikely]] {
       connections_.relieve();
-      if (server_.budget_.is_over()) server_.wake_workers();  // it is for one of the others to do
+      if (server_.budget_.is_over()) server_.wake_workers();  // another loop has to shed
     }
     if (MemoryReserve::is_spent() && context_.now_us >= next_reserve_us_) [[unlikely]] {
       next_reserve_us_ = context_.now_us + kHousekeepingUs;
       connections_.relieve_by_half();
       return_freed_memory();
       const bool is_full = MemoryReserve::fill_up();
-      server_.report(is_full ? "memory was short; the largest requests were shed"
-                             : "memory is short; the largest requests are shed",
+      server_.report(is_full ? "memory was low; the largest requests were shed"
+                             : "memory is low; the largest requests are shed",
                      context_.now_us);
     }
   }
 
-  // Whether there is room for one more who comes by that port, if need be because somebody goes.
+  // Whether there is room for one more connection to that port, if necessary by closing another.
   bool find_room(Port port) {
     const std::size_t most = server_.options_.connections_max;
     const std::size_t most_of_port = server_.options_.listen.size() > 1 ? most - most / 4 : most;
@@ -201,7 +202,7 @@ class Server::Worker {
     context_.drain_idle_until_us = context_.now_us + server_.options_.drain_idle_us;
     next_housekeeping_us_ = 0;
     for (const auto& entrance : entrances_)
-      entrance->accept_some();  // those who came before the door closed are served
+      entrance->accept_some();  // those that connected before the port closed are served
     entrances_.clear();
     report_connections();
     application_->begin_burst();
@@ -217,7 +218,7 @@ class Server::Worker {
       publish(connections_.size(static_cast<Port>(port)), reported_by_port_[port], server_.by_port_[port]);
   }
 
-  // Adds to a sum of all threads by how much this one's part has changed.
+  // Adds the change of this thread's part to a sum over all threads.
   template <class Number>
   static void publish(Number now, Number& reported, std::atomic<Number>& sum) {
     if (now == reported) return;
@@ -227,7 +228,7 @@ class Server::Worker {
 
   Server& server_;
   EventLoop loop_;
-  std::unique_ptr<Application> application_;  // made from the loop, and gone before it
+  std::unique_ptr<Application> application_;  // made from the loop, and destroyed before it
   SessionContext context_;
   ConnectionSet connections_;
   std::vector<std::unique_ptr<Entrance>> entrances_;  // none while draining
@@ -254,7 +255,7 @@ void Server::Worker::Entrance::accept_some() {
       if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS) return;
       if (!has_client()) return;  // the system looks for a descriptor before it looks for a client
       if (worker_.connections_.make_room(std::nullopt)) continue;
-      worker_.server_.report("new clients have to wait: " + std::string(std::strerror(error)) +
+      worker_.server_.report("cannot accept new connections: " + std::string(std::strerror(error)) +
                                  "; connections open: " + std::to_string(worker_.server_.connection_count()),
                              worker_.context_.now_us);
       return pause();
@@ -329,7 +330,7 @@ Server::Stats Server::stats() const {
 void Server::report(std::string_view problem, std::int64_t now_us) {
   std::int64_t next_us = next_report_us_.load();
   if (!options_.on_problem || now_us < next_us) return;
-  // Of several threads in the same trouble, one speaks.
+  // If several threads have the same problem, one reports it.
   if (!next_report_us_.compare_exchange_strong(next_us, now_us + kReportPauseUs)) return;
   try {
     options_.on_problem(std::string(problem));

@@ -11,81 +11,81 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/buffer_budget.h"
-#include "net/event_loop.h"
-#include "net/http_api.h"
+#include "net/http/http_api.h"
 #include "net/session.h"
-#include "net/tls_server_context.h"
+#include "net/socket/buffer_budget.h"
+#include "net/socket/event_loop.h"
+#include "net/tls/tls_server_context.h"
 
 namespace sluice::net {
 
 struct ListenOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one, see Server::port()
+  std::uint16_t port = 0;  // 0: any free port, see Server::port()
   Port use = Port::kAll;
-  bool trusts_peers = false;  // whoever reaches it may do everything
+  bool trusts_peers = false;  // every peer may do everything
   bool needs_token = false;   // peers are strangers until the application has recognised them
 };
 
 struct ServerOptions {
   std::vector<ListenOptions> listen = {ListenOptions()};  // at least one
-  TlsServerContext* tls = nullptr;  // of all ports; outlives the server; null: plain text
+  TlsServerContext* tls = nullptr;  // for all ports; outlives the server; null: plain text
   int threads = 1;
-  // Of all threads; fewer if there are too few descriptors, of which some are kept for stores and files. Each
-  // of several ports may have three quarters of them. Who comes when there is no room takes the place of
-  // somebody who is idle.
+  // For all threads; fewer if there are too few file descriptors, some of which are reserved for stores and
+  // files. If there are several ports, each may have three quarters of them. When there is no room, a new
+  // connection replaces an idle one.
   std::size_t connections_max = 16'384;
   std::size_t buffer_bytes_max = 128u << 20;  // see BufferBudget
   SessionTimeouts timeouts;
-  std::int64_t drain_us = 10'000'000;  // how long requests under way may take after begin_drain()
-  // HTTP/1 has no word for "send nothing more" but the answer to a request. So long after begin_drain() a
-  // connection that is idle may still bring one, and gets it; then it is closed.
+  std::int64_t drain_us = 10'000'000;  // how long requests in flight may take after begin_drain()
+  // HTTP/1 can say "send nothing more" only in the answer to a request. So for this long after begin_drain()
+  // an idle connection may still send a request, and gets that answer; then it is closed.
   std::int64_t drain_idle_us = 0;
-  // Called on any thread, seldom, with a sentence for the log: new connections have to wait, say. May be
-  // empty.
+  // Called on any thread, rarely, with a sentence for the log: for example that new connections have to wait.
+  // May be empty.
   std::function<void(std::string sentence)> on_problem;
 };
 
-// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with TLS or without: a loop per thread, an
+// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with or without TLS: a loop per thread, an
 // Application per loop. Its functions are thread-safe.
 //
-//   auto server = Server::start(options, clock, [&](int) { return std::make_unique<Doors>(engine); });
-//   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: address already
-//   in use" …
-//   (*server)->begin_drain();   // from a signal's thread, say
+//   auto server = Server::start(options, clock, [&](EventLoop&) { return std::make_unique<Doors>(engine); });
+//   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: …"
+//   …
+//   (*server)->begin_drain();   // for example from a signal thread
 //   (*server)->wait();
 class Server {
  public:
-  // The loop outlives the application, which may use it for connections of its own.
+  // The loop outlives the application, which may use it for its own connections.
   using ApplicationFactory = std::function<std::unique_ptr<Application>(EventLoop& loop)>;
 
-  // Raises the process's limit of open files to what the system allows, because every client is one. The
-  // factory is called for every thread before any of them runs. The clock must outlive the server.
+  // Raises the process's limit of open files to what the system allows, because every client needs one. The
+  // factory is called once per thread before any of them runs. The clock must outlive the server.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, const Clock& clock,
                                                const ApplicationFactory& factory);
-  // Ends what is still under way.
+  // Aborts what is still in flight.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // The port that ServerOptions::listen[at] really got.
+  // The actual port of ServerOptions::listen[at].
   std::uint16_t port(std::size_t at = 0) const { return ports_.at(at); }
   std::size_t connection_count() const { return connection_count_.load(std::memory_order_relaxed); }
 
   // For the metrics.
   struct Stats {
     std::size_t connections;
-    std::size_t buffered_bytes;             // that callers make us keep
-    std::uint64_t connections_shed_memory;  // because they held most of that
-    std::uint64_t connections_shed_room;    // in favour of new ones
-    std::uint64_t connections_refused;      // because nobody could go
+    std::size_t buffered_bytes;             // that we keep for callers
+    std::uint64_t connections_shed_memory;  // they held most of that memory
+    std::uint64_t connections_shed_room;    // they made room for new ones
+    std::uint64_t connections_refused;      // there was no room, and none could be made
   };
   Stats stats() const;
 
-  // Accepts nothing more, asks peers to go, lets requests under way finish. Async-signal-safe.
+  // Stops accepting, asks peers to leave, lets requests in flight finish. Async-signal-safe.
   void begin_drain();
-  // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later. Whoever
-  // connection_count() counts then was cut off.
+  // Returns when every thread has ended: after begin_drain(), at the latest `drain_us` later. Connections
+  // that connection_count() still counts then were cut off.
   void wait();
 
  private:

@@ -10,8 +10,8 @@
 #include <latch>
 #include <thread>
 
-#include "net/test_application.h"
-#include "net/test_client.h"
+#include "net/testing/application.h"
+#include "net/testing/client.h"
 
 namespace sluice::net {
 namespace {
@@ -127,7 +127,7 @@ TEST(Server, large_bodies_and_a_reader_that_takes_its_time) {
   std::string requests;
   for (int i = 0; i < 20; ++i) requests += get("/big");
   client.send(requests + get("/bye", kClose));
-  // Twenty megabytes are more than all buffers between us: the server has to wait, and goes on when we read.
+  // Twenty megabytes exceed all buffers in between: the server has to wait, and continues when we read.
   const std::string answers = client.read_to_end();
   EXPECT_GT(answers.size(), 20 * TestApplication::kBigBytes);
   EXPECT_THAT(answers.substr(answers.size() - 300), HasSubstr("connection: close"));
@@ -194,7 +194,7 @@ TEST(Server, connections_beyond_the_limit_take_the_place_of_idle_ones_or_are_tur
   EXPECT_THAT(third.read_until("\r\n\r\nx"), HasSubstr("200 OK"));
   EXPECT_EQ(first.read_to_end(), "") << "idle for longest";
 
-  // Whoever waits for an answer is not sent away.
+  // Connections that wait for an answer are not closed.
   for (const TestClient* client : {&second, &third}) client->send(get("/empty") + get("/later"));
   for (const TestClient* client : {&second, &third}) client->read_until("\r\n\r\n");
   const TestClient fourth(server->port());
@@ -260,7 +260,7 @@ TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
   EXPECT_EQ(limit.rlim_cur, before.rlim_max) << "raised as far as possible";
 
   const TestClient early(server->port());
-  early.send(get("/empty") + get("/later"));  // whoever waits for an answer does not make room
+  early.send(get("/empty") + get("/later"));  // a connection that waits for an answer does not make room
   early.read_until("\r\n\r\n");
   const int lowest_free = dup(STDERR_FILENO);
   close(lowest_free);
@@ -270,7 +270,7 @@ TEST(Server, out_of_file_descriptors_is_reported_and_passes) {
   reported.wait();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_TRUE(client.connected());
-  EXPECT_EQ(problem, "new clients have to wait: Too many open files; connections open: 1");
+  EXPECT_EQ(problem, "cannot accept new connections: Too many open files; connections open: 1");
   client.send(post("patience"));
   EXPECT_THAT(client.read_until("patience"), StartsWith("HTTP/1.1 200 OK"));
   EXPECT_EQ(reports, 1) << "once is enough";
@@ -355,7 +355,7 @@ TEST(Server, a_drain_answers_the_next_request_of_a_connection_that_was_idle) {
       Server::start(options, kClock, [&](EventLoop&) { return std::make_unique<TestApplication>(); });
   ASSERT_TRUE(server);
   auto kept = std::make_unique<TestClient>((*server)->port());
-  auto fresh = std::make_unique<TestClient>((*server)->port());  // has not said a word
+  auto fresh = std::make_unique<TestClient>((*server)->port());  // has sent nothing
   kept->send(get("/"));
   EXPECT_THAT(kept->read_until("\r\n\r\n"), Not(HasSubstr("connection: close")));
   (*server)->begin_drain();

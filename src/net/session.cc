@@ -1,16 +1,16 @@
 #include "net/session.h"
 
-#include "net/http1_session.h"
-#include "net/http2_session.h"
-#include "net/http2_stream.h"
-#include "net/http_text.h"
-#include "net/redis_session.h"
+#include "net/http/http_text.h"
+#include "net/http1/http1_session.h"
+#include "net/http2/http2_session.h"
+#include "net/http2/http2_stream.h"
+#include "net/resp/resp_session.h"
 
 namespace sluice::net {
 
 SessionContext::SessionContext(Application& app, const Clock& the_clock)
     : application(app), clock(the_clock) {
-  streams.reserve(kIdleStreamsMax);  // so that giving one back cannot fail
+  streams.reserve(kIdleStreamsMax);  // so that returning one cannot fail
   refresh_time();
 }
 
@@ -34,7 +34,7 @@ Protocol sniff_protocol(Port port, std::string_view first_bytes) {
 std::unique_ptr<Session> make_session(Protocol protocol, SessionContext& context, SessionHost& host,
                                       const Peer& peer) {
   if (protocol == Protocol::kHttp2) return std::make_unique<Http2Session>(context, host, peer);
-  if (protocol == Protocol::kRedis) return std::make_unique<RedisSession>(context, host, peer);
+  if (protocol == Protocol::kRedis) return std::make_unique<RespSession>(context, host, peer);
   return std::make_unique<Http1Session>(context, host, peer);
 }
 

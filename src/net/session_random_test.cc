@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "base/test_seed.h"
-#include "net/http1_session.h"
-#include "net/http2_test_client.h"
+#include "base/testing/seed.h"
+#include "net/http1/http1_session.h"
+#include "net/testing/http2_client.h"
 
 namespace sluice::net {
 namespace {
@@ -16,16 +16,15 @@ class Bench final : public SessionHost {
  public:
   void output_ready() override {}
 
-  // What a session answers to the bytes, received in pieces of random sizes; all at once if there is no
-  // `random`.
+  // A session's answer to these bytes, received in pieces of random sizes; all at once if `random` is null.
   std::string answer(Protocol protocol, std::string bytes, std::mt19937* random) {
     const auto session = make_session(protocol, context_, *this, kTestPeer);
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t piece =
           random ? std::min<std::size_t>(1 + (*random)() % 40, bytes.size() - at) : bytes.size();
-      std::string copy =
-          bytes.substr(at, piece);  // of its own, so that the sanitizer sees every step outside
+      // A separate string, so that the sanitizer detects every overrun.
+      std::string copy = bytes.substr(at, piece);
       session->receive({copy.data(), copy.size()}, out);
       at += piece;
     }
@@ -42,7 +41,7 @@ class Bench final : public SessionHost {
   SessionContext context_{application_, clock_};
 };
 
-// Without the dates, which differ because every run moves the clock.
+// Removes the dates, which differ because every run moves the clock.
 std::string without_dates(std::string text) {
   for (std::size_t at; (at = text.find("date: ")) != std::string::npos;)
     text.erase(at, text.find("\r\n", at) - at);

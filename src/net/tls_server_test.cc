@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "net/server.h"
-#include "net/test_application.h"
-#include "net/test_client.h"
-#include "net/test_tls_pair.h"
+#include "net/testing/application.h"
+#include "net/testing/client.h"
+#include "net/testing/tls_pair.h"
 
 namespace sluice::net {
 namespace {
@@ -20,7 +20,7 @@ const SystemClock kClock;
 // A client that speaks TLS over a socket.
 class TlsClient {
  public:
-  TlsClient(std::uint16_t port, redis::TlsSettings settings) : socket_(port) {
+  TlsClient(std::uint16_t port, TlsSettings settings) : socket_(port) {
     std::string out, why;
     engine_ = TlsClientContext(std::move(settings)).connect({.host = "localhost", .port = port}, why);
     if (!engine_) ADD_FAILURE() << why;
@@ -30,7 +30,7 @@ class TlsClient {
     }
   }
 
-  // Reads once. False: the server has closed.
+  // Reads once. Returns false if the server has closed.
   bool hear() {
     const std::string bytes = socket_.read_some();
     std::string out;
@@ -94,7 +94,7 @@ class TlsServerTest : public testing::Test {
     server_ = std::move(*server);
   }
   TlsClient client() { return {server_->port(), {.ca_file = ca_file_}}; }
-  // Ends when all that came has been looked at.
+  // Stops after everything that arrived has been processed.
   void stop() {
     server_->begin_drain();
     server_.reset();
@@ -150,9 +150,8 @@ TEST_F(TlsServerTest, WhoHasSaidAllStillGetsTheAnswer) {
 TEST_F(TlsServerTest, PlainHttpIsToldSo) {
   const TestClient plain(server_->port());
   plain.send(get("/"));
-  EXPECT_THAT(plain.read_to_end(),
-              AllOf(StartsWith("HTTP/1.1 400 Bad Request\r\n"),
-                    EndsWith("\r\n\r\nthis port speaks TLS; write https:// to use it\n")));
+  EXPECT_THAT(plain.read_to_end(), AllOf(StartsWith("HTTP/1.1 400 Bad Request\r\n"),
+                                         EndsWith("\r\n\r\nthis port requires TLS; use https://\n")));
   stop();
   EXPECT_EQ(tls_->failed_handshakes(), 1u);
 }

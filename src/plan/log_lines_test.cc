@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "plan/common_log.h"
-#include "plan/field_names.h"
-#include "plan/json_log.h"
-#include "plan/log_time.h"
+#include "plan/log/common_log.h"
+#include "plan/log/field_names.h"
+#include "plan/log/json_log.h"
+#include "plan/log/log_time.h"
 
 namespace sluice::plan {
 namespace {
@@ -51,7 +51,7 @@ TEST(LogTime, WhateverLogsWrite) {
            {"2026-10-10T21:15:36Z", kOct10Us},
            {"2026-10-10T23:15:36.25+02:00", kOct10Us + 250'000},
            {"10/Oct/2026:14:15:36 -0700", kOct10Us},
-           {"2026-10-10T21:15:36", std::nullopt},  // where?
+           {"2026-10-10T21:15:36", std::nullopt},  // no time zone
            {"1791666936.", std::nullopt},
            {".5", std::nullopt},
            {"-5", std::nullopt},
@@ -125,9 +125,9 @@ TEST(CommonLog, BadLinesSayWhy) {
     std::string line, reason;
   };
   for (const Case& c : std::vector<Case>{
-           {"", "no [time]"},
-           {"hello", "no [time]"},
-           {"h - - [10/Oct/2026:14:15:36 -0700", "no [time]"},
+           {"", "it has no [time]"},
+           {"hello", "it has no [time]"},
+           {"h - - [10/Oct/2026:14:15:36 -0700", "it has no [time]"},
            {R"(h - - [yesterday] "GET / HTTP/1.1" 200 0)", "its time"},
            {"h - - [10/Oct/2026:14:15:36 -0700] GET / 200 0", "no \"request\""},
            {R"(h - - [10/Oct/2026:14:15:36 -0700] "GET / 200 0)", "no \"request\""},

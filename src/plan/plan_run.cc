@@ -4,16 +4,16 @@
 #include <memory>
 #include <utility>
 
-#include "base/number_text.h"
-#include "plan/denial_list.h"
-#include "plan/field_names.h"
-#include "plan/log_file.h"
+#include "base/text/number_text.h"
+#include "plan/log/field_names.h"
+#include "plan/log/log_file.h"
+#include "plan/log/traffic.h"
 #include "plan/policy_set.h"
 #include "plan/replay.h"
-#include "plan/shown_text.h"
-#include "plan/shown_values.h"
-#include "plan/tally.h"
-#include "plan/traffic.h"
+#include "plan/report/denial_list.h"
+#include "plan/report/shown_text.h"
+#include "plan/report/shown_values.h"
+#include "plan/report/tally.h"
 
 namespace sluice::plan {
 namespace {
@@ -27,7 +27,7 @@ std::vector<std::string> presentable_all(const std::vector<std::string>& names) 
 }
 
 std::string nothing_replayed(const LogCounts& counts) {
-  std::string sentence = "no request was found in " + grouped(counts.lines) + " lines";
+  std::string sentence = "no requests found in " + grouped(counts.lines) + " lines";
   if (counts.first_bad.empty()) return sentence + "; give an access log or usage events.";
   const BadLine& first = counts.first_bad.front();
   return sentence + "; " + presentable(first.log) + " line " + std::to_string(first.number) + ": " +
@@ -40,8 +40,7 @@ std::expected<void, std::string> replay_all(Traffic& traffic, Replay& replay) {
     if (!entry) return Failure(entry.error());
     if (!*entry) return {};
     if (!replay.add(**entry))
-      return Failure(
-          "more keys are in use at a time than 1 GiB of counters holds; replay a part of the log.");
+      return Failure("too many keys in use at once for 1 GiB of counters; replay a part of the log.");
   }
 }
 

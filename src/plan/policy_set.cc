@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "policy/policy_files.h"
+#include "policy/files/policy_files.h"
 
 namespace sluice::plan {
 namespace {
 
-constexpr std::uint32_t kChecksPerTending = 64;  // a server tends its counters about as often, under load
+constexpr std::uint32_t kChecksPerTending = 64;  // about as often as in a server under load
 
 void add_dimensions(const std::vector<CompiledLimit>& limits, std::vector<std::string>& out) {
   for (const CompiledLimit& limit : limits) out.insert(out.end(), limit.per().begin(), limit.per().end());
@@ -38,9 +38,9 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::of(std::vector
   auto snapshot = Snapshot::compile(std::move(policies), set->params_);
   if (!snapshot) return std::unexpected(snapshot.error().message);
   set->snapshot_ = *snapshot;
-  set->board_.publish(*snapshot);
-  set->limiter_ =
-      std::make_unique<Limiter>(Limiter::Parts{set->store_, set->board_, set->hasher_, clock, set->totals_});
+  set->snapshots_.publish(*snapshot);
+  set->limiter_ = std::make_unique<Limiter>(
+      Limiter::Parts{set->store_, set->snapshots_, set->hasher_, clock, set->totals_});
   return set;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/report.h"
+#include "plan/report/report.h"
 #include "plan/threshold.h"
 #include "policy/document.h"
 
@@ -52,7 +52,7 @@ class ReplayTest : public ::testing::Test {
                       }});
   }
 
-  // Asks `times` times, so many milliseconds after noon.
+  // Makes `times` requests, this many milliseconds after noon.
   void ask(std::int64_t at_ms, const std::string& key, int times = 1, bool denied_then = false,
            const std::string& resource = "/api/a", const std::string& ip = "192.0.2.7") {
     const Dimension dimension{"ip", ip};
@@ -91,8 +91,9 @@ TEST_F(ReplayTest, MoreKeysInUseThanMemoryHoldsAreNoticed) {
   EXPECT_TRUE(denials.empty()) << "who found no room was not denied by a limit";
 }
 
-// By hand: of four at noon two pass (burst 2), half a second later one more; the fixed window of the address
-// has then seen 3 of 5, so of the four requests of the next seconds two pass and two are too many.
+// By hand: of four at noon, two are allowed (burst 2), and half a second later one more. The fixed window of
+// the address has then seen 3 of 5, so of the four requests in the next seconds two are allowed and two
+// denied.
 TEST_F(ReplayTest, DecidesAsTheLimitsSay) {
   begin(kTwoASecond);
   ask(0, "alice", 4);
@@ -165,7 +166,7 @@ TEST_F(ReplayTest, ComparesTwoSetsOfPolicies) {
       "policies: [{id: new, resource: /api/*, limits: [{name: n, per: [key], rate: 3/s}]},"
       "{id: off, resource: /off, limits: [{name: n, per: [key], rate: 0/s}]}]",
       "policies: [{id: old, resource: /api/*, limits: [{name: o, per: [key], rate: 1/s}]}]");
-  ask(0, "alice", 4, true);  // what the log says does not count
+  ask(0, "alice", 4, true);  // the log's answers are ignored
   ask(0, "alice", 1, false, "/off");
   const Totals& totals = tally->totals();
   EXPECT_EQ(totals.denied, 2u);       // the fourth, and /off
@@ -177,13 +178,13 @@ TEST_F(ReplayTest, ComparesTwoSetsOfPolicies) {
 TEST_F(ReplayTest, TheClockNeverGoesBack) {
   begin(kTwoASecond);
   ask(10'000, "alice", 2);
-  ask(9'000, "alice");  // late: it is still ten past
+  ask(9'000, "alice");  // late: replayed at ten seconds
   ask(8'500, "alice");
   ask(10'500, "alice");
   EXPECT_EQ(tally->totals().denied, 2u);
   EXPECT_EQ(replay->disorder().late, 2u);
   EXPECT_EQ(replay->disorder().latest_by_us, 1'500'000);
-  EXPECT_THAT(report().notes[0], HasSubstr("2 requests are older than one before them, by up to 1500ms"));
+  EXPECT_THAT(report().notes[0], HasSubstr("2 requests are out of order, by up to 1500ms"));
 }
 
 TEST_F(ReplayTest, NotesTellWhatTheReaderShouldKnow) {
@@ -266,7 +267,7 @@ TEST(Timeline, WidensAsTheLogGrows) {
   EXPECT_EQ(requests, 1000u);
   EXPECT_EQ(denied, 100u);
   EXPECT_EQ(newly, 50u);
-  timeline.add(kExactMax - 1, true, true);  // the end of time still fits
+  timeline.add(kExactMax - 1, true, true);  // the largest possible time still fits
   EXPECT_LE(timeline.buckets().size(), Timeline::kBuckets);
 }
 

@@ -1,6 +1,6 @@
 #include "plan/threshold.h"
 
-#include "policy/literals.h"
+#include "document/literals.h"
 
 namespace sluice::plan {
 namespace {
@@ -10,7 +10,8 @@ constexpr std::size_t kFractionDigits = 6;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits, and a point among them if `fraction_digits` is not 0; the value times 10 to that power.
+// Parses digits, with a decimal point if `fraction_digits` is not 0; returns the value times 10 to that
+// power.
 std::expected<std::uint64_t, bool> scaled(std::string_view text, std::size_t fraction_digits) {
   std::uint64_t value = 0;
   std::size_t whole_digits = 0, part_digits = 0;
@@ -39,7 +40,7 @@ std::expected<Threshold, std::string> Threshold::parse(std::string_view text) {
   const auto number =
       threshold.is_share_ ? scaled(text.substr(0, text.size() - 1), kFractionDigits) : scaled(text, 0);
   if (!number || *number > (threshold.is_share_ ? 100 * kMillion : kCountMax))
-    return std::unexpected(shown(text) + " is neither a number nor a share; write 25 or 0.1%");
+    return std::unexpected(shown(text) + " is neither a number nor a percentage; write 25 or 0.1%");
   threshold.number_ = *number;
   return threshold;
 }

@@ -7,7 +7,7 @@
 
 namespace sluice::plan {
 
-// How many of so many are still fine: "25", or "0.1%". Exact, without floating point.
+// How many denials are acceptable: "25", or "0.1%" of all. Exact, without floating point.
 class Threshold {
  public:
   static std::expected<Threshold, std::string> parse(std::string_view text);
@@ -23,7 +23,7 @@ class Threshold {
 
   std::string text_;
   bool is_share_ = false;
-  std::uint64_t number_ = 0;  // of a share: millionths of a percent
+  std::uint64_t number_ = 0;  // for a share: millionths of a percent
 };
 
 }  // namespace sluice::plan

@@ -1,5 +1,4 @@
-// Every file of tests/bad_policies is refused for the reason that it names, and leaves the policies in force
-// alone.
+// Every file in tests/bad_policies is refused for the reason that it names, and the policies in force stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +6,8 @@
 #include <fstream>
 
 #include "base/limits.h"
-#include "policy/file_repository.h"
-#include "policy/test_support.h"
+#include "policy/files/file_repository.h"
+#include "policy/testing/policies.h"
 
 namespace sluice {
 namespace {
@@ -27,7 +26,7 @@ std::vector<fs::path> corpus() {
   return files;
 }
 
-// From the file's first line, `# expect: …`, or from a file beside it for what can't have comments.
+// From the file's first line, `# expect: …`, or from a separate file for formats without comments.
 std::string expected_text(const fs::path& path) {
   const fs::path beside = path.string() + ".expect";
   const std::string text = contents(fs::exists(beside) ? beside : path);
@@ -49,15 +48,15 @@ TEST(BadPolicies, EachIsRefusedForTheReasonItNames) {
 
 TEST(BadPolicies, NoneIsPublished) {
   ParamsTable params;
-  PolicyBoard board;
-  PolicyCatalog catalog(board, params);
+  SnapshotPublisher snapshots;
+  PolicyCatalog catalog(snapshots, params);
   for (const fs::path& file : corpus()) {
     FileRepository repository({file}, catalog, {});
     EXPECT_FALSE(repository.status().loaded) << file;
     EXPECT_EQ(repository.status().failures, 1u);
     EXPECT_FALSE(repository.status().problems.empty());
   }
-  EXPECT_EQ(board.generation(), 0u);
+  EXPECT_EQ(snapshots.generation(), 0u);
 }
 
 TEST(BadPolicies, AHugeFileIsRefusedUnread) {
@@ -68,7 +67,7 @@ TEST(BadPolicies, AHugeFileIsRefusedUnread) {
     const Problems problems = validate_policy_files({file});
     fs::remove(file);
     ASSERT_EQ(problems.list().size(), 1u);
-    EXPECT_THAT(problems.list()[0].message, HasSubstr("more than 32 MiB"));
+    EXPECT_THAT(problems.list()[0].message, HasSubstr("larger than 32 MiB"));
   }
 }
 
@@ -77,10 +76,10 @@ TEST(BadPolicies, AHugeTextIsRefusedUnread) {
   Problems problems;
   EXPECT_FALSE(parse_policy(text, "body", problems));
   ASSERT_EQ(problems.list().size(), 1u);
-  EXPECT_THAT(problems.list()[0].message, HasSubstr("more than 32 MiB"));
+  EXPECT_THAT(problems.list()[0].message, HasSubstr("larger than 32 MiB"));
 }
 
-// A document cut off, spliced and scribbled over must be refused or accepted, never crash; what is accepted
+// A truncated, spliced or corrupted document must be refused or accepted, but never crash; an accepted one
 // compiles.
 TEST(BadPolicies, MutatedDocumentsNeverCrash) {
   std::vector<std::string> seeds;
@@ -152,7 +151,7 @@ TEST(BadPolicies, MutatedDocumentsNeverCrash) {
     for (WrittenPolicy& each : written) policies.push_back(std::move(each.policy));
     EXPECT_TRUE(Snapshot::compile(std::move(policies), params)) << text;
   }
-  EXPECT_GT(accepted, 0);  // else the mutations are too coarse to reach the inner parts
+  EXPECT_GT(accepted, 0);  // otherwise the mutations are too coarse to reach the inner parts
 }
 
 }  // namespace

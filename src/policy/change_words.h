@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-// Words for what a load of policies has changed: in the log, whatever the policies come from.
+// Phrases for log lines that say what a load of policies changed. Every policy source uses them.
 namespace sluice {
 
 // "1 policy", "2 policies"

@@ -2,21 +2,21 @@
 
 #include <algorithm>
 
-#include "policy/pattern.h"
+#include "policy/matching/pattern.h"
 
 namespace sluice {
 namespace {
 
 constexpr int kMostPercent = 50;
 
-// Resources are paths mostly: "/*" leaves nobody out.
+// Most resources are paths, so "/*" covers everyone.
 bool is_any(const std::string& resource) {
   if (resource == "/*") return true;
   const auto pattern = parse_pattern(resource);
   return pattern && pattern->kind == Pattern::Kind::kAny;
 }
 
-// What is not in the cost map costs 1, unless a pattern of the map is for everything.
+// Resources that are not in the cost map cost 1, unless a pattern in the map covers everything.
 std::int64_t least_cost(const Policy& policy) {
   std::int64_t least = 1;
   for (const auto& [resource, cost] : policy.costs)
@@ -46,7 +46,7 @@ void refuse_denying_everyone(const std::vector<WrittenPolicy>& policies, std::st
     if (denies_everyone(each.policy))
       problems.add({each.file, each.line, each.path,
                     "policy \"" + each.policy.id +
-                        "\" would deny every request of everybody; if that is meant, " +
+                        "\" would deny every request from every caller; if that is intended, " +
                         std::string(how_to_confirm)});
 }
 

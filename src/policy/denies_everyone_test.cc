@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/test_support.h"
+#include "policy/testing/policies.h"
 
 namespace sluice {
 namespace {
@@ -19,7 +19,7 @@ TEST(DeniesEveryone, ARateOfZeroForAll) {
   EXPECT_TRUE(denies("limits: [{rate: 10/s}, {rate: 0/d, algorithm: fixed_window}]"));
   EXPECT_TRUE(denies("always: true, limits: [{rate: 0/s, per: [user]}]"));
   EXPECT_TRUE(denies("limits: [{rate: 0/s}], rollout: {valid_from: 2026-12-01T00:00:00Z}"));
-  EXPECT_TRUE(denies("limits: [{rate: 0/s}], costs: {'*': 0}"));  // not even what costs nothing passes
+  EXPECT_TRUE(denies("limits: [{rate: 0/s}], costs: {'*': 0}"));  // even requests with cost 0 are denied
 }
 
 TEST(DeniesEveryone, NotWhenSomebodyIsLeft) {

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-// A dimension of a request: {"user", "u123"}. A plain value; the texts belong to others.
+// A dimension of a request: {"user", "u123"}. A plain value; it does not own its texts.
 struct Dimension {
   std::string_view name;
   std::string_view value;

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/limits.h"
-#include "base/near_name.h"
-#include "policy/literals.h"
+#include "base/text/near_name.h"
+#include "document/literals.h"
 
 namespace sluice {
 namespace {
@@ -16,14 +16,14 @@ constexpr std::array<std::string_view, 9> kProvided = {"tenant", "resource", "ro
 std::string warning_about(std::string_view name) {
   const std::string_view meant = near_name(name, kProvided);
   const std::string guess = meant.empty() ? "" : "; did you mean " + shown(meant) + "?";
-  return "no request has the dimension " + shown(name) +
-         " by itself: those that do not send it in `dimensions` skip this limit" + guess;
+  return "no endpoint fills in the dimension " + shown(name) +
+         ": requests that do not send it in `dimensions` skip this limit" + guess;
 }
 
-// Descriptors of Envoy come as a resource that begins with the names of their dimensions: "/path.account/…".
+// Envoy descriptors arrive as a resource that begins with the names of their dimensions: "/path.account/…".
 bool is_of_resource(std::string_view name, const Policy& policy) { return policy.resource.contains(name); }
 
-// Calls `warn(limit, sentence)` for each name that is neither provided nor known yet.
+// Calls `warn(limit, sentence)` for each name that is neither provided nor already known.
 template <class Warn>
 void visit_unknown(const Policy& policy, std::set<std::string>& known, const Warn& warn) {
   for (std::size_t i = 0; i < policy.limits.size(); ++i)

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/policy_files.h"
+#include "policy/files/policy_files.h"
 
 namespace sluice {
 namespace {
@@ -29,9 +29,9 @@ policies:
     limits: [{ per: [usr, org], rate: 1/s }]
 )"}}),
       (std::vector<std::string>{
-          "a.yaml:3: policies[0].limits[1].per: no request has the dimension \"usr\" by itself: those that "
+          "a.yaml:3: policies[0].limits[1].per: no endpoint fills in the dimension \"usr\": requests that "
           "do not send it in `dimensions` skip this limit; did you mean \"user\"?",
-          "a.yaml:7: policies[1].limits[0].per: no request has the dimension \"org\" by itself: those that "
+          "a.yaml:7: policies[1].limits[0].per: no endpoint fills in the dimension \"org\": requests that "
           "do not send it in `dimensions` skip this limit"}))
       << "each name once";
 }
@@ -62,7 +62,7 @@ TEST(DimensionNamesTest, PoliciesOfTheApiAreToldById) {
   policy.limits.push_back({.name = "a", .per = std::vector<std::string>{"kye"}});
   EXPECT_EQ(
       dimension_warnings(std::vector{policy}),
-      std::vector<std::string>{"p: limits[0].per: no request has the dimension \"kye\" by itself: those that "
+      std::vector<std::string>{"p: limits[0].per: no endpoint fills in the dimension \"kye\": requests that "
                                "do not send it in `dimensions` skip this limit; did you mean \"key\"?"});
 }
 

@@ -3,21 +3,21 @@
 #include <array>
 
 #include "base/limits.h"
-#include "policy/conflicts.h"
-#include "policy/crowds.h"
-#include "policy/document_builder.h"
-#include "policy/fields.h"
-#include "policy/mr_document.h"
+#include "document/document_builder.h"
+#include "document/fields.h"
+#include "policy/multi_rate/multi_rate_document.h"
 #include "policy/policy_reader.h"
+#include "policy/snapshot/conflicts.h"
+#include "policy/snapshot/limits_per_request.h"
 
 namespace sluice {
 
 namespace {
 
-// Whether the top of the document is one of a list of policies, not a policy itself.
+// Whether the document is a list of policies, not a single policy.
 bool is_list_of_policies(const DocumentNode& tree) { return tree.find("policies") || tree.find("domains"); }
 
-// Gives the only policy of the document that id, unless it has one.
+// Sets the id of the document's only policy, unless it has one.
 void put_missing_id(DocumentNode& tree, std::string_view id) {
   DocumentNode* policy = &tree;
   if (is_list_of_policies(tree)) {
@@ -29,7 +29,7 @@ void put_missing_id(DocumentNode& tree, std::string_view id) {
 }
 
 void read_document(const DocumentNode& tree, const Place& top, std::vector<WrittenPolicy>& out) {
-  if (tree.find("domains")) return read_mr_document(tree, top, out);
+  if (tree.find("domains")) return read_multi_rate_document(tree, top, out);
 
   constexpr std::array<std::string_view, 1> kNames = {"policies"};
   const Fields fields(tree, top, kNames);
@@ -59,7 +59,7 @@ void read_policies(const DocumentNode& tree, const std::string& file, std::vecto
                    Problems& problems) {
   const Place top{file, problems};
   if (tree.kind == DocumentNode::Kind::kNull)
-    return top.report(0, "the file is empty; for no policies write `policies: []`");
+    return top.report(0, "the file is empty; to have no policies, write `policies: []`");
   read_document(tree, top, out);
 }
 
@@ -94,9 +94,9 @@ void check_together(const std::vector<WrittenPolicy>& policies, Problems& proble
         {second.file, second.line, second.path + '.' + conflict.field,
          conflict.message + " (the other one is at " + first.file + ':' + std::to_string(first.line) + ')'});
   }
-  for (Crowd& crowd : find_crowds(pointers)) {
-    const WrittenPolicy& last = policies[crowd.policy];
-    problems.add({last.file, last.line, last.path + ".always", std::move(crowd.message)});
+  for (TooManyLimits& too_many : find_too_many_limits(pointers)) {
+    const WrittenPolicy& last = policies[too_many.policy];
+    problems.add({last.file, last.line, last.path + ".always", std::move(too_many.message)});
   }
 }
 

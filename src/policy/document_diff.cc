@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-#include "policy/document_builder.h"
-#include "policy/document_text.h"
+#include "document/document_builder.h"
+#include "document/document_text.h"
+#include "document/literals.h"
 #include "policy/limit_reader.h"
-#include "policy/literals.h"
 
 namespace sluice {
 namespace {
 
 using Kind = DocumentNode::Kind;
 
-// Scalars as YAML has them, collections as JSON, which is YAML as well.
+// Scalars as in YAML, collections as JSON, which is also YAML.
 std::string one_line(const DocumentNode& node) {
   std::string text;
   if (node.kind == Kind::kMap ||
@@ -31,7 +31,7 @@ bool is_limits(const DocumentNode& node) {
          std::ranges::all_of(node.items, [](const DocumentNode& item) { return item.kind == Kind::kMap; });
 }
 
-// The same as a map from name to limit.
+// The limits as a map from name to limit.
 DocumentNode by_name(const DocumentNode& limits) {
   DocumentNode map{.kind = Kind::kMap};
   for (std::size_t i = 0; i < limits.items.size(); ++i) {
@@ -42,12 +42,12 @@ DocumentNode by_name(const DocumentNode& limits) {
   return map;
 }
 
-// A burst that is not written is the rate's count. Where only one of two limits has it written, write it in
-// the other as well, so that what stays the same does not look like a change.
+// A burst that is left out equals the count of the rate. If only one of two limits has it, add it to the
+// other, so that an unchanged burst does not look like a change.
 void write_implied_burst(const DocumentNode& with, DocumentNode& without) {
   if (!with.find("burst") || without.find("burst")) return;
   const DocumentNode* algorithm = without.find("algorithm");
-  const bool is_bucket = !algorithm || algorithm->text.ends_with("_bucket");  // none: gcra
+  const bool is_bucket = !algorithm || algorithm->text.ends_with("_bucket");  // absent: gcra
   const DocumentNode* rate = without.find("rate");
   const auto parsed = parse_rate(rate ? rate->text : "");
   if (is_bucket && parsed) put(without, "burst", number_node(parsed->count));
@@ -98,7 +98,7 @@ class Comparison {
     }
     const std::size_t changes_before = changes.size();
     compare_maps(was, is, [&](const std::string& name) { return field + '[' + name + ']'; });
-    // The order says which limit the local limiter uses, and which one an answer names first.
+    // The order decides which limit the local limiter uses, and which one an answer names first.
     if (changes.size() == changes_before && names_of(was) != names_of(is))
       changes.push_back({field, names_of(was), names_of(is)});
   }

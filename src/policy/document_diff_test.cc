@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "policy/policy_writer.h"
-#include "policy/random_policies.h"
-#include "policy/test_support.h"
+#include "policy/testing/policies.h"
+#include "policy/testing/random_policies.h"
 
 namespace sluice {
 namespace {

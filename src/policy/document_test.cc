@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "policy/policy_files.h"
-#include "policy/test_support.h"
+#include "policy/files/policy_files.h"
+#include "policy/testing/policies.h"
 
 namespace sluice {
 namespace {
@@ -121,7 +121,7 @@ TEST(Document, AnErrorNamesFileLineAndField) {
             "N/90s\n");
 }
 
-// Numbers that are well written and still impossible: the field to blame and its own line.
+// Numbers that are well-formed but impossible: the error names the field and its own line.
 TEST(Document, AnImpossibleNumberIsBlamedOnItsField) {
   struct Row {
     std::string rate, burst, rest, expected;
@@ -156,7 +156,7 @@ TEST(Document, AnImpossibleTierIsBlamedOnWhatTheTierWrites) {
   };
   EXPECT_THAT(problems_of_tier("burst: 0"), StartsWith("test.yaml:7: policies[0].tiers.gold.n.burst: burst"));
   EXPECT_THAT(problems_of_tier("rate: 1/0s"), StartsWith("test.yaml:7: policies[0].tiers.gold.n.rate: the"));
-  // The burst is to blame, but it is the plain limit's; what the tier changed is the rate.
+  // The burst is invalid, but it comes from the plain limit; the tier changed only the rate.
   EXPECT_THAT(problems_of_tier("rate: 1/366d"),
               StartsWith("test.yaml:7: policies[0].tiers.gold.n.rate: 1 per"));
 }

@@ -12,7 +12,7 @@ namespace {
 // In the order of the enum.
 constexpr std::array<std::string_view, 3> kOnChangeNames = {"keep", "proportional", "reset"};
 
-// A list of dimensions, or a single one as a text.
+// A list of dimensions, or a single one as text.
 std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& place) {
   std::vector<std::string> names;
   const auto add = [&](const DocumentNode& item, const Place& at) {
@@ -20,7 +20,7 @@ std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& 
     const auto name = parse_name(item.text);
     if (!name) return at.report(item.line, name.error());
     if (std::ranges::find(names, *name) != names.end())
-      return at.report(item.line, "the dimension " + shown(*name) + " is there twice");
+      return at.report(item.line, "the dimension " + shown(*name) + " is listed twice");
     names.push_back(*name);
   };
   if (node.kind == DocumentNode::Kind::kText) {
@@ -28,7 +28,8 @@ std::vector<std::string> read_dimensions(const DocumentNode& node, const Place& 
   } else if (node.kind != DocumentNode::Kind::kList) {
     place.report(node.line, "must be a list of dimensions, such as [tenant, user]");
   } else if (node.items.size() > kDimensionsPerLimitMax) {
-    place.report(node.line, "a limit has at most " + std::to_string(kDimensionsPerLimitMax) + " dimensions");
+    place.report(node.line,
+                 "a limit can have at most " + std::to_string(kDimensionsPerLimitMax) + " dimensions");
   } else {
     for (std::size_t i = 0; i < node.items.size(); ++i) add(node.items[i], place.item(i));
   }
@@ -47,8 +48,8 @@ void read_numbers(const Fields& fields, WrittenLimit& written) {
 Literal<Algorithm> parse_algorithm(std::string_view text) {
   if (const auto algorithm = algorithm_from_string(text)) return *algorithm;
   return std::unexpected(shown(text) +
-                         " is not an algorithm; known are gcra, token_bucket, leaky_bucket, fixed_window, "
-                         "sliding_window and sliding_log");
+                         " is not an algorithm; use gcra, token_bucket, leaky_bucket, fixed_window, "
+                         "sliding_window or sliding_log");
 }
 
 std::string_view to_string(OnChange on_change) { return kOnChangeNames[std::to_underlying(on_change)]; }
@@ -101,7 +102,7 @@ std::vector<WrittenLimit> read_tier(const DocumentNode& node, const Place& place
 
 std::optional<LimitParams> finish_params(const WrittenLimit& written, const DocumentNode& node,
                                          const Place& place) {
-  if (!written.rate) return std::nullopt;  // reported when it was read
+  if (!written.rate) return std::nullopt;  // was reported when it was read
   auto params = checked_limit_params(written.algorithm, *written.rate, written.burst);
   if (params) return *params;
   std::string_view field = params.error().field;

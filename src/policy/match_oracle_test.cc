@@ -1,13 +1,12 @@
-// Ten thousand random policies, looked up by the index and by reading them one after the other: the same
-// answers.
+// Ten thousand random policies, looked up through the index and by linear search: the answers are the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
 #include <tuple>
 
-#include "policy/pattern.h"
-#include "policy/test_support.h"
+#include "policy/matching/pattern.h"
+#include "policy/testing/policies.h"
 
 namespace sluice {
 namespace {
@@ -22,10 +21,10 @@ std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-// How specific a match is, smaller is more: the words of the documentation, one after the other.
+// How specific a match is; smaller is more specific. The criteria are in the order of the documentation.
 struct Specificity {
   int any_tenant, kind;
-  int covered;  // bytes of the resource before the pattern's star; negative: more is more specific
+  int covered;  // bytes of the resource before the pattern's star, negated: more is more specific
   std::vector<int> wildcards;  // from the left: text (0) before parameter (1)
   friend auto operator<=>(const Specificity&, const Specificity&) = default;
 };
@@ -49,7 +48,7 @@ std::optional<Specificity> specificity(const Policy& policy, std::string_view te
   }
   if (!prefix) return result;
   const std::string_view last = pattern.back().substr(0, pattern.back().size() - 1);
-  // The rest of the resource, from the segment at which the star stands.
+  // The rest of the resource, from the segment with the star.
   const auto start = static_cast<std::size_t>(parts[pattern.size() - 1].data() - resource.data());
   if (!resource.substr(start).starts_with(last)) return std::nullopt;
   result.covered = -static_cast<int>(start + last.size());
@@ -97,7 +96,7 @@ TEST_F(MatchOracle, IndexAndScanAgreeOnTenThousandPolicies) {
     const auto pattern = parse_pattern(policy.resource);
     if (policy.resource == "*" || !pattern) continue;
     if (!policy.always && taken[{policy.tenant, pattern->canonical()}]++ > 0) {
-      policy.tenant += "." + std::to_string(policies.size());  // nobody asks for it, but it fills the index
+      policy.tenant += "." + std::to_string(policies.size());  // not looked up, but fills the index
     }
     if (policy.always && below(10) != 0) policy.tenant += "." + std::to_string(policies.size());
     policy.id = "p" + std::to_string(policies.size());

@@ -7,15 +7,15 @@
 
 #include "base/limits.h"
 #include "policy/limit_reader.h"
-#include "policy/pattern.h"
+#include "policy/matching/pattern.h"
 
 namespace sluice {
 namespace {
 
-// Ids stand in paths, of which clients and proxies take these out before anybody sees them.
+// Ids appear in URL paths. Clients and proxies remove "." and ".." from those before the server sees them.
 Literal<std::string> parse_id(std::string_view text) {
   if (text == "." || text == "..")
-    return std::unexpected(shown(text) + " is not an id; it is a step in a path");
+    return std::unexpected(shown(text) + " is not a valid id: it has a special meaning in URL paths");
   return parse_name(text);
 }
 
@@ -46,8 +46,7 @@ std::vector<WrittenLimit> read_limits(const DocumentNode& node, const Place& pla
   std::vector<WrittenLimit> limits;
   if (!is_list(node, place)) return limits;
   if (node.items.empty())
-    place.report(node.line,
-                 "a policy needs at least one limit; where nothing is to be limited, no policy is needed");
+    place.report(node.line, "a policy needs at least one limit; to limit nothing, remove the policy");
   if (node.items.size() > kLimitsPerPolicyMax) {
     place.report(node.line, "a policy has at most " + std::to_string(kLimitsPerPolicyMax) + " limits");
     return limits;
@@ -58,7 +57,7 @@ std::vector<WrittenLimit> read_limits(const DocumentNode& node, const Place& pla
     limits.push_back(read_limit(node.items[i], here, i));
     if (!names.insert(limits.back().limit.name).second)
       here.field("name").report(node.items[i].line,
-                                "another limit is named " + shown(limits.back().limit.name) + ", too");
+                                "another limit is also named " + shown(limits.back().limit.name));
     if (auto params = finish_params(limits.back(), node.items[i], here)) limits.back().limit.params = *params;
   }
   return limits;
@@ -94,7 +93,7 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
   if (!is_map(node, place)) return;
   if (node.keys.size() > kCostsPerPolicyMax)
     return place.report(node.line, "a policy has at most " + std::to_string(kCostsPerPolicyMax) + " costs");
-  std::unordered_map<std::string, std::string_view> written;  // by what they mean
+  std::unordered_map<std::string, std::string_view> written;  // by canonical pattern
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const auto& [text, line, quoted] = node.keys[i];
     const Place here = place.field(text);
@@ -106,7 +105,8 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
     }
     const auto [other, fresh] = written.try_emplace(parse_pattern(*resource)->canonical(), text);
     if (!fresh)
-      here.report(line, "is the same pattern as " + shown(other->second) + "; a pattern has one cost");
+      here.report(line,
+                  "is the same pattern as " + shown(other->second) + "; a pattern can have only one cost");
     else if (cost)
       policy.costs.edit().emplace(text, *cost);
   }

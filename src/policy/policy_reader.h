@@ -2,15 +2,15 @@
 
 #include <optional>
 
-#include "policy/fields.h"
+#include "document/fields.h"
 #include "policy/model.h"
 
 namespace sluice {
 
-// A resource pattern as an author writes it; "*" is everything, which is kept as no text.
+// Parses a resource pattern as an author writes it. "*" means everything and is stored as an empty text.
 Literal<std::string> parse_resource(std::string_view text);
 
-// One element of `policies`. Reports everything that is wrong with it; no value then.
+// Reads one element of `policies`. Reports all errors in it; then returns no value.
 std::optional<Policy> read_policy(const DocumentNode& node, const Place& place);
 
 }  // namespace sluice

@@ -4,17 +4,17 @@
 #include <string_view>
 #include <utility>
 
-#include "policy/document_builder.h"
-#include "policy/document_text.h"
+#include "document/document_builder.h"
+#include "document/document_text.h"
+#include "document/literals.h"
 #include "policy/limit_reader.h"
-#include "policy/literals.h"
 
 namespace sluice {
 namespace {
 
 using Kind = DocumentNode::Kind;
 
-// The burst that must be written, since it is not the rate's count anyway; 0: none.
+// The burst to write: only if it differs from the count of the rate; 0: none.
 std::int64_t written_burst(const LimitParams& params) {
   return params.capacity == params.rate.count ? 0 : params.capacity;
 }
@@ -41,8 +41,8 @@ DocumentNode limit_document(const Limit& limit, std::size_t index) {
   return map;
 }
 
-// What a tier changes. A number that it leaves out is the plain limit's as that is written: with a burst the
-// tier has the same, without one its burst follows its own rate.
+// The changes of a tier. A number that the tier leaves out is inherited from the plain limit as written: if
+// that has a burst, the tier has the same; if not, the tier's burst follows its own rate.
 DocumentNode tier_document(const std::vector<Limit>& tier, const std::vector<Limit>& plain) {
   assert(tier.size() == plain.size());
   DocumentNode map = map_node();

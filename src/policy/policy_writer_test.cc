@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "policy/random_policies.h"
-#include "policy/test_support.h"
+#include "policy/testing/policies.h"
+#include "policy/testing/random_policies.h"
 
 namespace sluice {
 namespace {
@@ -119,7 +119,7 @@ TEST(PolicyWriter, DefaultsAreLeftOut) {
       R"({"id":"p","limits":[{"rate":"60/m"}]})");
 }
 
-// A tier's burst follows from the plain limit's burst if that is written, else from the tier's own rate.
+// A tier's burst follows the plain limit's burst if that is written, else the tier's own rate.
 TEST(PolicyWriter, TiersAreWrittenAsDifferences) {
   struct Row {
     std::string plain, tier, written;
@@ -149,7 +149,7 @@ TEST(PolicyWriter, RandomPoliciesSurvive) {
   for (int round = 0; round < 3'000 && !HasFailure(); ++round) expect_survives(policies.next());
 }
 
-// However a document was written, the policy has one text; and another policy has another.
+// However a document was written, a policy has one text, and a different policy has a different one.
 TEST(PolicyWriter, EqualBytesMeanEqualPolicies) {
   auto random = testing::seeded_random();
   testing::RandomPolicies policies(random);
@@ -162,7 +162,7 @@ TEST(PolicyWriter, EqualBytesMeanEqualPolicies) {
   }
 }
 
-// Both kinds of document: the multi-rate entries of domains.json become policies like any other.
+// Both formats: the multi-rate entries of domains.json become policies like any other.
 TEST(PolicyWriter, TheExamplesSurvive) {
   int survived = 0;
   for (const char* name : {"policies.yaml", "domains.json"}) {

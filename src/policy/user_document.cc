@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "base/override_limits.h"
-#include "policy/document_builder.h"
-#include "policy/document_text.h"
-#include "policy/fields.h"
+#include "base/limits/override_limits.h"
+#include "document/document_builder.h"
+#include "document/document_text.h"
+#include "document/fields.h"
+#include "document/literals.h"
 #include "policy/limit_reader.h"
-#include "policy/literals.h"
 
 namespace sluice {
 namespace {

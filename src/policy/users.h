@@ -8,10 +8,10 @@
 #include "algorithm/limit_params.h"
 #include "store/params_table.h"
 
-// What is agreed with single users, beside the policies.
+// Tiers and overrides of single users, beside the policies.
 namespace sluice {
 
-// Other numbers for one user in one limit of one policy.
+// Different numbers for one user in one limit of one policy.
 struct Override {
   std::string policy_id;
   std::string limit;
@@ -22,15 +22,15 @@ struct Override {
 
 struct User {
   std::string id;    // the dimension `user`
-  std::string tier;  // empty: as the request says
+  std::string tier;  // empty: the tier in the request applies
   std::vector<Override> overrides;
   friend bool operator==(const User&, const User&) = default;
 };
 
-// Of a policy's id and a limit's name; finds an override without comparing texts.
+// Hash of a policy's id and a limit's name; finds an override without comparing texts.
 std::uint64_t limit_name_hash(std::string_view policy_id, std::string_view limit);
 
-// A user, ready for the hot path. It does not point into policies, so that these may change without it.
+// A user, ready for the hot path. It does not point into policies, so policies may change independently.
 struct CompiledUser {
   struct Numbers {
     std::uint64_t name_hash = 0;  // of policy and limit

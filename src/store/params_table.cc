@@ -5,7 +5,7 @@
 namespace sluice {
 
 std::size_t ParamsTable::Hash::operator()(const LimitParams& p) const {
-  // The other members follow from these five.
+  // The other members are derived from these five.
   std::uint64_t hash = static_cast<std::uint64_t>(p.algorithm);
   for (const std::int64_t part : {p.rate.count, p.rate.period_us, p.capacity, p.scale})
     hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15u + (hash >> 29);

@@ -18,8 +18,8 @@ using ParamsId = std::uint32_t;
 // Gives every distinct LimitParams a number, for the life of the process.
 // Thread-safe: interning takes a lock, looking up does not.
 //
-// Counters keep the number beside their state. That tells a sweep whether a counter may be forgotten, and a
-// check that the counter is kept under other numbers than its own (algorithm/migrate.h), without a sweep.
+// Counters keep the number beside their state. It tells a sweep whether a counter may be forgotten, and tells
+// a check that the counter is kept under other numbers than its own (algorithm/migrate.h).
 class ParamsTable {
  public:
   // `distinct_max` is smaller only in tests.
@@ -27,14 +27,14 @@ class ParamsTable {
   ParamsTable(const ParamsTable&) = delete;
   ParamsTable& operator=(const ParamsTable&) = delete;
 
-  // The number of `params`, a new one if need be; 0 when there are too many already.
+  // The number of `params`, a new one if needed; 0 when there are too many already.
   ParamsId intern(const LimitParams& params);
 
   // REQUIRES: id came from intern() of this table.
   const LimitParams& operator[](ParamsId id) const { return params_[id]; }
 
  private:
-  // An array that grows by blocks, which never move: a reference stays good while others are added.
+  // An array that grows by blocks. Blocks never move, so a reference stays valid while elements are added.
   template <typename T>
   class Blocks {
    public:

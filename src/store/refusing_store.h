@@ -8,13 +8,13 @@
 
 namespace sluice {
 
-// Stands in for a store while nobody knows which one has a tenant's counters. Answers at once, and charges
-// nothing. Not thread-safe.
+// Stands in for a store while it is not known which store has a tenant's counters. Answers at once, and
+// charges nothing. Not thread-safe.
 class RefusingStore final : public AsyncStore {
  public:
   enum class Answer : std::uint8_t {
-    kMoving,  // denied, whatever the failure rule says: they are somewhere, and may be used up
-    kSilent,  // as a store that is not there, which it is: the failure rule decides
+    kMoving,  // denied, whatever on_failure says: the counters exist somewhere, and may be used up
+    kSilent,  // like a store that does not answer: on_failure decides
   };
   explicit RefusingStore(Answer answer) : answer_(answer) {}
 

@@ -14,7 +14,7 @@ constexpr std::int64_t kDrainUsMin = 2'000'000;
 
 void DrainingStores::add(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
   // Resets have no deadline that we can see, but take no longer than an operation may. Calls wait at most as
-  // long as a policy's deadline may be.
+  // long as the longest deadline of a policy.
   stores_.push_back({std::move(store), now_us + kDrainUsMin, now_us + kDeadlineUsMax});
 }
 

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// Stores that get no new calls any more. Each keeps its connections until the calls that it has taken are
-// answered, by their deadlines at the latest, and goes then. Belongs to one event loop's thread.
+// Stores that get no new calls any more. Each keeps its connections until its calls are answered, by their
+// deadlines at the latest, and is then destroyed. Belongs to one event loop's thread.
 class DrainingStores {
  public:
   void add(std::unique_ptr<AsyncStore> store, std::int64_t now_us);
@@ -26,8 +26,8 @@ class DrainingStores {
   std::vector<Draining> stores_;
 };
 
-// An AsyncStore behind which another may be put while calls are under way: settings change, connections move
-// on. Belongs to one event loop's thread.
+// An AsyncStore that forwards to another store, which can be replaced while calls are in flight: settings
+// change, connections move. Belongs to one event loop's thread.
 //
 // New calls go to the new store at once; the old one drains.
 class ReplaceableStore final : public AsyncStore {

@@ -7,82 +7,85 @@
 
 #include "algorithm/refund.h"
 #include "algorithm/step.h"
-#include "base/hash.h"
+#include "base/secret/hash.h"
 #include "store/params_table.h"
 
 namespace sluice {
 
-// One counter to charge: which, by which numbers, how much.
+// One charge: the counter, the numbers of its limit, and the cost.
 struct Charge {
   KeyHash key;
   ParamsId params = 0;  // of the store's ParamsTable
   std::int64_t cost = 1;
   OnDenial on_denial = OnDenial::kFree;
-  std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/wire.h)
+  std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/script/wire.h)
 };
 
 // How near a counter is to its limit. Above 80 % it warns until it falls below 70 % again, so that the
 // answer does not flicker; at 100 % it throttles.
 enum class Pressure : std::uint8_t { kNormal, kWarning, kThrottled };
 
-// What became of one Charge.
+// The result of one Charge.
 struct ChargeResult {
   Outcome outcome;
   Pressure pressure = Pressure::kNormal;
-  // leaky_bucket only: the cost of its checks that were denied since the last admission, by whichever limit
+  // leaky_bucket only: the cost of the checks denied since the last admission, whichever limit denied them
   std::int64_t denied_cost = 0;
+  // Of a look (cost 0) only: if nobody else comes, a cost of 1 fits then, and not before. 0 while anything
+  // remains; kNever under a limit of 0.
+  std::int64_t one_unit_after_us = 0;
 };
 
-// A denial is an answer; only the lack of one is a failure. What that becomes is the policy's `on_failure` to
-// say, not the store's.
+// A denial is an answer; only a missing answer is a failure. The policy's `on_failure` decides what that
+// means, not the store.
 enum class Verdict : std::uint8_t {
   kAllowed,
   kDenied,
   kNoAnswer,
-  kNoRoom,  // it would fit, but there is no memory to count it in: nothing was charged
-  // Nor is this a failure: the store works, but more waits for it than it can answer in time, so it was not
-  // asked, and nothing was charged. That is our overload, never a reason to let somebody pass.
+  kNoRoom,  // it would fit, but there is no memory for the counter: nothing was charged
+  // Not a failure either: the store works, but too many calls wait for it to answer in time. So it was not
+  // asked, and nothing was charged. This is our overload, and never a reason to let a request pass.
   kShed,
 };
 
 // Whether the store has decided.
 constexpr bool is_answer(Verdict verdict) { return verdict < Verdict::kNoAnswer; }
 
-// Whether a refund gives this charge back. A limit that charges denials keeps what a check took that was
-// denied in the end; of units whose charge nobody remembers, no check was denied.
+// Whether a refund gives this charge back. A limit that charges denials keeps the charge of a check that was
+// denied in the end. With Grant::kAnyTime there was no such denial, so every charge is given back.
 inline bool is_given_back(const Charge& charge, std::int64_t granted_at_us) {
   return charge.cost > 0 && (charge.on_denial == OnDenial::kFree || granted_at_us == Grant::kAnyTime);
 }
 
-// Whether a check with this outcome was charged: an admitted one by its cost, a denied one where a limit
-// charges denials. REQUIRES: is_answer(verdict)
+// Whether a check with this outcome has charged something: an admitted check with a cost, or a denied one
+// with a limit that charges denials. REQUIRES: is_answer(verdict)
 inline bool has_charged(std::span<const Charge> charges, Verdict verdict) {
   return std::ranges::any_of(charges, [verdict](const Charge& charge) {
     return charge.cost > 0 && (verdict == Verdict::kAllowed || charge.on_denial == OnDenial::kCharge);
   });
 }
 
-// A Store owns counters and the clock that decides on them. Thread-safe.
+// Counters, and the clock that decides on them. Thread-safe.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Charges every counter, or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
-  // step: concurrent calls never see half of it. When the whole is denied, the result of a counter that had
-  // room tells its unchanged level; all that changes then is a leaky_bucket's denied cost. `now_us` receives
-  // the store's time of the decision. REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys
-  // are distinct.
+  // Charges every counter or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
+  // step: concurrent calls never see half of it. If the check is denied, the result of a counter that had
+  // room tells its unchanged level; only a leaky_bucket's denied cost changes then. `now_us` receives the
+  // store's time of the decision.
+  // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;
 
-  // Gives back what an allowed check has charged at `granted_at_us` (algorithm/refund.h); `results` still
-  // holds what it was told, and then tells the levels. Grant::kAnyTime: units that nobody remembers when they
-  // were charged. Counter by counter, for nothing is decided. Never kDenied. REQUIRES: as apply().
+  // Gives back what an allowed check charged at `granted_at_us` (algorithm/refund.h). On entry `results`
+  // holds its answer, on return the levels. Grant::kAnyTime: the time of the charge is not known. Not atomic
+  // across counters, as nothing is decided. Never kDenied. REQUIRES: as apply().
   virtual Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results,
                          std::int64_t granted_at_us, std::int64_t& now_us) = 0;
 
-  // A hint that apply() will soon be asked for this key. Whoever has several checks at hand calls it for all
-  // of them first: a counter's way into the cache takes longer than the decision on it.
+  // A hint that apply() will soon be called for this key. Callers with several checks at hand call it for all
+  // of them first: fetching a counter into the cache takes longer than deciding on it.
   virtual void prefetch(const KeyHash& /*key*/) const {}
 
   // Forgets these counters; returns how many existed, or a negative number for no answer.
@@ -91,7 +94,7 @@ class Store {
   // When a check was last answered kNoRoom; 0: never.
   virtual std::int64_t no_room_at_us() const { return 0; }
 
-  // A small piece of upkeep (expiry); called often by whoever runs the event loops. Never blocks for long.
+  // A small piece of upkeep (expiry), called often by the event loops. Never blocks for long.
   virtual void tend() {}
 
   struct Stats {
@@ -99,8 +102,8 @@ class Store {
     std::uint64_t bytes = 0;
     std::uint64_t bytes_max = 0;
     std::uint64_t expired = 0;
-    std::uint64_t evicted_idle = 0;  // forgotten to make room, rather than in passing
-    std::uint64_t no_room = 0;       // checks that were answered so
+    std::uint64_t evicted_idle = 0;  // forgotten to make room, not by regular expiry
+    std::uint64_t no_room = 0;       // checks that were answered kNoRoom
   };
   virtual Stats stats() const = 0;
 };

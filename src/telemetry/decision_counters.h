@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "policy/snapshot.h"
+#include "policy/snapshot/snapshot.h"
 
 namespace sluice {
 
 class DecisionTotals;
 
-// Counters by policy number, `Width` for each: blocks that are made when first needed and never move. One
+// Counters by policy number, `Width` of them for each. Blocks are allocated on first use and never move. One
 // thread adds, any thread may read.
 template <std::size_t Width>
 class CounterBlocks {
@@ -35,7 +35,7 @@ class CounterBlocks {
     const Block* block = blocks_[number / kBlock].load(std::memory_order_acquire);
     return block ? (*block)[number % kBlock][field].load(std::memory_order_relaxed) : 0;
   }
-  // By the thread that adds.
+  // Only on the thread that adds.
   void clear(std::uint32_t number) {
     if (Block* const block = blocks_[number / kBlock].load(std::memory_order_relaxed))
       for (std::atomic<std::uint64_t>& cell : (*block)[number % kBlock])
@@ -54,8 +54,8 @@ class CounterBlocks {
   std::array<std::atomic<Block*>, PolicyNumbers::kMax / kBlock> blocks_{};
 };
 
-// One thread's counters of decisions, by policy and limit. Written by its own thread without locks or shared
-// cache lines; read by whoever asks DecisionTotals.
+// One thread's counters of decisions, by policy and limit. Its own thread writes them without locks or shared
+// cache lines; DecisionTotals reads them from any thread.
 class DecisionCounters {
  public:
   enum Field : std::uint8_t {
@@ -64,10 +64,10 @@ class DecisionCounters {
     kShadowDenied,
     kFailed,
     kUnitsConsumed,
-    kUnitsGivenBack,  // asked for; no more leaves a counter than is in it
+    kUnitsGivenBack,  // requested; a counter never gives back more than it holds
     kRefundsRefused,
     kCompared,      // decided by a policy and, for comparison, by its candidate
-    kNewlyDenied,   // of these, by the candidate only
+    kNewlyDenied,   // of these, denied by the candidate only
     kNewlyAllowed,  // … by the policy only
     kFields
   };
@@ -77,8 +77,8 @@ class DecisionCounters {
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
-  // The policies that are counted from now on have these numbers. What was counted under some that have been
-  // given up meanwhile is kWithdrawn's.
+  // From now on policies have these numbers. Counts of numbers that were released meanwhile are added to
+  // kWithdrawn.
   void rebind(const std::shared_ptr<PolicyNumbers>& numbers) {
     if (numbers != cells_->numbers) [[unlikely]]
       begin_anew(numbers);
@@ -86,7 +86,7 @@ class DecisionCounters {
       forget_given_up();
   }
 
-  // REQUIRES: the policy's number is of the latest rebind().
+  // REQUIRES: the policy's number comes from the latest rebind().
   void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
     cells_->policies.add(policy.number, field, n);
   }
@@ -97,7 +97,7 @@ class DecisionCounters {
   void add_no_policy() { add_one(no_policy_); }
   // A check named a tier that no policy knows.
   void add_unknown_tier() { add_one(unknown_tier_); }
-  // No policy matched, and there may be some that are not known yet.
+  // No policy matched, and some policies may not be known yet.
   void add_unknown(bool allowed) { add_one(allowed ? unknown_allowed_ : unknown_denied_); }
   // The big red switch let it pass.
   void add_switched() { add_one(switched_); }
@@ -106,11 +106,11 @@ class DecisionCounters {
   friend class DecisionTotals;
   struct Cells {
     std::shared_ptr<PolicyNumbers> numbers;  // null: nothing was counted
-    // Numbers that were given up after this one count for whoever had them before. Changed only with
-    // totals_.mutex_ held.
+    // Numbers released after this one still count for their previous policy. Changed only with totals_.mutex_
+    // held.
     std::uint64_t given_up = 0;
     CounterBlocks<kFields> policies;
-    CounterBlocks<kLimitsPerPolicyMax> limits;  // that were skipped
+    CounterBlocks<kLimitsPerPolicyMax> limits;  // skipped limits
   };
   static void add_one(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -119,7 +119,7 @@ class DecisionCounters {
   void forget_given_up();
 
   DecisionTotals& totals_;
-  std::unique_ptr<Cells> cells_;  // exchanged only with totals_.mutex_ held
+  std::unique_ptr<Cells> cells_;  // replaced only with totals_.mutex_ held
   std::atomic<std::uint64_t> no_policy_{0};
   std::atomic<std::uint64_t> unknown_allowed_{0};
   std::atomic<std::uint64_t> unknown_denied_{0};
@@ -130,13 +130,13 @@ class DecisionCounters {
 // The sum over all threads, past and present. Thread-safe.
 class DecisionTotals {
  public:
-  // Stands for all policies that were withdrawn so long ago that nobody knows their names. No policy is
-  // called so.
+  // Stands for all policies that were withdrawn so long ago that their names are forgotten. No policy can
+  // have this name.
   static constexpr std::string_view kWithdrawn = "(withdrawn)";
 
   struct PolicySum {
     std::uint64_t fields[DecisionCounters::kFields] = {};
-    std::uint64_t candidate[DecisionCounters::kFields] = {};  // of these, what candidates decided
+    std::uint64_t candidate[DecisionCounters::kFields] = {};  // of these, decided by candidates
     std::map<std::string, std::uint64_t> dimension_missing;   // by limit; only those above 0
     OnFailure on_failure = OnFailure::kOpen;                  // of its latest version
   };
@@ -148,7 +148,7 @@ class DecisionTotals {
     std::uint64_t unknown_tier = 0;
   };
   Sum sum();
-  // Of one policy, without adding up all the others.
+  // The sum of one policy, without adding up all others.
   PolicySum sum_of(const CompiledPolicy& policy);
 
  private:

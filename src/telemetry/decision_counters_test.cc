@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "policy/repository.h"
+#include "policy/snapshot/repository.h"
 
 namespace sluice {
 namespace {
@@ -77,8 +77,8 @@ TEST(DecisionCounters, NothingIsLostOrCountedTwiceWhenPoliciesChange) {
   }
 }
 
-// Policies come and go, and their numbers are used again. One thread follows at once, another only now and
-// then: it still counts for policies that have gone.
+// Policies come and go, and their numbers are reused. One thread follows at once, another only occasionally:
+// it still counts for policies that were removed.
 TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {
   constexpr std::size_t kKept = 5;
   ParamsTable params;

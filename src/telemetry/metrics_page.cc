@@ -36,7 +36,7 @@ struct Family {
   std::string_view help;
 };
 
-// Only of policies whose candidates have decided something.
+// Only for policies whose candidates have decided something.
 void write_candidates(PrometheusText& text, const PolicySums& policies) {
   for (const Family& family :
        {Family{DecisionCounters::kAllowed, "rate_limiter_rollout_candidate_allowed_total",
@@ -44,7 +44,7 @@ void write_candidates(PrometheusText& text, const PolicySums& policies) {
         {DecisionCounters::kDenied, "rate_limiter_rollout_candidate_denied_total",
          "Of the checks that were denied, those that a candidate decided."},
         {DecisionCounters::kCompared, "rate_limiter_rollout_compared_total",
-         "Checks that a policy decided, and its candidate for comparison."},
+         "Checks decided by a policy, and also by its candidate for comparison."},
         {DecisionCounters::kNewlyDenied, "rate_limiter_rollout_newly_denied_total",
          "Of the checks that were compared, those that only the candidate would have denied."},
         {DecisionCounters::kNewlyAllowed, "rate_limiter_rollout_newly_allowed_total",
@@ -66,9 +66,9 @@ void write_policies(PrometheusText& text, const DecisionTotals::Sum& decisions, 
         {DecisionCounters::kUnitsConsumed, "rate_limiter_tokens_consumed_total",
          "Cost of the checks that were allowed."},
         {DecisionCounters::kUnitsGivenBack, "rate_limiter_units_given_back_total",
-         "Units that callers gave back; no more leaves a counter than is in it."},
+         "Units that callers asked to give back; a counter never gives back more than it holds."},
         {DecisionCounters::kRefundsRefused, "rate_limiter_refunds_refused_total",
-         "Refunds of which nothing was given back, since the caller may not."}}) {
+         "Refunds that had no effect because the caller lacks the right."}}) {
     text.family(family.name, "counter", family.help);
     for (const auto& [id, sum] : policies) text.sample({{"policy", id}}, sum.fields[family.field]);
   }
@@ -76,7 +76,7 @@ void write_policies(PrometheusText& text, const DecisionTotals::Sum& decisions, 
               "Checks decided by a failure rule: without the store, or without policies.");
   for (const auto& [id, sum] : policies)
     text.sample({{"policy", id}, {"mode", to_string(sum.on_failure)}}, sum.fields[DecisionCounters::kFailed]);
-  // Of --before-policies; there is no policy to name.
+  // Counted by --before-policies; there is no policy to name.
   text.sample({{"policy", ""}, {"mode", "open"}}, decisions.unknown_allowed);
   text.sample({{"policy", ""}, {"mode", "closed"}}, decisions.unknown_denied);
   text.family("rate_limiter_dimension_missing_total", "counter",
@@ -93,25 +93,23 @@ void write_value(PrometheusText& text, std::string_view name, std::string_view t
 
 void write_memory(PrometheusText& text, const Store::Stats& store, const StoreReport& report) {
   write_value(text, "rate_limiter_store_keys", "gauge", "Counters in memory.", store.keys);
-  write_value(text, "rate_limiter_store_bytes", "gauge", "Memory that counters take.", store.bytes);
-  write_value(text, "rate_limiter_store_bytes_max", "gauge", "Memory that counters may take.",
-              store.bytes_max);
+  write_value(text, "rate_limiter_store_bytes", "gauge", "Memory used by counters.", store.bytes);
+  write_value(text, "rate_limiter_store_bytes_max", "gauge", "Memory limit for counters.", store.bytes_max);
   write_value(text, "rate_limiter_store_expired_total", "counter",
-              "Counters forgotten because they were full again.", store.expired);
-  text.family("rate_limiter_store_evicted_total", "counter",
-              "Counters forgotten to make room, by what they were.");
+              "Counters removed because they had fully recovered.", store.expired);
+  text.family("rate_limiter_store_evicted_total", "counter", "Counters evicted to make room, by kind.");
   text.sample({{"kind", "idle"}}, store.evicted_idle);
   write_value(text, "rate_limiter_store_full_total", "counter",
-              "Checks that found no memory to be counted in, and were decided by the failure rule.",
+              "Checks decided by the failure rule because the store was full.",
               store.no_room + (report.redis ? report.redis->no_room : 0));
 }
 
 void write_requests(PrometheusText& text, const RequestLog::Stats& requests) {
   write_value(text, "rate_limiter_request_ids", "gauge", "Request ids remembered in memory.",
               requests.entries);
-  write_value(text, "rate_limiter_request_ids_bytes", "gauge", "Memory that they take.", requests.bytes);
+  write_value(text, "rate_limiter_request_ids_bytes", "gauge", "Memory used by request ids.", requests.bytes);
   write_value(text, "rate_limiter_request_ids_evicted_total", "counter",
-              "Request ids forgotten before their time, for lack of memory.", requests.evicted);
+              "Request ids evicted early for lack of memory.", requests.evicted);
 }
 
 void write_redis(PrometheusText& text, const StoreReport& store, const RedisStoreCounters& redis) {
@@ -129,21 +127,21 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
         {"rate_limiter_redis_checks_total", "Checks in those calls.", redis.checks},
         {"rate_limiter_redis_keys_total", "Keys in those calls.", redis.keys},
         {"rate_limiter_denied_from_memory_total",
-         "Checks denied without asking: their counters had denied a moment ago and had no room yet.",
+         "Checks denied without asking Redis: their counters denied recently and had no room yet.",
          redis.denied_from_memory},
         {"rate_limiter_redis_sent_again_total",
          "Checks repeated after a lost connection: those with a request id.", redis.sent_again},
-        {"rate_limiter_redis_scripts_reloaded_total", "Calls that had to bring the script along.",
+        {"rate_limiter_redis_scripts_reloaded_total", "Calls that had to send the script.",
          redis.scripts_reloaded},
         {"rate_limiter_redis_connections_made_total", "Connections made.", redis.connections_made},
         {"rate_limiter_redis_connections_lost_total", "Connections lost, and attempts that failed.",
          redis.connections_lost},
         {"rate_limiter_redis_contradictions_total",
-         "Answers of the script that this process would have decided otherwise. Report them.",
+         "Answers of the script that differ from this process's own computation. Please report them.",
          redis.contradictions}})
     write_value(text, value.name, "counter", value.help, value.value);
   text.family("rate_limiter_redis_breaker_transitions_total", "counter",
-              "How often the circuit breaker of a server came to a state.");
+              "Transitions of the servers' circuit breakers, by the state entered.");
   text.sample({{"state", "open"}}, store.breaker.open);
   text.sample({{"state", "half_open"}}, store.breaker.half_open);
   text.sample({{"state", "closed"}}, store.breaker.closed);
@@ -155,7 +153,7 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
   for (std::size_t kind = 0; kind < redis.errors.size(); ++kind)
     text.sample({{"error_type", label_of(static_cast<redis::ServerError>(kind))}}, redis.errors[kind]);
   text.family("rate_limiter_shed_total", "counter",
-              "Checks that were refused because more was asked of the store than it can answer in time.");
+              "Checks refused because the store could not have answered in time, by reason.");
   text.sample({{"reason", "queue_full"}}, redis.shed_queue_full);
   text.sample({{"reason", "caller_deadline"}}, redis.shed_caller_deadline);
   text.family("rate_limiter_clock_delta_seconds", "gauge",
@@ -163,7 +161,7 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
   for (const StoreReport::Node& node : store.nodes)
     if (node.ahead_us) text.sample_seconds({{"node", node.name}}, *node.ahead_us);
   text.family("rate_limiter_redis_node_left_out", "gauge",
-              "1: a node of a Cluster is not asked because its clock is wrong.");
+              "1: a node of a Cluster is left out because its clock is wrong.");
   for (const StoreReport::Node& node : store.nodes)
     text.sample({{"node", node.name}}, std::uint64_t{node.left_out});
   text.family("rate_limiter_redis_round_trip_seconds", "gauge",
@@ -174,12 +172,12 @@ void write_redis(PrometheusText& text, const StoreReport& store, const RedisStor
 
 void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
   text.family("rate_limiter_tenant_moves_total", "counter",
-              "Tenants that went to another cell, by what became of their counters.");
+              "Tenants moved to another cell, by what happened to their counters.");
   text.sample({{"result", "done"}}, moves.done);
   text.sample({{"result", "stopped"}}, moves.stopped);
   text.sample({{"result", "anew"}}, moves.anew);
   write_value(text, "rate_limiter_tenant_moved_keys_total", "counter",
-              "Counters carried to another cell with their tenants.", moves.keys);
+              "Counters moved to another cell with their tenants.", moves.keys);
 }
 
 }  // namespace
@@ -194,9 +192,9 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);
   write_value(text, "rate_limiter_unknown_tier_total", "counter",
-              "Checks that named a tier which no policy knows.", decisions.unknown_tier);
+              "Checks that named a tier that no policy has.", decisions.unknown_tier);
   write_value(text, "rate_limiter_policies_unavailable_total", "counter",
-              "Checks that no known policy was for, before the policies could be read.",
+              "Checks that matched no known policy before the policies could be read.",
               decisions.unknown_allowed + decisions.unknown_denied);
   write_value(text, "rate_limiter_switch_checks_total", "counter",
               "Checks allowed because the big red switch was open.", decisions.switched);
@@ -206,10 +204,10 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
               "1: the store is slow or silent, and failure rules decide some of the checks.", store.degraded);
   if (store.redis) write_redis(text, store, *store.redis);
   if (store.moves) write_moves(text, *store.moves);
-  write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents put in force.",
+  write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents applied.",
               policies.reloads);
   write_value(text, "rate_limiter_config_reload_failures_total", "counter",
-              "Policy documents refused; the last good one stayed in force.", policies.failures);
+              "Policy documents refused; the last good one stays in force.", policies.failures);
   return std::move(text).take();
 }
 

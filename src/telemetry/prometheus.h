@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Writes metrics in Prometheus' text format. Not thread-safe; made for one scrape.
+// Writes metrics in Prometheus text format. Not thread-safe; made for one scrape.
 //
 //   PrometheusText text;
 //   text.family("rate_limiter_requests_allowed_total", "counter", "Checks that were allowed.");

@@ -10,17 +10,17 @@
 
 namespace sluice {
 
-// Tenants whose counters had to go to another store. Plain data.
+// Counters of tenant moves between stores. Plain data.
 struct TenantMoveCounters {
   std::uint64_t done = 0;
-  std::uint64_t stopped = 0;  // before all counters were carried over, or forgotten as asked
-  std::uint64_t anew = 0;     // between these stores nothing can be carried
-  std::uint64_t keys = 0;     // carried over
+  std::uint64_t stopped = 0;  // before all counters were moved, or deleted as requested
+  std::uint64_t anew = 0;     // nothing can be moved between these stores
+  std::uint64_t keys = 0;     // moved
 
   friend bool operator==(const TenantMoveCounters&, const TenantMoveCounters&) = default;
 };
 
-// How often the breakers of the store's servers came to each state. Plain data.
+// How often the breakers of the store's servers entered each state. Plain data.
 struct BreakerTransitions {
   std::uint64_t open = 0;
   std::uint64_t half_open = 0;
@@ -39,25 +39,25 @@ struct BreakerTransitions {
   friend bool operator==(const BreakerTransitions&, const BreakerTransitions&) = default;
 };
 
-// How the store is doing, as seen by one loop or by several together. Plain data.
+// The health of the store, as seen by one loop or by several together. Plain data.
 struct StoreReport {
   int loops = 0;
-  int connected = 0;                        // of the loops, right now
+  int connected = 0;                        // loops that are connected right now
   bool reached = false;                     // every loop has been connected at least once
-  std::vector<std::string> problems;        // sentences, each once
+  std::vector<std::string> problems;        // sentences, without duplicates
   std::optional<RedisStoreCounters> redis;  // none: counters are in memory
   BreakerTransitions breaker;               // all zero if counters are in memory
-  // What its answers tell about a server; nothing before it has answered.
+  // What a server's answers reveal about it; unset before its first answer.
   struct Node {
     std::string name;                           // its address
     std::optional<std::int64_t> ahead_us;       // how far its clock is ahead of ours
-    bool left_out = false;                      // for that
+    bool left_out = false;                      // because of its clock
     std::optional<std::int64_t> round_trip_us;  // the fastest of the last seconds
-    bool is_late = false;                       // most answers come after the deadlines of their checks
+    bool is_late = false;                       // most answers miss the deadlines of their checks
   };
   std::vector<Node> nodes;                  // each server once
-  bool degraded = false;                    // as is_degraded() says, for whoever shows it
-  std::optional<TenantMoveCounters> moves;  // one loop does it for all; none: not this one
+  bool degraded = false;                    // the result of is_degraded(), for display
+  std::optional<TenantMoveCounters> moves;  // set by the one loop that moves tenants
 
   void add(const StoreReport& other) {
     reached = (loops == 0 || reached) && other.reached;
@@ -73,9 +73,9 @@ struct StoreReport {
     *redis += *other.redis;
   }
 
-  // Whether the store, though it may be there, is too slow or too silent for failure rules to stay out of it:
-  // some loop is cut off from it, or behind an open breaker; answers of a server miss their deadlines; or
-  // even the fastest takes as long as this.
+  // Whether the store is so slow or silent that failure rules decide some checks: a loop is disconnected or
+  // behind an open breaker; a server's answers miss their deadlines; or even its fastest answer takes this
+  // long.
   bool is_degraded(std::int64_t latency_us) const {
     return connected < loops ||
            std::ranges::any_of(

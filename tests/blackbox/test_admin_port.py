@@ -44,7 +44,7 @@ def places():
 
 def is_there(client, method, path):
     answer = client.request(method, path, "{}" if method in ("POST", "PUT") else None)
-    return not (answer.status == 404 and answer.json["detail"] == f"there is nothing at {path}")
+    return not (answer.status == 404 and answer.json["detail"] == f"no such path: {path}")
 
 
 def test_every_path_is_on_its_port_and_only_there(ports, http):
@@ -150,8 +150,8 @@ def accepts(port):
 
 
 @pytest.mark.parametrize("listen, admin, words", [
-    ("127.0.0.1:8099", "127.0.0.1:8099", "one port"),
-    ("0.0.0.0:8099", "127.0.0.1:8099", "one port"),
+    ("127.0.0.1:8099", "127.0.0.1:8099", "use the same port"),
+    ("0.0.0.0:8099", "127.0.0.1:8099", "use the same port"),
     ("127.0.0.1:0", "nowhere", "--admin-listen nowhere: write HOST:PORT"),
 ])
 def test_what_cannot_be_listened_on(server, tmp_path, listen, admin, words):

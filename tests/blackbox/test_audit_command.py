@@ -34,7 +34,7 @@ def verify(path, *arguments):
 
 def noted(done):
     """The two options that a good verification prints."""
-    return re.search(r"to note elsewhere: (.+)\n", done.stdout)[1].split()
+    return re.search(r"keep in a safe place: (.+)\n", done.stdout)[1].split()
 
 
 def tamper(path, *statements):
@@ -48,11 +48,11 @@ def test_a_whole_log(written):
     done = verify(written)
     assert (done.returncode, done.stderr) == (0, ""), done
     first, oldest, newest, note = done.stdout.splitlines()
-    assert first == f"sqlite:{written}: 6 records, none was tampered with"
+    assert first == f"sqlite:{written}: 6 records, no tampering found"
     assert re.fullmatch(r"first: revision 1 at 20\S+Z", oldest) and re.fullmatch(r"last: revision 6 at 20\S+Z", newest)
     with sqlite3.connect(written) as database:
         (head,) = database.execute("SELECT hex(hash) FROM records WHERE revision = 6").fetchone()
-    assert note == f"to note elsewhere: --expect-revision 6 --expect-hash {head.lower()}"
+    assert note == f"keep in a safe place: --expect-revision 6 --expect-hash {head.lower()}"
 
 
 SWAP = ("UPDATE records SET revision = -1 WHERE revision = 2", "UPDATE records SET revision = 2 WHERE revision = 3",
@@ -61,11 +61,11 @@ SWAP = ("UPDATE records SET revision = -1 WHERE revision = 2", "UPDATE records S
 
 @pytest.mark.parametrize("statements, sentence", [
     (["UPDATE records SET body = replace(body, '3/h', '9/h') WHERE revision = 3"], "revision 3: its body is not what was written"),
-    (["UPDATE records SET actor = 'nobody' WHERE revision = 4"], "revision 4: its hash does not fit"),
-    (["UPDATE records SET at_us = at_us + 1 WHERE revision = 1"], "revision 1: its hash does not fit"),
+    (["UPDATE records SET actor = 'nobody' WHERE revision = 4"], "revision 4: its hash does not match"),
+    (["UPDATE records SET at_us = at_us + 1 WHERE revision = 1"], "revision 1: its hash does not match"),
     (["DELETE FROM records WHERE revision = 3"], "revision 3: it is missing; revision 4 follows"),
-    (SWAP, "revision 2: its hash does not fit"),
-    (["UPDATE records SET kind = 'x' WHERE revision = 2"], "revision 2: nobody knows the kind 'x'"),
+    (SWAP, "revision 2: its hash does not match"),
+    (["UPDATE records SET kind = 'x' WHERE revision = 2"], "revision 2: unknown kind 'x'"),
     (["UPDATE documents SET revision = 2, version = 2 WHERE name = 'p'"], "revision 2: the list of documents calls it the newest version of policy 'p', which it is not"),
     (["UPDATE documents SET version = 4 WHERE name = 'p'"], "revision 5: the list of documents calls it version 4 of policy 'p', which it is not"),
     (["UPDATE documents SET withdrawn = 1 WHERE name = 'ops'"], "revision 6: the list of documents calls it version 1 of token 'ops', withdrawn, which it is not"),
@@ -137,12 +137,12 @@ def test_entries_go_after_their_days_and_the_rest_verifies(written, server, http
     assert every == [6011, 6010, 6009, 6008, 6007, 6, 5, 4, 3, 2, 1], "each once, whatever is missing in between"
     put(client, 6)
     done = verify(written, *note)
-    assert done.returncode == 0 and "12 records, none was tampered with\nremoved as old: up to revision 6006 all but 6, from before 20" in done.stdout, done
+    assert done.returncode == 0 and "12 records, no tampering found\nexpired and removed: all but 6 of the records up to revision 6006, from before 20" in done.stdout, done
     old = verify(written, "--expect-revision", "100", "--expect-hash", "0" * 64)
-    assert old.returncode == 2 and "revision 100 was removed because it is old" in old.stderr, old
+    assert old.returncode == 2 and "revision 100 was pruned" in old.stderr, old
     assert "removed records that were only 90 days old" in verify(written, "--audit-days", "91").stderr
     tamper(written, "DELETE FROM records WHERE revision = 3")
-    assert "revision 6006: of the records up to it, other ones are left than revision 6011 says" in verify(written).stderr
+    assert "revision 6006: the records kept up to it are not those that revision 6011 states" in verify(written).stderr
 
 
 @pytest.mark.parametrize("days, left", [("0", 13), ("365", 13), ("100", 13), ("92", 13), ("30", 0)])
@@ -151,7 +151,7 @@ def test_how_long_entries_stay_is_the_operators_choice(written, server, http, tm
     write_of_old(written, 32, 3)
     node = server(args=[*sqlite(tmp_path), "--audit-days", days])
     if left == 0:
-        node.wait_for_log("the audit log: 13 entries that were older than 30 days are removed")
+        node.wait_for_log("the audit log: removed 13 entries older than 30 days")
     put(http(node), 6)
     assert len(entries(http(node), kind="event")) == left
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_verified_is_an_error(tmp_path):
     assert "is not a database" in fails("audit", "verify", "--policy-db", f"sqlite:{tmp_path}/text.db")
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE t (a)")
-    assert "another program" in fails("audit", "verify", "--policy-db", f"sqlite:{tmp_path}/other.db")
+    assert "another application" in fails("audit", "verify", "--policy-db", f"sqlite:{tmp_path}/other.db")
     assert "write sqlite:FILE, postgres://" in fails("audit", "verify", "--policy-db", "mysql://x")
     assert "64 hexadecimal digits" in fails("audit", "verify", "--expect-revision", "1", "--expect-hash", "xyz")
     assert "64 hexadecimal digits" in fails("audit", "verify", "--expect-revision", "1", "--expect-hash", "g" * 64)
@@ -226,13 +226,13 @@ def test_postgresql(postgres, server, http):
 
 
 def test_looking_at_postgresql_makes_no_tables(postgres):
-    assert "has no tables of Sluice" in fails("audit", "verify", "--policy-db", postgres.url)
-    assert "has no tables of Sluice" in fails("audit", "verify", "--policy-db", postgres.url)
+    assert "has no Sluice tables" in fails("audit", "verify", "--policy-db", postgres.url)
+    assert "has no Sluice tables" in fails("audit", "verify", "--policy-db", postgres.url)
 
 
 def test_redis(durable_redis, server, http):
     place = ["--policy-db", durable_redis.url, "--key-prefix", "mine:"]
-    assert "has no policies of Sluice under the prefix 'mine:'" in fails("audit", "verify", *place)
+    assert "has no Sluice policies under the prefix 'mine:'" in fails("audit", "verify", *place)
     client = http(server(args=[*place, *QUICK_END]))
     for number in range(1, 4):
         put(client, number)

@@ -108,7 +108,7 @@ def test_a_body_over_one_mebibyte(client, running, http):
 def test_a_path_of_any_bytes_is_answered_in_json(running, client, raw, path):
     status, _, body = raw(running).send(b"GET " + path + b" HTTP/1.1\r\nHost: a\r\n\r\n").read_answer()
     assert status == 404
-    assert json.loads(body.decode())["detail"].startswith("there is nothing at /")
+    assert json.loads(body.decode())["detail"].startswith("no such path: /")
 
 
 BAD_CALLS = {

@@ -70,7 +70,7 @@ class Rig:
         wait_until(look, WAIT_SECONDS, f"{expected} left for {tenant}")
 
     def wait_for_end_of_move(self, which):
-        self.server.wait_for_log(rf"{which}: \d+ counters that were left there are forgotten", WAIT_SECONDS)
+        self.server.wait_for_log(rf"{which}: \d+ leftover counters deleted", WAIT_SECONDS)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     assert rig.remaining("bank", tokens=30) == 70
     assert rig.remaining("other", tokens=1) == 99
     rig.change("tenants: [acme, bank], tiers: [gold]")
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
     rig.wait_for_remaining("bank", 70)
     assert rig.remaining("bank", tokens=1) == 69
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
@@ -101,7 +101,7 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     assert rig.metric("rate_limiter_tenant_moved_keys_total") == 1
 
     rig.change("tenants: [acme], tiers: [gold]")
-    rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters carried over", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters moved", WAIT_SECONDS)
     rig.wait_for_remaining("bank", 69)
 
 
@@ -120,7 +120,7 @@ def test_a_move_is_audited(rig):
 def test_a_moved_tenant_starts_anew_if_so_asked(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")
-    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as asked", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as configured", WAIT_SECONDS)
     rig.wait_for_remaining("bank", 100)
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
     assert rig.home.counters() == 0, "and is forgotten where it was"
@@ -147,20 +147,20 @@ def test_a_tenant_waits_for_a_new_cell_that_is_gone(rig):
     wait_until(lambda: any("the tenant stays where it is" in problem
                            for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "it in /readyz")
     rig.eu.start()
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
     rig.wait_for_remaining("bank", 69)
 
 
 def test_a_bad_file_changes_nothing(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [bank, bank]")
-    rig.server.wait_for_log(r"cells\.yaml:2: cells\[0\]\.tenants\[1\]: \"bank\" is placed by .* settings in force stay",
+    rig.server.wait_for_log(r"cells\.yaml:2: cells\[0\]\.tenants\[1\]: \"bank\" is placed by .* keeping the current settings",
                             WAIT_SECONDS)
     assert rig.remaining("bank") == 70
     assert rig.remaining("acme", tokens=1) == 99
     assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
     rig.change("tenants: [acme, bank]")
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters carried over", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
     rig.wait_for_remaining("bank", 70)
     wait_until(lambda: rig.eu.counters() == 2, WAIT_SECONDS, "the counter in its new place")
 

@@ -97,7 +97,7 @@ def test_a_silent_old_cell_lifts_no_limit(rig, restarts):
     rig.goes_on("store_unavailable")
     assert state(rig.redis["eu"]) == "-"
     home.start()
-    node.wait_for_log("moved tenant acme from default to eu: .* counters carried over", WAIT_SECONDS)
+    node.wait_for_log("moved tenant acme from default to eu: .* counters moved", WAIT_SECONDS)
     rig.goes_on("limited")
     rig.expect_nothing_had_twice()
 
@@ -110,7 +110,7 @@ def test_a_tenant_goes_without_its_counters_when_the_operator_says_so(rig):
     rig.change(node, 1, eu="acme")
     node.wait_for_log("cannot move to eu yet", WAIT_SECONDS)
     rig.change(node, 1, eu="acme", start_anew=["acme"])
-    node.wait_for_log("moved tenant acme from default to eu: its counters start anew, as asked", WAIT_SECONDS)
+    node.wait_for_log("moved tenant acme from default to eu: its counters start anew, as configured", WAIT_SECONDS)
     wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, WAIT_SECONDS, "all limits to be used up once more")
     wait_until(lambda: audit_of(node) == [{"from": "default", "to": "eu", "counters": "reset"}], WAIT_SECONDS, "the entry")
     rig.redis["default"].start()
@@ -126,8 +126,8 @@ def test_an_old_cell_that_goes_back_in_time_does_not_count_again(rig):
         rig.load.on(node)
     rig.use_up()
     rig.change(first, 1, eu="acme")
-    first.wait_for_log("moved tenant acme from default to eu: .* forgotten", WAIT_SECONDS)
-    rig.wait_for_problem(second, "--cells of this server is not what the others have: tenant acme")
+    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
+    rig.wait_for_problem(second, "--cells of this server differs from the other servers': tenant acme")
     home.stop()
     home.start()
     assert state(home) == "-"
@@ -141,7 +141,7 @@ def test_an_old_cell_that_goes_back_in_time_does_not_count_again(rig):
     rig.load.on(second)
     rig.goes_on("tenant_moving")
     rig.change(second, 2, eu="acme")
-    wait_until(lambda: "not what the others have" not in str(problems(second)), WAIT_SECONDS, "the end of it")
+    wait_until(lambda: "differs from the other servers" not in str(problems(second)), WAIT_SECONDS, "the end of it")
     rig.goes_on("limited")
     rig.expect_nothing_had_twice()
 
@@ -156,7 +156,7 @@ def test_a_new_cell_that_goes_back_to_the_arrival_is_told_and_comes_to_an_end(ri
     rig.load.on(node)
     rig.use_up()
     rig.change(node, 1, eu="acme")
-    node.wait_for_log("moved tenant acme from default to eu: .* forgotten", WAIT_SECONDS)
+    node.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
     eu = rig.redis["eu"]
     field, record = next((field, record) for field, record in eu.client.hgetall("rl:moves").items() if record.endswith(b"\nacme"))
     eu.client.flushall()
@@ -164,12 +164,12 @@ def test_a_new_cell_that_goes_back_to_the_arrival_is_told_and_comes_to_an_end(ri
     eu.client.save()  # as a dump of the middle of the arrival is
     eu.stop()
     eu.start()
-    node.wait_for_log("went back to a time at which counters of this tenant were arriving", WAIT_SECONDS)
+    node.wait_for_log("has lost writes made during the move of this tenant", WAIT_SECONDS)
     rig.goes_on("tenant_moving")
     node.kill()
     node = rig.launch(1)
     rig.load.on(node)
-    rig.wait_for_problem(node, "let it start anew")
+    rig.wait_for_problem(node, "list the tenant in start_anew")
     rig.change(node, 1, eu="acme", start_anew=["acme"])
     wait_until(lambda: state(eu) == "o", WAIT_SECONDS, "the end of it")
     wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, WAIT_SECONDS, "all limits to be used up once more, and not thrice")
@@ -186,7 +186,7 @@ def test_who_missed_a_move_finds_the_counters_by_their_records(rig, last):
         rig.load.on(node)
     rig.use_up()
     rig.change(first, 1, eu="acme")
-    first.wait_for_log("moved tenant acme from default to eu: .* forgotten", WAIT_SECONDS)
+    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
     rig.change(first, 1, **{last: "acme"})
     if last == "us":
         rig.change(second, 2, us="acme")  # whoever of the two carries it

@@ -1,5 +1,7 @@
 """What a check may say: both names of its cost, slips, what may be left out, and what is warned of."""
 
+import json
+
 import pytest
 from harness.admin import expect, expect_problem
 from harness.cli import sluice
@@ -61,7 +63,7 @@ def test_a_tier_that_no_policy_knows_is_told_and_counted(server, http):
     client = http(server(POLICIES))
     assert "warnings" not in client.check(**WHO, dimensions={"tier": "premium"})
     answer = client.check(**WHO, dimensions={"tier": "premuim"})
-    assert answer["limit"] == 10 and "no policy knows the tier" in answer["warnings"][0]
+    assert answer["limit"] == 10 and "no policy has the tier" in answer["warnings"][0]
     assert b"rate_limiter_unknown_tier_total 1" in client.get("/metrics").body
 
 
@@ -70,7 +72,16 @@ def test_a_dimension_that_nobody_provides_is_warned_of(admin, server, write):
     done = sluice("policy", "validate", path)
     assert done.returncode == 0 and 'did you mean "user"?' in done.stderr
     node = server("policies: [{ id: p, limits: [{ per: [usr], rate: 1/s }] }]\n")
-    assert node.wait_for_log('no request has the dimension "usr"', 60)
+    assert node.wait_for_log('no endpoint fills in the dimension "usr"', 60)
     document = {"id": "q", "resource": "/q", "limits": [{"name": "one", "per": ["kye"], "rate": "1/s"}]}
     written = expect(admin().request("PUT", "/v1/policies/q", document), 201)
     assert 'did you mean "key"?' in written["warnings"][0]
+
+
+def test_tiers_that_add_up_are_warned_of(admin, write):
+    limit = {"name": "one", "per": ["user"], "rate": "100/d", "algorithm": "fixed_window"}
+    document = {"id": "q", "resource": "/q", "limits": [limit], "tiers": {"trial": {"one": {"rate": "10/h"}}}}
+    done = sluice("policy", "validate", write(json.dumps({"policies": [document]}), "q.json"))
+    assert done.returncode == 0 and '"trial" (fixed_window by 1h)' in done.stderr
+    written = expect(admin().request("PUT", "/v1/policies/q", document), 201)
+    assert "up to the sum of them" in written["warnings"][0]

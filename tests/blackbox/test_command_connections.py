@@ -35,10 +35,10 @@ def test_a_check_takes_a_token_and_a_url(server, http, tmp_path):
 
 
 @pytest.mark.parametrize("url, sentence", [
-    ("https://127.0.0.1:1", "cannot reach a server at 127.0.0.1:1: Connection refused"),
-    ("http://ann:secret@127.0.0.1:1", "has a user or a password in it"),
+    ("https://127.0.0.1:1", "cannot connect to 127.0.0.1:1: Connection refused"),
+    ("http://ann:secret@127.0.0.1:1", "contains a user or a password"),
     ("127.0.0.1", "has no port"),
-    ("http://127.0.0.1:1", "cannot reach a server at 127.0.0.1:1: Connection refused; start one with `sluice serve`"),
+    ("http://127.0.0.1:1", "cannot connect to 127.0.0.1:1: Connection refused; start a server with `sluice serve`"),
     ("http://nowhere.invalid:80", "cannot resolve nowhere.invalid:80"),
 ])
 def test_no_server(url, sentence):
@@ -49,12 +49,12 @@ def test_no_server(url, sentence):
 @pytest.mark.parametrize("answer, sentence", [
     (b"", "does not speak HTTP/1.1"),
     (b"+PONG\r\n", "does not speak HTTP/1.1"),
-    (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}", "broke off in the middle of its answer"),
+    (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}", "closed the connection in the middle of its answer"),
     (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "has no field"),
     (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{", "without JSON; is it a Sluice server?"),
     (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "has no field policies; is it a Sluice server of this version?"),
     (b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>", "the server answers 502"),
-    (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", "in chunks"),
+    (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", "sent a chunked answer"),
 ])
 def test_a_server_that_is_none(answer, sentence):
     def reply(connection):

@@ -50,10 +50,10 @@ def test_none_by_default(server, http):
 
 
 @pytest.mark.parametrize("args, sentence", [
-    (["--deprecate", "/v1/rulse"], 'the API has nothing at "/v1/rulse"'),
-    (["--deprecate", "v1"], '"v1" is no path'),
-    (["--deprecate", "/v1=tomorrow"], '"tomorrow" is no date'),
-    (["--deprecate", "/v1=2027-01-02..2027-01-01"], "gone before it is deprecated"),
+    (["--deprecate", "/v1/rulse"], 'the API has no path "/v1/rulse"'),
+    (["--deprecate", "v1"], '"v1" is not a path'),
+    (["--deprecate", "/v1=tomorrow"], '"tomorrow" is not a date'),
+    (["--deprecate", "/v1=2027-01-02..2027-01-01"], "has a sunset before its deprecation"),
     (["--deprecate", "/v1", "--deprecation-link", "a b"], "the link must be a URL or a path"),
 ])
 def test_bad_values_are_refused_at_the_start(args, sentence, tmp_path):

@@ -376,7 +376,7 @@ def test_files_are_reloaded_and_bad_ones_refused(node, ask, folder):
         assert time.monotonic() < deadline, node.log()
         time.sleep(0.05)
     (folder / "fourth.yaml").write_text("domain: third\n")
-    while "is the domain of" not in node.log():
+    while "is also the domain of" not in node.log():
         assert time.monotonic() < deadline, node.log()
         time.sleep(0.05)
     assert ask("third", {"k": "x"}).statuses[0].HasField("current_limit"), "the last good files stay in force"

@@ -48,7 +48,7 @@ def test_a_certificate_has_the_roles_of_its_name(node, https, ops, gateway):
     refused = expect_problem(checker.post("/v1/rules", {**policy, "resource": "/y"}), 403)
     assert refused["detail"].startswith("certificate spiffe://prod/gateway-7 lacks the role")
     refused = expect_problem(checker.post("/v1/ratelimit/check", {**CHECK, "tenant_id": "bank"}), 403)
-    assert refused["detail"] == 'certificate spiffe://prod/gateway-7 is not meant for the tenant "bank"'
+    assert refused["detail"] == 'certificate spiffe://prod/gateway-7 has no access to tenant "bank"'
     entry, = expect(admin.get("/v1/audit?kind=policy"), 200)["entries"]
     assert (entry["actor"], entry["action"]) == ("certificate CN=Ops", "create")
 
@@ -64,7 +64,7 @@ def test_the_same_over_grpc(node, authority, api, gateway):
         with pytest.raises(grpc.RpcError) as error:
             stub.ResetKey(policy_id="api", dimensions={"key": "k", "tenant": "shop-1"}, reason="test")
         assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
-        for other, sentence in ((theirs, "no identity is for this client's certificate (spiffe://test/x, CN=X)"),
+        for other, sentence in ((theirs, "no identity matches this client's certificate (spiffe://test/x, CN=X)"),
                                 (nobodys, "this needs a token")):
             with pytest.raises(grpc.RpcError) as error:
                 api.stub(other, "sluice.v1.RateLimiter").CheckAndIncrement(policy_id="api", dimensions={"key": "k"})
@@ -76,7 +76,7 @@ def test_who_is_not_mapped_is_told_the_names(node, https, authority):
     strict = node("--require-token")
     unknown = authority.issue("unknown", hosts=["Unknown.Prod"], common_name="X")
     problem = expect_problem(https(strict, unknown).get("/v1/policies"), 401, "authorization")
-    assert "certificate (unknown.prod, CN=X); add one to the file of --identities" in problem["detail"]
+    assert "certificate (unknown.prod, CN=X); add one to the --identities file" in problem["detail"]
 
 
 def test_a_token_wins_over_a_certificate(node, https, ops, gateway):
@@ -109,7 +109,7 @@ def test_identities_are_reread_and_broken_ones_are_not_taken(node, https, author
     wait_until(lambda: reader.request("PUT", "/v1/switch", {"mode": "normal"}).status == 200, SOON_SECONDS, "the new role")
     write(IDENTITIES.replace("admin", "king"), "identities.yaml")
     strict.signal(signal.SIGHUP)
-    strict.wait_for_log(r'identities.yaml:3: .*"king" is not a role.*; the old ones stay in force')
+    strict.wait_for_log(r'identities.yaml:3: .*"king" is not a role.*; keeping the previous ones')
     problems = admin.get("/readyz").json["problems"]
     assert any('"king" is not a role' in one for one in problems), problems
     expect(admin.get("/v1/policies"), 200)
@@ -134,10 +134,10 @@ def test_the_command_line_speaks_tls(node, authority, tmp_path, ops, gateway):
     assert works("check", "--tenant", "shop-1", "--key", "k", "--resource", "/x", env=by_environment).startswith("allowed")
     assert "the server answers 401" in fails("policy", "list", *server, "--ca", authority.file)
     assert "is not trusted: " in fails("policy", "list", *server)
-    assert "belong together" in fails("policy", "list", *server, "--client-cert", ops.certificate)
+    assert "must be given together" in fails("policy", "list", *server, "--client-cert", ops.certificate)
     assert "cannot read /nowhere" in fails("policy", "list", *server, "--ca", "/nowhere")
     plain = fails("policy", "list", "--server", strict.address)
-    assert "this port speaks TLS" in plain or "answers 400" in plain
+    assert "this port requires TLS" in plain or "answers 400" in plain
     result = tmp_path / "result.json"
     works("bench", f"https://{strict.address}", "--ca", authority.file, "--client-cert", gateway.certificate, "--client-key",
           gateway.key, "--tenant", "shop-1", "--connections", "2", "--streams", "3", "--duration", "0.2", "--warmup", "0",

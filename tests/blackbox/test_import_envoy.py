@@ -56,8 +56,8 @@ def test_what_an_import_leaves_out_is_told(write):
                  "  - { key: k, detailed_metric: true, rate_limit: { unit: day, requests_per_unit: 1 } }\n")
     done = sluice("policy", "import-envoy", path)
     assert done.returncode == 1 and "resource: /k/{k}" in done.stdout
-    assert "wanted.yaml:3: the descriptor \"k=*x\" is left out, with 1 limit" in done.stderr
-    assert "wanted.yaml:4: descriptors[1].detailed_metric: is left out" in done.stderr
+    assert "wanted.yaml:3: the descriptor \"k=*x\" is dropped, together with 1 limit" in done.stderr
+    assert "wanted.yaml:4: descriptors[1].detailed_metric: is ignored" in done.stderr
     assert done.stderr.endswith("sluice: 1 limit was left out; see above\n")
 
 

@@ -66,7 +66,7 @@ def test_a_directory_is_applied_as_a_whole(node, http, write, tmp_path):
     write('{"policies": [{"id": "c", "resource": "/b", "limits": [{"rate": "1/s"}]}]}', "dir/two.json")
     done = sluice("policy", "apply", tmp_path / "dir", server=node)
     assert (done.returncode, done.stdout) == (2, "")
-    assert 'policies "b" and "c" are for the same tenant and resource' in done.stderr
+    assert 'policies "b" and "c" apply to the same tenant and resource' in done.stderr
     assert "dir is not valid (1 problem); nothing was sent to the server" in done.stderr
     write('{"policies": [{"id": "c", "resource": "/c", "limits": [{"rate": "1/s"}]}]}', "dir/two.json")
     assert works("policy", "apply", tmp_path / "dir", server=node).endswith("in force: a#1, b#1, c#1\n")
@@ -74,7 +74,7 @@ def test_a_directory_is_applied_as_a_whole(node, http, write, tmp_path):
 
 def test_a_dry_run_writes_nothing_and_asks_the_server(node, http, write):
     assert works("policy", "apply", write(two()), "--dry-run", server=node).endswith(
-        "2 new, 0 changed, 0 unchanged\nthe server would take it; nothing was written\n")
+        "2 new, 0 changed, 0 unchanged\nthe server would accept this; nothing was written\n")
     assert expect(http(node).get("/v1/audit"), 200)["entries"] == []
     done = sluice("policy", "apply", write("policies: [{ id: x, resource: /filed, limits: [{ rate: 1/s }] }]"), "--dry-run", server=node)
     assert done.returncode == 2 and "filed" in done.stderr, "it would stand in the way of the file's policy"
@@ -92,7 +92,7 @@ def test_what_denies_everyone_must_be_confirmed(node, write):
     for arguments in (["--dry-run"], []):
         done = sluice("policy", "apply", path, *arguments, server=node)
         assert done.returncode == 2
-        assert done.stderr == ("sluice: policy never would deny every request of everybody; if that is meant, add "
+        assert done.stderr == ("sluice: policy never would deny every request from every caller; if that is intended, add "
                                "--confirm-denies-everyone\n")
     assert works("policy", "apply", path, "--confirm-denies-everyone", server=node).endswith("in force: never#1\n")
 
@@ -109,7 +109,7 @@ def test_bad_files_are_told_by_line(node, write):
 def test_more_than_a_body_can_hold_is_refused_at_once(node, write):
     many = [{"id": f"p{i}", "resource": f"/{i}/" + "x" * 1000, "limits": [{"rate": "1/s"}]} for i in range(1100)]
     done = sluice("policy", "apply", write(json.dumps({"policies": many})), server=node)
-    assert done.returncode == 2 and "apply them in several parts" in done.stderr
+    assert done.returncode == 2 and "apply them in several steps" in done.stderr
 
 
 def test_somebody_elses_change_in_between_is_not_overwritten(write):
@@ -261,7 +261,7 @@ def test_a_rollout_from_start_to_abort(node, write):
     assert text.startswith("a: running, stage 2 of 3, 10 % of keys, from version 1\n")
     assert works("policy", "rollout", "status", "a", server=node).splitlines()[-2:] == [
         "  live       0 allowed, 0 denied (0.00 %)", "  candidate  0 allowed, 0 denied (0.00 %)"]
-    assert "has a rollout under way" in sluice("policy", "apply", new, server=node).stderr
+    assert "has a running rollout" in sluice("policy", "apply", new, server=node).stderr
     text = works("policy", "rollout", "abort", "a", "--reason", "not today", server=node)
     assert text.startswith("a: aborted, stage 2 of 3, 10 % of keys, from version 1\n  because    not today\n")
     assert json.loads(works("policy", "rollout", "status", "a", "--output", "json", server=node))["state"] == "aborted"

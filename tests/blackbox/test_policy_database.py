@@ -1,5 +1,6 @@
 """Where policies live: they survive any end of the process, reach every node, and outlive their database."""
 
+import contextlib
 import pathlib
 import re
 import resource
@@ -211,7 +212,83 @@ def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, tmp_path
     expect_problem(put(client, "3/h"), 503)
     assert limit(client) == 2, "what is in force stays"
     assert running.stop() == 0
-    assert limit(http(server(args=sqlite(tmp_path)))) == 1, "a server that starts goes on with what is there"
+    assert limit(http(server(args=sqlite(tmp_path)))) == 1, "a server without a copy goes on with what is there"
+
+
+COPY = "state/database-" + 16 * "?"  # not the one that is being written beside it
+
+
+def back_up(source, target):
+    with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+
+
+@pytest.fixture
+def after_a_loss(server, http, tmp_path):
+    """A policy was lowered from 10 to 2, and its server killed. Its arguments, where its database was, that of before the change, and the last."""
+    file, older, newest = tmp_path / "policies.db", tmp_path / "older.db", tmp_path / "newest.db"
+    args = [*sqlite(tmp_path), "--state-dir", str(tmp_path / "state")]
+    running = server(args=args)
+    client = http(running)
+    expect(put(client, "10/d"), 201)
+    back_up(file, older)
+    expect(put(client, "2/d"), 200)
+    wait_until(lambda: any(b"2/d" in copy.read_bytes() for copy in tmp_path.glob(COPY)), PUSH_SECONDS, "the copy")
+    running.kill()
+    back_up(file, newest)
+    for part in tmp_path.glob("policies.db*"):
+        part.unlink()
+    return args, file, older, newest
+
+
+@pytest.mark.parametrize("what", ["deleted", "an older one"])
+def test_a_start_on_a_database_that_went_back_lifts_no_limit(server, http, after_a_loss, what):
+    args, file, older, newest = after_a_loss
+    if what == "an older one":
+        shutil.copy(older, file)
+    running = server(args=args)
+    client = http(running)
+    ready = client.get("/readyz")
+    (copy,) = file.parent.glob(COPY)
+    (problem,) = [one for one in ready.json["problems"] if "has lost policies that were there" in one]
+    assert ready.status == 503 and str(copy) in problem and "restore the database, or remove that file and restart" in problem, ready
+    assert re.search(r"error.*remove that file and restart", running.log(), re.IGNORECASE)
+    assert [client.check(policy_id="p", key="k")["allowed"] for _ in range(3)] == [True, True, False], "by the copy"
+    expect_problem(put(client, "50/d"), 503)
+    assert file.exists() == (what == "an older one"), "nothing is written"
+
+    for leftover in ("policies.db-wal", "policies.db-shm"):
+        (file.parent / leftover).unlink(missing_ok=True)
+    newest.rename(file)
+    wait_until(lambda: client.get("/readyz").status == 200, PUSH_SECONDS, "the restored database to be used")
+    assert client.get("/readyz").json["problems"] == []
+    expect(put(client, "3/d"), 200)
+
+
+def test_who_removes_the_copy_goes_on_with_what_the_database_has(server, http, after_a_loss):
+    args, file, older, _ = after_a_loss
+    shutil.copy(older, file)
+    for copy in file.parent.glob(COPY):
+        copy.unlink()
+    client = http(server(args=args))
+    assert client.get("/readyz").json["problems"] == []
+    assert limit(client) == 10
+    expect(put(client, "3/d"), 200)
+
+
+def test_another_database_is_none_that_went_back(server, http, after_a_loss):
+    args, file, _, _ = after_a_loss
+    client = http(server(args=[arg.replace(str(file), str(file.with_name("another.db"))) for arg in args]))
+    assert client.get("/readyz").json["problems"] == []
+    expect(put(client, "3/d"), 201)
+
+
+def test_a_relative_path_is_another_database_in_another_folder(server, http, tmp_path):
+    args = ["--policy-db", "sqlite:./policies.db", "--state-dir", str(tmp_path / "state"), *QUICK_END]
+    for _ in range(2):
+        client = http(server(args=args))
+        expect(put(client, "3/d"), 201)
+        assert client.get("/readyz").json["problems"] == []
 
 
 def test_one_missing_record_takes_no_other_policy_away(server, http, tmp_path):
@@ -279,7 +356,7 @@ def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp
     running = server(args=["--policy-db", forgetful.url, *QUICK_END])
     client = http(running)
     try:
-        assert "it keeps nothing on disk" in running.log()
+        assert "nothing is persisted" in running.log()
         expect(put(client, "10/h"), 201)
         forgetful.stop()
         forgetful.start()
@@ -311,7 +388,7 @@ def test_a_database_that_takes_no_changes_is_told(server, http, tmp_path):
         lock.execute("BEGIN IMMEDIATE")  # readers go on, nobody else writes
         expect_problem(put(client, "2/h"), 503)
         ready = client.get("/readyz")
-        assert ready.status == 200 and any("takes no changes" in problem for problem in ready.json["problems"]), ready
+        assert ready.status == 200 and any("refuses writes" in problem for problem in ready.json["problems"]), ready
         assert metric(client, "rate_limiter_policy_database_writable") == 0
         assert limit(client) == 1
     finally:
@@ -363,7 +440,7 @@ def test_a_full_disk_is_told_until_there_is_room_and_leaves_nothing_in_half(serv
     disk.fill()
     expect_problem(client.request("PUT", "/v1/policies/p", large), 503)
     ready = client.get("/readyz")
-    assert ready.status == 200 and any("takes no changes" in problem and "disk" in problem for problem in ready.json["problems"]), ready.json
+    assert ready.status == 200 and any("refuses writes" in problem and "disk" in problem for problem in ready.json["problems"]), ready.json
     assert metric(client, "rate_limiter_policy_database_writable") == 0
     assert (limit(client), client.get("/v1/policies/p").json["version"]) == (1, 1), "what is in force stays, and can be read"
     disk.make_room()
@@ -386,7 +463,7 @@ def test_a_redis_that_takes_no_changes_is_told(server, http, durable_redis):
     expect(put(client, "1/h"), 201)
     durable_redis.client.config_set("min-replicas-to-write", 1)
     expect_problem(put(client, "2/h"), 503)
-    assert any("takes no changes" in problem for problem in client.get("/readyz").json["problems"])
+    assert any("refuses writes" in problem for problem in client.get("/readyz").json["problems"])
     durable_redis.client.config_set("min-replicas-to-write", 0)
     expect(put(client, "3/h"), 200)
     assert client.get("/readyz").json["problems"] == []

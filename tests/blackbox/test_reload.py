@@ -107,6 +107,6 @@ def test_a_file_that_denies_everyone_is_refused_unless_that_is_meant(server, htt
     running = server(POLICY.format(limit=10))
     client = http(running)
     running.write_policies(NOBODY)
-    running.wait_for_log("would deny every request of everybody; if that is meant, start with --allow-deny-everyone")
+    running.wait_for_log("would deny every request from every caller; if that is intended, start with --allow-deny-everyone")
     assert limit(client) == 10, "the old policy still answers"
     assert http(server(NOBODY, ["--allow-deny-everyone"])).check(policy_id="p", key="k")["allowed"] is False

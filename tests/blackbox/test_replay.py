@@ -52,4 +52,4 @@ def test_what_makes_no_sense_is_said(tmp_path, log):
     assert "--replay" in fails("bench", "--replay", log, "--envoy")
     (tmp_path / "empty.log").write_text("")
     done = sluice("bench", "--direct", "--policies", tmp_path / "p.yaml", "--replay", tmp_path / "empty.log")
-    assert done.returncode == 2 and "no request was found" in done.stderr
+    assert done.returncode == 2 and "no requests found" in done.stderr

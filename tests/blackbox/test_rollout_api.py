@@ -154,7 +154,7 @@ def test_a_good_candidate_is_not_rolled_back(client):
     assert body["samples"]["live"]["denied"] == body["samples"]["candidate"]["denied"] == 0
     assert body["samples"]["live"]["allowed"] + body["samples"]["candidate"]["allowed"] == 10 * len(KEYS)
     assert body["samples"]["candidate"]["denial_rate"] == 0 and body["excess_sigmas"] == 0
-    assert (body["state"], body["next"]) == ("running", {"step": "wait"}), "below 100 % the last stage waits for a word"
+    assert (body["state"], body["next"]) == ("running", {"step": "wait"}), "below 100 % the last stage waits for an operator"
     wait_until(lambda: metrics(client).get("rollout_percent") == 50, SOON, "the metric")
     assert metrics(client)["requests_allowed_total"] == 10 * len(KEYS), "of both versions"
 

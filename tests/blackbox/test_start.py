@@ -31,7 +31,7 @@ BAD = {
     "not YAML": ("policies: [", r"policies.yaml:\d+: "),
     "a wrong rate": ("policies:\n  - id: p\n    limits:\n      - { rate: 10/fortnight }\n",
                      r'policies.yaml:4: policies\[0\].limits\[0\].rate: "10/fortnight" is not a rate'),
-    "denies everyone": ("policies: [{ id: p, limits: [{ rate: 0/s }] }]", "would deny every request of everybody"),
+    "denies everyone": ("policies: [{ id: p, limits: [{ rate: 0/s }] }]", "would deny every request from every caller"),
 }
 
 
@@ -43,7 +43,7 @@ def test_files_that_are_missing_or_wrong_end_the_start_with_1(server, tmp_path, 
         path.write_text(text)
     with pytest.raises(RuntimeError, match=r"ended with 1 ") as refused:
         server(path, kept(tmp_path))
-    assert re.search(rf"^sluice: .*{says}.*nothing is served", str(refused.value), re.MULTILINE), refused.value
+    assert re.search(rf"^sluice: .*{says}.*cannot serve without the policies", str(refused.value), re.MULTILINE), refused.value
     assert "listening" not in str(refused.value).partition("\n")[2]
 
 
@@ -91,13 +91,13 @@ def test_a_copy_is_private_and_a_damaged_one_is_no_policy(server, tmp_path):
     path.unlink()
     with pytest.raises(RuntimeError, match=r"ended with 1 ") as refused:
         server(path, kept(tmp_path))
-    assert "it is damaged" in str(refused.value)
+    assert "it is corrupt" in str(refused.value)
 
 
 def test_a_folder_that_takes_no_copy_is_told_and_no_reason_not_to_start(server, http):
     running = server(GOOD, ["--state-dir", "/proc/no"])
     assert http(running).get("/readyz").status == 200
-    running.wait_for_log("no copy of the policy files could be kept.*--state-dir")
+    running.wait_for_log("cannot save a copy of the policy files.*--state-dir")
 
 
 class Gone:

@@ -151,7 +151,7 @@ def test_a_turn_that_waited_for_the_database_does_not_undo_a_newer_one(server, h
     late, other = server(POLICIES, args=place), server(POLICIES, args=place)
     postgres.stop()
     expect(turn(http(late), "open", reason="an old word"), 200)
-    late.wait_for_log("the audit log will get its entry when", SOON_SECONDS)  # it is tried again seconds later
+    late.wait_for_log("the audit log entry will be written when", SOON_SECONDS)  # it is tried again seconds later
     expect(turn(http(other), "normal", reason="a new word"), 200)
     postgres.start()
     for node in (late, other):

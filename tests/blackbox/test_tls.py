@@ -155,7 +155,7 @@ def test_a_client_that_trusts_somebody_else_goes_away(node, tmp_path, https):
 def test_plain_text_at_the_wrong_port(node, server, http, raw, authority):
     one = node()
     answer = raw(one).send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert answer.read_to_end().endswith(b"\r\n\r\nthis port speaks TLS; write https:// to use it\n")
+    assert answer.read_to_end().endswith(b"\r\n\r\nthis port requires TLS; use https://\n")
     with grpc.insecure_channel(one.address) as plain, pytest.raises(grpc.RpcError) as error:
         plain.unary_unary("/sluice.v1.RateLimiter/CheckAndIncrement")(b"", timeout=10)
     assert error.value.code() == grpc.StatusCode.UNAVAILABLE
@@ -234,7 +234,7 @@ def test_a_new_certificate_counts_without_a_restart_and_without_a_failure(node, 
         before = anew.done, on.done
         wait_until(lambda: anew.done > before[0] + 5 and on.done > before[1] + 5, SOON_SECONDS, "more requests")
     assert (anew.failures, on.failures) == ([], [])
-    one.wait_for_log("new connections get the TLS certificate that is in")
+    one.wait_for_log("new connections use the new TLS certificate in")
 
 
 def test_a_broken_certificate_leaves_the_old_one_in_force(node, authority, https):
@@ -243,9 +243,9 @@ def test_a_broken_certificate_leaves_the_old_one_in_force(node, authority, https
     good = own.certificate.read_bytes()
     own.certificate.write_bytes(good[:100])
     one.signal(signal.SIGHUP)
-    one.wait_for_log("server.pem.*; the old certificate stays in force")
+    one.wait_for_log("server.pem.*; keeping the previous certificate")
     client = https(one)
-    assert any("; the old certificate stays in force" in one for one in client.get("/readyz").json["problems"])
+    assert any("; keeping the previous certificate" in one for one in client.get("/readyz").json["problems"])
     half = authority.for_servers("half", ends_in=30 * 24 * HOUR)
     own.certificate.write_bytes(half.certificate.read_bytes())
     one.wait_for_log("does not belong to the certificate")
@@ -257,7 +257,7 @@ def test_a_broken_certificate_leaves_the_old_one_in_force(node, authority, https
 @pytest.mark.parametrize("arguments, sentence", [
     (["--listen", "0.0.0.0:0"], "--listen 0.0.0.0:0 would send tokens and traffic over the network in plain text; "
                                 "give --tls-cert and --tls-key, or --allow-plaintext"),
-    (["--tls-cert", "x"], "--tls-cert and --tls-key belong together"),
+    (["--tls-cert", "x"], "--tls-cert and --tls-key must be given together"),
     (["--tls-cert", "/nowhere", "--tls-key", "x"], "TLS: cannot read /nowhere: No such file or directory"),
     (["--tls-client-ca", "x"], "--tls-client-ca needs --tls-cert and --tls-key"),
     (["--tls-require-client-cert"], "--tls-require-client-cert needs --tls-client-ca"),

@@ -94,7 +94,7 @@ def test_a_reset_does_not_wait_for_the_database_but_is_audited_when_it_is_back(s
     postgres.stop()
     assert expect(client.post("/v1/reset", {**WHO, "shared": True, "reason": "now"}), 200) == {"reset": 2}
     assert client.check(**WHO)["allowed"] is True
-    node.wait_for_log("the audit log will get its entry when the policy database answers.*reset of shop by loopback", SOON_SECONDS)
+    node.wait_for_log("the audit log entry will be written when the policy database is back.*reset of shop by loopback", SOON_SECONDS)
     postgres.start()
     wait_until(lambda: client.get("/v1/audit").status == 200 and resets(client), SOON_SECONDS, "the entry")
     assert resets(client)[0]["reason"] == "now"

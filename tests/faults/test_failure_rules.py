@@ -1,5 +1,7 @@
 """What callers hear while the store is gone, and that nodes on one store count as one."""
 
+import time
+
 import grpc
 import pytest
 from harness.server import wait_until
@@ -231,3 +233,38 @@ def test_two_nodes_through_a_fault_are_as_exact_as_one(redis_server, sluice, tri
     outcome = trial(nodes, fault)
     outcome.assert_promises()
     outcome.assert_exact(http(nodes[1]))
+
+
+ENVOY = """
+domain: d
+descriptors:
+  - { key: a, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: b, rate_limit: { unit: day, requests_per_unit: 100 } }
+"""
+
+
+def test_a_denial_stands_while_the_store_is_silent(redis_server, server, http):
+    """What is known to be used up is denied, alone and beside what nobody knows; the failure rule decides about the rest."""
+    store = redis_server()
+    node = server(ENVOY, args=["--store", store.url, "--threads", "1"])  # each loop remembers its own
+    client = http(node)
+    wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, "the store")
+
+    def statuses(*keys):
+        return client.post("/json", {"domain": "d", "descriptors": [{"entries": [{"key": k, "value": "x"}]} for k in keys]}).status
+
+    def in_silence():
+        """None: the machine was so busy that the denial may be forgotten by now."""
+        began = time.monotonic()
+        assert statuses("a") == 429
+        store.freeze()
+        try:
+            heard = statuses("a"), statuses("a", "b"), statuses("b", "a"), statuses("b")
+        finally:
+            store.thaw()
+        return heard if time.monotonic() - began < 8 else None
+
+    assert statuses("a") == 200
+    heard = []
+    wait_until(lambda: heard.append(in_silence()) or heard[-1], WAIT_S, "a quick try")
+    assert heard[-1] == (429, 429, 429, 200)

@@ -30,6 +30,18 @@ policies:
     deadline: 30s
 """
 
+# A cap for the whole tenant, and a limit for each key beside it.
+ALGORITHMS = ("gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log")
+CAPPED = "policies:\n" + "".join(f"""
+  - id: {algorithm}{"-counts" if counts else ""}
+    resource: /{algorithm}{"/counts" if counts else ""}
+    limits:
+      - {{ name: cap, per: [tenant], algorithm: {algorithm}, rate: {LIMIT}/30d, count_denied: {str(counts).lower()} }}
+      - {{ name: each, per: [tenant, key], algorithm: leaky_bucket, rate: {LIMIT}/30d, count_denied: {str(counts).lower()} }}
+    on_failure: open
+    deadline: 30s
+""" for algorithm in ALGORITHMS for counts in (False, True))
+
 
 def masters(store):
     return [node.cli for node in store.masters] if hasattr(store, "masters") else [store.cli]
@@ -74,6 +86,21 @@ def test_a_full_server_counts_what_it_knows(store, sluice, http):
         one.config_set("maxmemory", 0)
     wait_until(lambda: not ask("/closed", "new0")["degraded"], WAIT_S, "memory")
     assert not ask("/closed", "old")["allowed"]
+
+
+def test_new_keys_do_not_lift_a_cap_that_is_used_up(store, sluice, http):
+    """The cap denies, and would write something: what it denied, a charge in spite of that, a log without what is over."""
+    client = http(sluice(store.url, policies=CAPPED))
+    resources = [f"/{algorithm}{counts}" for algorithm in ALGORITHMS for counts in ("", "/counts")]
+    ask = lambda resource, key, **more: client.check(tenant_id="t", resource=resource, key=key, **more)
+    for resource in resources:
+        assert ask(resource, "old", tokens=LIMIT)["allowed"], resource
+    for one in masters(store):
+        one.config_set("maxmemory", 1)
+    for resource in resources:
+        told = [ask(resource, f"new{i}", **({"request_id": f"{resource}{i}"} if i % 2 else {})) for i in range(4)]
+        assert [(one["allowed"], one["degraded"], one["reason"]) for one in told] == [(False, False, "limited")] * 4, resource
+        assert not ask(resource, "old")["allowed"], resource
 
 
 def test_who_fills_the_server_lifts_nobodys_limit(redis_server, sluice, http):

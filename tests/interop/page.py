@@ -1,10 +1,18 @@
 """docs/interop.md, as a run has found it."""
 
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from wrap_markdown import wrap  # noqa: E402
+
 INTRODUCTION = """# Interop
 
-Sluice speaks gRPC with an implementation of its own, so it is tried with everybody else's. `make interop` builds a small client for each, runs it against a release build of
-the server, and writes this page; it fails if one cell is not what it must be. [tests/interop](../tests/interop) has the clients, and
-[cases.py](../tests/interop/cases.py) what must come of each case. [CONTRIBUTING](../CONTRIBUTING.md) tells what the run needs.
+Sluice has its own implementation of gRPC, so it is tested with the others. `make interop` builds a small client for
+each, runs it against a release build of the server, and writes this page. It fails if a cell is not as expected.
+[tests/interop](../tests/interop) has the clients, and [cases.py](../tests/interop/cases.py) the expected result of each
+case. [CONTRIBUTING](../CONTRIBUTING.md) says what the run needs.
 """
 
 
@@ -28,15 +36,20 @@ def write(path, versions, results, h2spec, envoy, tests):
     text = f"""{INTRODUCTION}
 ## gRPC clients
 
-What a client has seen of each call:
+What a client sees of each call:
 
 {clients_table(versions, results)}
 
-- A **cancelled** call reaches the server as a reset. In tonic a call is cancelled by dropping it, so there is no status to be seen.
-- **A deadline** reaches the server, which then answers by the policy's failure rule 2 ms before it; a client whose own timer is quicker sees `DEADLINE_EXCEEDED`.
-- **64 kB of metadata** are more than the 16 KiB that the server announces. Clients that heed this do not send them, each with its own status; the others are told by the server.
-- **GOAWAY**: the server gets SIGTERM while eight calls are under way at any time. A call is either answered and charged, or ends as `UNAVAILABLE` (tonic: `CANCELLED`, too, for what it had not sent yet) and is not charged, so it
-  may be sent again; the counters, which outlive the server in Redis, must agree to the last call. "Lost" are calls with another end, or charged without an answer.
+- A **cancelled** call reaches the server as a reset. In tonic a call is cancelled by dropping it, so there is no
+  status.
+- **A deadline** reaches the server, which then answers by the policy's failure rule 2 ms before it; a client whose own
+  timer is quicker sees `DEADLINE_EXCEEDED`.
+- **64 kB of metadata** are more than the 16 KiB that the server announces. Clients that respect this do not send them,
+  each with its own status; the others get an error from the server.
+- **GOAWAY**: the server gets SIGTERM while eight calls are in flight at any time. A call is either answered and charged,
+  or ends as `UNAVAILABLE` (tonic: `CANCELLED`, too, for what it had not sent yet) and is not charged, so it may be sent
+  again. The counters, which outlive the server in Redis, must match exactly. "Lost" are calls with another end, or
+  charged without an answer.
 
 ## HTTP/2
 
@@ -49,4 +62,4 @@ Envoy {envoy_version} with [the configuration of the examples](../examples/envoy
 | | |
 |---|---|
 """ + "".join(f"| {what} | {'yes' if right else '**no**'} |\n" for what, right in cases)
-    path.write_text(text)
+    path.write_text(wrap(text))

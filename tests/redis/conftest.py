@@ -67,3 +67,24 @@ def cluster_node(tmp_path):
         else:
             raise AssertionError("the cluster is not ready")
         yield client
+
+
+@pytest.fixture
+def migrating_node(cluster_node, tmp_path_factory):
+    """migrating_node(key): the same node, while it gives the key's slot away to another."""
+    bus = free_port()
+    with running_server(tmp_path_factory.mktemp("target"), "--cluster-enabled", "yes", "--cluster-port", str(bus)) as target:
+        name = target.execute_command("CLUSTER MYID")
+        cluster_node.execute_command("CLUSTER MEET", "127.0.0.1", target.connection_pool.connection_kwargs["port"], bus)
+
+        def give_away(key):
+            slot = cluster_node.execute_command("CLUSTER KEYSLOT", key)
+            for _ in range(400):
+                try:
+                    cluster_node.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", name)
+                    return cluster_node
+                except redis.ResponseError:  # they do not know each other yet
+                    time.sleep(0.05)
+            raise AssertionError("the nodes do not meet")
+
+        yield give_away

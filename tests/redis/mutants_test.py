@@ -8,6 +8,7 @@ import redis
 import stamps_test
 import steps
 import vectors
+import when_full_test
 from batches_test import compare
 from script import Script
 from script_vectors_test import run
@@ -194,6 +195,22 @@ IN_STAMPS = [
     ("(#value - limit.stamp_bytes == limit.state_bytes or #value", "(#value >= limit.state_bytes or #value"),
 ]
 
+WHEN_FULL = [
+    ("if ARGV[4] and reply[counter_keys + 2] == 0 then return reply end", ""),
+    ("if ARGV[4] and reply", "if reply"),
+    ("if ARGV[4] and reply[counter_keys + 2] == 0", "if ARGV[4]"),
+    ("if value and not before then", "if false then"),
+    ("if value and not before then", "if not before then"),
+    ("elseif value and #value > #before and", "elseif value and"),
+    ("elseif value and #value > #before and", "elseif false and"),
+    ("and string.byte(value) >= LOG and string.byte(value) <= LOG + 1 then", "then"),
+    ("string.byte(value) <= LOG + 1 then", "string.byte(value) <= LOG then"),
+    ("if record.ttl_ms then", "if false then"),
+    ("#new_counters + #longer_logs + #new_ids > 0", "#new_counters + #longer_logs > 0"),
+    ("#new_counters + #longer_logs + #new_ids > 0", "#new_counters + #new_ids > 0"),
+    ("redis.pcall('DEL', KEYS[1] .. '!')", ""),
+]
+
 ROWS = [row for name in vectors.ALGORITHMS for row in vectors.from_file(name)]
 SEED_FOR_MUTANTS = 2
 
@@ -234,3 +251,10 @@ def test_a_mistake_in_the_values_is_noticed(old, new, client):
     mutant = Script(client, mutate(steps.redis_script.build(), old, new))
     with pytest.raises((AssertionError, redis.ResponseError)):
         stamps_test.check_all(mutant, client, SEED_FOR_MUTANTS)
+
+
+@pytest.mark.parametrize("old, new", WHEN_FULL)
+def test_a_mistake_in_what_a_full_server_is_asked_is_noticed(old, new, script, client):
+    mutant = Script(client, mutate(steps.redis_script.build(when_full=True), old, new))
+    with pytest.raises((AssertionError, redis.ResponseError, pytest.fail.Exception)):
+        when_full_test.compare(script, mutant, client, SEED_FOR_MUTANTS, 200)

@@ -1,4 +1,4 @@
-"""A client of the Redis script, as src/store/redis/README.md describes it: packs calls, unpacks answers."""
+"""A client of the Redis script, as src/store/redis/script/README.md describes it: packs calls, unpacks answers."""
 
 import dataclasses
 import struct
@@ -108,12 +108,12 @@ class Script:
         self.client = client
         self.sha = client.script_load(text or redis_script.build())
 
-    def arguments(self, keys, limits, checks, counter_keys=None, now_us=None):
+    def arguments(self, keys, limits, checks, counter_keys=None, now_us=None, alone=False):
         counter_keys = len(keys) if counter_keys is None else counter_keys
         blob = uint(counter_keys, 2) + b"".join(check.pack() for check in checks)
-        now = [] if now_us is None else [now_us]
+        now = [now_us or "", 1] if alone else [] if now_us is None else [now_us]
         return [self.sha, len(keys), *keys, b"".join(pack_limit(limit) for limit in limits), blob, *now]
 
-    def __call__(self, keys, limits, checks, counter_keys=None, now_us=None):
-        reply = self.client.evalsha(*self.arguments(keys, limits, checks, counter_keys, now_us))
+    def __call__(self, keys, limits, checks, counter_keys=None, now_us=None, alone=False):
+        reply = self.client.evalsha(*self.arguments(keys, limits, checks, counter_keys, now_us, alone))
         return Answer.unpack(reply, checks, len(keys) if counter_keys is None else counter_keys)

@@ -12,6 +12,7 @@ from vectors import ALGORITHMS
 KEY = "rl:{abc}0123456789012345678901"
 LEAKY_BUCKET = ALGORITHMS.index("leaky_bucket")
 SLIDING_WINDOW = ALGORITHMS.index("sliding_window")
+SLIDING_LOG = ALGORITHMS.index("sliding_log")
 
 
 def stored_before(rows):
@@ -58,7 +59,11 @@ def is_admitted(row):
 
 def check_record(row, record):
     got = record.outcomes[0]
-    assert (got.allowed, got.remaining, got.retry_after_us, got.reset_after_us) == row.outcome, row.where
+    retry_after_us = got.retry_after_us
+    if row.cost == 0 and row.limit.algorithm == SLIDING_LOG and row.outcome[0] and not row.refund_of:
+        check_look(row, got)
+        retry_after_us = 0
+    assert (got.allowed, got.remaining, retry_after_us, got.reset_after_us) == row.outcome, row.where
     if row.kept_by.algorithm == LEAKY_BUCKET and row.kept_by != row.limit:
         pass  # of a look, what is still remembered
     elif row.limit.algorithm == LEAKY_BUCKET and row.kept_by.algorithm != LEAKY_BUCKET:
@@ -66,6 +71,14 @@ def check_record(row, record):
     else:
         assert got.denied_cost == (row.state[2] if row.limit.algorithm == LEAKY_BUCKET else 0), row.where
     assert (record.allowed, record.now_us) == (is_admitted(row), row.now_us), row.where
+
+
+def check_look(row, got):
+    """A look at a log tells when one unit fits: 0 if one does now."""
+    if got.remaining > 0:
+        assert got.retry_after_us == 0, row.where
+    elif row.kept_by.same_numbers(row.limit):
+        assert got.retry_after_us == row.state[0] + row.limit.period_us - row.now_us, row.where
 
 
 def check_value(row, stored, value, expires_ms, before_ms, after_ms):

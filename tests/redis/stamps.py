@@ -1,4 +1,4 @@
-"""What a counter's value says: the numbers it is kept under, and its state. Written from src/store/redis/README.md (Values, Stamps)
+"""What a counter's value says: the numbers it is kept under, and its state. Written from src/store/redis/script/README.md (Values, Stamps)
 alone, in whole numbers of any size; it shares nothing with the script."""
 
 import dataclasses

@@ -115,7 +115,13 @@ def check_kind(text, script, client):
 @pytest.mark.parametrize("text", STAMPS)
 def test_a_stamp_is_as_the_contract_says(text, script, client):
     assert stamps.stamp(Limit.parse(text)) == by_hand(text)
-    check_kind(text, script, client)
+    # A key of a millisecond may expire between two commands of a busy server.
+    for tries in range(100 if text.endswith("/1ms") else 1, 0, -1):
+        try:
+            return check_kind(text, script, client)
+        except AssertionError:
+            if tries == 1:
+                raise
 
 
 def units_in(limit, state, now_us):

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "net/test_certificates.h"
-#include "redis/store_url.h"
-#include "store/redis/redis_store_fixture.h"
+#include "net/testing/certificates.h"
+#include "redis/url/store_url.h"
+#include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
 namespace {
@@ -24,7 +24,7 @@ class RedisAccessTest : public RedisStoreFixture {
     EXPECT_TRUE(target) << url << ": " << target.error().message;
     RedisStoreOptions made = options(server_);
     made.connection.address = target->addresses[0];
-    made.connection.connect_timeout_us = 10 * kSecond;  // a busy machine is not a fault
+    made.connection.connect_timeout_us = 10 * kSecond;  // a busy machine is not a failure
     return made;
   }
   std::string tls_url(const std::string& options) const {
@@ -32,7 +32,7 @@ class RedisAccessTest : public RedisStoreFixture {
   }
   std::string with_certificate() const { return "ca=" + ca_ + "&cert=" + own_ + "&key=" + own_key_; }
 
-  // All that a store does: checks, one with a request id, one after the scripts were flushed, a reset.
+  // Everything a store does: checks, one with a request id, one after a SCRIPT FLUSH, a reset.
   void expect_all_works() {
     const ParamsId five = limit(Algorithm::kGcra, 5, 60 * kSecond);
     TestCall check({{key("a"), five, 1}});
@@ -52,7 +52,7 @@ class RedisAccessTest : public RedisStoreFixture {
     EXPECT_EQ(forgotten, 1);
   }
 
-  // A store that does not get in says why, and knocks less than once a second.
+  // A store that is refused says why, and retries less than once a second.
   void expect_turned_away(const std::string& url, const std::string& because) {
     make_store(options_for(url));
     EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > 0; })) << because;
@@ -100,7 +100,7 @@ TEST_F(RedisAccessTest, OverTlsInLargeBatches) {
 }
 
 TEST_F(RedisAccessTest, AServerThatWantsACertificateSaysSo) {
-  expect_turned_away(tls_url("ca=" + ca_), "refused the TLS connection: it wants a certificate of ours");
+  expect_turned_away(tls_url("ca=" + ca_), "refused the TLS connection: it requires a client certificate");
 }
 
 TEST_F(RedisAccessTest, AServerThatNobodyVouchesForGetsNothing) {
@@ -121,7 +121,7 @@ TEST_F(RedisAccessTest, RenewedCertificatesNeedNoRestart) {
   const std::string certificate = files_.write("new.pem", renewed.certificate);
   const std::string key_file = files_.write("new.key", renewed.key);
   ASSERT_EQ(server_.ask({"CONFIG", "SET", "tls-cert-file", certificate, "tls-key-file", key_file}), "OK");
-  expect_all_works();  // the connection stands
+  expect_all_works();  // the connection stays up
   server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   EXPECT_TRUE(run_until([&] { return !store_->health().connected; }));
   EXPECT_TRUE(run_until(
@@ -131,7 +131,7 @@ TEST_F(RedisAccessTest, RenewedCertificatesNeedNoRestart) {
   expect_all_works();
 }
 
-// The line of docs/operations.md.
+// The ACL line of docs/operations.md.
 std::vector<std::string> documented_user() {
   std::ifstream page(std::string(SLUICE_SOURCE_DIR) + "/docs/operations.md");
   std::string line;

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_load_fixture.h"
+#include "store/redis/testing/redis_load_fixture.h"
 
 namespace sluice {
 namespace {
@@ -9,7 +9,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What real servers say of themselves.
+// What real servers report about themselves.
 class RedisAdviceTest : public RedisLoadFixture {
  protected:
   RedisStoreOptions asking(const TestRedisServer& server) {
@@ -18,7 +18,7 @@ class RedisAdviceTest : public RedisLoadFixture {
     with.on_advice = [this](const auto& advice) { heard_ = advice; };
     return with;
   }
-  // Whether a sentence with these words is there, at last or no more.
+  // Runs until a sentence with these words appears, or has disappeared.
   bool run_until_advice(bool is_there, std::string_view words) {
     return run_until([&] {
       return is_there == std::ranges::any_of(heard_, [&](const auto& each) { return each.contains(words); });

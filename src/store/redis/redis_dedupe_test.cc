@@ -1,5 +1,5 @@
-#include "store/dedupe_conformance.h"
-#include "store/redis/redis_store_fixture.h"
+#include "store/redis/testing/redis_store_fixture.h"
+#include "store/testing/dedupe_conformance.h"
 
 namespace sluice {
 namespace {

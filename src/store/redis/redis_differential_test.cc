@@ -11,30 +11,30 @@
 #include <string>
 #include <vector>
 
-#include "base/test_seed.h"
-#include "store/memory_store.h"
-#include "store/naive_store.h"
-#include "store/redis/redis_store_fixture.h"
-#include "store/vector_life.h"
+#include "base/testing/seed.h"
+#include "store/memory/memory_store.h"
+#include "store/redis/testing/redis_store_fixture.h"
+#include "store/testing/naive_store.h"
+#include "store/testing/vector_life.h"
 
 namespace sluice {
 namespace {
 
-// What a random trace has beside charges. Not everything at once: a log in memory notices at a look, too,
+// What a random trace contains beside charges. Not everything at once: a log in memory notices even at a look
 // that the clock has stepped back or the limit has changed; in Redis looks never write. Merged: many calls at
-// once on few keys, so that most of them meet in a batch, with the same question or another.
+// once on few keys, so that most of them meet in a batch, with equal or different charges.
 enum class Trace { kWithLooks, kWithStepsBack, kWithChanges, kWithRefunds, kMerged };
 
-// The same checks at the same times to two stores, several on their way to Redis at once: to Redis and to
-// memory or, with refunds, which memory never needs, to the slow and obvious store.
+// The same checks at the same times to two stores, several in flight to Redis at once: to Redis and to memory
+// or, with refunds, which memory never needs, to the slow and obvious store.
 class RedisDifferentialTest : public RedisStoreFixture, public testing::WithParamInterface<Trace> {
  protected:
   static constexpr std::uint64_t kAlgorithms = 6, kKeys = 60;
 
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
-  // Redis expires keys by its own clock, which goes on while the test's stands or steps back. So that a busy
-  // machine does not make it forget too early, everything takes long.
+  // Redis expires keys by its own clock, which continues while the test's clock stands still or steps back.
+  // Periods are long, so that a busy machine does not make Redis forget too early.
   static constexpr std::int64_t kSlower = 1000;
 
   ParamsId random_limit(std::uint64_t algorithm) {
@@ -49,15 +49,15 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     RedisStoreOptions with = options(server_);
     with.connection.script = std::move(script);
     with.decide_by = &time_;
-    // A denial that the server does not hear of keeps no clock from stepping back behind it.
+    // A denial that the server does not see cannot record the time, so a later step back would go unnoticed.
     if (GetParam() == Trace::kWithStepsBack) with.remember_denials_us = 0;
     with.batches_in_flight = 1;
     make_connected_store(with);
     for (std::uint64_t k = 0; k < kKeys; ++k) limits_.push_back({random_limit(k % kAlgorithms), 0});
   }
 
-  // A limit gets other numbers, maybe of another algorithm, or those back that it had before: whoever is not
-  // asked for a while must still know under which of the two it was written.
+  // Gives a limit other numbers, perhaps of another algorithm, or its previous ones: a counter that is not
+  // used for a while must still know under which of the two it was written.
   void change_limit() {
     auto& [now, before] = limits_[below(kKeys)];
     if (before == 0) before = random_limit(below(kAlgorithms));
@@ -77,8 +77,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     std::vector<int> rows;  // in the lives of the counters
   };
 
-  // A hot key or several, by costs of which most are equal; some count denials, some have a request id, some
-  // come under the key's other numbers.
+  // One busy key or several; most costs are equal; some count denials, some have a request id, some use the
+  // key's other numbers.
   std::unique_ptr<TestCall> merged_call() {
     if (below(300) == 0) hot_key_ = below(kKeys);
     if (below(30) == 0) change_limit();
@@ -139,7 +139,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     return decided;
   }
 
-  // What the other store says. The lives of the counters are written down.
+  // The other store's answer. The lives of the counters are recorded.
   Verdict expected_of(const TestCall& call, std::vector<ChargeResult>& expected) {
     const auto refund = refunds_.find(&call);
     if (refund != refunds_.end()) {
@@ -188,7 +188,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     ChargeResult expected;
   };
 
-  // The first answer to a request id is that of all, unless they ask for something else.
+  // The first answer to a request id is repeated, unless the request differs.
   std::optional<Difference> difference_of_known(const TestCall& call, const KnownId& known) {
     const bool is_same = known.fingerprint == call.dedupe->fingerprint;
     if (call.replayed != is_same || call.conflict != !is_same)
@@ -210,7 +210,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
       const auto known = known_ids_.find(call.dedupe->id);
       if (known != known_ids_.end()) return difference_of_known(call, known->second);
       if (call.replayed || call.conflict) return Difference{"a new request id is known", "", {}};
-      // What has charged nothing is decided anew.
+      // A decision that has charged nothing is decided anew.
       if (std::ranges::any_of(call.charges, [&](const Charge& each) {
             return each.cost > 0 && (call.allowed() || each.on_denial == OnDenial::kCharge);
           }))
@@ -221,7 +221,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
     const Verdict verdict = expected_of(call, expected);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const LimitParams& params = params_[call.charges[i].params];
-      // Whether it warned before: both may forget that with a counter that is full again, not at the same
+      // Whether it warned before: both may forget that with a counter that is full again, but not at the same
       // moment.
       const std::int64_t used_percents = (params.capacity - expected[i].outcome.remaining) * 100;
       if (used_percents >= 70 * params.capacity && used_percents <= 80 * params.capacity)
@@ -231,14 +231,14 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
                           lives_[call.charges[i].key].text(), expected[i]};
     }
     if (call.verdict == verdict && call.now_us == time_.now_us()) return std::nullopt;
-    // Redis admitted what had no room, or the other way round: whoever had none is the one to look at.
+    // Redis admitted what had no room, or the reverse: show the counter that had no room.
     const auto denies = [](const ChargeResult& result) { return !result.outcome.allowed; };
     const auto chosen = std::ranges::find_if(expected, denies);
     const auto i = chosen == expected.end() ? 0 : static_cast<std::size_t>(chosen - expected.begin());
     return Difference{"another verdict, or time", lives_[call.charges[i].key].text(), expected[i]};
   }
 
-  // Up to the first difference.
+  // Runs up to the first difference.
   std::optional<Difference> run_trace(int rounds) {
     for (int round = 0; round < rounds && !HasFailure(); ++round) {
       pass_time();
@@ -254,7 +254,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   NaiveStore naive_{time_, params_};
   std::vector<std::pair<ParamsId, ParamsId>> limits_;  // of each key: now, and before
   std::vector<Granted> granted_;
-  std::map<const TestCall*, Granted> refunds_;  // under way
+  std::map<const TestCall*, Granted> refunds_;  // in flight
   std::map<KeyHash, KnownId> known_ids_;
   std::uint64_t hot_key_ = 0;
   std::map<KeyHash, VectorLife> lives_;
@@ -293,8 +293,8 @@ std::string filled_in(const std::string& life) {
   return last;
 }
 
-// The test would notice: a script with a small mistake is found out, and the group that is printed shows, by
-// the independent model, what would have been right.
+// The test works: it detects a script with a small mistake, and the printed group shows, by the independent
+// model, what would have been right.
 TEST_P(RedisDifferentialTest, APlantedMistakeIsFound) {
   const std::map<Trace, std::pair<std::string, std::string>> mistakes = {
       {Trace::kWithLooks, {"+ cost * limit.interval_us", "+ cost * limit.interval_us + 1"}},

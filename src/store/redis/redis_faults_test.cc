@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_load_fixture.h"
+#include "store/redis/testing/redis_load_fixture.h"
 
 namespace sluice {
 namespace {
@@ -40,8 +40,7 @@ TEST_F(RedisFaultsTest, AKilledServerIsMissedAndFoundAgain) {
   load_for(500'000);
   EXPECT_EQ(store_->breaker_state(), redis::Breaker::State::kOpen);
   EXPECT_FALSE(store_->health().connected);
-  EXPECT_THAT(store_->health().problems,
-              ElementsAre(HasSubstr("there is no connection (Connection refused)")));
+  EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("not connected (Connection refused)")));
   EXPECT_GT(unanswered_, 0);
   server_.start();
   EXPECT_TRUE(load_until_allowed(5 * kSecond));
@@ -146,17 +145,17 @@ TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
   server_.start();
   RedisStoreOptions patient = options(server_);
   patient.breaker.failures_per_mille = 1000;
-  patient.operation_timeout_us = 10 * kSecond;  // a machine that stands still is no cut
+  patient.operation_timeout_us = 10 * kSecond;  // a machine that stands still is not a cut connection
   make_connected_store(patient);
   with_request_ids_ = true;
   for (int i = 0; i < 30; ++i) {
-    // A call is sent twice, not more often: before the next cut all that the last one met must be through.
+    // A call is sent at most twice: all calls hit by the last cut must be done before the next one.
     settle();
     EXPECT_TRUE(run_until([&] { return store_->health().connected; }));
     const std::uint64_t lost_before = store_->counters().connections_lost;
     load_for(10'000, 20 * kSecond);
     server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-    load_for(1, 20 * kSecond);  // into the connection that is gone
+    load_for(1, 20 * kSecond);  // into the lost connection
     EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > lost_before; }));
   }
   settle();

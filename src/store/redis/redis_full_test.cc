@@ -1,7 +1,8 @@
-// A real server that has no memory left: what is there is counted, what is not has no room.
+// A real server that has no memory left: what is there is counted, what is denied is denied, and what would
+// be admitted on something new has no room.
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_store_fixture.h"
+#include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
 namespace {
@@ -25,6 +26,11 @@ class RedisFullTest : public RedisStoreFixture {
   Charge log(std::string_view name, std::int64_t cost = 1) {
     return {key(name), limit(Algorithm::kSlidingLog, 5, 3'600 * kSecond), cost};
   }
+  Charge any(std::string_view name, Algorithm algorithm, OnDenial on_denial = OnDenial::kFree) {
+    return {key(name), limit(algorithm, 5, 3'600 * kSecond), 1, on_denial};
+  }
+  // As many as a limit has.
+  static Charge all_of(Charge charge) { return charge.cost = 5, charge; }
   static Dedupe id(std::uint64_t number) { return {{9, number}, 1, 600 * kSecond}; }
 
   Verdict ask(std::vector<Charge> charges, std::optional<Dedupe> dedupe = std::nullopt) {
@@ -37,7 +43,7 @@ class RedisFullTest : public RedisStoreFixture {
     EXPECT_TRUE(finish(look).allowed());
     return look.remaining();
   }
-  // Asks for all of them in one batch.
+  // Sends all of them in one batch.
   std::vector<Verdict> ask_together(const std::vector<std::vector<Charge>>& all) {
     std::vector<std::unique_ptr<TestCall>> calls;
     store_->begin_burst();
@@ -95,6 +101,80 @@ TEST_F(RedisFullTest, EachCallOfABatchIsToldApart) {
   EXPECT_EQ(left(bucket("new")), 5);
 }
 
+// Whatever it would write: a denied cost, a charge in spite of the denial, a record, a log without what is
+// over.
+TEST_F(RedisFullTest, ADenialBesideANewCounterIsADenial) {
+  using enum Algorithm;
+  constexpr Algorithm kAll[] = {kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow, kSlidingLog};
+  constexpr OnDenial kBoth[] = {OnDenial::kFree, OnDenial::kCharge};
+  for (const Algorithm of : kAll)
+    EXPECT_EQ(ask({all_of(any("used up " + std::to_string(static_cast<int>(of)), of))}), Verdict::kAllowed);
+  fill_up();
+  const std::string before = server_.ask({"DBSIZE"});
+  std::uint64_t number = 0;
+  for (const Algorithm old : kAll) {
+    for (const OnDenial old_on_denial : kBoth) {
+      for (const Algorithm made : kAll) {
+        for (const OnDenial made_on_denial : kBoth) {
+          ++number;
+          const Charge used_up = any("used up " + std::to_string(static_cast<int>(old)), old, old_on_denial);
+          const Charge fresh = any("new " + std::to_string(number), made, made_on_denial);
+          const std::string which =
+              std::string(to_string(old)) + " denies beside a new " + std::string(to_string(made));
+          EXPECT_EQ(ask({used_up, fresh}), Verdict::kDenied) << which;
+          EXPECT_EQ(ask({fresh, used_up}, id(number)), Verdict::kDenied) << which;
+          EXPECT_EQ(ask({fresh}), Verdict::kNoRoom) << "by itself it would be admitted";
+        }
+      }
+    }
+  }
+  EXPECT_EQ(server_.ask({"DBSIZE"}), before);
+  EXPECT_EQ(store_->counters().contradictions, 0u);
+}
+
+TEST_F(RedisFullTest, DenialsOnWhatIsThereLeaveTheirTraces) {
+  const Charge leaky = any("leaky", Algorithm::kLeakyBucket);
+  const Charge counts = any("counts", Algorithm::kFixedWindow, OnDenial::kCharge);
+  EXPECT_EQ(ask({all_of(leaky)}), Verdict::kAllowed);
+  EXPECT_EQ(ask({counts}), Verdict::kAllowed);
+  fill_up();
+  EXPECT_EQ(ask({leaky}), Verdict::kDenied);
+  EXPECT_EQ(ask({leaky, counts}), Verdict::kDenied);
+  EXPECT_EQ(left(counts), 3);
+  TestCall look({{leaky.key, leaky.params, 0}});
+  finish(look);
+  EXPECT_EQ(look.results[0].denied_cost, 2);
+}
+
+TEST_F(RedisFullTest, ALookAtWhatIsNotThereNeedsNoRoom) {
+  EXPECT_EQ(ask({bucket("old")}), Verdict::kAllowed);
+  fill_up();
+  EXPECT_EQ(ask({bucket("old"), bucket("new", 0)}), Verdict::kAllowed);
+  EXPECT_EQ(ask_together({{bucket("old"), bucket("new", 0)}, {bucket("new")}}),
+            (std::vector{Verdict::kAllowed, Verdict::kNoRoom}));
+  EXPECT_EQ(left(bucket("old")), 2);
+}
+
+// After the policy's algorithm has changed.
+TEST_F(RedisFullTest, ALogThatIsNowABucketIsCounted) {
+  EXPECT_EQ(ask({log("half", 3)}), Verdict::kAllowed);
+  EXPECT_EQ(ask({log("all", 5)}), Verdict::kAllowed);
+  fill_up();
+  EXPECT_EQ(ask({bucket("all")}), Verdict::kDenied);
+  EXPECT_EQ(ask({bucket("half", 3)}), Verdict::kDenied);
+  EXPECT_EQ(ask({bucket("half", 2)}), Verdict::kAllowed);
+  EXPECT_EQ(ask({bucket("half")}), Verdict::kDenied);
+}
+
+TEST_F(RedisFullTest, ABucketThatIsNowALogIsLimited) {
+  EXPECT_EQ(ask({bucket("half", 3)}), Verdict::kAllowed);
+  EXPECT_EQ(ask({bucket("all", 5)}), Verdict::kAllowed);
+  fill_up();
+  EXPECT_EQ(ask({log("all")}), Verdict::kDenied);
+  EXPECT_EQ(ask({log("half")}), Verdict::kNoRoom) << "it would grow";
+  EXPECT_EQ(left(bucket("half")), 2);
+}
+
 TEST_F(RedisFullTest, ALogThatIsThereDoesNotGrow) {
   EXPECT_EQ(ask({log("half", 3)}), Verdict::kAllowed);
   EXPECT_EQ(ask({log("all", 5)}), Verdict::kAllowed);
@@ -130,6 +210,29 @@ TEST_F(RedisFullTest, RefundsGiveBackWhatWasCharged) {
     EXPECT_EQ(refund.replayed, i == 1);
     EXPECT_EQ(left(bucket("old")), 4) << "once";
   }
+}
+
+TEST_F(RedisFullTest, RefundsShortenLogs) {
+  TestCall paid({log("log", 1)});
+  EXPECT_EQ(ask({log("log", 3)}), Verdict::kAllowed);
+  ASSERT_TRUE(finish(paid).allowed());
+  fill_up();
+  EXPECT_EQ(ask({log("log")}), Verdict::kNoRoom);
+  paid.refund_of_us = paid.now_us;
+  paid.times_done = 0;
+  EXPECT_TRUE(finish(paid).allowed());
+  EXPECT_EQ(left(log("log")), 2);
+  // In one batch with what would make it longer.
+  TestCall some({log("log")}), charge({log("log")});
+  some.refund_of_us = Grant::kAnyTime;
+  store_->begin_burst();
+  EXPECT_FALSE(store_->start(some));
+  EXPECT_FALSE(store_->start(charge));
+  store_->end_burst();
+  EXPECT_TRUE(run_until([&] { return charge.times_done > 0 && some.times_done > 0; }));
+  EXPECT_TRUE(some.allowed());
+  EXPECT_EQ(charge.verdict, Verdict::kNoRoom);
+  EXPECT_EQ(left(log("log")), 3);
 }
 
 TEST_F(RedisFullTest, NothingGrows) {

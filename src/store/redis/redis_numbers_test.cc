@@ -1,13 +1,13 @@
-// Counters that are asked under numbers that change, on a real server.
+// Counters that are checked under changing numbers, on a real server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/test_seed.h"
-#include "store/redis/redis_store_fixture.h"
-#include "store/redis/wire.h"
-#include "store/used_stays_used.h"
+#include "base/testing/seed.h"
+#include "store/redis/script/wire.h"
+#include "store/redis/testing/redis_store_fixture.h"
+#include "store/testing/used_stays_used.h"
 
 namespace sluice {
 namespace {
@@ -37,6 +37,26 @@ class RedisNumbers : public RedisStoreFixture, public testing::WithParamInterfac
     }
     return count;
   }
+  UsedStaysUsed::StoreUnderTest under_test() {
+    return {.params = params_,
+            .check =
+                [&](const Charge& charge, ChargeResult& result) {
+                  TestCall call({charge});
+                  finish(call);
+                  result = call.results[0];
+                  return call.allowed();
+                },
+            .refund =
+                [&](const Charge& charge, ChargeResult& result, std::int64_t granted_at_us) {
+                  TestCall call({charge});
+                  call.results[0] = result;
+                  call.refund_of_us = granted_at_us;
+                  finish(call);
+                },
+            .bytes = [&](const KeyHash& key) { return value_of(key); },
+            .now_us = [&] { return time_.now_us(); },
+            .advance = [&](std::int64_t us) { time_.advance(us); }};
+  }
 
   TestRedisServer server_;
   ManualClock time_{1'800'000'000 * kSecond / kDay * kDay};
@@ -49,7 +69,7 @@ TEST_P(RedisNumbers, APolicyThatIsLoweredAndRaisedGivesNothingBack) {
   EXPECT_EQ(admitted(high, 3), 0);
 }
 
-// The same bursts, so that a moment looks alike under both.
+// The bursts are equal, so that a moment looks alike under both.
 TEST_P(RedisNumbers, ATierOfAnotherRateIsNotMisread) {
   if (GetParam() > Algorithm::kLeakyBucket) return;
   const auto tier = [&](std::int64_t count) {
@@ -60,7 +80,7 @@ TEST_P(RedisNumbers, ATierOfAnotherRateIsNotMisread) {
   EXPECT_EQ(admitted(slow, 20), 0);
 }
 
-// A tag of seven bits used to stand for the numbers; these two had the same.
+// A tag of seven bits used to stand for the numbers; these two shared one.
 TEST_P(RedisNumbers, NumbersOfAnotherPeriodAreNotMistaken) {
   const ParamsId day = limit(GetParam(), 10, kDay), second = limit(GetParam(), 2, kSecond);
   EXPECT_EQ(admitted(day, 20), 10);
@@ -74,26 +94,16 @@ TEST_P(RedisNumbers, NumbersOfAnotherPeriodAreNotMistaken) {
 TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-  UsedStaysUsed lives({.params = params_,
-                       .check =
-                           [&](const Charge& charge, ChargeResult& result) {
-                             TestCall call({charge});
-                             finish(call);
-                             result = call.results[0];
-                             return call.allowed();
-                           },
-                       .refund =
-                           [&](const Charge& charge, ChargeResult& result, std::int64_t granted_at_us) {
-                             TestCall call({charge});
-                             call.results[0] = result;
-                             call.refund_of_us = granted_at_us;
-                             finish(call);
-                           },
-                       .bytes = [&](const KeyHash& key) { return value_of(key); },
-                       .now_us = [&] { return time_.now_us(); },
-                       .advance = [&](std::int64_t us) { time_.advance(us); }},
-                      seed);
+  UsedStaysUsed lives(under_test(), seed);
   for (int life = 0; life < 6 && !HasFailure(); ++life) lives.live(GetParam(), life % 3 == 2, 100);
+  EXPECT_EQ(store_->counters().contradictions, 0u);
+}
+
+TEST_P(RedisNumbers, TiersOfAnyKindAddUpToNoMoreThanTheirBound) {
+  const std::uint64_t seed = test_seed() + static_cast<std::uint64_t>(GetParam());
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(test_seed()));
+  UsedStaysUsed lives(under_test(), seed);
+  for (int life = 0; life < 6 && !HasFailure(); ++life) lives.live_mixed(100);
   EXPECT_EQ(store_->counters().contradictions, 0u);
 }
 

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_replies_fixture.h"
+#include "store/redis/testing/redis_replies_fixture.h"
 
 namespace sluice {
 namespace {
@@ -10,8 +10,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using BreakerState = redis::Breaker::State;
 
-// More is asked of a RedisStore than its server can answer: that is our overload, and no failure of the
-// server.
+// More calls than the server can answer: that is our overload, and not a failure of the server.
 class RedisOverloadTest : public RedisRepliesFixture {
  protected:
   void SetUp() override {
@@ -28,8 +27,8 @@ class RedisOverloadTest : public RedisRepliesFixture {
     if (store_->start(started)) started.on_done();
     return started;
   }
-  // So many calls of a caller, each under numbers of its own, so that no two of them fit into one batch.
-  // `invents`: for another tenant each time.
+  // `count` calls of a caller, each under its own numbers, so that no two of them fit into one batch.
+  // `invents`: each for another tenant.
   void fill(std::uint32_t caller, std::size_t count, bool invents = false) {
     for (std::size_t i = 0; i < count; ++i) {
       auto made = std::make_unique<TestCall>(
@@ -51,7 +50,7 @@ TEST_F(RedisOverloadTest, TimeInOurOwnQueueIsNoFailureOfTheServer) {
   connect();
   fill(1, 40);
   for (int i = 0; i < 40; ++i) {
-    pass(5'000);  // in time for the call that was sent, long after the deadline that the others had at first
+    pass(5'000);  // in time for the call that was sent, long after the original deadline of the others
     server_.say(admitted());
   }
   for (const auto& each : calls_) EXPECT_TRUE(each->allowed());
@@ -100,7 +99,7 @@ TEST_F(RedisOverloadTest, WhatCannotBeServedIsShedAndNotLetThrough) {
   EXPECT_EQ(store_->counters().queue_full, 0u);
   EXPECT_TRUE(store_->busy());
   pass(0);
-  EXPECT_THAT(news_, ElementsAre(HasSubstr("more checks than it answers in time: 1 were shed")));
+  EXPECT_THAT(news_, ElementsAre(HasSubstr("is overloaded (checks shed in the last seconds: 1)")));
   for (int i = 0; i < 4; ++i) server_.say(admitted());
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(calls_[static_cast<std::size_t>(i)]->allowed());
   EXPECT_FALSE(store_->busy());
@@ -113,7 +112,7 @@ TEST_F(RedisOverloadTest, ABystanderGetsInAndGoesWithTheNextBatch) {
   TestCall& bystander = start(call_of(2, 77));
   ASSERT_EQ(bystander.times_done, 0) << "those who hold the most are shed, not others";
   server_.say(admitted());
-  // A call of the whale's and the bystander's.
+  // A call of the large caller and one of the bystander.
   server_.say("*5\r\n:1800000000000000\r\n$-1\r\n$-1\r\n:1\r\n:1\r\n");
   EXPECT_TRUE(bystander.allowed());
 }
@@ -151,12 +150,12 @@ TEST_F(RedisOverloadTest, HoweverManyWaitWhoHasNothingWaitingGetsIn) {
   EXPECT_EQ(start(call_of(51, 77)).times_done, 0);
 }
 
-// The server is slow for what we send at once: so that is less.
+// The server is slow for what we send at once, so less is sent.
 TEST_F(RedisOverloadTest, WhatGoesAtOnceIsWhatTheServerAnswersInGoodTime) {
   options_.slow_us = kSecond;
   connect();
   const auto keys_sent = [&](const std::string& sent) {
-    const std::size_t at = sent.find("5ba1\r\n$") + 6;  // the number of keys follows the script's name
+    const std::size_t at = sent.find("5ba1\r\n$") + 6;  // the number of keys follows the script's SHA
     const std::size_t line = sent.find("\r\n", at) + 2;
     return std::stoi(sent.substr(line));
   };
@@ -193,7 +192,7 @@ TEST_F(RedisOverloadTest, WhatGoesAtOnceIsWhatTheServerAnswersInGoodTime) {
   EXPECT_THAT(slow, ElementsAre(256, 128, 64, 32, 16, 8, 4, 4));
 }
 
-// Calls on logs, and what the server says of them: each is full, or has but this one entry.
+// Calls on logs, and what the server reports about them: each is full, or has only this one entry.
 class ExpensiveCallsTest : public RedisOverloadTest {
  protected:
   static constexpr std::size_t kFull = 4'096;
@@ -306,7 +305,7 @@ TEST_F(RedisOverloadTest, NobodyIsLetThroughForAShortDeadlineOfTheirOwn) {
   EXPECT_EQ(second.verdict, Verdict::kShed) << "the policy gives the server more time than its caller";
 }
 
-// Many hurried calls at a server that is quick enough for the policy change nothing for anybody else.
+// Many impatient calls to a server that is fast enough for the policy affect nobody else.
 TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
   connect();
   for (int i = 0; i < 50; ++i) {
@@ -341,14 +340,15 @@ TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
   EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
   server_.say(admitted());
   pass(0);
-  EXPECT_THAT(store_->health().problems,
-              Contains(HasSubstr("the server does not answer in time (it is slower than the deadlines")));
-  EXPECT_THAT(news_, Contains(HasSubstr("failure rules decide until it does")));
+  EXPECT_THAT(
+      store_->health().problems,
+      Contains(HasSubstr("the server does not answer in time (replies take longer than the deadlines")));
+  EXPECT_THAT(news_, Contains(HasSubstr("on_failure decides until it recovers")));
   TestCall& next = start(call_of(1));
   EXPECT_EQ(next.times_done, 1) << "on the spot";
   EXPECT_EQ(next.verdict, Verdict::kNoAnswer);
 
-  // A probe that is as slow does not close it.
+  // An equally slow probe does not close it.
   pass(500'000);
   EXPECT_EQ(store_->breaker_state(), BreakerState::kHalfOpen);
   pass(10'000);
@@ -357,7 +357,7 @@ TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
   server_.say(admitted());
   EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
 
-  // A quick one does.
+  // A fast one does.
   pass(500'000);
   pass(9'000);
   server_.say(admitted());

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_replies_fixture.h"
+#include "store/redis/testing/redis_replies_fixture.h"
 
 namespace sluice {
 namespace {
@@ -10,8 +10,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using BreakerState = redis::Breaker::State;
 
-// How long a RedisStore waits for a server that says nothing, what it sends again, and what it does about
-// callers who cannot wait.
+// How long a RedisStore waits for a silent server, what it sends again, and how it treats impatient callers.
 class RedisPatienceTest : public RedisRepliesFixture {
  protected:
   bool was_sent() { return server_.take_sent().contains("EVALSHA"); }
@@ -141,7 +140,7 @@ TEST_F(RedisPatienceTest, AnswersThatComeTooLateForMostAreToldToTheOperator) {
   EXPECT_THAT(store_->health().problems, IsEmpty()) << "too few to judge";
   EXPECT_FALSE(check(false));
   const char* const sentence =
-      "answers, but later than the deadlines of 100 % of the checks; raise `deadline` or look at the network";
+      "answers too late: 100 % of the checks miss their deadlines; raise `deadline` or check the network";
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server " + std::string(sentence))));
   for (int i = 0; i < 190; ++i) check(false);
   EXPECT_THAT(news_, ElementsAre("Redis at redis://cache:6379 " + std::string(sentence)));

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_store_fixture.h"
-#include "store/redis/wire.h"
+#include "store/redis/script/wire.h"
+#include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
 namespace {
@@ -22,7 +22,7 @@ class RedisRefundTest : public RedisStoreFixture {
     with.batches_in_flight = 1;
     make_connected_store(with);
   }
-  // Gives an answered call back, as a cluster does: the same call once more, what it was told still in it.
+  // Gives an answered call back, as a cluster does: starts the same call again, with its results still in it.
   TestCall& give_back(TestCall& granted) {
     EXPECT_TRUE(granted.allowed());
     granted.refund_of_us = granted.now_us;
@@ -59,8 +59,8 @@ TEST_F(RedisRefundTest, GivesBackEveryAlgorithmInOneCall) {
   EXPECT_EQ(store_->counters().contradictions, 0u);
 }
 
-// A unit is refilled in 86.4 µs, less than the way back takes. Were it not known that there were others
-// before it, nothing would come back.
+// A unit is refilled in 86.4 µs, less than a round trip takes. If it were not known that there were charges
+// before it, nothing would be given back.
 TEST_F(RedisRefundTest, OfABusyLimitOfManyPerMillisecondGivesAllBack) {
   const ParamsId many = limit(Algorithm::kGcra, 1'000'000'000, kDay);
   TestCall before({{.key = key("busy"), .params = many, .cost = 900'000'000}});
@@ -136,7 +136,7 @@ TEST_F(RedisRefundTest, OthersInTheBatchSeeTheRoom) {
   TestCall granted({all});
   finish(granted);
   granted.refund_of_us = granted.now_us;
-  TestCall first({{.key = key("other"), .params = all.params}});  // while it is in flight, the others meet
+  TestCall first({{.key = key("other"), .params = all.params}});  // keeps the others in one batch
   TestCall one({{.key = all.key, .params = all.params}, {.key = key("b"), .params = all.params}});
   for (TestCall* call : {&first, &granted, &one}) EXPECT_FALSE(store_->start(*call));
   EXPECT_TRUE(run_until([&] { return one.times_done > 0; }));
@@ -145,19 +145,19 @@ TEST_F(RedisRefundTest, OthersInTheBatchSeeTheRoom) {
   EXPECT_EQ(store_->counters().contradictions, 0u);
 }
 
-// The counter is gone, but for what the batch itself has charged: what is said and what is stored agree.
+// The counter is gone, except for what the batch itself has charged: the answer and the stored value agree.
 TEST_F(RedisRefundTest, OfACounterThatWasResetAgreesWithWhatIsStored) {
   const Charge charge{.key = key("a"), .params = limit(Algorithm::kGcra, 10, kDay), .cost = 3};
   TestCall granted({charge});
   finish(granted);
   server_.ask({"DEL", name_of("a")});
   granted.refund_of_us = granted.now_us;
-  TestCall first({{.key = key("b"), .params = charge.params}});  // while it is in flight, the others meet
+  TestCall first({{.key = key("b"), .params = charge.params}});  // keeps the others in one batch
   TestCall other({{.key = key("a"), .params = charge.params, .cost = 5}});
   TestCall both({{.key = key("a"), .params = charge.params}, {.key = key("c"), .params = charge.params}});
   for (TestCall* call : {&first, &other, &granted, &both}) EXPECT_FALSE(store_->start(*call));
   EXPECT_TRUE(run_until([&] { return both.times_done > 0; }));
-  const std::int64_t later = remaining(charge);  // a unit that lacked a microsecond may have come back
+  const std::int64_t later = remaining(charge);  // a unit that was nearly refilled may be free by now
   EXPECT_TRUE(later == both.remaining() || later == both.remaining() + 1) << later << both.remaining();
   EXPECT_GE(both.remaining(), 4);
 }
@@ -171,7 +171,7 @@ TEST_F(RedisRefundTest, ACounterThatHasMovedToOtherNumbersIsLeftAlone) {
   EXPECT_TRUE(finish(moves).allowed());
   const std::string value = server_.ask({"GET", name_of("a")});
   granted.refund_of_us = granted.now_us;
-  TestCall first({{.key = key("b"), .params = ten}});  // while it is in flight, the others meet
+  TestCall first({{.key = key("b"), .params = ten}});  // keeps the others in one batch
   TestCall look({{.key = key("a"), .params = ten, .cost = 0}});
   for (TestCall* call : {&first, &granted, &look}) EXPECT_FALSE(store_->start(*call));
   EXPECT_TRUE(run_until([&] { return look.times_done > 0; }));
@@ -212,14 +212,14 @@ TEST_F(RedisRefundTest, LimitsThatShareNumbersNeedNotShareTheirPast) {
   EXPECT_EQ(after.remaining(1), 89);
 }
 
-// What a counter is kept under is said by its value: whoever asks need not have heard of it.
+// A counter's value contains the numbers it is kept under: the reader need not have seen them before.
 TEST_F(RedisRefundTest, NumbersThatNobodyHereKnowsAreReadExactly) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const KeyHash name = key(to_string(algorithm));
     TestCall before({{.key = name, .params = limit(algorithm, 12, 7 * kDay), .cost = 5}});
     EXPECT_TRUE(finish(before).allowed());
-    make_connected_store(options(server_));  // as another node has it
+    make_connected_store(options(server_));  // like another node
     EXPECT_EQ(remaining({.key = name, .params = limit(algorithm, 100, kDay)}), 95);
     EXPECT_EQ(remaining({.key = name, .params = limit(algorithm, 3, 1000 * kSecond)}), 0);
   }

@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_replies_fixture.h"
+#include "store/redis/testing/redis_replies_fixture.h"
 
 namespace sluice {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 using BreakerState = redis::Breaker::State;
@@ -23,7 +25,7 @@ TEST_F(RedisRepliesTest, ErrorsAreNoAnswerAndExplained) {
       {"-READONLY You can't write against a read only replica.\r\n", "connect to its master", true},
       {"-NOREPLICAS Not enough good replicas to write.\r\n", "too few replicas", false},
       {"-MISCONF Redis is configured to save RDB snapshots\r\n", "cannot save its data", false},
-      {"-NOAUTH Authentication required.\r\n", "wants a password", true},
+      {"-NOAUTH Authentication required.\r\n", "requires a password", true},
       {"-NOPERM this user has no permissions\r\n", "lacks rights", true},
       {"-MOVED 3999 127.0.0.1:6381\r\n", "connect with redis+cluster://", false},
       {"-ERR something new\r\n", "answered with an error (ERR something new)", false},
@@ -62,8 +64,8 @@ TEST_F(RedisRepliesTest, RepliesThatDoNotFitEndTheConnection) {
       "*0\r\n",
       "*3\r\n:1800000000000000\r\n:5\r\n:1\r\n",         // a number for a value
       "*3\r\n:1800000000000000\r\n$-1\r\n$1\r\n1\r\n",   // a string for a verdict
-      "*3\r\n:-5\r\n$-1\r\n:1\r\n",                      // a time before time
-      "*3\r\n:9223372036854775807\r\n$-1\r\n:1\r\n",     // and one after
+      "*3\r\n:-5\r\n$-1\r\n:1\r\n",                      // a negative time
+      "*3\r\n:9223372036854775807\r\n$-1\r\n:1\r\n",     // a time that is too large
       "*4\r\n:1800000000000000\r\n$-1\r\n:1\r\n:1\r\n",  // one check too many
       "*3\r\n:1800000000000000\r\n$-1\r\n*1\r\n:1\r\n",  // nested
   };
@@ -119,7 +121,7 @@ TEST_F(RedisRepliesTest, ACallIsAnsweredAtItsDeadline) {
   pass(1);
   EXPECT_EQ(sent->times_done + queued->times_done, 2);
   EXPECT_EQ(sent->verdict, Verdict::kNoAnswer);
-  server_.say(admitted());  // late: nobody's
+  server_.say(admitted());  // late: no call waits for it
   EXPECT_EQ(store_->counters().checks, 2u) << "the one whose deadline passed in the queue was never sent";
   server_.say(admitted());
   EXPECT_TRUE(patient->allowed());
@@ -220,6 +222,26 @@ TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
   server_.say(admitted());
   EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().problems.empty());
+}
+
+// A full server that does not let a script go on writing.
+TEST_F(RedisRepliesTest, WhatWritesNothingIsAnsweredByAServerThatTakesNoWrites) {
+  for (const bool admits : {false, true}) {
+    connect();
+    const auto asked = call();
+    store_->start(*asked);
+    EXPECT_THAT(server_.take_sent(), StartsWith("*6\r\n$7\r\nEVALSHA"));
+    server_.say("-OOM command not allowed\r\n");
+    EXPECT_THAT(server_.take_sent(), AllOf(HasSubstr("SCRIPT"), HasSubstr("*6\r\n$4\r\nEVAL\r\n")));
+    server_.say("$4\r\nf011\r\n-OOM command not allowed\r\n");
+    EXPECT_THAT(server_.take_sent(),
+                AllOf(StartsWith("*8\r\n$7\r\nEVALSHA\r\n$4\r\nf011"), EndsWith("$0\r\n\r\n$1\r\n1\r\n")))
+        << "alone: if denied, nothing is to be written";
+    server_.say(admits ? "-OOM command not allowed\r\n" : admitted(0));
+    EXPECT_EQ(asked->times_done, 1);
+    EXPECT_EQ(asked->verdict, admits ? Verdict::kNoRoom : Verdict::kDenied);
+    EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  }
 }
 
 TEST_F(RedisRepliesTest, AResetIsAnsweredInAnyCase) {

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
-#include "redis/sentinel.h"
-#include "redis/test_sentinels.h"
-#include "store/redis/redis_load_fixture.h"
+#include "redis/sentinel/sentinel.h"
+#include "redis/testing/sentinels.h"
+#include "store/redis/testing/redis_load_fixture.h"
 
 namespace sluice {
 namespace {
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 class RedisSentinelTest : public RedisLoadFixture {
  protected:
   redis::SentinelOptions sentinel_options() const {
-    redis::SentinelOptions with{.talk = {.master_name = "mymaster"}};
+    redis::SentinelOptions with{.session = {.master_name = "mymaster"}};
     for (const TestSentinel& each : group_.sentinels)
       with.sentinels.push_back({.host = "127.0.0.1", .port = each.port()});
     return with;
@@ -36,7 +36,7 @@ class RedisSentinelTest : public RedisLoadFixture {
         << "Sentinels and replica are in order";
     ASSERT_TRUE(uses(group_.one));
   }
-  // Whether our connection is to this server.
+  // Whether our connection goes to this server.
   static bool uses(const TestRedisServer& server) {
     return server.ask({"CLIENT", "LIST"}).contains("name=sluice ");
   }
@@ -49,7 +49,7 @@ class RedisSentinelTest : public RedisLoadFixture {
     return server.info("commandstats", "cmdstat_evalsha:calls=") +
            server.info("commandstats", "cmdstat_eval:calls=");
   }
-  // From now on everything that is admitted is charged on the server in use.
+  // From now on everything that is admitted is charged on the current server.
   void expect_exact_from_now_on() {
     settle();
     const std::int64_t charged_before = charged(), allowed_before = allowed_;
@@ -127,11 +127,11 @@ TEST_F(RedisSentinelTest, ASilentSentinelIsPassedOver) {
 TEST_F(RedisSentinelTest, SaysWhatIsWrong) {
   group_.start();
   redis::SentinelOptions with = sentinel_options();
-  with.talk.master_name = "yourmaster";
+  with.session.master_name = "yourmaster";
   make_store(options_with(with));
   EXPECT_TRUE(run_until([&] {
     return store_->health().problems.front() ==
-           "Redis at master yourmaster: there is no connection (no Sentinel knows a master named yourmaster)";
+           "Redis at master yourmaster: not connected (no Sentinel knows a master named yourmaster)";
   }));
   with.sentinels = {{.host = "127.0.0.1", .port = group_.one.port()}};
   make_store(options_with(with));
@@ -151,7 +151,7 @@ TEST_F(RedisSentinelTest, LogsInToTheSentinelAndToTheMaster) {
   redis::SentinelOptions with{
       .sentinels = {{.host = "127.0.0.1", .port = sentinel.port(), .password = "hush"}},
       .master = {.password = "secret"},
-      .talk = {.master_name = "mymaster"}};
+      .session = {.master_name = "mymaster"}};
   make_connected_store(options_with(with));
   load_for(50'000, 5 * kSecond);
   settle();

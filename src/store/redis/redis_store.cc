@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "store/redis/wire.h"
+#include "store/redis/script/wire.h"
 
 namespace sluice {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::int64_t kPatienceUsMax = 2'000'000;  // however patient the calle
 constexpr std::int64_t kLatenessWindowUs = 10'000'000;
 constexpr std::size_t kQuestionsInFlightMax = 4 * kLimitsPerCheckMax;
 
-// A node of a cluster that says so lives, but the call belongs elsewhere, or will.
+// Errors of a healthy node of a cluster: the call belongs, or will belong, to another node.
 bool sends_away(redis::ServerError kind) {
   using enum redis::ServerError;
   return kind == kMoved || kind == kAsk || kind == kTryAgain || kind == kSlotNotServed ||
@@ -22,8 +22,8 @@ bool sends_away(redis::ServerError kind) {
 
 }  // namespace
 
-// A check of our own on a key that nobody else has: it reads, steps and writes (or, where others only look,
-// looks), so it fails whenever others would.
+// A check of our own on a key of its own. It reads, steps and writes (or only looks, on a replica), so it
+// fails whenever other checks would.
 class RedisStore::Probe final : public StoreCall {
  public:
   Probe(ParamsTable& params, std::uint64_t key, bool only_looks) {
@@ -83,16 +83,21 @@ bool RedisStore::start(StoreCall& call) {
   return false;
 }
 
-// False: it is answered already.
+// False: the call is answered already.
 bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
   if (!breaker_.closed() || left_out_) {
     ++counters_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
+    deny_unanswered(call);
     return false;
   }
   if (is_new && !has_room(call)) {
-    if (!connection_.ready()) return ++counters_.queue_full, false;
+    if (!connection_.ready()) {
+      ++counters_.queue_full;
+      deny_unanswered(call);
+      return false;
+    }
     call.verdict = Verdict::kShed;
     ++counters_.shed_queue_full;
     shed_.add(1, 1, clock_.now_us());
@@ -102,7 +107,7 @@ bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   note_end_of(call);
   call.queued_at_us = clock_.now_us();
   call.work = work_.of(call);
-  // Who asks after this one must not be denied for what was before.
+  // A check that comes after this refund must not be denied because of the state before it.
   if (call.refund_of_us != 0)
     for (const Charge& charge : call.charges) options_.freed->note(charge.key, call.queued_at_us);
   queue.push(call);
@@ -133,21 +138,21 @@ void RedisStore::send_queue() {
       const std::uint32_t next = work_.of(queue_.front());
       const std::size_t entries = batch->entries();
       if ((entries > 0 && work + next > most) || !batch->add(queue_.front(), limits_)) break;
-      if (batch->entries() > entries) work += next;  // else it has joined another
+      if (batch->entries() > entries) work += next;  // otherwise it has joined an equal call
       leave_queue(queue_, next, now_us);
     }
     send(std::move(batch), work, {.guarded = guarded}, now_us);
   }
 }
 
-// Two batches keep a server busy; of expensive calls, less: whoever comes next waits for what is under way.
+// Two batches keep a server busy. With expensive calls, less is sent: new calls wait for what is in flight.
 bool RedisStore::may_send_more(const FairQueue& queue) {
   if (flights_ == 0) return true;
   return flights_ < options_.batches_in_flight &&
          work_under_way_ + work_.of(queue.front()) <= 2 * window_.work(clock_.now_us());
 }
 
-// How long until a batch without a reply counts as a failure: until no caller waits for it any more, within
+// After how long a batch without a reply counts as a failure: when no caller waits for it any more, within
 // reason.
 std::int64_t RedisStore::patience_us(Batch& batch, std::int64_t now_us) const {
   std::int64_t last_us = now_us;
@@ -164,7 +169,7 @@ void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work,
                                std::int64_t now_us) {
   work_under_way_ += work;
   if (how.asking) append_asking(now_us);
-  append_command(*batch, how.guarded, false);
+  append_command(*batch, how, false);
   ++flight_commands_;
   ++counters_.batches;
   counters_.checks += batch->size();
@@ -210,14 +215,15 @@ void RedisStore::leave_out_probe(std::vector<StoreCall*>& calls) const {
   std::erase(calls, static_cast<StoreCall*>(probe_.get()));
 }
 
-// EVAL loads the script and runs it in one step: whoever flushes scripts cannot come in between. When one is
-// on its way already, those behind it find the script.
+// EVAL loads the script and runs it in one step, so a SCRIPT FLUSH cannot come in between. If an EVAL is in
+// flight already, the commands behind it will find the script.
 void RedisStore::resend_with_script(InFlight command) {
   ++counters_.scripts_reloaded;
   command.brings_script = scripts_on_way_ == 0 && !command.guarded;
   command.sent_at_us = wall_us();
   if (command.asking) append_asking(clock_.now_us());
-  append_command(*command.batch, command.guarded, command.brings_script || command.guarded);
+  append_command(*command.batch, {.guarded = command.guarded, .alone = command.alone},
+                 command.brings_script || command.guarded);
   ++flight_commands_;
   scripts_on_way_ += command.brings_script ? 1 : 0;
   in_flight_.push_back(std::move(command));
@@ -274,7 +280,7 @@ void RedisStore::on_ready() {
   window_.reconnected();
   breaker_.hurry(clock_.now_us());
   in_doubt_ = !problem_.empty();
-  // What they have waited so far was for the server.
+  // Their wait so far was the server's time.
   const auto begin_anew = [now_us = clock_.now_us()](StoreCall& call) {
     return call.queued_at_us = now_us, false;
   };
@@ -296,7 +302,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
     if (understood) remember(command, reply[1].integer);
     if (understood) work_.hear(*command.batch);
     finish(command, understood);
-    if (!understood) connection_.drop("a reply that does not fit its command");
+    if (!understood) connection_.drop("unexpected reply: it does not match the command");
   } else {
     answer(command, reply);
   }
@@ -304,7 +310,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
 }
 
 void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> reply) {
-  const std::string error(reply.front().bytes);  // the connection may go with the reply
+  const std::string error(reply.front().bytes);  // the reply may be gone once the connection is dropped
   const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
   ++counters_.errors[static_cast<std::size_t>(advice.kind)];
   if (advice.kind == redis::ServerError::kNoScript && command.batch)
@@ -325,15 +331,15 @@ void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> r
   } else {
     about_checks ? finish(command, false) : answer(command, reply);
   }
-  // Who may not ask a question may still be allowed to check.
+  // A user who may not send this command may still be allowed to check.
   const bool is_theirs = about_checks || advice.kind != redis::ServerError::kNotAllowed;
   if (advice.new_connection && is_theirs) connection_.drop_refused(advice.meaning);
-  // That a server which is alone knows nothing of a cluster is no problem.
+  // A server that is not in a cluster does not know cluster commands; that is no problem.
   if (!about_checks && options_.cluster != nullptr && !options_.cluster->has_slots()) return;
-  if (failed) note_problem(advice.meaning, error);  // a better reason than that the connection is gone
+  if (failed) note_problem(advice.meaning, error);  // a better reason than "connection lost"
 }
 
-// The end of a batch: its calls are answered, its place is free.
+// The end of a batch: its calls are answered, and its place is free.
 void RedisStore::finish(InFlight& command, bool answered) {
   std::vector<StoreCall*> done;
   end_batch(command, answered, done);
@@ -341,7 +347,7 @@ void RedisStore::finish(InFlight& command, bool answered) {
   complete(done);
 }
 
-// Frees the batch and its place. `waiting` gets the calls that are still there.
+// Frees the batch and its place. `waiting` gets the calls that still wait.
 void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
   if (command.ends_flight) --flights_;
   work_under_way_ -= command.work;
@@ -353,7 +359,7 @@ void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCa
   if (command.ends_flight && answered)
     window_.note_answer(command.asked_at_us, transport_.slept_us() - command.slept_us, !queue_.empty(),
                         now_us);
-  // Those that reached their deadlines have been recorded then, if the server is to blame.
+  // Calls that reached their deadlines were recorded then, if the server is to blame.
   if (!command.late && (!answered || command.missed < calls))
     breaker_.record(answered, answered ? calls - command.missed : calls, now_us);
   if (breaker_.closed()) probe_within_us_ = options_.operation_timeout_us;
@@ -361,7 +367,7 @@ void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCa
   spares_.push_back(std::move(command.batch));
 }
 
-// The calls are the cluster's now, except for our own. Returns whether the node has failed.
+// Hands the calls over to the cluster, except our own probe. Returns whether the node has failed.
 bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::string_view error) {
   using enum redis::ServerError;
   const bool node_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
@@ -377,8 +383,8 @@ bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::stri
 
 void RedisStore::on_lost(std::string_view why) {
   ++counters_.connections_lost;
-  denials_.clear();  // it may come back without what it knew
-  note_problem("there is no connection", why);
+  denials_.doubt(clock_.now_us());
+  note_problem("not connected", why);
   std::deque<InFlight> commands = std::exchange(in_flight_, {});
   std::uint64_t checks = 1;
   std::vector<StoreCall*> waiting, lost;
@@ -391,9 +397,9 @@ void RedisStore::on_lost(std::string_view why) {
   }
   flights_ = scripts_on_way_ = 0;
   work_under_way_ = 0;
-  // With a request id a second try cannot charge twice; the others do not know whether they were charged.
-  // Parts of a cluster's calls go until their deadline: one part without an answer takes the others' charges
-  // back.
+  // With a request id a second try cannot charge twice; other calls may have been charged already. Parts of a
+  // cluster's split calls are retried until their deadline: one part without an answer makes the others take
+  // back their charges.
   const bool is_part = options_.cluster != nullptr;
   const auto repeatable = std::ranges::stable_partition(
       waiting, [is_part](const StoreCall* call) { return !call->dedupe || (call->sent_again && !is_part); });
@@ -402,7 +408,7 @@ void RedisStore::on_lost(std::string_view why) {
   put_back({repeatable.begin(), repeatable.end()}, queue_);
   counters_.lost += lost.size();
   counters_.sent_again += repeatable.size();
-  // A server that closes an idle connection has failed nobody.
+  // A server that closes an idle connection has failed no call.
   const bool was_connected = std::exchange(connected_, false);
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
   if (connection_.refused()) breaker_.trip(clock_.now_us());
@@ -423,11 +429,14 @@ void RedisStore::tick(std::int64_t now_us) {
   send_queue();
 }
 
-// Whoever hears of an answer may ask the next question: it waits until all have heard, so that they share a
+// Callers may start the next call from on_done(): those wait until all are answered, so that they share a
 // batch.
 void RedisStore::complete(std::span<StoreCall* const> calls) {
   ++held_back_;
-  for (StoreCall* call : calls) call->on_done();
+  for (StoreCall* call : calls) {
+    if (call->verdict == Verdict::kNoAnswer && !call->moving) deny_unanswered(*call);
+    call->on_done();
+  }
   --held_back_;
 }
 

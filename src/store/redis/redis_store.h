@@ -13,38 +13,38 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "redis/adviser.h"
-#include "redis/breaker.h"
-#include "redis/connection.h"
-#include "redis/recent_share.h"
-#include "redis/server_error.h"
+#include "redis/connection/breaker.h"
+#include "redis/connection/connection.h"
+#include "redis/connection/recent_share.h"
+#include "redis/inspect/adviser.h"
+#include "redis/protocol/server_error.h"
 #include "store/async_store.h"
-#include "store/redis/batch.h"
-#include "store/redis/fair_queue.h"
-#include "store/redis/queue_bound.h"
-#include "store/redis/redis_work.h"
-#include "store/redis/remembered_denials.h"
-#include "store/redis/send_window.h"
-#include "store/redis/slot_groups.h"
+#include "store/redis/cluster/slot_groups.h"
+#include "store/redis/queue/fair_queue.h"
+#include "store/redis/queue/queue_bound.h"
+#include "store/redis/queue/redis_work.h"
+#include "store/redis/queue/remembered_denials.h"
+#include "store/redis/queue/send_window.h"
+#include "store/redis/script/batch.h"
 #include "store/redis/trouble_news.h"
 
 namespace sluice {
 
 class RedisStore;
 
-// The cluster that a RedisStore's server is a node of. Makes the difference between a store for one server
-// and one for a share of the slots.
+// The cluster that a RedisStore's server is a node of. With one, the store serves a share of the slots;
+// without one, it serves a single server.
 class RedisCluster {
  public:
-  // The server has sent these calls away with an error, and charged nothing. They are the cluster's now,
-  // which may start() them anywhere; `reply` is good until it touches `from`.
+  // The server has redirected or refused these calls with an error, and charged nothing. The cluster now owns
+  // them, and may start() them anywhere; `reply` is valid until it calls `from`.
   virtual void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
                             std::span<StoreCall* const> calls) = 0;
 
-  // Whether a command on this slot may have one key only: while its keys are on two nodes.
+  // Whether a command on this slot may have only one key: true while the slot's keys are on two nodes.
   virtual bool takes_single_keys_only(std::uint16_t slot) const = 0;
 
-  // Whether a command may touch one slot only. No: the server turned out to be alone.
+  // Whether a command may touch only one slot. False: the server turned out not to be in a cluster.
   virtual bool has_slots() const = 0;
 
  protected:
@@ -52,31 +52,30 @@ class RedisCluster {
 };
 
 struct RedisStoreOptions {
-  redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script.h
+  redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script/script.h
   redis::BreakerOptions breaker;
   std::string key_prefix = "rl:";
   std::size_t batches_in_flight = 2;
   std::size_t queue_max = kRedisQueueMax;
-  std::int64_t operation_timeout_us =
-      50'000;                     // a server that takes longer is failing, whatever callers can bear
-  std::int64_t slow_us = 10'000;  // one that misses a deadline of so much or more is failing, too
+  std::int64_t operation_timeout_us = 50'000;  // a slower server is failing, however patient callers are
+  std::int64_t slow_us = 10'000;  // a server that misses a deadline of this length or more is failing, too
   std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
-  // Takes a sentence for the log: what goes wrong and why, and that it is over. Not more than a few a minute.
+  // Gets a sentence for the log: what is wrong and why, or that it is over. At most a few per minute.
   std::function<void(bool is_problem, const std::string& sentence)> on_news;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
   // How often the server is asked about itself, for advice(); 0: never.
   std::int64_t advise_every_us = 0;
   redis::Adviser::OnChange on_advice;
   const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the store's own clock
-  RedisCluster* cluster = nullptr;    // null: the server is alone
-  // Whether tenants may come from other stores and go there: then those that are on their way are refused
-  // here (StoreCall::moving). Not on a node of a cluster. See redis/tenant_move.h.
+  RedisCluster* cluster = nullptr;    // null: the server is not in a cluster
+  // Whether tenants may move between this store and others: then a tenant that is moving is refused here
+  // (StoreCall::moving). Not for a node of a cluster. See tenant_move/tenant_move.h.
   bool heeds_moves = false;
-  bool only_looks = false;  // a replica: nothing is charged there, by our own probe neither
-  // What all loops of the process give back, so that none of them remembers what is no longer true.
+  bool only_looks = false;  // a replica, read-only; even our probe does not charge
+  // Counters that any loop of the process has given room to, so that no loop remembers an outdated denial.
   std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();
   std::int64_t remember_denials_us = RememberedDenials::kForUs;  // 0: every check goes to the server
-  // Of a cluster, which asks it itself; null: the store has its own.
+  // Shared by the nodes of a cluster, which looks there itself; null: the store has its own.
   RememberedDenials* denials = nullptr;
 };
 
@@ -86,18 +85,18 @@ struct RedisStoreCounters {
   std::uint64_t checks = 0;                // in them
   std::uint64_t keys = 0;                  // in them
   std::uint64_t timeouts = 0;              // checks that got no answer by their deadline
-  std::uint64_t lost = 0;                  // checks in flight when the connection went
-  std::uint64_t sent_again = 0;            // those of them with a request id
+  std::uint64_t lost = 0;                  // checks in flight when the connection was lost
+  std::uint64_t sent_again = 0;            // those of them that have a request id
   std::uint64_t turned_away = 0;           // by the breaker
   std::uint64_t queue_full = 0;            // while there was no connection
-  std::uint64_t shed_queue_full = 0;       // checks that were not asked for: too much waited already
-  std::uint64_t shed_caller_deadline = 0;  // checks whose callers went before their policies' time was over
+  std::uint64_t shed_queue_full = 0;       // checks that were not sent: too many were waiting
+  std::uint64_t shed_caller_deadline = 0;  // checks whose callers gave up before the policy's timeout
   std::uint64_t denied_from_memory = 0;    // checks that needed no round trip, see RememberedDenials
-  std::uint64_t no_room = 0;               // checks that the server has no memory to count in
+  std::uint64_t no_room = 0;               // checks that the server has no memory for
   std::uint64_t late_batches = 0;          // no reply within the operation timeout
   std::uint64_t scripts_reloaded = 0;      // after NOSCRIPT
   std::uint64_t connections_made = 0;
-  std::uint64_t connections_lost = 0;                            // attempts that failed, too
+  std::uint64_t connections_lost = 0;                            // failed attempts included
   std::uint64_t contradictions = 0;                              // see Batch
   std::array<std::uint64_t, redis::kServerErrorKinds> errors{};  // error replies, by ServerError
 
@@ -107,43 +106,47 @@ struct RedisStoreCounters {
 // An AsyncStore on one Redis or Valkey server. Belongs to one event loop's thread.
 //
 //   TcpTransport transport(loop);
-//   RedisStore store(transport, clock, params, {.connection = {.address = target.addresses[0], .script =
-//   …}}, random); store.tick(clock.now_us());  // and again every few milliseconds
+//   RedisStore store(transport, clock, params,
+//                    {.connection = {.address = target.addresses[0], .script = redis_script()}}, random);
+//   store.tick(clock.now_us());  // and again every few milliseconds
 //
-// Batches by nature: while a batch is in flight, calls queue; when its reply is there, the queue goes as the
-// next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to tune.
+// It batches by itself: while a batch is in flight, calls queue; when its reply arrives, the queue is sent as
+// the next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to
+// tune.
 //
-// A deadline is the server's: it counts from when a call is sent, or while there is no connection, or while
-// the server says nothing. A call that waits behind others on a server that keeps answering just waits, and
-// what may wait is bounded by what the server can answer (QueueBound); who comes beyond that is kShed.
-// Callers and tenants take turns (FairQueue), and who holds less than its part of the queue always gets in.
-// What goes at once, and what is under way, is bounded by what the server answers in good time, beside all
-// the others that ask it (SendWindow). All of that is measured by the work that calls make for the server
-// (RedisWork), so that nobody waits long behind a few calls that are expensive.
+// A deadline limits the server: it counts from when a call is sent, or while there is no connection, or while
+// the server is silent. A call that waits behind others on a server that keeps answering just waits. The
+// queue is bounded by what the server can answer (QueueBound); a call beyond that is kShed. Callers and
+// tenants take turns (FairQueue), and a caller with less than its share of the queue always gets in. How much
+// is sent at once, and how much is in flight, is bounded by what the server answers in time, given all its
+// other clients (SendWindow). All of these are measured by the work that calls cause on the server
+// (RedisWork), so that nobody waits long behind a few expensive calls.
 //
-// What was denied a moment ago, and has no room yet, is denied again on the spot (RememberedDenials).
+// A check that was denied a moment ago, and still has no room, is denied again without asking the server
+// (RememberedDenials).
 //
 // A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
-// late one is recognised as such and only frees its place in the pipeline. A server that keeps failing or
-// missing deadlines, or does not want us, is left alone by the breaker; then calls are answered kNoAnswer on
-// the spot, and a probe on a key of its own finds out when it is back, and quick enough.
+// late one is recognised as such and only frees its place in the pipeline. The breaker stops sending to a
+// server that keeps failing, keeps missing deadlines, or refuses us. Then calls are answered kNoAnswer at
+// once, and a probe on its own key finds out when the server is back and fast enough.
 //
-// A server that says nothing at all gets a new connection, after the operation timeout or, if that is longer,
-// after half of the time that the most patient call under way had when it was sent. A call that was under way
-// on a lost connection goes once more, with the time it has left, if it has a request id and so cannot be
-// charged twice; the others are answered kNoAnswer. No call goes more than twice, but for the parts of a
-// cluster's calls: they go until their deadline, because one without an answer takes back what others
-// charged.
+// A silent server gets a new connection after the operation timeout or, if that is longer, after half of the
+// time that the most patient call in flight had when it was sent. A call that was in flight on a lost
+// connection is sent once more, with the time it has left, if it has a request id and so cannot be charged
+// twice; other calls are answered kNoAnswer. No call is sent more than twice, except the parts of a cluster's
+// split calls: they are retried until their deadline, because one part without an answer makes the others
+// take back their charges.
 //
-// A server that has no memory left goes on counting what it knows. Calls that it would have to keep something
-// new for are answered kNoRoom, those of them that are denied excepted, and the breaker stays closed.
+// A server that has no memory left goes on counting what it knows. Calls that would be admitted, and that it
+// would have to keep something new for, are answered kNoRoom; what is denied is denied. The breaker stays
+// closed.
 //
-// On a node of a cluster a command may touch one slot only. Then what goes at once is not a batch but a
-// flight: a batch for each slot in the queue, written together.
+// On a node of a cluster a command may touch only one slot. There, what is sent at once is not a batch but a
+// flight: one batch for each slot in the queue, written together.
 class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
-  // Gets a reply; an empty one: there was none.
+  // Gets the reply; empty: there was none.
   using OnReply = std::function<void(std::span<const redis::RespValue>)>;
 
   // REQUIRES: transport, clock and params outlive the store.
@@ -170,20 +173,21 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
 
   // What should be changed about the server although it works; also part of health().problems.
   const std::vector<std::string>& advice() const { return adviser_.advice(); }
-  // How far the server's clock is ahead of ours (negative: behind); nothing before the first reply.
+  // How far the server's clock is ahead of ours (negative: behind); empty before the first reply.
   std::optional<redis::ClockDelta::Estimate> clock_delta() const { return adviser_.clock().estimate(); }
-  // How long its fastest answer of the last seconds took; nothing if it gave none.
+  // The fastest round trip of the last seconds; empty if there was none.
   std::optional<std::int64_t> round_trip_us() const { return adviser_.clock().round_trip_us(wall_us()); }
-  // Most checks of the last seconds got their answers after their deadlines.
+  // Most checks of the last seconds were answered after their deadlines.
   bool is_late() const { return !lateness().empty(); }
   // For a cluster:
 
-  // Its clock is wrong: until it is not, calls are answered kNoAnswer on the spot, and probes look at it.
+  // Its clock is wrong: until it is right again, calls are answered kNoAnswer at once, and probes check the
+  // clock.
   void leave_out(bool out) { left_out_ = out; }
   bool is_left_out() const { return left_out_; }
 
   bool ready() const { return connection_.ready(); }
-  // Nothing waits, nothing is under way: the store may be destroyed.
+  // Nothing is queued or in flight: the store may be destroyed.
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
 
   // start() would answer kNoAnswer.
@@ -194,37 +198,37 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     return connection_.ready() && breaker_.closed() && !left_out_ && !has_room(call);
   }
 
-  // Starts calls together, which are under way already and so are not shed; those that are done already hear
-  // of it by on_done(). `asking`: the server may take them although the slot is not its own yet.
+  // Starts several calls. They were accepted before and so are not shed; those that are done at once get
+  // on_done(). `asking`: send ASKING first, for a slot that is still being moved to this server.
   void start_all(std::span<StoreCall* const> calls, bool asking);
 
-  // Takes back the calls that were not sent yet, except those that are to be asked for with an ASKING.
+  // Takes back the calls that were not sent yet, except those that are to be sent after an ASKING.
   std::vector<StoreCall*> take_queue() { return queue_.take(); }
 
-  // Sends a command that is no check. False: it cannot be sent now.
+  // Sends a command other than a check. False: it cannot be sent now.
   bool ask(std::string_view command, OnReply on_reply, bool asking = false);
 
-  // Gives the connection up and makes a new one.
+  // Drops the connection and makes a new one.
   void reconnect(std::string_view why) { connection_.drop(why); }
 
  private:
   static constexpr std::int64_t kNoDeadline = INT64_MAX;
   class Probe;
-  // A command without a reply yet: a batch; somebody's question; or neither, an ASKING.
+  // A command without a reply yet: a batch, an ask(), or neither (an ASKING).
   struct InFlight {
     std::unique_ptr<Batch> batch;
     OnReply on_reply;
     std::int64_t asked_at_us = 0;
-    std::int64_t patience_us = 0;  // then it is late
-    std::int64_t silence_us = 0;   // of the server, that it can bear
+    std::int64_t patience_us = 0;  // after this time it is late
+    std::int64_t silence_us = 0;   // how long the server may be silent before we reconnect
     bool late = false;
-    std::size_t missed = 0;       // of the batch: calls that reached their deadlines
+    std::size_t missed = 0;       // calls of the batch that reached their deadlines
     std::int64_t sent_at_us = 0;  // by the wall clock
-    std::int64_t slept_us = 0;    // by our loop until it was sent
+    std::int64_t slept_us = 0;    // Transport::slept_us() when it was sent
     std::uint64_t work = 0;
     bool asking = false;      // comes after an ASKING
     bool guarded = false;     // by when_full.lua
-    bool alone = false;       // its call would have to make a counter, and the server is full
+    bool alone = false;       // guarded, and if its only call is denied it writes nothing
     bool ends_flight = true;  // its reply frees a place
     bool brings_script = false;
   };
@@ -233,7 +237,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   void on_reply(std::span<const redis::RespValue> reply) override;
   void on_lost(std::string_view why) override;
 
-  // How a batch goes; see InFlight.
+  // How a batch is sent; see InFlight.
   struct How {
     bool asking = false;
     bool guarded = false;
@@ -244,12 +248,13 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   struct Expired {
     std::vector<StoreCall*> failed;  // without an answer
     std::vector<StoreCall*> shed;
-    std::size_t slow = 0;    // of the failed: sent, and the server had all the time that it may need
-    std::size_t unsent = 0;  // of the failed
-    std::int64_t time_us = INT64_MAX;  // that the slow ones had, at least
+    std::size_t slow = 0;              // of the failed: sent, and the server had all the time it may need
+    std::size_t unsent = 0;            // of the failed
+    std::int64_t time_us = INT64_MAX;  // the shortest time that the server had for a slow one
   };
 
   bool is_remembered(StoreCall& call);
+  void deny_unanswered(StoreCall& call);
   bool heard_of_moves(std::int64_t now_us) const;
   void remember(const InFlight& command, std::int64_t server_us);
   void note_refunds(const Batch& batch);
@@ -265,13 +270,13 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::uint64_t group_of(const StoreCall& call) const;
   void send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
   void add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
-  void append_command(Batch& batch, bool guarded, bool with_script);
+  void append_command(Batch& batch, How how, bool with_script);
   bool goes_guarded(const StoreCall& call, std::int64_t now_us) const;
   void begin_full(std::int64_t now_us);
   bool would_be_admitted(const StoreCall& call) const;
   void on_full(InFlight& command, std::string_view named);
-  void part_full(const Batch& batch, std::string_view named, std::vector<StoreCall*>& again,
-                 std::vector<StoreCall*>& alone, std::vector<StoreCall*>& no_room) const;
+  struct Parted;
+  void part_full(const InFlight& command, std::string_view named, Parted& parted) const;
   void send_alone(std::span<StoreCall* const> calls, bool asking);
   bool is_full(std::int64_t now_us) const;
   void append_asking(std::int64_t now_us);
@@ -317,34 +322,34 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   redis::Connection connection_;
   redis::Adviser adviser_;
   FairQueue queue_;
-  FairQueue asking_queue_;  // those that go after an ASKING
+  FairQueue asking_queue_;  // calls that are sent after an ASKING
   RedisWork work_;
   QueueBound bound_;
   SendWindow window_;
   std::deque<InFlight> in_flight_;
-  std::size_t flights_ = 0;  // a batch alone is one, too
+  std::size_t flights_ = 0;  // a single batch is one, too
   std::uint64_t work_under_way_ = 0;
-  std::size_t questions_ = 0;        // in_flight_ that somebody waits for
-  std::size_t scripts_on_way_ = 0;   // in_flight_ that bring the script
+  std::size_t questions_ = 0;        // in in_flight_: those of ask()
+  std::size_t scripts_on_way_ = 0;   // in in_flight_: those that load the script
   std::size_t flight_commands_ = 0;  // in command_
   SlotGroups groups_;
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
-  bool left_out_ = false;                  // for its clock
-  std::int64_t clock_look_at_us_ = 0;      // next, while it is
-  std::int64_t probe_within_us_;           // the answer to a probe closes the breaker, if it takes no longer
+  bool left_out_ = false;                  // because of its clock
+  std::int64_t clock_look_at_us_ = 0;      // the next check of the clock, while left out
+  std::int64_t probe_within_us_;           // a probe that is answered within this time closes the breaker
   bool in_doubt_ = false;                  // there was a problem, and the connection is new
   std::string command_;                    // being written; empty between uses
-  std::int64_t next_deadline_us_;          // no call's is earlier
+  std::int64_t next_deadline_us_;          // no call has an earlier one
   int held_back_ = 0;                      // more calls are about to come: send nothing yet
   std::string problem_;                    // from the first failure until a batch is answered
-  redis::RecentShare late_;                // checks, and those whose deadline was before the answer
+  redis::RecentShare late_;                // checks; bad: the answer came after the deadline
   redis::RecentShare shed_;                // calls
   std::int64_t refused_moving_at_us_ = 0;  // last; 0: never
   std::int64_t full_until_us_ = 0;         // the server has no memory left, as far as we know
   std::int64_t no_room_at_us_ = 0;         // a call was told so last; 0: never
-  std::string sha_when_full_;              // of the script behind when_full.lua; empty: not known
+  std::string sha_when_full_;              // of redis_script_when_full(); empty: not known
   TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_, full_news_;
   RedisStoreCounters counters_;
 };

@@ -4,12 +4,12 @@
 
 #include "store/redis/redis_store.h"
 
-// What RedisStore does as time passes: calls reach their deadlines, commands grow late, connections fall
-// silent. The rule for silence is at the class; what is under way then is sent again, or not, by on_lost().
+// What RedisStore does as time passes: calls reach their deadlines, commands become late, connections fall
+// silent. The rule for silence is at the class; on_lost() decides which calls in flight are sent again.
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kLookAgainUs = 1'000;  // at calls that wait although their own time is over
+constexpr std::int64_t kLookAgainUs = 1'000;  // at calls that wait although their own deadline is over
 
 bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
   return deadline_us != 0 && deadline_us <= now_us;
@@ -19,7 +19,7 @@ bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
 
 void RedisStore::expire_calls(std::int64_t now_us) {
   if (now_us < next_deadline_us_) return;
-  // An answer that has arrived is in time, even if our own loop was too busy to look.
+  // An answer that has arrived is in time, even if our own loop was too busy to read it.
   if (connection_.ready()) connection_.poll();
   Expired expired;
   collect_expired(now_us, expired);
@@ -33,16 +33,16 @@ void RedisStore::expire_calls(std::int64_t now_us) {
   complete(expired.shed);
 }
 
-// A server that answered sooner than callers with little time could bear has not failed.
+// A missed deadline that is shorter than slow_us is not a failure of the server.
 void RedisStore::note_failed(const Expired& expired, std::int64_t now_us) {
   if (expired.slow > 0) {
-    note_problem("the server does not answer in time", "it is slower than the deadlines of checks");
+    note_problem("the server does not answer in time", "replies take longer than the deadlines of checks");
     probe_within_us_ = std::min(expired.time_us, options_.operation_timeout_us);
     breaker_.record(false, expired.slow, now_us);
   }
   if (expired.unsent == 0) return;
   if (!connection_.ready()) {
-    if (problem_.empty()) note_problem("there is no connection", "none came about in time");
+    if (problem_.empty()) note_problem("not connected", "connect timed out");
   } else if (silent_for_us(now_us) >= std::min(options_.slow_us, options_.operation_timeout_us)) {
     note_problem("the server does not answer in time", "no reply");
   } else {
@@ -58,8 +58,8 @@ void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
     for (StoreCall*& call : command.batch->calls()) {
       if (call == nullptr) continue;
       if (!is_over(call->deadline_us, now_us)) {
-        // A caller who goes before the policy's time is over says nothing about the server. They get no
-        // answer, nobody lets them pass for it, and nobody else feels it.
+        // A caller that gives up before the policy's deadline says nothing about the server. The call gets no
+        // answer, is not let through, and has no effect on others.
         if (is_over(call->caller_deadline_us, now_us))
           expired.shed.push_back(std::exchange(call, nullptr));
         else
@@ -79,8 +79,8 @@ void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
     queue->remove_if([&](StoreCall& call) { return !stays_queued(call, now_us, expired); });
 }
 
-// Whether a call that was not sent yet goes on waiting: as long as the server answers others, and its caller
-// is there.
+// Whether a call that was not sent yet keeps waiting: as long as the server answers others, and its caller
+// has not given up.
 bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
   const std::int64_t time_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us - call.queued_at_us;
   const bool is_silent = !connection_.ready() || silent_for_us(now_us) >= time_us;
@@ -97,7 +97,7 @@ bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& exp
   return true;
 }
 
-// A late reply will still come in its turn, unless the server has gone.
+// A late reply will still come in its turn, unless the server is gone.
 void RedisStore::expire_commands(std::int64_t now_us) {
   std::uint64_t late_checks = 0;
   std::vector<OnReply> unanswered;
@@ -116,14 +116,14 @@ void RedisStore::expire_commands(std::int64_t now_us) {
   questions_ -= unanswered.size();
   for (const OnReply& hear : unanswered) hear({});
   if (!in_flight_.empty() && silent_for_us(now_us) >= in_flight_.front().silence_us)
-    connection_.drop("the server is silent");
+    connection_.drop("no reply from the server");
   if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;
   fail_queue(failed);
   complete(failed);
 }
 
-// While somebody waits for it. Replies come in order, so whoever waits longest waits for the very next.
+// Only while a reply is awaited. Replies come in order, so the oldest command waits for the very next reply.
 std::int64_t RedisStore::silent_since_us() const {
   const std::int64_t heard_at_us = connection_.heard_at_us();
   return in_flight_.empty() ? heard_at_us : std::max(in_flight_.front().asked_at_us, heard_at_us);
@@ -133,7 +133,7 @@ std::int64_t RedisStore::silent_for_us(std::int64_t now_us) const {
   return in_flight_.empty() ? 0 : now_us - silent_since_us();
 }
 
-// The breaker is open: nobody in the queue will be asked for.
+// The breaker is open: nothing in the queue will be sent.
 void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
   for (FairQueue* queue : {&queue_, &asking_queue_}) {
     const std::vector<StoreCall*> waiting = queue->take();

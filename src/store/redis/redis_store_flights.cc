@@ -2,9 +2,10 @@
 #include <utility>
 
 #include "store/redis/redis_store.h"
-#include "store/redis/wire.h"
+#include "store/redis/script/wire.h"
 
-// What RedisStore does on a node of a cluster: commands on one slot each, and calls that go elsewhere.
+// What RedisStore does on a node of a cluster: commands on one slot each, and calls that belong to other
+// nodes.
 namespace sluice {
 
 void RedisStore::send_flights(FairQueue& queue, bool asking) {
@@ -19,7 +20,7 @@ void RedisStore::send_flights(FairQueue& queue, bool asking) {
         break;
       leave_queue(queue, work, now_us);
     }
-    // A key under other numbers does not fit into the batch of its slot, but may follow it.
+    // A key under other numbers does not fit into the batch of its slot, but may follow in another batch.
     groups_.for_each([&](std::span<StoreCall* const> calls) {
       for (std::size_t taken = 0; taken < calls.size();) {
         std::unique_ptr<Batch> batch = spare_batch();
@@ -43,7 +44,7 @@ std::uint64_t RedisStore::group_of(const StoreCall& call) const {
   const Charge& first = call.charges[0];
   const std::uint16_t slot = slot_of_tag(first.slot_tag);
   if (!options_.cluster->takes_single_keys_only(slot)) return slot;
-  // Calls on one and the same key have one key together.
+  // Calls on the same single key can share a command.
   const bool has_one_key = call.charges.size() == 1 && !call.dedupe;
   return kAlone | (has_one_key ? first.key.low : reinterpret_cast<std::uintptr_t>(&call));
 }
@@ -59,7 +60,7 @@ void RedisStore::append_asking(std::int64_t now_us) {
 
 void RedisStore::start_all(std::span<StoreCall* const> calls, bool asking) {
   FairQueue& queue = asking ? asking_queue_ : queue_;
-  ++held_back_;  // first all, then send
+  ++held_back_;  // start all of them first, then send
   for (StoreCall* call : calls)
     if (!enqueue(*call, queue, false)) call->on_done();
   --held_back_;

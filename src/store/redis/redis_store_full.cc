@@ -1,21 +1,22 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "store/redis/redis_store.h"
-#include "store/redis/script.h"
+#include "store/redis/script/script.h"
 
-// What RedisStore does while its server has no memory left: counters that are there go on counting, and only
-// what would have to be made anew gets Verdict::kNoRoom. That is no failure of the server: the breaker does
-// not hear of it.
+// What RedisStore does while its server has no memory left: counters that are there go on counting, what is
+// denied is denied, and only what would be admitted on something new gets Verdict::kNoRoom. That is no
+// failure of the server: the breaker does not hear of it.
 //
 // The server refuses a batch as a whole, without a word about who is to blame. From then on what charges goes
-// behind when_full.lua, which names the keys that are not there. Calls that want such a key are asked for
-// once more, each in a batch of its own without that: what is denied, or needs to write nothing, is answered;
-// what would be admitted is refused by the server.
+// with when_full.lua, which charges what is there and else names the keys that would have to be made, or to
+// grow, again for the whole batch. Calls that want such a key are asked for once more, each in a batch of its
+// own that writes nothing if it is denied: so what is refused then would be admitted.
 namespace sluice {
 namespace {
 
 constexpr std::int64_t kFullForUs = 1'000'000;     // then it is tried again
-constexpr std::int64_t kFullShownUs = 60'000'000;  // as the memory store does
+constexpr std::int64_t kFullShownUs = 60'000'000;  // like the memory store
 
 bool charges(const StoreCall& call) {
   return std::ranges::any_of(call.charges, [](const Charge& charge) { return charge.cost > 0; });
@@ -27,14 +28,12 @@ bool RedisStore::goes_guarded(const StoreCall& call, std::int64_t now_us) const 
   return now_us < full_until_us_ && charges(call);
 }
 
-void RedisStore::append_command(Batch& batch, bool guarded, bool with_script) {
-  const bool by_name = !with_script && (!guarded || !sha_when_full_.empty());
-  const std::string& name = guarded ? sha_when_full_ : connection_.script_sha();
-  const std::string text = by_name   ? std::string()
-                           : guarded ? std::string(when_full_script()) + options_.connection.script
-                                     : options_.connection.script;
+void RedisStore::append_command(Batch& batch, How how, bool with_script) {
+  const bool by_name = !with_script && (!how.guarded || !sha_when_full_.empty());
+  const std::string_view name = how.guarded ? sha_when_full_ : connection_.script_sha();
+  const std::string_view text = how.guarded ? redis_script_when_full() : options_.connection.script;
   batch.append_command(command_, by_name ? "EVALSHA" : "EVAL", by_name ? name : text, options_.key_prefix,
-                       options_.heeds_moves, decide_at_us());
+                       options_.heeds_moves, decide_at_us(), how.alone);
 }
 
 void RedisStore::begin_full(std::int64_t now_us) {
@@ -44,62 +43,69 @@ void RedisStore::begin_full(std::int64_t now_us) {
   redis::append_array(command, 3);
   redis::append_bulk(command, "SCRIPT");
   redis::append_bulk(command, "LOAD");
-  redis::append_bulk(command, std::string(when_full_script()) + options_.connection.script);
+  redis::append_bulk(command, redis_script_when_full());
   ask(command, [this](std::span<const redis::RespValue> reply) {
     if (!reply.empty() && reply.front().type == redis::RespValue::Type::kBytes)
       sha_when_full_ = reply.front().bytes;
   });
 }
 
-// A call on one counter that is not there has room, if the limit as a whole has.
+// Of a call that wants a counter that is not there. If it is its only one, there is room if the limit as a
+// whole has it.
 bool RedisStore::would_be_admitted(const StoreCall& call) const {
   const Charge& first = call.charges[0];
-  const LimitParams& params = limits_.params(first.params);
-  return call.charges.size() == 1 && call.refund_of_us == 0 && !call.dedupe && !options_.heeds_moves &&
-         params.algorithm != Algorithm::kSlidingLog && first.cost <= params.capacity;
+  return call.charges.size() == 1 && call.refund_of_us == 0 && !call.dedupe &&
+         first.cost <= limits_.params(first.params).capacity;
 }
 
-// `named`: what when_full.lua says. Nothing of the batch was charged.
+// What becomes of the calls of a batch that was refused.
+struct RedisStore::Parted {
+  std::vector<StoreCall*> again, alone, no_room;
+};
+
+// `named`: what when_full.lua says; nothing: the server itself has refused. Nothing of the batch was charged.
 void RedisStore::on_full(InFlight& command, std::string_view named) {
   note_use();
   const std::int64_t now_us = clock_.now_us();
-  std::vector<StoreCall*> waiting, again, alone, no_room;
-  if (command.alone) {
-    command.batch->append_waiting(no_room);
+  std::vector<StoreCall*> waiting;
+  Parted parted;
+  if (!named.empty()) {
+    part_full(command, named, parted);
   } else if (!command.guarded) {
     begin_full(now_us);
-    command.batch->append_waiting(again);
-  } else if (named.empty()) {  // so it does not even let us go on counting
-    command.batch->append_waiting(alone);
-  } else {
-    part_full(*command.batch, named, again, alone, no_room);
+    command.batch->append_waiting(parted.again);
+  } else {  // so it does not even let us go on counting
+    command.batch->append_waiting(command.alone ? parted.no_room : parted.alone);
   }
   end_batch(command, true, waiting);
-  for (std::vector<StoreCall*>* calls : {&again, &alone, &no_room}) leave_out_probe(*calls);
-  put_back(again, command.asking ? asking_queue_ : queue_);
-  send_alone(alone, command.asking);
-  if (!no_room.empty()) no_room_at_us_ = now_us;
-  counters_.no_room += no_room.size();
-  for (StoreCall* call : no_room) call->verdict = Verdict::kNoRoom;
-  complete(no_room);
+  for (std::vector<StoreCall*>* calls : {&parted.again, &parted.alone, &parted.no_room})
+    leave_out_probe(*calls);
+  put_back(parted.again, command.asking ? asking_queue_ : queue_);
+  send_alone(parted.alone, command.asking);
+  if (!parted.no_room.empty()) no_room_at_us_ = now_us;
+  counters_.no_room += parted.no_room.size();
+  for (StoreCall* call : parted.no_room) call->verdict = Verdict::kNoRoom;
+  complete(parted.no_room);
 }
 
-void RedisStore::part_full(const Batch& batch, std::string_view named, std::vector<StoreCall*>& again,
-                           std::vector<StoreCall*>& alone, std::vector<StoreCall*>& no_room) const {
-  const std::size_t middle = std::min(named.find(';'), named.size());
-  std::vector<StoreCall*> refused, others, without_record, rest;
-  batch.part_refused(named.substr(0, middle), refused, others);
-  batch.part_refused(named.substr(middle), without_record, rest);
-  for (StoreCall* call : refused) (would_be_admitted(*call) ? no_room : alone).push_back(call);
+// `named`: the numbers of new counters; of logs that grow; of new request ids.
+void RedisStore::part_full(const InFlight& command, std::string_view named, Parted& parted) const {
+  const std::size_t logs = std::min(named.find(';'), named.size());
+  const std::size_t ids = std::min(named.find(';', logs + 1), named.size());
+  std::vector<StoreCall*> grow, others, want_new, want_record, rest;
+  command.batch->part_refused(named.substr(0, ids), grow, others);
+  command.batch->part_refused(named.substr(0, logs), want_new, rest);
+  command.batch->part_refused(named.substr(ids), want_record, rest);
+  const std::unordered_set<StoreCall*> wants_new(want_new.begin(), want_new.end());
+  const std::unordered_set<StoreCall*> wants_record(want_record.begin(), want_record.end());
+  for (StoreCall* call : grow) {
+    const bool is_admitted = command.alone || (wants_new.contains(call) && would_be_admitted(*call));
+    (is_admitted ? parted.no_room : parted.alone).push_back(call);
+  }
   for (StoreCall* call : others) {
-    const bool has_no_record = std::ranges::find(without_record, call) != without_record.end();
-    if (has_no_record && call->refund_of_us != 0) {
-      alone.push_back(call);  // without a record nothing is given back
-      continue;
-    }
     // There is no room for a record. To be charged for every try is better than for none.
-    if (has_no_record) call->dedupe.reset();
-    again.push_back(call);
+    if (wants_record.contains(call) && call->refund_of_us == 0) call->dedupe.reset();
+    (command.alone ? parted.alone : parted.again).push_back(call);
   }
 }
 
@@ -109,7 +115,8 @@ void RedisStore::send_alone(std::span<StoreCall* const> calls, bool asking) {
   for (StoreCall* call : calls) {
     std::unique_ptr<Batch> batch = spare_batch();
     batch->add(*call, limits_);
-    add_to_flight(std::move(batch), work_.of(*call), {.asking = asking, .alone = true}, now_us);
+    add_to_flight(std::move(batch), work_.of(*call), {.asking = asking, .guarded = true, .alone = true},
+                  now_us);
   }
   send_flight();
 }

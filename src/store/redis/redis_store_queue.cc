@@ -3,16 +3,24 @@
 
 #include "store/redis/redis_store.h"
 
-// Who may wait in a RedisStore's queue, who need not, and from when on the time is the server's.
+// Which calls may wait in a RedisStore's queue, which need not, and when their time starts to count.
 namespace sluice {
 
-// Of a cluster's calls, which may be parts of larger ones, the cluster has asked already.
+// In a cluster, the ClusterStore has asked already: a call here may be a part of a larger one.
 bool RedisStore::is_remembered(StoreCall& call) {
   if (options_.cluster != nullptr) return false;
   const std::int64_t now_us = clock_.now_us();
   if (heard_of_moves(now_us) || !denials_.deny(call, now_us, decide_at_us())) return false;
   ++counters_.denied_from_memory;
   return true;
+}
+
+// The failure rule is for those of whom nothing is known.
+void RedisStore::deny_unanswered(StoreCall& call) {
+  // The answers of a server whose clock is wrong are worth nothing.
+  if (left_out_ || denials_.empty() || !denials_.deny_unanswered(call, clock_.now_us(), decide_at_us()))
+    return;
+  ++counters_.denied_from_memory;
 }
 
 void RedisStore::remember(const InFlight& command, std::int64_t server_us) {
@@ -30,19 +38,19 @@ void RedisStore::remember(const InFlight& command, std::int64_t server_us) {
       });
 }
 
-// Whatever became of them.
+// Whatever the outcome of the refunds.
 void RedisStore::note_refunds(const Batch& batch) {
   batch.for_each_refunded([&](const KeyHash& key) { options_.freed->note(key, clock_.now_us()); });
 }
 
-// What gives back must not be lost, and whoever holds less than an equal part of the queue gets in: so the
-// largest holders are shed first. A tenant of a caller who holds its part already gets in as long as it holds
-// little itself, but tenants that somebody invents are not worth more than twice the part.
+// A refund must not be lost, and a caller with less than an equal share of the queue gets in: so the largest
+// holders are shed first. If a caller has its share already, a tenant of it gets in as long as that tenant
+// holds little itself; but a caller that invents tenants gets no more than twice its share.
 bool RedisStore::has_room(const StoreCall& call) const {
   if (queue_.size() < room() && queue_.work() < kRedisQueueWorkMax) return true;
   if (call.refund_of_us != 0) return true;
   const FairQueue::Holding held = queue_.holding(call.flow);
-  if (held.calls == 0) return true;  // there are no more of these than connections
+  if (held.calls == 0) return true;  // there are at most as many of these as connections
   if (queue_.size() >= kRedisQueueMax) return false;
   const auto has_part = [&](std::uint64_t all, std::uint64_t of_caller, std::uint64_t of_tenant) {
     const std::uint64_t part = all / queue_.callers();
@@ -52,7 +60,7 @@ bool RedisStore::has_room(const StoreCall& call) const {
          has_part(kRedisQueueWorkMax, held.work, held.work_of_tenant);
 }
 
-// Its turn has come: from here on the time is the server's.
+// Its turn has come: from now on its deadline limits the server.
 void RedisStore::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us) {
   StoreCall& call = queue.front();
   queue.pop(work);
@@ -60,13 +68,13 @@ void RedisStore::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t 
   note_end_of(call);
 }
 
-// expire_calls() has to look at it then.
+// Makes expire_calls() look at it by its deadline.
 void RedisStore::note_end_of(const StoreCall& call) {
   for (const std::int64_t end_us : {call.deadline_us, call.caller_deadline_us})
     if (end_us != 0) next_deadline_us_ = std::min(next_deadline_us_, end_us);
 }
 
-// They were sent, and go again, before the others of their flows.
+// They were sent before, and are sent again before the others of their flows.
 void RedisStore::put_back(std::span<StoreCall* const> calls, FairQueue& queue) {
   const std::int64_t now_us = clock_.now_us();
   for (StoreCall* call : std::views::reverse(calls)) {

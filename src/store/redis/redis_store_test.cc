@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_store_fixture.h"
+#include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
 namespace {
@@ -112,7 +112,7 @@ TEST_F(RedisStoreTest, ARequestIdCountsOnce) {
   EXPECT_EQ(finish(look).remaining(), 6);
 }
 
-// What else is asked with an id may be about a counter that lives elsewhere.
+// Another request with the same id may be about a counter that lives elsewhere.
 TEST_F(RedisStoreTest, ARequestIdIsFoundWhateverCounterItIsAskedFor) {
   const ParamsId ten = limit(Algorithm::kGcra, 10, 86'400 * kSecond);
   TestCall first({{.key = key("a"), .params = ten, .slot_tag = 1}});

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "store/redis/redis_replies_fixture.h"
+#include "store/redis/testing/redis_replies_fixture.h"
 
 namespace sluice {
 namespace {
@@ -10,8 +10,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using BreakerState = redis::Breaker::State;
 
-// What a RedisStore does about a server that is there but does not want what we want, and what operators
-// hear.
+// What a RedisStore does about a server that is up but refuses us, and what operators are told.
 class RedisTroublesTest : public RedisRepliesFixture {
  protected:
   void SetUp() override {
@@ -19,8 +18,8 @@ class RedisTroublesTest : public RedisRepliesFixture {
       news_.push_back((is_problem ? "! " : "") + sentence);
     };
   }
-  // The server lets us in and answers whatever is asked with `reply`, while somebody checks every 10 ms.
-  // Returns the number of connections that were made.
+  // The server lets us in and answers every command with `reply`, while a check is made every 10 ms. Returns
+  // the number of connections that were made.
   int live_with(const std::string& reply, std::int64_t for_us) {
     const int before = server_.attempts;
     for (std::int64_t us = 0; us < for_us; us += 10'000) {
@@ -56,7 +55,7 @@ TEST_F(RedisTroublesTest, WhoLacksRightsOrMeetsAReplicaKnocksOncePerSecond) {
     EXPECT_LE(live_with(reply, 10 * kSecond), 11);
     EXPECT_EQ(reasons_missing_, 0);
     EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr(reason)));
-    // It is mended: the next attempt finds out.
+    // It is repaired: the next attempt finds out.
     live_with(admitted(), 2 * kSecond);
     EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
     EXPECT_THAT(store_->health().problems, IsEmpty());
@@ -72,7 +71,7 @@ TEST_F(RedisTroublesTest, TheReasonStaysUntilSomethingIsAnswered) {
   let_in();
   pass(0);
   EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA")) << "our own: is it better now?";
-  EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("there is no connection (reset)")));
+  EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("not connected (reset)")));
   server_.say(admitted());
   EXPECT_THAT(store_->health().problems, IsEmpty());
 }
@@ -87,10 +86,9 @@ TEST_F(RedisTroublesTest, ARefusedLogInOpensTheBreakerAndIsToldAtOnce) {
   EXPECT_EQ(waiting->times_done, 1) << "nobody waits for a server that has said no";
   EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
   pass(0);
-  EXPECT_THAT(news_,
-              ElementsAre("! Redis at redis://cache:6379 does not answer as it should: there is no "
-                          "connection (WRONGPASS invalid username-password pair or user is disabled.); "
-                          "failure rules decide until it does"));
+  EXPECT_THAT(news_, ElementsAre("! Redis at redis://cache:6379 is failing: not connected (WRONGPASS invalid "
+                                 "username-password pair or user is disabled.); "
+                                 "on_failure decides until it recovers"));
   for (int i = 0; i < 5; ++i) {
     pass(kSecond);
     log_in_fails();
@@ -115,7 +113,7 @@ TEST_F(RedisTroublesTest, CallsThatWaitInVainForAConnectionOpenTheBreaker) {
     EXPECT_EQ(asked->times_done, 1);
   }
   EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
-  EXPECT_THAT(news_, ElementsAre(HasSubstr("there is no connection")));
+  EXPECT_THAT(news_, ElementsAre(HasSubstr("not connected")));
 }
 
 TEST_F(RedisTroublesTest, ALineSaysWhyAndALaterOneWhatHasBecomeOfIt) {

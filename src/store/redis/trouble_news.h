@@ -6,16 +6,17 @@
 
 namespace sluice {
 
-// Decides whether what is wrong now is worth a line in the log. Not thread-safe; knows the time only by being
-// told.
+// Decides whether the current problem is worth a line in the log. Not thread-safe; it has no clock of its
+// own.
 //
-// The beginning of a trouble is news at once, and so is its end. Another trouble, or the next one after the
-// end, is news when the last line about one is ten seconds old. An end that follows no line is none.
+// The start of a problem is logged at once, and so is its end. A different problem, or the next one after an
+// end, is logged only if the last line about a problem is at least ten seconds old. The end of a problem that
+// was not logged is not logged either.
 class TroubleNews {
  public:
   static constexpr std::int64_t kQuietUs = 10'000'000;
 
-  // `trouble`: what is wrong now; empty: nothing is.
+  // `trouble`: the current problem; empty: none.
   bool is_news(std::string_view trouble, std::int64_t now_us) {
     if (trouble == told_) return false;
     if (!trouble.empty()) {
@@ -27,7 +28,7 @@ class TroubleNews {
   }
 
  private:
-  std::string told_;                         // empty: that all is well
+  std::string told_;                         // the problem logged last; empty: all is well
   std::int64_t told_at_us_ = INT64_MIN / 2;  // never
 };
 

@@ -1,4 +1,4 @@
-"""Ports for servers that tests start, side by side in any number of processes (src/base/test_port.h keeps the same rules)."""
+"""Ports for servers that tests start, side by side in any number of processes (src/base/testing/port.h keeps the same rules)."""
 
 import collections
 import fcntl

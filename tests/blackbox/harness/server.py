@@ -98,7 +98,10 @@ class Server:
                 status = self.process.returncode
                 raise RuntimeError(f"the server ended with {status} before it logged {pattern!r}:\n{self.log()}")
             return found
-        return wait_until(look, seconds, f"{pattern!r} in the log:\n{self.log()}")
+        try:
+            return wait_until(look, seconds, f"{pattern!r} in the log")
+        except TimeoutError as late:
+            raise TimeoutError(f"{late}:\n{self.log()}") from None
 
     def write_policies(self, text, in_place=False):
         """Replaces the policy file, by rename as editors and Kubernetes do, or in place."""

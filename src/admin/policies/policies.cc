@@ -1,0 +1,215 @@
+#include "admin/policies/policies.h"
+
+#include <algorithm>
+#include <array>
+
+#include "admin/body_reader.h"
+#include "admin/policies/policy_batch.h"
+#include "admin/policies/policy_views.h"
+#include "base/limits/control_limits.h"
+#include "document/document_builder.h"
+#include "document/literals.h"
+#include "policy/document.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Kind;
+using ledger::Record;
+
+// The view of a stored version; its document is null if it was a withdrawal.
+DocumentNode version_view(const Record& record) {
+  DocumentNode view = map_node();
+  put(view, "id", text_node(record.name));
+  put(view, "version", number_node(record.version));
+  put(view, "action", text_node(record.action));
+  put(view, "actor", text_node(record.actor));
+  put_text(view, "reason", record.reason);
+  put(view, "at", text_node(instant_text(record.at_us)));
+  Problems unused;
+  auto document = record.body.empty() ? std::nullopt : parse_document_tree(record.body, record.name, unused);
+  put(view, "document", document ? *std::move(document) : null_node());
+  return view;
+}
+
+Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::string& id,
+                                            std::int64_t version) {
+  auto record = context.registry.ledger().find(Kind::kPolicy, id, version);
+  if (!record) return std::unexpected(record.error());
+  if (!*record || (*record)->is_withdrawn()) return std::nullopt;
+  Problems problems;
+  auto policy = parse_policy((*record)->body, id, problems);
+  if (!policy) return std::unexpected(problems.first_error());
+  return policy;
+}
+
+// The policy in the body. If the document has an id, it must be that of the path.
+Result<Policy> policy_of_body(const AdminCall& call) {
+  Problems problems;
+  auto policy = parse_policy(call.body, "body", problems);
+  if (!policy) return std::unexpected(problems.first_error());
+  if (policy->id != call.path[2])
+    return invalid("id",
+                   "the document's id is \"" + policy->id + "\", but the path says \"" + call.path[2] + '"');
+  return *std::move(policy);
+}
+
+AdminAnswer written_answer(AdminContext& context, const Record& record) {
+  AdminAnswer answer;
+  if (is_staged(record)) {  // the policy itself is unchanged
+    answer.status = 202;
+    answer.version = version_in_force(record);
+    answer.location = "/v1/policies/" + record.name + "/rollout";
+    if (const CompiledPolicy* const now = context.catalog.current()->find(record.name))
+      answer.body = policy_view(context, *now);
+    return answer;
+  }
+  answer.status = record.version == 1 ? 201 : 200;
+  answer.version = record.version;
+  if (const CompiledPolicy* now = context.catalog.current()->find(record.name);
+      now && now->source.version == record.version)
+    answer.body = policy_view(context, *now);
+  else
+    answer.body = version_view(record);  // the policy has changed since
+  return answer;
+}
+
+// The versions of a page: at most `limit` below `below`.
+struct VersionRange {
+  std::int64_t below, limit;
+};
+
+// Returns the oldest version that was read: the next page continues below it. Reads in portions, because each
+// version may be large. 1: there are no more.
+Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, VersionRange range,
+                                  PageItems& items) {
+  std::int64_t below = range.below;
+  for (std::int64_t seen = 0; seen < range.limit;) {
+    const auto portion = std::min<std::size_t>(kRecordsAtATime, static_cast<std::size_t>(range.limit - seen));
+    const auto records =
+        context.registry.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion);
+    if (!records) return std::unexpected(records.error());
+    for (const Record& record : *records) {
+      Problems unused;
+      const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);
+      const bool is_seen =
+          call.principal.tenants.empty() || (policy && call.principal.sees_tenant(policy->tenant));
+      if (is_seen && !items.add(version_view(record))) return below;
+      below = record.version;
+      ++seen;
+    }
+    if (records->size() < portion) return 1;
+  }
+  return below;
+}
+
+}  // namespace
+
+Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const std::string_view tenant = call.parameter("tenant_id");
+  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+    return tenant.empty() || policy.source.tenant == tenant;
+  });
+  if (!page) return std::unexpected(page.error());
+  AdminAnswer answer;
+  answer.body = map_node();
+  PageItems items;
+  std::string next = page->next;
+  for (const PolicyPointer& policy : page->policies)
+    if (items.add(policy_view(context, *policy)))
+      next = policy == page->policies.back() ? page->next : policy->name();
+    else
+      break;
+  put(answer.body, "policies", items.take());
+  put(answer.body, "next", next.empty() ? null_node() : text_node(next));
+  return answer;
+}
+
+Result<AdminAnswer> get_policy(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  auto policy = find_policy(context, call, call.path[2]);
+  if (!policy) return std::unexpected(policy.error());
+  AdminAnswer answer;
+  answer.body = policy_view(context, **policy);
+  answer.version = (*policy)->source.version;
+  return answer;
+}
+
+Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  auto policy = policy_of_body(call);
+  if (!policy) return std::unexpected(policy.error());
+  if (call.if_match == "*" && !find_policy(context, call, policy->id))
+    return std::unexpected(
+        Error{ErrorCode::kStale, "there is no policy \"" + policy->id + "\" yet", "if-match"});
+  const auto written = put_one_policy(context, call, *policy, *expected, "put");
+  if (!written) return std::unexpected(written.error());
+  AdminAnswer answer = written_answer(context, *written);
+  put_warnings(answer.body, {&*policy, 1});
+  return answer;
+}
+
+Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
+  const std::string& id = call.path[2];
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  const auto deleted = delete_policy(context, call, id, *expected);
+  if (deleted || deleted_before(context, call, id)) return no_content();
+  return std::unexpected(deleted.error());
+}
+
+Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
+  const auto batch = PolicyBatch::read(call);
+  if (!batch) return std::unexpected(batch.error());
+  if (call.parameter("dry_run") == "true") return try_batch(context, call, *batch);
+  const auto earlier = context.written_before(call);
+  if (!earlier) return std::unexpected(earlier.error());
+  if (!earlier->empty()) return answer_again(context, call, *batch, *earlier);
+  return write_batch(context, call, *batch);
+}
+
+Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
+  if (!limit) return std::unexpected(limit.error());
+  const auto below = call.number("below", 1, INT64_MAX, INT64_MAX);
+  if (!below) return std::unexpected(below.error());
+  PageItems items;
+  const auto next = add_versions(context, call, {*below, *limit}, items);
+  if (!next) return std::unexpected(next.error());
+  if (items.size() == 0 && *below == INT64_MAX)
+    return std::unexpected(Error{
+        ErrorCode::kNotFound,
+        "the database has no policy \"" + call.path[2] + "\"; policies from files have no versions here",
+        ""});
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "versions", items.take());
+  put(answer.body, "next", *next > 1 ? number_node(*next) : null_node());
+  return answer;
+}
+
+Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& call) {
+  constexpr std::array<std::string_view, 1> kNames = {"version"};
+  if (auto may = call.principal.may(control::Role::kWrite); !may) return std::unexpected(may.error());
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  const BodyReader body(call, kNames);
+  const auto version = body.fields().integer("version", 1, INT64_MAX);
+  body.fields().missing("version", "; the one to go back to");
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  auto policy = stored_policy(context, call.path[2], *version);
+  if (!policy) return std::unexpected(policy.error());
+  if (!*policy || !call.principal.sees_tenant((*policy)->tenant))
+    return std::unexpected(Error{ErrorCode::kNotFound,
+                                 "policy \"" + call.path[2] + "\" has no version " +
+                                     std::to_string(*version) + " to roll back to; GET …/versions lists them",
+                                 "version"});
+  const auto written = put_one_policy(context, call, **policy, *expected, "rollback");
+  if (!written) return std::unexpected(written.error());
+  return written_answer(context, *written);
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,178 @@
+#include "admin/policies/policy_batch.h"
+
+#include <algorithm>
+
+#include "base/limits/control_limits.h"
+#include "control/rollout/staged_rollout.h"
+#include "document/document_builder.h"
+#include "document/fields.h"
+#include "policy/document.h"
+#include "policy/policy_writer.h"
+
+namespace sluice::admin {
+namespace {
+
+using ledger::Record;
+
+const std::string kBody = "body";
+constexpr std::string_view kExpected = "expected";
+
+// Removes `expected: { id: version }` from the document: the versions of its policies that the caller has
+// seen.
+SeenVersions take_seen_versions(DocumentNode& document, Problems& problems) {
+  SeenVersions seen;
+  const auto expected = take(document, kExpected);
+  const Place top{kBody, problems};
+  const Place place = top.field(kExpected);
+  if (!expected || !is_map(*expected, place)) return seen;
+  for (std::size_t i = 0; i < expected->items.size(); ++i) {
+    const std::string& id = expected->keys[i].text;
+    if (const auto version = to_integer(expected->items[i], place.field(id), 0, INT64_MAX))
+      seen.emplace(id, *version);
+  }
+  return seen;
+}
+
+Result<void> all_are_named(const PolicyBatch& batch) {
+  for (const auto& [id, version] : batch.seen)
+    if (std::ranges::find(batch.policies, id, &Policy::id) == batch.policies.end())
+      return invalid("expected." + id, "names a policy that is not in the request");
+  return {};
+}
+
+// The policies that differ from those in force, according to the database. Roles are checked for all of them:
+// a caller that may not write must not find out whether they guessed the contents.
+Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall& call,
+                                         const PolicyBatch& batch) {
+  if (auto followed = context.registry.refresh(); !followed) return std::unexpected(followed.error());
+  const auto before = context.catalog.current();
+  std::vector<Policy> changed;
+  for (const Policy& policy : batch.policies) {
+    if (auto may = may_write(context, call, policy); !may) return std::unexpected(may.error());
+    const CompiledPolicy* const old = before->find(policy.id);
+    Policy same = policy;
+    if (old) same.version = old->source.version;
+    if (!old || old->source != same) changed.push_back(policy);
+  }
+  for (const auto& [id, version] : batch.seen)
+    if (auto same = is_at_version(context, call, id, version); !same)
+      return std::unexpected(
+          Error{same.error().code, std::move(same.error().message), std::string(kExpected)});
+  return changed;
+}
+
+std::string body_of(const Policy& policy) {
+  std::string body;
+  write_policy(policy, body);
+  return body;
+}
+
+// The policy's contents after `change` was written. For a policy from a file, the current contents.
+Result<std::string> body_then(AdminContext& context, const std::string& id,
+                              const std::vector<Record>& change) {
+  std::int64_t below = INT64_MAX;
+  for (std::int64_t seen = 0; seen < kPageMax && below > 1; seen += kRecordsAtATime) {
+    const auto versions =
+        context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime);
+    if (!versions) return std::unexpected(versions.error());
+    for (const Record& version : *versions)
+      if (version.revision <= change.back().revision) return version.body;
+    below = versions->empty() ? 1 : versions->back().version;
+  }
+  const auto now = context.catalog.current();
+  const CompiledPolicy* const filed = now->find(id);
+  return filed && context.catalog.is_from_file(id) ? body_of(filed->source) : std::string();
+}
+
+AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch,
+                      DocumentNode rolling_out = list_node()) {
+  const auto unchanged =
+      static_cast<std::int64_t>(batch.policies.size() - changed.items.size() - rolling_out.items.size());
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "changed", std::move(changed));
+  if (!rolling_out.items.empty()) put(answer.body, "rolling_out", std::move(rolling_out));
+  put(answer.body, "unchanged", number_node(unchanged));
+  put_warnings(answer.body, batch.policies);
+  return answer;
+}
+
+DocumentNode versions_of(const std::vector<Record>& records) {
+  DocumentNode list = list_node();
+  for (const Record& record : records)
+    if (!is_staged(record))
+      list.items.push_back(text_node(record.name + '#' + std::to_string(record.version)));
+  return list;
+}
+
+DocumentNode rollouts_of(const std::vector<Record>& records) {
+  DocumentNode list = list_node();
+  for (const Record& record : records)
+    if (is_staged(record)) list.items.push_back(text_node(record.name));
+  return list;
+}
+
+}  // namespace
+
+Result<PolicyBatch> PolicyBatch::read(const AdminCall& call) {
+  PolicyBatch batch;
+  std::vector<WrittenPolicy> written;
+  Problems problems;
+  if (auto tree = parse_document_tree(call.body, kBody, problems)) {
+    batch.seen = take_seen_versions(*tree, problems);
+    read_policies(*tree, kBody, written, problems);
+  }
+  if (problems.empty()) check_together(written, problems);
+  if (!problems.empty()) return std::unexpected(problems.first_error());
+  for (WrittenPolicy& each : written) batch.policies.push_back(std::move(each.policy));
+  if (auto named = all_are_named(batch); !named) return std::unexpected(named.error());
+  return batch;
+}
+
+Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
+  const auto changed = changed_ones(context, call, batch);
+  if (!changed) return std::unexpected(changed.error());
+  if (changed->empty()) return answer_of(list_node(), batch);
+  auto records = put_policies(context, call, *changed, batch.seen, "put");
+  if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
+  if (!records) return std::unexpected(records.error());
+  return answer_of(versions_of(*records), batch, rollouts_of(*records));
+}
+
+Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
+  auto changed = changed_ones(context, call, batch);
+  if (!changed) return std::unexpected(changed.error());
+  DocumentNode ids = list_node();
+  for (const Policy& policy : *changed) {
+    if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+    ids.items.push_back(text_node(policy.id));
+  }
+  PolicyChange change;
+  change.put = *std::move(changed);
+  if (auto good = context.catalog.try_change(std::move(change)); !good) return std::unexpected(good.error());
+  return answer_of(std::move(ids), batch);
+}
+
+Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, const PolicyBatch& batch,
+                                 const std::vector<Record>& earlier) {
+  for (const Record& record : earlier)
+    if ((record.kind != ledger::Kind::kPolicy && !is_staged(record)) ||
+        std::ranges::find(batch.policies, record.name, &Policy::id) == batch.policies.end())
+      return std::unexpected(key_of_another_change(call));
+  for (const Policy& policy : batch.policies) {
+    const auto rollout = std::ranges::find_if(
+        earlier, [&](const Record& record) { return is_staged(record) && record.name == policy.id; });
+    if (rollout != earlier.end()) {
+      const auto then = control::parse_rollout(rollout->body, rollout->name);
+      if (!then || body_of(then->candidate) != body_of(policy))
+        return std::unexpected(key_of_another_change(call));
+      continue;
+    }
+    const auto body = body_then(context, policy.id, earlier);
+    if (!body) return std::unexpected(body.error());
+    if (*body != body_of(policy)) return std::unexpected(key_of_another_change(call));
+  }
+  return answer_of(versions_of(earlier), batch, rollouts_of(earlier));
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,293 @@
+#include "admin/policies/rollouts.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "admin/body_reader.h"
+#include "admin/policies/policy_views.h"
+#include "base/limits.h"
+#include "control/rollout/staged_rollout.h"
+#include "document/document_builder.h"
+#include "document/literals.h"
+#include "policy/policy_writer.h"
+
+namespace sluice::admin {
+namespace {
+
+using control::RolloutRegistry;
+using control::RolloutState;
+using control::StagedRollout;
+using control::Tally;
+using ledger::Kind;
+
+DocumentNode decimal_node(double value, int digits) {
+  return {.kind = DocumentNode::Kind::kText, .text = fmt::format("{:.{}f}", value, digits)};
+}
+
+DocumentNode count_node(std::uint64_t count) { return number_node(static_cast<std::int64_t>(count)); }
+
+DocumentNode tally_view(const Tally& tally) {
+  DocumentNode view = map_node();
+  put(view, "allowed", count_node(tally.allowed));
+  put(view, "denied", count_node(tally.denied));
+  put(view, "denial_rate", decimal_node(tally.denial_rate(), 6));
+  return view;
+}
+
+// The next automatic step, and when it is due.
+DocumentNode next_view(const StagedRollout& rollout) {
+  DocumentNode view = map_node();
+  if (rollout.waits_for_word()) {
+    put(view, "step", text_node("wait"));
+    return view;
+  }
+  put(view, "step", text_node(rollout.is_last_stage() ? "finish" : "advance"));
+  put(view, "at", text_node(instant_text(rollout.due_us())));
+  if (!rollout.is_last_stage()) put(view, "percent", number_node(rollout.stages[rollout.stage + 1].percent));
+  return view;
+}
+
+void put_measurements(DocumentNode& view, const control::RolloutEvaluator& evaluator) {
+  const control::RolloutTallies& tallies = evaluator.tallies();
+  DocumentNode samples = map_node();
+  put(samples, "live", tally_view(tallies.live));
+  put(samples, "candidate", tally_view(tallies.candidate));
+  put(view, "samples", std::move(samples));
+  put(view, "excess_sigmas", evaluator.excess() ? decimal_node(*evaluator.excess(), 3) : null_node());
+  DocumentNode differences = map_node();
+  put(differences, "compared", count_node(tallies.compared));
+  put(differences, "newly_denied", count_node(tallies.newly_denied));
+  put(differences, "newly_allowed", count_node(tallies.newly_allowed));
+  put(view, "differences", std::move(differences));
+}
+
+// `evaluator`: null if the rollout is not running here, or this is not its newest version.
+DocumentNode rollout_view(const StagedRollout& rollout, std::int64_t version,
+                          const control::RolloutEvaluator* evaluator) {
+  DocumentNode view = map_node();
+  put(view, "policy_id", text_node(rollout.candidate.id));
+  put(view, "version", number_node(version));
+  put(view, "state", text_node(to_string(rollout.state)));
+  put_text(view, "note", rollout.note);
+  put(view, "base_version", number_node(rollout.candidate.version));
+  put(view, "stage", number_node(static_cast<std::int64_t>(rollout.stage) + 1));
+  put(view, "percent", number_node(rollout.percent()));
+  put(view, "stages", control::stages_document(rollout.stages));
+  put(view, "compare", truth_node(rollout.compare));
+  put(view, "min_samples", number_node(rollout.min_samples));
+  put(view, "sigmas", number_node(rollout.sigmas));
+  put(view, "started_at", text_node(instant_text(rollout.started_us)));
+  put(view, "since", text_node(instant_text(rollout.since_us)));
+  put(view, "next", rollout.is_running() ? next_view(rollout) : null_node());
+  if (evaluator) put_measurements(view, *evaluator);
+  put(view, "policy", policy_document(rollout.candidate));
+  return view;
+}
+
+AdminAnswer rollout_answer(AdminContext& context, const StagedRollout& rollout, std::int64_t version) {
+  const RolloutRegistry::Known* const now = context.rollouts.registry().find(rollout.candidate.id);
+  const bool is_newest = now && now->version == version;
+  AdminAnswer answer;
+  answer.version = version;
+  answer.body = rollout_view(rollout, version,
+                             is_newest ? context.rollouts.evaluator_of(rollout.candidate.id) : nullptr);
+  return answer;
+}
+
+std::string place_of(const AdminCall& call) { return "/v1/policies/" + call.path[2] + "/rollout"; }
+
+// The newest rollout of the policy in the path. kNotFound also for policies that the caller may not see.
+Result<const RolloutRegistry::Known*> find_rollout(AdminContext& context, const AdminCall& call) {
+  const RolloutRegistry::Known* const known = context.rollouts.registry().find(call.path[2]);
+  if (known && call.principal.sees_tenant(known->rollout.candidate.tenant)) return known;
+  return std::unexpected(
+      Error{ErrorCode::kNotFound, "policy \"" + call.path[2] + "\" has no rollout; start one with POST", ""});
+}
+
+Result<AdminAnswer> write_step(AdminContext& context, const AdminCall& call, const StagedRollout& next,
+                               std::int64_t version, std::string_view action) {
+  const auto written = context.write(call, control::rollout_drafts(next, version, action));
+  if (!written) return std::unexpected(about_one_policy(written.error()));
+  return rollout_answer(context, next, written->front().version);
+}
+
+// The answer to the same request, if the caller sent it before with this idempotency key. `says` tells
+// whether what they wrote then is what they ask for now.
+template <class Says>
+Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
+                                                   const Says& says) {
+  const auto before = context.written_before(call, Kind::kRollout, call.path[2]);
+  if (!before) return std::unexpected(before.error());
+  if (!*before) return std::nullopt;
+  const auto rollout = control::parse_rollout((*before)->body, call.path[2]);
+  if (!rollout || !says(**before, *rollout)) return std::unexpected(key_of_another_change(call));
+  return rollout_answer(context, *rollout, (*before)->version);
+}
+
+Result<StagedRollout> read_plan(const AdminCall& call) {
+  constexpr std::array<std::string_view, 5> kNames = {"policy", "stages", "compare", "min_samples", "sigmas"};
+  const BodyReader body(call, kNames);
+  StagedRollout rollout;
+  control::read_rollout_plan(body.fields(), body.place(), rollout);
+  if (auto wrong = body.error()) return std::unexpected(*wrong);
+  if (rollout.candidate.id != call.path[2])
+    return invalid("policy.id", "the document's id is \"" + rollout.candidate.id +
+                                    "\", but the path says \"" + call.path[2] + '"');
+  return rollout;
+}
+
+bool is_same_plan(const StagedRollout& a, const StagedRollout& b) {
+  Policy candidate = a.candidate;
+  candidate.version = b.candidate.version;
+  return candidate == b.candidate && a.stages == b.stages && a.compare == b.compare &&
+         a.min_samples == b.min_samples && a.sigmas == b.sigmas;
+}
+
+Error in_candidate(Error error) {
+  error = about_one_policy(std::move(error));
+  if (error.code == ErrorCode::kInvalidArgument && !error.field.empty() && !error.field.starts_with("policy"))
+    error.field.insert(0, "policy.");
+  return error;
+}
+
+// The policy to replace, at the version that the caller has seen.
+Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& call) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  auto policy = find_policy(context, call, call.path[2]);
+  if (!policy) return policy;
+  const Policy& source = (*policy)->source;
+  if (auto may = call.principal.may(control::Role::kWrite, source.tenant); !may)
+    return std::unexpected(may.error());
+  if (*expected && **expected != source.version)
+    return std::unexpected(Error{ErrorCode::kStale,
+                                 "policy \"" + source.id + "\" is at version " +
+                                     std::to_string(source.version) + ", not " + std::to_string(**expected) +
+                                     "; read it and try again",
+                                 "if-match"});
+  if ((*policy)->candidate)
+    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(source.id), ""});
+  return policy;
+}
+
+// The running rollout, if the caller has one of these roles and has seen its newest version.
+Result<const RolloutRegistry::Known*> rollout_under_way(AdminContext& context, const AdminCall& call,
+                                                        bool operators_may) {
+  const auto expected = call.expected_version();
+  if (!expected) return std::unexpected(expected.error());
+  const auto known = find_rollout(context, call);
+  if (!known) return known;
+  const std::string& tenant = (*known)->rollout.candidate.tenant;
+  if (!operators_may || !call.principal.may(control::Role::kOperator, tenant))
+    if (auto may = call.principal.may(control::Role::kWrite, tenant); !may)
+      return std::unexpected(may.error());
+  if (*expected && **expected != (*known)->version)
+    return std::unexpected(Error{ErrorCode::kStale,
+                                 "the rollout is at version " + std::to_string((*known)->version) + ", not " +
+                                     std::to_string(**expected) + "; read it and try again",
+                                 "if-match"});
+  if (!(*known)->rollout.is_running())
+    return std::unexpected(Error{ErrorCode::kConflict,
+                                 "the rollout of policy \"" + call.path[2] + "\" has ended: it is " +
+                                     std::string(to_string((*known)->rollout.state)),
+                                 ""});
+  return known;
+}
+
+}  // namespace
+
+Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
+  if (!limit) return std::unexpected(limit.error());
+  const std::string_view state = call.parameter("state");
+  const auto& all = context.rollouts.registry().all();
+  DocumentNode list = list_node();
+  std::string next;
+  for (auto each = all.upper_bound(call.parameter("after")); each != all.end(); ++each) {
+    const auto& [id, known] = *each;
+    if (!call.principal.sees_tenant(known.rollout.candidate.tenant)) continue;
+    if (!state.empty() && to_string(known.rollout.state) != state) continue;
+    if (list.items.size() == static_cast<std::size_t>(*limit)) {
+      next = list.items.back().find("policy_id")->text;
+      break;
+    }
+    list.items.push_back(rollout_answer(context, known.rollout, known.version).body);
+  }
+  AdminAnswer answer;
+  answer.body = map_node();
+  put(answer.body, "rollouts", std::move(list));
+  put(answer.body, "next", next.empty() ? null_node() : text_node(next));
+  return answer;
+}
+
+Result<AdminAnswer> get_rollout(AdminContext& context, const AdminCall& call) {
+  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  const auto known = find_rollout(context, call);
+  if (!known) return std::unexpected(known.error());
+  return rollout_answer(context, (*known)->rollout, (*known)->version);
+}
+
+Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) {
+  auto rollout = read_plan(call);
+  if (!rollout) return std::unexpected(rollout.error());
+  auto again = answered_before(context, call, [&](const ledger::Record& record, const StagedRollout& then) {
+    return record.action == "start" && is_same_plan(*rollout, then);
+  });
+  if (!again) return std::unexpected(again.error());
+  if (*again) {
+    (*again)->status = 201;
+    (*again)->location = place_of(call);
+    return **std::move(again);
+  }
+  const auto policy = policy_to_replace(context, call);
+  if (!policy) return std::unexpected(policy.error());
+  if (auto fine = refuse_denying_everyone(call, rollout->candidate); !fine)
+    return std::unexpected(in_candidate(fine.error()));
+  rollout->candidate.version = (*policy)->source.version;
+  if (rollout->candidate == (*policy)->source)
+    return invalid("policy",
+                   "is the same as " + (*policy)->version_text() + "; there is nothing to roll out");
+  rollout->started_us = rollout->since_us = context.clock.now_us();
+  // Valid as a candidate, and as the policy that it will become.
+  if (auto good = context.catalog.try_candidate(rollout->as_candidate()); !good)
+    return std::unexpected(in_candidate(good.error()));
+  PolicyChange change;
+  change.put.push_back(rollout->candidate);
+  if (auto good = context.catalog.try_change(std::move(change)); !good)
+    return std::unexpected(in_candidate(good.error()));
+  const RolloutRegistry::Known* const before = context.rollouts.registry().find(call.path[2]);
+  auto answer = write_step(context, call, *rollout, before ? before->version : 0, "start");
+  if (!answer) return answer;
+  answer->status = 201;
+  answer->location = place_of(call);
+  return answer;
+}
+
+Result<AdminAnswer> advance_rollout(AdminContext& context, const AdminCall& call) {
+  auto again = answered_before(context, call, [](const ledger::Record& record, const StagedRollout&) {
+    return record.action == "advance" || record.action == "finish";
+  });
+  if (!again) return std::unexpected(again.error());
+  if (*again) return **std::move(again);
+  const auto known = rollout_under_way(context, call, false);
+  if (!known) return std::unexpected(known.error());
+  const StagedRollout next = (*known)->rollout.advanced(context.clock.now_us());
+  return write_step(context, call, next, (*known)->version, next.is_running() ? "advance" : "finish");
+}
+
+Result<AdminAnswer> abort_rollout(AdminContext& context, const AdminCall& call) {
+  auto again = answered_before(context, call, [](const ledger::Record& record, const StagedRollout&) {
+    return record.action == "abort";
+  });
+  if (!again) return std::unexpected(again.error());
+  if (*again) return **std::move(again);
+  const auto known = rollout_under_way(context, call, true);
+  if (!known) return std::unexpected(known.error());
+  const std::string why = call.reason.empty() ? "stopped by " + call.principal.name : call.reason;
+  const StagedRollout next = (*known)->rollout.ended(RolloutState::kAborted, why, context.clock.now_us());
+  return write_step(context, call, next, (*known)->version, "abort");
+}
+
+}  // namespace sluice::admin

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/access/principal.h"
+#include "control/access/rights.h"
+#include "document/problems.h"
+
+namespace sluice::control {
+
+// What a client with a certificate of this name may do.
+struct Identity {
+  std::string name;  // the name itself, or a prefix followed by "*"
+  Rights rights;
+};
+
+// Reads a list of identities, at most kIdentitiesMax. Use the result only if there are no problems.
+//
+//   - { name: "spiffe://prod/gateway-*", roles: [check], tenants: ["shop-*"] }
+//   - { name: "CN=Ops", roles: [admin] }
+std::vector<Identity> parse_identities(std::string_view text, const std::string& file, Problems& problems);
+
+// The identities in force. Thread-safe.
+class IdentityRegistry {
+ public:
+  // The principal for these names, from the first identity that matches one of them.
+  std::optional<Principal> find(std::span<const std::string> names) const;
+  // Whether one of the identities can create tokens.
+  bool can_administer() const;
+  void replace(std::vector<Identity> identities);
+
+ private:
+  using List = std::vector<Identity>;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const List> list_ = std::make_shared<const List>();  // guarded by mutex_
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,154 @@
+#include "control/policy_registry.h"
+
+#include <set>
+#include <utility>
+
+#include "policy/change_words.h"
+#include "policy/document.h"
+#include "policy/matching/tenant_policies.h"
+#include "policy/snapshot/limits_per_request.h"
+#include "policy/user_document.h"
+
+namespace sluice::control {
+namespace {
+
+Result<Policy> read_policy(std::string_view body, const std::string& name, std::int64_t version) {
+  Problems problems;
+  auto policy = parse_policy(body, name, problems);
+  if (!policy) return std::unexpected(problems.first_error());
+  if (policy->id != name)
+    return invalid("id", "the document's id is \"" + policy->id + "\", not \"" + name + '"');
+  policy->version = version;
+  return *std::move(policy);
+}
+
+Result<User> read_user(std::string_view body, const std::string& name) {
+  Problems problems;
+  auto user = parse_user(body, name, problems);
+  if (!user) return std::unexpected(problems.first_error());
+  return *std::move(user);
+}
+
+}  // namespace
+
+Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts) {
+  PolicyChange change;
+  for (const ledger::Draft* draft : drafts) {
+    if (draft->body.empty()) {
+      change.remove.push_back(draft->name);
+      continue;
+    }
+    auto policy = read_policy(draft->body, draft->name, 1);
+    if (!policy) return std::unexpected(policy.error());
+    change.put.push_back(std::move(*policy));
+  }
+  if (auto fits = check_shares(change); !fits) return fits;
+  return catalog_.try_change(std::move(change));
+}
+
+// The admins of one tenant must not use up what all tenants share.
+Result<void> PolicyRegistry::check_shares(const PolicyChange& change) const {
+  const auto snapshot = catalog_.current();
+  std::set<std::string_view> changed(change.remove.begin(), change.remove.end());
+  std::map<std::string_view, std::vector<const Policy*>> put_of;  // by tenant
+  for (const Policy& policy : change.put) {
+    changed.insert(policy.id);
+    if (!policy.tenant.empty()) put_of[policy.tenant].push_back(&policy);
+  }
+  for (const auto& [tenant, put] : put_of) {
+    LimitsPerRequests limits_per_request;
+    auto count = static_cast<std::int64_t>(put.size());
+    for (const Policy* policy : put) limits_per_request[policy->shadow].add(*policy);
+    if (const TenantPolicies* const now = snapshot->policies_of(tenant))
+      for (const auto& policy : now->policies()) {
+        if (changed.contains(policy->name()) || catalog_.is_from_file(policy->name())) continue;
+        ++count;
+        limits_per_request[policy->shadow].add(policy->source);
+      }
+    if (count > options_.per_tenant)
+      return invalid("tenant", "tenant \"" + std::string(tenant) + "\" would have " + std::to_string(count) +
+                                   " policies; the limit is " + std::to_string(options_.per_tenant) +
+                                   " (--policies-per-tenant)");
+    for (const LimitsPerRequest& limits : limits_per_request)
+      if (limits.limits() > kLimitsPerTenantMax)
+        return invalid("limits", "policies of tenant \"" + std::string(tenant) + "\" could apply " +
+                                     std::to_string(limits.limits()) +
+                                     " limits to one request; the limit per tenant is " +
+                                     std::to_string(kLimitsPerTenantMax) +
+                                     "; use fewer limits in `always` policies");
+  }
+  return {};
+}
+
+// In the order of the ledger, so that every node picks the same of two conflicting policies. A policy that
+// cannot be parsed is skipped: what is in force under its name stays.
+std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger::Record* const> records) {
+  std::map<std::string, std::string> problems;
+  std::vector<PolicyCatalog::Step> steps;
+  const auto before = catalog_.current();
+  for (const ledger::Record* record : records) {
+    if (record->is_withdrawn()) {
+      steps.push_back({record->name, std::nullopt});
+      continue;
+    }
+    auto policy = read_policy(record->body, record->name, record->version);
+    if (policy)
+      steps.push_back({record->name, std::move(*policy)});
+    else
+      problems[record->name] = "policy \"" + record->name + "\", version " + std::to_string(record->version) +
+                               ", cannot be read: " + policy.error().message;
+  }
+  for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
+    problems[name] = "policy \"" + name + "\" from the database is not in force: " + error.message;
+  tell(records, *before);
+  return problems;
+}
+
+// Policies that were already in force come again whenever a conflict may have been resolved; they are not
+// logged.
+void PolicyRegistry::tell(std::span<const ledger::Record* const> records, const Snapshot& before) const {
+  const auto now = catalog_.current();
+  std::vector<std::string> changed, withdrawn;
+  for (const ledger::Record* record : records) {
+    if (catalog_.is_from_file(record->name)) continue;
+    const CompiledPolicy *const was = before.find(record->name), *const is = now->find(record->name);
+    if (is && (!was || was->source.version != is->source.version))
+      changed.push_back(is->version_text());
+    else if (was && !is)
+      withdrawn.push_back(was->version_text());
+  }
+  if (changed.empty() && withdrawn.empty()) return;
+  std::string sentence = "from the policy database: " + counted(changed.size(), "policy", "policies") +
+                         " new or changed" + listed(changed);
+  if (!withdrawn.empty())
+    sentence += "; " + std::to_string(withdrawn.size()) + " no longer in force" + listed(withdrawn);
+  options_.log(false, sentence);
+}
+
+Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
+  for (const ledger::Draft* draft : drafts)
+    if (!draft->body.empty())
+      if (const auto user = read_user(draft->body, draft->name); !user) return std::unexpected(user.error());
+  return {};
+}
+
+std::map<std::string, std::string> UserRegistry::apply(std::span<const ledger::Record* const> records) {
+  std::map<std::string, std::string> problems;
+  PolicyChange change;
+  for (const ledger::Record* record : records) {
+    if (record->is_withdrawn()) {
+      change.remove_users.push_back(record->name);
+      continue;
+    }
+    auto user = read_user(record->body, record->name);
+    if (user)
+      change.put_users.push_back(std::move(*user));
+    else
+      problems[record->name] = "user \"" + record->name + "\" cannot be read: " + user.error().message;
+  }
+  if (const auto changed = catalog_.change(std::move(change)); !changed)
+    problems[""] = changed.error().message;
+  return problems;
+}
+
+}  // namespace sluice::control

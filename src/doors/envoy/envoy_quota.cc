@@ -1,0 +1,61 @@
+#include "doors/envoy/envoy_quota.h"
+
+namespace sluice::doors {
+
+QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota || slots[i].gives_back) continue;
+    CheckRequest look = checks[slots[i].check];
+    quotas_.push_back({i, slots[i].rule, look.fits_nowhere ? kCostNever : look.cost.value_or(1)});
+    look.cost = 0;
+    look.fits_nowhere = false;
+    looks_.push_back(look);
+  }
+}
+
+const LimitStatus* QuotaLook::full_limit(const Quota& quota, const Decision& level) {
+  const LimitStatus* own = nullptr;
+  for (const LimitStatus& limit : level.limits) {
+    const Outcome& look = limit.result->outcome;
+    if (limit.policy->shadow || (look.allowed && look.remaining >= quota.cost)) continue;
+    if (limit.policy->source.id != quota.rule->policy_id) return nullptr;
+    own = &limit;
+  }
+  return own;
+}
+
+std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, Limiter& limiter) const {
+  std::vector<FullQuota> full;
+  std::vector<const CompiledPolicy*> policies;
+  if (!looked) return full;
+  for (std::size_t i = 0; i < quotas_.size(); ++i) {
+    const Decision& level = looked->parts[i];
+    const LimitStatus* const limit = full_limit(quotas_[i], level);
+    if (!limit) continue;
+    full.push_back({quotas_[i].descriptor, status_of_full(*limit, level)});
+    policies.push_back(limit->policy);
+  }
+  if (full.size() == quotas_.size()) return {};
+  for (const CompiledPolicy* const policy : policies) limiter.count_denied(*policy);
+  return full;
+}
+
+void mark_full(std::span<const FullQuota> full, std::vector<EnvoySlot>& slots) {
+  for (const FullQuota& each : full) {
+    EnvoySlot& slot = slots[each.descriptor];
+    if (slot.kind != EnvoySlot::Kind::kRule || !slot.rule->quota) continue;
+    slot.kind = EnvoySlot::Kind::kLetThrough;
+    slot.is_full = true;
+  }
+}
+
+void tell_full(std::span<const FullQuota> full, const std::vector<EnvoySlot>& slots,
+               std::vector<EnvoyStatus>& statuses) {
+  for (const FullQuota& each : full) {
+    if (!slots[each.descriptor].is_full) continue;
+    statuses[each.descriptor] = each.status;
+    statuses[each.descriptor].name = slots[each.descriptor].rule->name;
+  }
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "doors/envoy/envoy_answer.h"
+#include "engine/check_request.h"
+#include "engine/joint_decision.h"
+#include "engine/limiter.h"
+
+// `quota_mode` of envoyproxy/ratelimit: if a request matches several such limits, it passes if one has room,
+// and full ones are not charged. So the quotas are looked at first; then the remaining ones are charged in
+// one step. If a quota fills up between the two steps, the request is denied.
+namespace sluice::doors {
+
+// A full quota in a request that other quotas let pass. A plain value.
+struct FullQuota {
+  std::size_t descriptor;
+  // As seen by the look; without its name, which may be gone when the answer is written.
+  EnvoyStatus status;
+};
+
+// The look at the quotas of one request. A plain value.
+class QuotaLook {
+ public:
+  // REQUIRES: `checks` are the checks of the slots.
+  QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks);
+
+  // A single quota denies like any other limit.
+  bool is_needed() const { return quotas_.size() > 1; }
+  // For Limiter::usage_together(). Valid as long as the request.
+  std::span<const CheckRequest> looks() const { return looks_; }
+
+  // The descriptors whose own limit is full, if others have room. A descriptor is not included if another
+  // policy's limit denies it, such as a cap with `always`: that limit denies as it does everywhere. If the
+  // store did not answer, the list is empty, and the failure rule will decide. Full quotas are not checked
+  // afterwards, so they are counted as denied here.
+  // REQUIRES: `looked` is the limiter's latest answer.
+  std::vector<FullQuota> full(const Result<JointDecision>& looked, Limiter& limiter) const;
+
+ private:
+  struct Quota {
+    std::size_t descriptor;
+    const EnvoyRule* rule;
+    std::int64_t cost;
+  };
+  // The quota's own limit, or null if it is not full.
+  static const LimitStatus* full_limit(const Quota& quota, const Decision& level);
+
+  std::vector<Quota> quotas_;
+  std::vector<CheckRequest> looks_;
+};
+
+// Marks the slots of full quotas, which are not checked. Policies may have changed since the look: a slot
+// that is no longer a quota is checked.
+void mark_full(std::span<const FullQuota> full, std::vector<EnvoySlot>& slots);
+// Writes the statuses of the marked slots.
+void tell_full(std::span<const FullQuota> full, const std::vector<EnvoySlot>& slots,
+               std::vector<EnvoyStatus>& statuses);
+
+}  // namespace sluice::doors

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "net/http/http_api.h"
+
+namespace sluice::doors {
+
+using GrpcDefer = std::function<net::Application::GrpcLater()>;
+
+// A unary call and its answer, as in net::Application.
+struct GrpcCall {
+  const net::GrpcContext& context;
+  std::string_view message;
+  std::string& reply;
+  const GrpcDefer& defer;
+};
+
+// A message that cannot be deserialized is INTERNAL, as in every gRPC runtime. INVALID_ARGUMENT is for a
+// message that can be read but has an invalid value.
+inline Error malformed_message() {
+  return {ErrorCode::kInternal, "the message is not the protobuf that this method expects", ""};
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,37 @@
+#include "doors/http/openapi.h"
+
+#include <array>
+#include <bit>
+#include <string>
+
+#include "base/secret/hash.h"
+#include "base/text/encode.h"
+
+namespace sluice::doors {
+namespace {
+
+// The same content has the same tag on every node and after every restart.
+const std::string& tag_of_content() {
+  static const std::string tag = [] {
+    const KeyHash hash = KeyHasher::from_text("sluice openapi")(embedded_openapi());
+    const auto bytes = std::bit_cast<std::array<char, sizeof hash>>(hash);
+    return '"' + to_hex({bytes.data(), bytes.size()}) + '"';
+  }();
+  return tag;
+}
+
+}  // namespace
+
+void http_openapi(const net::HttpRequest& request, net::HttpResponse& response) {
+  response.content_type = "application/yaml";
+  response.headers.emplace_back("etag", tag_of_content());
+  response.headers.emplace_back("cache-control", "public, max-age=300");
+  // A list of tags, possibly weak ones. Tags are quoted, so ours cannot occur within another.
+  const std::string_view known = request.header("if-none-match");
+  if (known == "*" || known.contains(tag_of_content()))
+    response.status = 304;
+  else
+    response.body = embedded_openapi();
+}
+
+}  // namespace sluice::doors

@@ -1,0 +1,78 @@
+#include "doors/resp/redis_transaction.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/limits.h"
+#include "doors/resp/redis_reply.h"
+
+namespace sluice::doors {
+namespace {
+
+namespace reply = redis_reply;
+
+constexpr std::size_t kCommandsMax = 10'000;
+
+// The replies of a transaction, some of which arrive later.
+struct Replies {
+  std::vector<std::string> all;
+  std::size_t missing = 0;
+  net::RedisHandler::Later later;  // set once a reply has to be waited for
+
+  std::string joined() const {
+    std::string out;
+    reply::array(out, all.size());
+    for (const std::string& one : all) out += one;
+    return out;
+  }
+};
+
+}  // namespace
+
+void RedisTransaction::open() {
+  discard();
+  is_open_ = true;
+}
+
+void RedisTransaction::discard() {
+  is_open_ = is_spoiled_ = false;
+  bytes_ = words_ = 0;
+  std::exchange(commands_, {}).clear();
+}
+
+void RedisTransaction::add(Words words, std::string& out) {
+  for (const std::string_view word : words) bytes_ += word.size();
+  if (commands_.size() == kCommandsMax || bytes_ > kBodyBytesMax) {
+    spoil();
+    return reply::error(out, "ERR", "there are too many commands after MULTI; send fewer at a time");
+  }
+  commands_.emplace_back(words.begin(), words.end());
+  words_ += words.size();
+  reply::status(out, "QUEUED");
+}
+
+void RedisTransaction::execute(const Handle& handle, std::string& out,
+                               const net::RedisHandler::Defer& defer) {
+  const auto commands = std::exchange(commands_, {});
+  const bool is_spoiled = is_spoiled_;
+  discard();
+  if (is_spoiled) return reply::error(out, "EXECABORT", "Transaction discarded because of previous errors.");
+  const auto replies = std::make_shared<Replies>();
+  replies->all.resize(commands.size());
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::vector<std::string_view> words(commands[i].begin(), commands[i].end());
+    handle(words, replies->all[i], [&replies, i] {
+      ++replies->missing;
+      return [replies, i](std::string_view late) {
+        replies->all[i] = late;
+        if (--replies->missing == 0 && replies->later) replies->later(replies->joined());
+      };
+    });
+  }
+  if (replies->missing == 0)
+    out += replies->joined();
+  else
+    replies->later = defer();
+}
+
+}  // namespace sluice::doors

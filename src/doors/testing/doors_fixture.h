@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "doors/app.h"
+#include "doors/grpc/multi_rate_service.h"
+#include "engine/testing/limiter_fixture.h"
+#include "net/grpc/protobuf_wire.h"
+
+namespace sluice::doors::testing {
+
+using sluice::testing::kNowUs;
+using sluice::testing::kSecondUs;
+using sluice::testing::LimitSpec;
+using sluice::testing::make_limit;
+using sluice::testing::make_policy;
+
+// A store that has gone silent.
+class SilentStore final : public Store {
+ public:
+  Verdict apply(std::span<const Charge>, std::span<ChargeResult>, std::int64_t&) override {
+    return Verdict::kNoAnswer;
+  }
+  Verdict refund(std::span<const Charge>, std::span<ChargeResult>, std::int64_t, std::int64_t&) override {
+    return Verdict::kNoAnswer;
+  }
+  int reset(std::span<const KeyHash>) override { return -1; }
+  Stats stats() const override { return {}; }
+};
+
+// Records what the application sends on a streaming call.
+class RecordedStream final : public net::GrpcStream {
+ public:
+  void send(std::string_view message) override { sent.emplace_back(message); }
+  bool has_room() const override { return !finished && sent.size() < room; }
+  void finish(const net::GrpcStatus& status) override {
+    EXPECT_FALSE(finished) << "a call ends once";
+    finished = true;
+    code = status.code;
+  }
+
+  std::vector<std::string> sent;
+  std::size_t room = SIZE_MAX;  // for this many messages in total
+  bool finished = false;
+  net::GrpcCode code = net::GrpcCode::kOk;
+};
+
+// An admin API that answers every call later, and has /v1/rules.
+class LateAdmin final : public AdminSeam {
+ public:
+  bool handles(std::string_view path) const override { return path.starts_with("/v1/rules"); }
+  void handle(const net::HttpRequest&, net::HttpResponse&,
+              const std::function<net::Application::HttpLater()>& defer) override {
+    later = defer();
+  }
+  net::GrpcStatus configure_policy(const GrpcCall& call) override {
+    call.defer();
+    return {};
+  }
+  std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext&,
+                                                        net::GrpcStream& stream) override {
+    stream.finish({net::GrpcCode::kUnavailable, "later", {}});
+    return nullptr;
+  }
+  net::GrpcStatus get_current_config(const GrpcCall& call) override {
+    call.defer();
+    return {};
+  }
+  bool when_recorded(std::function<void()>) override { return false; }
+  void tick() override {}
+
+  net::Application::HttpLater later;
+};
+
+// All doors over a whole engine, on a clock that the test moves; no network.
+//
+// The policy "api" is 10/s with a burst of 10, per key.
+class DoorsFixture : public sluice::testing::LimiterFixture {
+ protected:
+  DoorsFixture() {
+    options.access = &access;
+    options.given_limits = &given_limits;
+    options.multi_rate_default = make_multi_rate_default(snapshots, params);
+    options.readiness = [this] { return readiness; };
+    options.metrics = [] { return std::string("up 1\n"); };
+  }
+  void SetUp() override { publish({make_policy("api", {make_limit({})})}); }
+
+  net::HttpResponse send(const net::HttpRequest& request) {
+    net::HttpResponse response;
+    app.handle_http(request, response, [] { return net::Application::HttpLater(); });
+    return response;
+  }
+  net::HttpResponse post(std::string_view path, std::string_view body) {
+    return send({.method = "POST", .path = path, .body = body, .peer = &peer});
+  }
+  net::HttpResponse get(std::string_view path, std::string_view query = "") {
+    return send({.method = "GET", .path = path, .query = query, .peer = &peer});
+  }
+
+  struct GrpcAnswer {
+    net::GrpcStatus status;
+    std::string message;
+  };
+  GrpcAnswer call(std::string_view method, std::string_view message) {
+    return call_service("sluice.v1.RateLimiter", method, message);
+  }
+  GrpcAnswer call_service(std::string_view service, std::string_view method, std::string_view message) {
+    GrpcAnswer answer;
+    const std::string path = "/" + std::string(service) + "/" + std::string(method);
+    EXPECT_EQ(app.method_kind(path, peer), net::Application::MethodKind::kUnary);
+    answer.status = app.handle_unary({.path = path,
+                                      .metadata = &metadata,
+                                      .peer = &peer,
+                                      .idempotency_key = idempotency_key,
+                                      .idempotency_keys = idempotency_keys},
+                                     message, answer.message, [] { return net::Application::GrpcLater(); });
+    return answer;
+  }
+
+  // What remains of the policy "api" for a key.
+  std::int64_t left(std::string_view key) {
+    return limiter.usage({.policy_id = "api", .key = key})->remaining();
+  }
+
+  Readiness readiness{.ready = true, .draining = false, .problems = {}};
+  control::TokenRegistry tokens;
+  net::HeaderList metadata;            // of gRPC calls
+  std::string idempotency_key;         // of the metadata
+  std::uint32_t idempotency_keys = 0;  // how many
+  net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
+  control::Access access{tokens, clock};
+  GivenLimits given_limits{params};
+  DoorOptions options;
+  App app{limiter, options, 1};
+};
+
+inline std::string header(const net::HttpResponse& response, std::string_view name) {
+  std::string all;
+  for (const auto& [known, value] : response.headers)
+    if (known == name) all.append(all.empty() ? "" : " | ").append(value);
+  return all;
+}
+
+}  // namespace sluice::doors::testing

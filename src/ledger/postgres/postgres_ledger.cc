@@ -1,0 +1,194 @@
+#include "ledger/postgres/postgres_ledger.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ledger/chain.h"
+#include "ledger/postgres/postgres_append.h"
+#include "ledger/postgres/postgres_schema.h"
+#include "ledger/record_row.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr int kAskEveryMs = 500;
+constexpr int kPauseWhenAwayMs = 500;
+constexpr std::int64_t kDocumentsPerPage = 1000;
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresLedger>> PostgresLedger::open(const std::string& url, Options options) {
+  auto name = PostgresConnection::name_of(url);
+  if (!name) return std::unexpected(name.error());
+  return std::unique_ptr<PostgresLedger>(new PostgresLedger(url, std::move(*name), options));
+}
+
+Result<PostgresConnection*> PostgresLedger::connected() {
+  if (connection_ != nullptr && connection_->is_alive()) return connection_.get();
+  connection_.reset();
+  auto made = PostgresConnection::open(url_);
+  if (!made) return std::unexpected(made.error().error);
+  const auto tables = options_.make_tables ? make_postgres_tables(**made) : find_postgres_tables(**made);
+  if (!tables) return std::unexpected(tables.error().error);
+  listens_ = false;
+  if (options_.listen) {
+    const auto listening = (*made)->run(PostgresQuery(kPostgresListen));
+    if (!listening && listening.error().state.empty()) return std::unexpected(listening.error().error);
+    listens_ = listening.has_value();
+  }
+  connection_ = std::move(*made);
+  ++connections_made_;
+  return connection_.get();
+}
+
+Result<PostgresRows> PostgresLedger::ask(const PostgresQuery& query) {
+  const auto connection = connected();
+  if (!connection) return std::unexpected(connection.error());
+  auto rows = (*connection)->run(query);
+  if (rows) return std::move(*rows);
+  connection_.reset();
+  return std::unexpected(rows.error().error);
+}
+
+Result<std::vector<Record>> PostgresLedger::ask_records(const PostgresQuery& query) {
+  const auto rows = ask(query);
+  if (!rows) return std::unexpected(rows.error());
+  return to_records(*rows);
+}
+
+Result<std::vector<Record>> PostgresLedger::append(const Change& change, std::span<const Record> removed) {
+  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  const auto connection = connected();
+  if (!connection) return std::unexpected(connection.error());
+  auto written = append_to(**connection, {change, removed, listens_ ? Notify::kYes : Notify::kNo});
+  if (!written && written.error().code == ErrorCode::kUnavailable) connection_.reset();
+  return written;
+}
+
+Result<std::int64_t> PostgresLedger::revision() {
+  const auto rows = ask(PostgresQuery("SELECT revision FROM sluice_head WHERE id = 1"));
+  if (!rows) return std::unexpected(rows.error());
+  return rows->size() == 0 ? 0 : (*rows)[0].get_number(0);
+}
+
+Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, std::size_t max) {
+  return ask_records(
+      PostgresQuery("SELECT * FROM sluice_records WHERE revision > $1 ORDER BY revision LIMIT $2")
+          .number(revision)
+          .number(row_count(max)));
+}
+
+// In pages, so that no statement takes long. A document that is written meanwhile moves beyond `end` and is
+// left out; the caller reads it after that revision anyway.
+Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&)>& visit) {
+  const auto end = revision();
+  if (!end) return std::unexpected(end.error());
+  Result<void> whole;
+  for (std::int64_t at = 0;;) {
+    // The page is limited before the join: without statistics the planner would join everything first.
+    const auto page = ask(
+        PostgresQuery("SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, "
+                      "r.at_us, r.request_id, r.body_hash, r.hash "
+                      "FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
+                      "AND revision <= $2 ORDER BY revision LIMIT $3) d "
+                      "LEFT JOIN sluice_records r ON r.revision = d.revision ORDER BY d.revision")
+            .number(at)
+            .number(*end)
+            .number(kDocumentsPerPage));
+    if (!page) return std::unexpected(page.error());
+    if (page->size() == 0) break;
+    for (int i = 0; i < page->size(); ++i) {
+      at = (*page)[i].get_number(0);
+      auto record = record_from((*page)[i]);
+      if (record)
+        visit(std::move(*record));
+      else if (whole)
+        whole = std::unexpected(std::move(record.error()));
+    }
+  }
+  return whole;
+}
+
+Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  for (std::int64_t at = INT64_MIN;;) {
+    const auto rows =
+        ask(PostgresQuery("SELECT kind, name, version, withdrawn, revision "
+                          "FROM sluice_documents WHERE revision > $1 ORDER BY revision LIMIT $2")
+                .number(at)
+                .number(kDocumentsPerPage));
+    if (!rows) return std::unexpected(rows.error());
+    if (rows->size() == 0) return {};
+    for (int i = 0; i < rows->size(); ++i) {
+      Listing listing = listing_from((*rows)[i]);
+      at = listing.revision;
+      visit(std::move(listing));
+    }
+  }
+}
+
+Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
+  auto found = ask_records(PostgresQuery("SELECT * FROM sluice_records "
+                                         "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
+                               .bytes(to_string(kind))
+                               .bytes(name)
+                               .number(version));
+  if (!found) return std::unexpected(found.error());
+  if (found->empty()) return std::nullopt;
+  return std::move(found->front());
+}
+
+Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view name, std::int64_t version,
+                                                    std::size_t max) {
+  return ask_records(PostgresQuery("SELECT * FROM sluice_records "
+                                   "WHERE kind = $1 AND name = $2 AND version > 0 AND version < $3 "
+                                   "ORDER BY version DESC LIMIT $4")
+                         .bytes(to_string(kind))
+                         .bytes(name)
+                         .number(version)
+                         .number(row_count(max)));
+}
+
+Result<std::vector<Record>> PostgresLedger::find_request(const std::string& actor,
+                                                         const std::string& request_id) {
+  return ask_records(find_by_request(actor, request_id));
+}
+
+bool PostgresLedger::wait(int timeout_ms) {
+  const int time_ms = std::max(timeout_ms, 0);
+  if (!connected()) return away(time_ms);
+  if (watched_connection_ != connections_made_) {  // changes before this connection were not announced to it
+    watched_connection_ = connections_made_;
+    return true;
+  }
+  return listens_ ? wait_for_notification(time_ms) : wait_by_asking(time_ms);
+}
+
+bool PostgresLedger::wait_for_notification(int timeout_ms) {
+  // A notification may have arrived together with an answer.
+  if (!connection_->take_notified()) interrupter_.pause(timeout_ms, connection_->socket());
+  const bool alive = connection_->is_alive();
+  connection_->take_notified();
+  if (!alive) connection_.reset();
+  return alive;
+}
+
+bool PostgresLedger::wait_by_asking(int timeout_ms) {
+  for (int left_ms = timeout_ms;;) {
+    const auto seen = revision();
+    if (!seen) return away(left_ms);
+    if (*seen != watched_revision_) {
+      watched_revision_ = *seen;
+      return true;
+    }
+    const int pause_ms = std::min(left_ms, kAskEveryMs);
+    if (interrupter_.pause(pause_ms) || left_ms == pause_ms) return true;
+    left_ms -= pause_ms;
+  }
+}
+
+bool PostgresLedger::away(int timeout_ms) {
+  interrupter_.pause(std::min(timeout_ms, kPauseWhenAwayMs));
+  return false;
+}
+
+}  // namespace sluice::ledger

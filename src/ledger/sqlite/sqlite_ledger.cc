@@ -1,0 +1,327 @@
+#include "ledger/sqlite/sqlite_ledger.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "ledger/chain.h"
+#include "ledger/record_row.h"
+#include "ledger/sqlite/sqlite_schema.h"
+
+namespace sluice::ledger {
+namespace {
+
+constexpr int kLookEveryMs = 100;
+constexpr int kPauseWhenAwayMs = 500;
+
+// Visits all records that can be read; the error is that of the first that cannot.
+Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& visit) {
+  Result<void> whole;
+  while (true) {
+    const auto row = query.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return whole;
+    auto record = record_from(query);
+    if (record)
+      visit(std::move(*record));
+    else if (whole)
+      whole = std::unexpected(std::move(record.error()));
+  }
+}
+
+Result<std::vector<Record>> all(SqliteQuery& query) {
+  std::vector<Record> records;
+  auto done = for_each(query, [&](Record&& record) { records.push_back(std::move(record)); });
+  if (!done) return std::unexpected(done.error());
+  return records;
+}
+
+Result<std::vector<Record>> written_by(SqliteDatabase& database, const std::string& actor,
+                                       const std::string& request_id) {
+  if (request_id.empty()) return std::vector<Record>{};
+  SqliteQuery query = database.query(
+      "SELECT r.* FROM records r WHERE request_id = ? AND request_id <> '' AND actor = ?"
+      " ORDER BY revision");
+  query.text(request_id).text(actor);
+  return all(query);
+}
+
+Result<std::vector<Newest>> newest_of(SqliteDatabase& database, const Change& change) {
+  std::vector<Newest> newest(change.drafts.size());
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    SqliteQuery query =
+        database.query("SELECT version, withdrawn FROM documents WHERE kind = ? AND name = ?");
+    query.text(to_string(change.drafts[i].kind)).text(change.drafts[i].name);
+    const auto row = query.next();
+    if (!row) return std::unexpected(row.error());
+    if (*row) newest[i] = {query.get_number(0), query.get_number(1) != 0};
+  }
+  return newest;
+}
+
+struct Head {
+  std::int64_t revision = 0;
+  std::string hash;
+};
+
+Result<Head> head_of(SqliteDatabase& database) {
+  SqliteQuery query = database.query("SELECT revision, hash FROM records ORDER BY revision DESC LIMIT 1");
+  const auto row = query.next();
+  if (!row) return std::unexpected(row.error());
+  return *row ? Head{query.get_number(0), query.get_text(1)} : Head{};
+}
+
+Result<void> insert(SqliteDatabase& database, const Record& record) {
+  SqliteQuery line = database.query("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  line.number(record.revision).text(to_string(record.kind)).text(record.name).number(record.version);
+  line.text(record.action).text(record.body).text(record.actor).text(record.reason).number(record.at_us);
+  line.text(record.request_id).blob(record.body_hash).blob(record.hash);
+  if (auto done = line.run(); !done || record.kind == Kind::kEvent) return done;
+  SqliteQuery newest = database.query("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)");
+  newest.text(to_string(record.kind)).text(record.name).number(record.version);
+  newest.number(record.is_withdrawn() ? 1 : 0).number(record.revision);
+  return newest.run();
+}
+
+Result<void> remove(SqliteDatabase& database, std::span<const Record> records) {
+  for (const Record& record : records) {
+    SqliteQuery query = database.query("DELETE FROM records WHERE revision = ?");
+    if (auto done = query.number(record.revision).run(); !done) return done;
+  }
+  return {};
+}
+
+Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change,
+                                      std::span<const Record> removed) {
+  SqliteTransaction transaction(database);
+  if (auto begun = transaction.begin(); !begun) return std::unexpected(begun.error());
+  auto earlier = written_by(database, change.actor, change.request_id);
+  if (!earlier) return earlier;
+  if (!earlier->empty()) return answer_again(change, std::move(*earlier));
+  const auto newest = newest_of(database, change);
+  if (!newest) return std::unexpected(newest.error());
+  const auto head = head_of(database);
+  if (!head) return std::unexpected(head.error());
+  const auto versions = check_expected(change, *newest, head->revision);
+  if (!versions) return std::unexpected(versions.error());
+  std::vector<Record> records = link(change, *versions, head->revision, head->hash);
+  for (const Record& record : records)
+    if (auto done = insert(database, record); !done) return std::unexpected(done.error());
+  if (auto done = remove(database, removed); !done) return std::unexpected(done.error());
+  if (auto done = transaction.commit(); !done) return std::unexpected(done.error());
+  return records;
+}
+
+}  // namespace
+
+SqliteLedger::SqliteLedger(const std::string& path)
+    : path_(std::filesystem::absolute(path).string()), name_("sqlite:" + path) {}
+
+Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path, Absent absent) {
+  if (path.empty() || path.find('\0') != path.npos)
+    return invalid("", "sqlite: needs a file name, for example sqlite:./sluice.db");
+  std::unique_ptr<SqliteLedger> ledger(new SqliteLedger(path));
+  const std::filesystem::path folder = std::filesystem::path(ledger->path_).parent_path();
+  if (std::error_code unknown; !std::filesystem::is_directory(folder, unknown))
+    return invalid("", ledger->name_ + " cannot be created: there is no folder " + folder.string() +
+                           "; create it, or use another file");
+  if (auto opened = ledger->to_read(); !opened && opened.error().code == ErrorCode::kInvalidArgument)
+    return std::unexpected(opened.error());
+  if (absent == Absent::kMustBePossibleToMake)
+    if (auto possible = ledger->try_to_make_file(); !possible) return std::unexpected(possible.error());
+  return ledger;
+}
+
+// Creates another file beside it and removes it at once, so that a server that never writes leaves nothing
+// behind. A full disk is not an error here; it may have room later.
+Result<void> SqliteLedger::try_to_make_file() const {
+  if (std::error_code unknown; std::filesystem::exists(path_, unknown)) return {};
+  const std::string attempt = path_ + ".try-" + std::to_string(getpid());
+  if (mknod(attempt.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0) {
+    unlink(attempt.c_str());
+    return {};
+  }
+  if (errno == EEXIST || errno == ENOSPC || errno == EDQUOT) return {};
+  return invalid("", name_ + " cannot be created: " + std::strerror(errno) +
+                         "; make its folder writable or use another file");
+}
+
+template <class T>
+Result<T> SqliteLedger::checked(Result<T> result) {
+  if (!result && result.error().code == ErrorCode::kUnavailable) database_.reset();
+  return result;
+}
+
+template <class T, class Read>
+Result<T> SqliteLedger::reading(const Read& read) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return T{};
+  return checked<T>(read(**database));
+}
+
+Result<void> SqliteLedger::connect() {
+  has_tables_ = false;
+  may_write_ = false;
+  auto opened = SqliteDatabase::open(path_, name_);
+  if (!opened) return std::unexpected(opened.error());
+  if (auto set = (*opened)->run("PRAGMA synchronous = FULL"); !set) return set;
+  database_ = std::move(*opened);
+  ++connections_made_;
+  return {};
+}
+
+Result<SqliteDatabase*> SqliteLedger::to_read() {
+  if (database_ != nullptr && database_->is_moved()) database_.reset();
+  if (database_ == nullptr) {
+    struct stat status{};
+    const bool is_known = stat(path_.c_str(), &status) == 0;
+    if (!is_known && (errno == ENOENT || errno == ENOTDIR)) return nullptr;
+    if (is_known && S_ISDIR(status.st_mode)) return invalid("", name_ + " is a folder; name a file in it");
+    if (is_known && !S_ISREG(status.st_mode))
+      return invalid("", name_ + " is not a regular file; use a file");
+    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
+  }
+  if (has_tables_) return database_.get();
+  const auto present = checked(has_our_tables(*database_, name_));
+  if (!present) return std::unexpected(present.error());
+  if (!*present) return nullptr;
+  has_tables_ = true;
+  return database_.get();
+}
+
+Result<void> SqliteLedger::make_file() const {
+  // SQLite would make the file readable for everyone. Not open(): closing a file drops all locks that this
+  // process holds on it, even those of another connection.
+  if (mknod(path_.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno == EEXIST) return {};
+  return std::unexpected(Error{ErrorCode::kUnavailable,
+                               name_ + " cannot be created: " + std::strerror(errno) +
+                                   "; make its folder writable or use another file",
+                               ""});
+}
+
+Result<SqliteDatabase*> SqliteLedger::to_write() {
+  auto present = to_read();
+  if (!present || (*present != nullptr && may_write_)) return present;
+  if (auto made = make_file(); !made) return std::unexpected(made.error());
+  if (database_ == nullptr)
+    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
+  if (*present == nullptr)
+    if (auto made = checked(make_our_tables(*database_, name_)); !made) return std::unexpected(made.error());
+  // Fails while another process does the same. The file is correct and durable in either mode; this one is
+  // faster.
+  [[maybe_unused]] const auto set = database_->run("PRAGMA journal_mode = WAL");
+  may_write_ = true;
+  return to_read();
+}
+
+Result<std::vector<Record>> SqliteLedger::append(const Change& change, std::span<const Record> removed) {
+  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  auto database = to_write();
+  if (!database) return std::unexpected(database.error());
+  return checked(append_to(**database, change, removed));
+}
+
+Result<std::int64_t> SqliteLedger::revision() {
+  return reading<std::int64_t>([](SqliteDatabase& database) -> Result<std::int64_t> {
+    const auto head = head_of(database);
+    if (!head) return std::unexpected(head.error());
+    return head->revision;
+  });
+}
+
+Result<std::vector<Record>> SqliteLedger::read_after(std::int64_t revision, std::size_t max) {
+  return reading<std::vector<Record>>([&](SqliteDatabase& database) {
+    SqliteQuery query =
+        database.query("SELECT r.* FROM records r WHERE revision > ? ORDER BY revision LIMIT ?");
+    query.number(revision).number(row_count(max));
+    return all(query);
+  });
+}
+
+Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>& visit) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return {};
+  const auto read = [&]() -> Result<void> {
+    SqliteQuery query = (*database)->query(
+        "SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, r.at_us,"
+        " r.request_id, r.body_hash, r.hash FROM documents d LEFT JOIN records r ON r.revision = d.revision");
+    return for_each(query, visit);
+  };
+  return checked(read());
+}
+
+Result<void> SqliteLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
+  auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return {};
+  const auto read = [&]() -> Result<void> {
+    SqliteQuery query = (*database)->query("SELECT kind, name, version, withdrawn, revision FROM documents");
+    while (true) {
+      const auto row = query.next();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return {};
+      visit(listing_from(query));
+    }
+  };
+  return checked(read());
+}
+
+Result<std::optional<Record>> SqliteLedger::find(Kind kind, std::string_view name, std::int64_t version) {
+  if (version < 1 || version == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  auto found = history(kind, name, version + 1, 1);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty() || found->front().version != version) return std::nullopt;
+  return std::move(found->front());
+}
+
+Result<std::vector<Record>> SqliteLedger::history(Kind kind, std::string_view name, std::int64_t version,
+                                                  std::size_t max) {
+  return reading<std::vector<Record>>([&](SqliteDatabase& database) {
+    SqliteQuery query = database.query(
+        "SELECT r.* FROM records r WHERE kind = ? AND name = ? AND version > 0 AND version < ?"
+        " ORDER BY version DESC LIMIT ?");
+    query.text(to_string(kind)).text(name).number(version).number(row_count(max));
+    return all(query);
+  });
+}
+
+Result<std::vector<Record>> SqliteLedger::find_request(const std::string& actor,
+                                                       const std::string& request_id) {
+  return reading<std::vector<Record>>(
+      [&](SqliteDatabase& database) { return written_by(database, actor, request_id); });
+}
+
+Result<SqliteLedger::Watch> SqliteLedger::watch() {
+  const auto database = to_read();
+  if (!database) return std::unexpected(database.error());
+  if (*database == nullptr) return Watch{};
+  const auto data_version = checked((*database)->number("PRAGMA data_version"));
+  if (!data_version) return std::unexpected(data_version.error());
+  return Watch{connections_made_, *data_version};
+}
+
+bool SqliteLedger::wait(int timeout_ms) {
+  for (int left_ms = std::max(timeout_ms, 0);;) {
+    const auto seen = watch();
+    if (!seen) {
+      interrupter_.pause(std::min(left_ms, kPauseWhenAwayMs));
+      return false;
+    }
+    if (*seen != watched_) {
+      watched_ = *seen;
+      return true;
+    }
+    const int pause_ms = std::min(left_ms, kLookEveryMs);
+    if (interrupter_.pause(pause_ms) || left_ms == pause_ms) return true;
+    left_ms -= pause_ms;
+  }
+}
+
+}  // namespace sluice::ledger

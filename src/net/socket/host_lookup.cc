@@ -1,0 +1,79 @@
+#include "net/socket/host_lookup.h"
+
+#include <netdb.h>
+
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace sluice::net {
+namespace {
+
+// Returns getaddrinfo's error code.
+int look_up(const std::string& host, std::uint16_t port, int flags, std::vector<SocketAddress>& found) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (error != 0) return error;
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
+    SocketAddress address{.size = each->ai_addrlen};
+    std::memcpy(&address.bytes, each->ai_addr, each->ai_addrlen);
+    found.push_back(address);
+  }
+  return 0;
+}
+
+}  // namespace
+
+struct HostLookup::Name {
+  std::mutex mutex;
+  bool busy = false;
+  std::vector<SocketAddress> addresses;
+  std::string problem = "resolving its address";
+};
+
+// REQUIRES: name->mutex is held
+void HostLookup::begin(const std::shared_ptr<Name>& name, const std::string& host, std::uint16_t port) try {
+  std::thread([name, host, port] {
+    std::vector<SocketAddress> addresses;
+    std::string problem;
+    try {
+      if (const int error = look_up(host, port, 0, addresses); error != 0)
+        problem = "cannot resolve its address: " + std::string(gai_strerror(error));
+    } catch (const std::bad_alloc&) {
+      addresses.clear();  // the next query starts a new look-up
+    }
+    const std::lock_guard lock(name->mutex);
+    name->busy = false;
+    if (!addresses.empty()) name->addresses.swap(addresses);
+    if (!problem.empty()) name->problem.swap(problem);
+  }).detach();
+  name->busy = true;
+} catch (const std::system_error& error) {
+  name->problem = error.what();
+}
+
+bool HostLookup::find(const std::string& host, std::uint16_t port, SocketAddress& found, std::string& why) {
+  std::vector<SocketAddress> numeric;
+  if (look_up(host, port, AI_NUMERICHOST, numeric) == 0) {
+    found = numeric.front();
+    return true;
+  }
+  std::shared_ptr<Name>& name = names_[host + ":" + std::to_string(port)];
+  if (!name) name = std::make_shared<Name>();
+  const std::lock_guard lock(name->mutex);
+  if (!name->busy) begin(name, host, port);
+  why = name->problem;
+  if (name->addresses.empty()) return false;
+  found = name->addresses[questions_++ % name->addresses.size()];
+  return true;
+}
+
+}  // namespace sluice::net

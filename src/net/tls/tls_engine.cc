@@ -1,0 +1,170 @@
+#include "net/tls/tls_engine.h"
+
+#include <openssl/err.h>
+#include <openssl/tls1.h>
+#include <openssl/x509v3.h>
+
+#include <cassert>
+#include <utility>
+
+#include "net/tls/openssl_ptr.h"
+#include "net/tls/tls_names.h"
+
+namespace sluice::net {
+namespace {
+
+constexpr std::size_t kRecordBytesMax = 16u << 10;  // of plain text, by the standard
+
+// The reason in an alert from a peer that broke off.
+std::string told_by_alert(int alert) {
+  switch (alert) {
+    case TLS13_AD_CERTIFICATE_REQUIRED:
+      return "it requires a client certificate";
+    case SSL_AD_UNKNOWN_CA:
+      return "it does not trust our certificate";
+    case SSL_AD_CERTIFICATE_EXPIRED:
+      return "our certificate has expired";
+    case SSL_AD_HANDSHAKE_FAILURE:
+      return "handshake failure; it may require a client certificate, or another TLS version";
+    default:
+      return SSL_alert_desc_string_long(alert);
+  }
+}
+
+int read_wire(BIO* bio, char* to, int size) {
+  BIO_clear_retry_flags(bio);
+  auto& wire = *static_cast<TlsWire*>(BIO_get_data(bio));
+  if (wire.in.empty()) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  const std::size_t taken = wire.in.copy(to, static_cast<std::size_t>(size));
+  wire.in.remove_prefix(taken);
+  return static_cast<int>(taken);
+}
+
+int write_wire(BIO* bio, const char* from, int size) {
+  static_cast<TlsWire*>(BIO_get_data(bio))->out->append(from, static_cast<std::size_t>(size));
+  return size;
+}
+
+long control_wire(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+// OpenSSL's own memory BIO would copy everything once more in each direction.
+BIO* make_bio(TlsWire& wire) {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire");
+    BIO_meth_set_read(made, read_wire);
+    BIO_meth_set_write(made, write_wire);
+    BIO_meth_set_ctrl(made, control_wire);
+    return made;
+  }();
+  BIO* const bio = BIO_new(method);
+  assert(bio != nullptr);
+  BIO_set_data(bio, &wire);
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
+}  // namespace
+
+void SslFree::operator()(ssl_st* ssl) const { SSL_free(ssl); }
+
+TlsEngine::TlsEngine(SslPtr ssl, std::string peer) : ssl_(std::move(ssl)), peer_(std::move(peer)) {
+  BIO* const bio = make_bio(wire_);
+  SSL_set_bio(ssl_.get(), bio, bio);
+}
+
+void TlsEngine::begin(std::string& out) {
+  wire_.out = &out;
+  shake_hands();
+}
+
+void TlsEngine::receive(std::string_view bytes, std::string& plain, std::string& out) {
+  if (status_ == Status::kEnded || status_ == Status::kFailed) return;
+  wire_ = {bytes, &out};
+  if (status_ == Status::kHandshaking) shake_hands();
+  if (status_ == Status::kOpen) read(plain);
+  wire_.in = {};
+}
+
+void TlsEngine::send(std::string_view plain, std::string& out) {
+  assert(status_ != Status::kHandshaking);
+  if (plain.empty() || status_ == Status::kFailed) return;
+  wire_.out = &out;
+  ERR_clear_error();
+  std::size_t written = 0;  // everything: the wire has no bound
+  judge(SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written));
+}
+
+void TlsEngine::end(std::string& out) {
+  if (status_ != Status::kOpen && status_ != Status::kEnded) return;
+  wire_.out = &out;
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+}
+
+std::vector<std::string> TlsEngine::peer_names() const {
+  const X509Ptr certificate(SSL_get1_peer_certificate(ssl_.get()));
+  return certificate ? names_in(certificate.get()) : std::vector<std::string>();
+}
+
+void TlsEngine::shake_hands() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) {
+    status_ = Status::kOpen;
+  } else {
+    judge(result);
+  }
+}
+
+void TlsEngine::read(std::string& plain) {
+  int result = 1;
+  while (result == 1) {
+    ERR_clear_error();
+    const std::size_t before = plain.size();
+    plain.resize_and_overwrite(before + kRecordBytesMax, [&](char* bytes, std::size_t) {
+      std::size_t got = 0;
+      result = SSL_read_ex(ssl_.get(), bytes + before, kRecordBytesMax, &got);
+      return before + got;
+    });
+  }
+  judge(result);
+}
+
+// Interprets the result of an operation; the error queue still has the details.
+void TlsEngine::judge(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_NONE:
+    case SSL_ERROR_WANT_READ:
+      return;
+    case SSL_ERROR_ZERO_RETURN:
+      status_ = Status::kEnded;
+      return;
+    default:
+      status_ = Status::kFailed;
+      heard_plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
+      problem_ = reason();
+  }
+}
+
+std::string TlsEngine::reason() const {
+  const unsigned long error = ERR_peek_error();
+  const int code = ERR_GET_REASON(error);
+  if (ERR_GET_LIB(error) == ERR_LIB_SSL && code > SSL_AD_REASON_OFFSET)
+    return peer_ + " refused the TLS connection: " + told_by_alert(code - SSL_AD_REASON_OFFSET);
+  if (const long verdict = SSL_get_verify_result(ssl_.get()); verdict != X509_V_OK) {
+    const char* const name = X509_VERIFY_PARAM_get0_host(SSL_get0_param(ssl_.get()), 0);
+    const bool misnamed = verdict == X509_V_ERR_HOSTNAME_MISMATCH && name != nullptr;
+    return "the certificate of " + peer_ + " is not trusted: " +
+           (misnamed ? std::string("it is not valid for ") + name : X509_verify_cert_error_string(verdict));
+  }
+  if (SSL_is_server(ssl_.get()) && (code == SSL_R_WRONG_VERSION_NUMBER || code == SSL_R_HTTP_REQUEST))
+    return peer_ + " does not speak TLS";
+  if (code == SSL_R_WRONG_VERSION_NUMBER) return peer_ + " does not answer in TLS; is it the right port?";
+  const char* const text = ERR_reason_error_string(error);
+  return "TLS with " + peer_ + " failed: " + (text == nullptr ? "unknown reason" : text);
+}
+
+}  // namespace sluice::net

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "doors/check_list.h"
+#include "plan/log/access_entry.h"
+#include "plan/log/traffic_entry.h"
+
+namespace sluice::plan {
+
+// Reads usage events: each line is the body of a check (doors/http/check_json.h) with two more members: `at`,
+// its time (Unix milliseconds or RFC 3339), and, if known, `allowed`, the answer. Views of an entry are valid
+// until the next line. Not thread-safe.
+//
+//   {"at":1792000000123,"tenant_id":"search-service","resource":"/search","key":"alice","tokens":1,"allowed":true}
+class UsageEventReader {
+ public:
+  // `tenant` overrides the tenant of all events; empty: each must name its own.
+  Reading read(std::string_view line, std::string_view tenant, TrafficEntry& entry);
+
+  // Whether the line looks like an event, valid or not: it has the member `at`.
+  static bool is_event(std::string_view line);
+
+ private:
+  std::string scratch_;
+  std::string check_scratch_;
+  doors::CheckList checks_;
+};
+
+}  // namespace sluice::plan

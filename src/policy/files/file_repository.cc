@@ -1,0 +1,208 @@
+#include "policy/files/file_repository.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "policy/change_words.h"
+#include "policy/denies_everyone.h"
+#include "policy/files/policy_files_copy.h"
+
+namespace sluice {
+namespace {
+
+// A fingerprint of everything that a load depends on.
+KeyHash digest(const std::vector<PolicyFile>& files, const Problems& problems) {
+  static const KeyHasher hasher = KeyHasher::from_text("sluice policy files");
+  std::string bytes;
+  const auto add = [&](std::string_view part) {
+    const KeyHash hash = hasher(part);
+    bytes.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  };
+  for (const PolicyFile& file : files) {
+    add(file.path);
+    add(file.text);
+  }
+  for (const std::string& problem : problems.texts()) add(problem);
+  return hasher(bytes);
+}
+
+}  // namespace
+
+FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
+    : paths_(std::move(paths)),
+      catalog_(catalog),
+      options_(std::move(options)),
+      copy_(options_.state_dir.empty() ? "" : policy_files_copy(options_.state_dir, paths_)) {
+  // Watch first, then load, so that no change is missed in between.
+  watcher_ = std::make_unique<FileWatcher>(paths_, options_.watch,
+                                           [this](FileWatcher::Rest rest) { load(false, rest); });
+  load(true, FileWatcher::Rest::kQuiet);
+  if (!status().loaded && !copy_.empty()) take_copy();
+}
+
+void FileRepository::reload() { load(true, FileWatcher::Rest::kQuiet); }
+
+RepositoryStatus FileRepository::status() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
+void FileRepository::load(bool although_unchanged, FileWatcher::Rest rest) {
+  const std::lock_guard lock(loading_);
+  Problems problems;
+  const auto files = read_policy_files(paths_, problems);
+  const KeyHash read_now = digest(files, problems);
+  if (!although_unchanged && read_now == read_last_) return;
+  for (const std::string& path : paths_)
+    if (const std::string names = passed_over_files(path); !names.empty())
+      options_.log(false, std::string(path)
+                              .append(": ignored files (only *.yaml, *.yml and *.json are read): ")
+                              .append(names));
+  auto sources = parse_policy_files(files, problems);
+  if (!options_.may_deny_everyone)
+    refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
+  const std::string missing =
+      rest == FileWatcher::Rest::kChanging && problems.empty() ? missing_from(sources) : "";
+  if (!missing.empty()) {
+    problems.add(
+        {"", 0, "",
+         "the policy files keep changing and do not contain " + missing +
+             "; they will be loaded once they stop changing; to avoid this, replace files by rename"});
+  }
+  for (const Problem& warning : sources.warnings) options_.log(false, "warning: " + warning.text());
+  if (problems.empty())
+    succeed(files, std::move(sources));
+  else
+    fail(problems);
+  // Set only now: if memory runs out above, the same bytes are loaded again. If policies were missing, the
+  // same bytes are loaded again once the files are quiet, because then they are intended.
+  read_last_ = missing.empty() ? read_now : KeyHash{};
+}
+
+// Policies in force that are not in these files: "api.read and 3 more". Empty: none.
+std::string FileRepository::missing_from(const PolicySources& sources) const {
+  std::set<std::string_view> missing(ids_.begin(), ids_.end());
+  for (const WrittenPolicy& each : sources.policies) missing.erase(each.policy.id);
+  if (missing.empty()) return "";
+  const std::string first(*missing.begin());
+  return missing.size() == 1 ? first : first + " and " + std::to_string(missing.size() - 1) + " more";
+}
+
+Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) {
+  const auto before = catalog_.current();
+  std::vector<Policy> policies;
+  std::unordered_set<std::string> ids;
+  std::vector<std::string> changed;
+  for (WrittenPolicy& each : sources.policies) {
+    Policy& policy = policies.emplace_back(std::move(each.policy));
+    if (give_version(policy, *before)) changed.push_back(policy.id + '#' + std::to_string(policy.version));
+    ids.insert(policy.id);
+  }
+  if (auto taken = catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)); !taken)
+    return std::unexpected(taken.error());
+  ++loads_;
+  remember_withdrawn(*before, ids);
+  ids_ = std::move(ids);
+  return changed;
+}
+
+void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
+  const auto changed = publish(std::move(sources));
+  if (!changed) {
+    Problems problems;
+    problems.add({"", 0, changed.error().field, changed.error().message});
+    return fail(problems);
+  }
+  {
+    const std::lock_guard lock(status_mutex_);
+    status_.loaded = true;
+    status_.from_copy = false;
+    ++status_.reloads;
+    status_.problems.clear();
+  }
+  options_.log(false, "loaded " + counted(ids_.size(), "policy", "policies") + " from " +
+                          counted(files.size(), "file", "files") + ", " + std::to_string(changed->size()) +
+                          " new or changed" + listed(*changed));
+  if (!copy_.empty()) keep_copy(files);
+}
+
+void FileRepository::keep_copy(const std::vector<PolicyFile>& files) const {
+  if (const auto kept = keep_policy_files(copy_, paths_, files); !kept)
+    options_.log(true, "cannot save a copy of the policy files for the next start (" + kept.error().message +
+                           "); set a folder with --state-dir");
+}
+
+void FileRepository::take_copy() {
+  const std::lock_guard lock(loading_);
+  if (status().loaded) return;  // the files were fixed meanwhile
+  const auto files = kept_policy_files(copy_, paths_);
+  if (!files) {
+    if (files.error().code != ErrorCode::kNotFound)
+      options_.log(true, "the copy of the policy files cannot be used: " + files.error().message);
+    return;
+  }
+  Problems problems;
+  auto sources = parse_policy_files(*files, problems);
+  if (const auto taken = problems.empty() ? publish(std::move(sources)) : std::vector<std::string>();
+      !taken || !problems.empty()) {
+    options_.log(true, "the copy of the policy files cannot be used: " +
+                           (taken ? problems.first_error().message : taken.error().message));
+    return;
+  }
+  const std::string sentence = "the policy files are invalid; the last good copy, " + copy_ +
+                               ", is in force instead, with " + counted(ids_.size(), "policy", "policies");
+  {
+    const std::lock_guard status_lock(status_mutex_);
+    status_.from_copy = true;
+    status_.problems.push_back(sentence);
+  }
+  options_.log(true, sentence);
+}
+
+bool FileRepository::give_version(Policy& policy, const Snapshot& before) const {
+  const Policy* known = nullptr;
+  const bool in_force = ids_.contains(policy.id);
+  if (in_force)
+    known = &before.find(policy.id)->source;
+  else if (const auto found = withdrawn_.find(policy.id); found != withdrawn_.end())
+    known = &found->second.policy;
+  policy.version = known ? known->version : forgotten_version_ + 1;
+  if (known && policy != *known) ++policy.version;
+  return !in_force || policy.version != known->version;
+}
+
+void FileRepository::remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids) {
+  for (const std::string& id : ids) withdrawn_.erase(id);
+  for (const std::string& id : ids_)
+    if (!ids.contains(id)) withdrawn_[id] = {before.find(id)->source, loads_};
+  if (withdrawn_.size() > options_.withdrawn_max)
+    forget_the_oldest(withdrawn_.size() - options_.withdrawn_max);
+}
+
+void FileRepository::forget_the_oldest(std::size_t count) {
+  std::vector<std::pair<std::uint64_t, std::string>> by_age;
+  for (const auto& [id, withdrawn] : withdrawn_) by_age.emplace_back(withdrawn.since, id);
+  std::ranges::sort(by_age);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto oldest = withdrawn_.find(by_age[i].second);
+    forgotten_version_ = std::max(forgotten_version_, oldest->second.policy.version);
+    withdrawn_.erase(oldest);
+  }
+}
+
+void FileRepository::fail(const Problems& problems) {
+  bool was_loaded;
+  {
+    const std::lock_guard lock(status_mutex_);
+    was_loaded = status_.loaded || status_.from_copy;
+    ++status_.failures;
+    status_.problems = problems.texts();
+  }
+  for (const std::string& problem : problems.texts()) options_.log(true, problem);
+  options_.log(true, was_loaded ? "the policy files are invalid; the last good policies stay in force"
+                                : "the policy files are invalid");
+}
+
+}  // namespace sluice

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/secret/hash.h"
+#include "policy/files/file_watcher.h"
+#include "policy/files/policy_files.h"
+#include "policy/snapshot/catalog.h"
+#include "policy/snapshot/repository.h"
+
+namespace sluice {
+
+// Loads policies from files and directories, on construction and whenever they change. Thread-safe.
+//
+// All files are loaded together: either all of them are valid and become the new snapshot, or the last good
+// snapshot stays in force and status() says why. A policy's version starts at 1 and grows by one each time
+// its content changes; a version number never stands for two contents. Withdrawn policies are remembered for
+// this, in case they come back, but only a bounded number: when the oldest are forgotten, new ids start above
+// the highest forgotten version.
+//
+// Files that are written continuously are still read from time to time, but not if that would remove a
+// policy: the file may be half-written. Replacing a file by rename avoids this.
+//
+// The last good content is also copied to a file in the state folder. If the files are missing or invalid on
+// construction, the copy comes into force instead and status() says so. The copy is valid only for the same
+// paths.
+//
+//   FileRepository policies({"policies.yaml"}, catalog, {.log = log_line});
+//   const RepositoryStatus status = policies.status();
+//   if (!status.loaded && !status.from_copy) refuse_to_start(status.problems);
+class FileRepository final : public PolicyRepository {
+ public:
+  struct Options {
+    // Receives one sentence per event. `is_problem` is true for errors and warnings. Called on the thread
+    // that loads.
+    std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
+    FileWatcher::Options watch;
+    std::size_t withdrawn_max = kWithdrawnPoliciesMax;
+    bool may_deny_everyone = false;  // false: files with a policy that denies everyone are refused
+    std::string state_dir;           // for the last good copy; empty: none is kept
+  };
+
+  // REQUIRES: catalog outlives it.
+  FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options);
+
+  // Reads the files now, on the calling thread. This may take a while, so do not call it from an event loop.
+  void reload() override;
+  RepositoryStatus status() const override;
+
+ private:
+  // A policy that was in force.
+  struct Withdrawn {
+    Policy policy;
+    std::uint64_t since = 0;  // the load that removed it
+  };
+
+  void load(bool although_unchanged, FileWatcher::Rest rest);
+  std::string missing_from(const PolicySources& sources) const;
+  void succeed(const std::vector<PolicyFile>& files, PolicySources sources);
+  void fail(const Problems& problems);
+  // Puts the policies into force; returns those that are new or have changed: "api.read#2".
+  Result<std::vector<std::string>> publish(PolicySources sources);
+  void keep_copy(const std::vector<PolicyFile>& files) const;
+  void take_copy();
+  // True: the policy is new or has changed.
+  bool give_version(Policy& policy, const Snapshot& before) const;
+  void remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids);
+  void forget_the_oldest(std::size_t count);
+
+  const std::vector<std::string> paths_;
+  PolicyCatalog& catalog_;
+  const Options options_;
+  const std::string copy_;  // the file; empty: none
+
+  std::mutex loading_;                   // one load at a time; status() does not wait for it
+  KeyHash read_last_;                    // what the latest load read, valid or not; guarded by loading_
+  std::unordered_set<std::string> ids_;  // now in the files; guarded by loading_
+  std::unordered_map<std::string, Withdrawn> withdrawn_;  // by id, up to withdrawn_max; guarded by loading_
+  std::int64_t forgotten_version_ = 0;  // the highest version of all forgotten policies; guarded by loading_
+  std::uint64_t loads_ = 0;             // successful loads; guarded by loading_
+
+  mutable std::mutex status_mutex_;
+  RepositoryStatus status_;  // guarded by status_mutex_
+
+  std::unique_ptr<FileWatcher> watcher_;  // last: its thread must stop before the other members are destroyed
+};
+
+}  // namespace sluice

@@ -1,0 +1,247 @@
+#include "policy/snapshot/catalog.h"
+
+#include <span>
+#include <utility>
+
+#include "policy/multi_rate/multi_rate_entry.h"
+
+namespace sluice {
+namespace {
+
+using Step = PolicyCatalog::Step;
+
+// Up to this many steps are checked one by one.
+constexpr std::size_t kFewSteps = 1000;
+
+std::string position(std::size_t i) { return "policies[" + std::to_string(i) + "].id"; }
+
+Error of_a_file(const std::string& id, std::string field) {
+  return {ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", std::move(field)};
+}
+
+PolicyChange change_of(std::span<const Step> steps) {
+  PolicyChange change;
+  for (const Step& step : steps)
+    if (step.policy)
+      change.put.push_back(*step.policy);
+    else
+      change.remove.push_back(step.id);
+  return change;
+}
+
+// Finds out, without touching the published snapshots, which steps can be applied in order: tries all at
+// once; if that fails, each half separately, until only the failing steps are left out.
+class StepTrial {
+ public:
+  StepTrial(std::shared_ptr<const Snapshot> start, ParamsTable& params, const CompileOptions& options)
+      : snapshot_(std::move(start)), params_(params), options_(options) {}
+
+  void take(std::span<const Step> steps, std::map<std::string, Error>& errors) {
+    auto next = snapshot_->with(change_of(steps), params_, options_);
+    if (next) {
+      snapshot_ = std::move(*next);
+    } else if (steps.size() == 1) {
+      errors[steps[0].id] = std::move(next.error());
+    } else {
+      take(steps.first(steps.size() / 2), errors);
+      take(steps.subspan(steps.size() / 2), errors);
+    }
+  }
+
+ private:
+  std::shared_ptr<const Snapshot> snapshot_;
+  ParamsTable& params_;
+  const CompileOptions& options_;
+};
+
+}  // namespace
+
+Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains) {
+  const std::lock_guard lock(mutex_);
+  const auto before = snapshots_.current();
+  PolicyChange change;
+  std::unordered_set<std::string> ids;
+  MultiRateFirsts& multi_rate_firsts = change.multi_rate_firsts.emplace();
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const CompiledPolicy* const known = before->find(policies[i].id);
+    if (known && !from_files_.contains(policies[i].id))
+      return std::unexpected(Error{
+          ErrorCode::kConflict,
+          "the id \"" + policies[i].id +
+              "\" belongs to a policy created through the API; choose another id, or delete that policy",
+          position(i)});
+    ids.insert(policies[i].id);
+    if (is_multi_rate_entry(policies[i])) multi_rate_firsts.try_emplace(policies[i].tenant, policies[i].id);
+    if (!known || known->source != policies[i]) change.put.push_back(std::move(policies[i]));
+  }
+  change.envoy_domains = std::move(envoy_domains);
+  for (const std::string& id : from_files_)
+    if (!ids.contains(id)) change.remove.push_back(id);
+  auto snapshot = before->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  from_files_ = std::move(ids);
+  snapshots_.publish(std::move(*snapshot));
+  return {};
+}
+
+std::string on_its_way_text(const std::string& id) {
+  return "policy \"" + id + "\" has a running rollout; abort or finish it first, at /v1/policies/" + id +
+         "/rollout";
+}
+
+Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) const {
+  for (std::size_t i = 0; i < change.put.size(); ++i)
+    if (from_files_.contains(change.put[i].id))
+      return std::unexpected(of_a_file(change.put[i].id, position(i)));
+  for (const std::string& id : change.remove)
+    if (from_files_.contains(id)) return std::unexpected(of_a_file(id, ""));
+  return {};
+}
+
+Result<void> PolicyCatalog::refuse_policies_on_their_way(const PolicyChange& change) const {
+  const auto snapshot = snapshots_.current();
+  const auto refuse = [](const std::string& id, std::string field) {
+    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), std::move(field)});
+  };
+  const auto candidate_of = [&](const std::string& id) {
+    const CompiledPolicy* const policy = snapshot->find(id);
+    return policy ? policy->candidate.get() : nullptr;
+  };
+  for (std::size_t i = 0; i < change.put.size(); ++i) {
+    const CompiledCandidate* const candidate = candidate_of(change.put[i].id);
+    if (!candidate) continue;
+    Policy finished = candidate->policy().source;
+    finished.version = change.put[i].version;
+    if (change.put[i] != finished) return refuse(change.put[i].id, position(i));
+  }
+  for (const std::string& id : change.remove)
+    if (candidate_of(id)) return refuse(id, "");
+  return {};
+}
+
+Result<PolicyChange> PolicyCatalog::change_with(Candidate candidate) const {
+  const std::string& id = candidate.policy.id;
+  const auto snapshot = snapshots_.current();
+  const CompiledPolicy* const policy = snapshot->find(id);
+  if (!policy) return std::unexpected(Error{ErrorCode::kNotFound, "there is no policy \"" + id + '"', ""});
+  PolicyChange change;
+  change.put.push_back(policy->source);
+  if (auto allowed = refuse_file_policies(change); !allowed) return std::unexpected(allowed.error());
+  change.candidates.push_back(std::move(candidate));
+  return change;
+}
+
+Result<void> PolicyCatalog::put_candidate(Candidate candidate) {
+  const std::lock_guard lock(mutex_);
+  auto change = change_with(std::move(candidate));
+  if (!change) return std::unexpected(std::move(change.error()));
+  auto snapshot = snapshots_.current()->with(std::move(*change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  snapshots_.publish(std::move(*snapshot));
+  return {};
+}
+
+Result<void> PolicyCatalog::try_candidate(Candidate candidate) const {
+  const std::lock_guard lock(mutex_);
+  auto change = change_with(std::move(candidate));
+  if (!change) return std::unexpected(std::move(change.error()));
+  return snapshots_.current()->check(std::move(*change), params_, options_);
+}
+
+Result<void> PolicyCatalog::remove_candidate(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto before = snapshots_.current();
+  const CompiledPolicy* const policy = before->find(id);
+  if (!policy || !policy->candidate) return {};
+  PolicyChange change;
+  change.put.push_back(policy->source);
+  auto snapshot = before->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  snapshots_.publish(std::move(*snapshot));
+  return {};
+}
+
+Result<void> PolicyCatalog::change(PolicyChange change) {
+  const std::lock_guard lock(mutex_);
+  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
+  auto snapshot = snapshots_.current()->with(std::move(change), params_, options_);
+  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  snapshots_.publish(std::move(*snapshot));
+  return {};
+}
+
+// The outcome is the same without this, but takes as long as compiling all policies; and every document with
+// a problem is retried with every change.
+void PolicyCatalog::leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
+  const auto now = snapshots_.current();
+  PolicyChange others_gone;
+  for (const Step& step : steps)
+    if (now->find(step.id)) others_gone.remove.push_back(step.id);
+  std::erase_if(steps, [&](const Step& step) {
+    if (!step.policy || now->find(step.id)) return false;
+    PolicyChange alone = others_gone;
+    alone.put.push_back(*step.policy);
+    const auto fits = now->check(std::move(alone), params_, options_);
+    if (!fits) errors[step.id] = fits.error();
+    return !fits;
+  });
+}
+
+// As if nothing was in force under these ids. Tried on a copy: a snapshot that with() makes shares its
+// numbers with the one in force, and must be published.
+void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
+  std::unordered_set<std::string_view> ids;
+  for (const Step& step : steps) ids.insert(step.id);
+  std::vector<Policy> others;
+  snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
+    if (!ids.contains(policy->name())) others.push_back(policy->source);
+  });
+  const auto numbers =
+      std::make_shared<PolicyNumbers>(kWithdrawnNumbersKept, snapshots_.current()->numbers()->in_force_max());
+  auto start = Snapshot::empty(numbers)->with({.put = std::move(others)}, params_, options_);
+  if (!start) return;
+  std::map<std::string, Error> refused;
+  StepTrial(std::move(*start), params_, options_).take(steps, refused);
+  for (Step& step : steps)
+    if (refused.contains(step.id)) step.policy.reset();
+  errors.merge(refused);
+}
+
+std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> steps) {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, Error> errors;
+  std::erase_if(steps, [&](const Step& step) {
+    if (!from_files_.contains(step.id)) return false;
+    if (step.policy) errors[step.id] = of_a_file(step.id, "");
+    return true;
+  });
+  const auto before = snapshots_.current();
+  auto snapshot = before->with(change_of(steps), params_, options_);
+  if (!snapshot && steps.size() <= kFewSteps) {
+    leave_out_hopeless(steps, errors);
+    snapshot = before->with(change_of(steps), params_, options_);
+  }
+  if (!snapshot) {
+    leave_out(steps, errors);
+    snapshot = before->with(change_of(steps), params_, options_);
+  }
+  if (snapshot)
+    snapshots_.publish(std::move(*snapshot));
+  else
+    for (const Step& step : steps) errors.try_emplace(step.id, snapshot.error());
+  return errors;
+}
+
+Result<void> PolicyCatalog::try_change(PolicyChange change) const {
+  const std::lock_guard lock(mutex_);
+  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
+  if (auto allowed = refuse_policies_on_their_way(change); !allowed) return allowed;
+  return snapshots_.current()->check(std::move(change), params_, options_);
+}
+
+bool PolicyCatalog::is_from_file(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  return from_files_.contains(std::string(id));
+}
+
+}  // namespace sluice

@@ -1,0 +1,63 @@
+#include "redis/inspect/clock_delta.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::redis {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000;
+constexpr std::int64_t kNow = 1'700'000'000 * kSecond;
+
+TEST(ClockDelta, IsThatOfTheFastestRoundTrip) {
+  ClockDelta delta;
+  EXPECT_FALSE(delta.estimate());
+  delta.note(kNow, kNow + 1000, kNow + 5 * kSecond);
+  EXPECT_EQ(delta.estimate()->ahead_us, 5 * kSecond - 500);
+  EXPECT_EQ(delta.estimate()->error_us, 500);
+  delta.note(kNow + 2000, kNow + 2100, kNow + 2050 - 3 * kSecond);
+  EXPECT_EQ(delta.estimate()->ahead_us, -3 * kSecond);
+  delta.note(kNow + 3000, kNow + 3000 + kSecond, kNow);
+  EXPECT_EQ(delta.estimate()->error_us, 50) << "a slow one tells less";
+}
+
+TEST(ClockDelta, TellsTheFastestRoundTripOfTheLastSeconds) {
+  ClockDelta delta;
+  EXPECT_FALSE(delta.round_trip_us(kNow));
+  delta.note(kNow, kNow + 1000, kNow);
+  delta.note(kNow, kNow + 30'000, kNow);
+  EXPECT_EQ(delta.round_trip_us(kNow + 19 * kSecond), 1000);
+  EXPECT_FALSE(delta.round_trip_us(kNow + 20 * kSecond)) << "nobody knows how it is by now";
+  delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 30'000, kNow);
+  EXPECT_EQ(delta.round_trip_us(kNow + 21 * kSecond), 30'000);
+}
+
+TEST(ClockDelta, FollowsAClockThatIsSet) {
+  ClockDelta delta;
+  delta.note(kNow, kNow + 10, kNow + 7 * kSecond);
+  delta.note(kNow + 10 * kSecond, kNow + 10 * kSecond + 100, kNow + 10 * kSecond + 50);
+  EXPECT_EQ(delta.estimate()->ahead_us, 7 * kSecond - 5) << "still the better one";
+  delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 100, kNow + 20 * kSecond + 50);
+  EXPECT_EQ(delta.estimate()->ahead_us, 0);
+  delta.note(kNow + 100 * kSecond, kNow + 100 * kSecond + 9000, kNow + 102 * kSecond + 4500);
+  EXPECT_EQ(delta.estimate()->ahead_us, 2 * kSecond) << "what was long ago is forgotten";
+}
+
+TEST(ClockDelta, OurOwnClockSetBackTellsNothing) {
+  ClockDelta delta;
+  delta.note(kNow, kNow - 5, kNow);
+  EXPECT_FALSE(delta.estimate());
+}
+
+TEST(ClockDelta, IsBeyondABoundOnlyWhenThatIsCertain) {
+  ClockDelta delta;
+  delta.note(kNow, kNow + 4 * kSecond, kNow + 4 * kSecond);  // the server slept, perhaps
+  EXPECT_FALSE(delta.estimate()->beyond(kSecond));
+  delta.note(kNow, kNow + 3 * kSecond, kNow + 5 * kSecond);
+  EXPECT_TRUE(delta.estimate()->beyond(kSecond));
+  delta.note(kNow, kNow + 10, kNow - 2 * kSecond);
+  EXPECT_TRUE(delta.estimate()->beyond(kSecond));
+  EXPECT_FALSE(delta.estimate()->beyond(3 * kSecond));
+}
+
+}  // namespace
+}  // namespace sluice::redis

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/secret/hash.h"
+#include "redis/connection/transport.h"
+#include "server/cells/cell_homes.h"
+#include "server/cells/cell_registry.h"
+#include "store/redis/tenant_move/tenant_move.h"
+#include "telemetry/store_report.h"
+
+namespace sluice::server {
+
+// Brings the cells that the operator wants into force, and moves counters. Not thread-safe: one loop of the
+// server does it for all.
+//
+// New cells are in force at once, except for tenants that move to another cell and keep their counters. Such
+// a tenant's counters are copied first, while its checks still go to the old cell; then its checks follow,
+// and its remaining counters in the old cell are deleted. tenant_move.h explains why no unit can be used
+// twice meanwhile. Every node has a mover; one of them does the work, the others wait for it.
+//
+// If either cell is unreachable or answers with errors (for example, missing permissions), the tenant stays
+// in the old one and the move is retried, however long it takes. Only the operator can let it go without its
+// counters (`start_anew`, `when_moved: reset`). If the settings change meanwhile, the change waits until the
+// current move is complete; tenants that are still waiting then follow the new settings from where they are.
+//
+// The records of all cells (CellRecords) say where a tenant is, not what this node believes: a tenant that
+// was moved on meanwhile is fetched from where it is. The node itself refuses checks of a tenant that lives
+// in another cell than this node's file says, is frozen, or has not fully arrived. So it does not matter if
+// its server is restored to an earlier state and forgets that.
+//
+// An interrupted move is continued by any node that places the tenant at its destination. A move that had yet
+// to begin, or that was written into the file while no node was running, begins when a node starts
+// (CellHomes).
+class CellMover {
+ public:
+  struct Parts {
+    CellRegistry& registry;
+    const KeyHasher& hasher;
+    const Clock& clock;
+    redis::Transport& transport;
+    TenantMove::Random random;
+    std::function<void(bool is_problem, const std::string& sentence)> log;
+    CellMemory memory = {};
+  };
+  explicit CellMover(Parts parts);
+
+  void tick(std::int64_t now_us);
+
+  const TenantMoveCounters& counters() const { return counters_; }
+  // A sentence for /readyz while a change is in progress, else empty.
+  std::string in_progress() const;
+  // Whether some tenants have no place, because it is not known yet where their counters are.
+  bool is_looking() const { return !homes_.sought().empty(); }
+
+ private:
+  // A tenant whose counters are to be moved or deleted, and when.
+  struct Task {
+    Relocation relocation;
+    std::int64_t not_before_us = 0;
+    TenantMoveOptions::Kind kind = TenantMoveOptions::Kind::kCarry;
+    std::vector<CellRegistry::Pointer> owners;  // keep the cells alive that are named here
+    std::string problem = {};                   // why the first attempt failed; empty: it has not
+    std::string move_id = {};                   // for kForget: the move by which it left
+    const Cell* via = nullptr;                  // where it must go first
+    bool is_in_doubt = false;                   // it cannot be cancelled
+    bool is_refused = false;                    // this node denies its checks, wherever it is
+    bool is_repair = false;                     // it should be where it is placed, but has not arrived
+    std::size_t detours = 0;                    // how often it was found elsewhere
+
+    const Cell& target() const { return via ? *via : *relocation.to; }
+  };
+  using Tasks = std::vector<Task>;
+
+  void read_records(std::int64_t now_us);
+  void find_strays(std::int64_t now_us);
+  void look_at(const std::string& tenant, std::int64_t now_us);
+  void take_findings(std::int64_t now_us);
+  void begin(CellRegistry::Pointer wanted, std::int64_t now_us);
+  void begin_again(Task task, std::int64_t now_us);
+  void fetch_stray(const std::string& tenant, const Cells& last_wanted, std::int64_t now_us);
+  const Cell* named(const std::string& cell) const;
+  Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind) const;
+  bool has_task(const std::string& tenant) const;
+  bool is_sought(const std::string& tenant) const;
+  void look_for_repair(Task& task) const;
+  bool goes_by_records(std::int64_t now_us);
+  void take_up(const Relocation& relocation, std::int64_t now_us);
+  bool pick_one(std::int64_t now_us);
+  void settle(const std::string& tenant, const Cell& cell, std::int64_t now_us);
+  void start();
+  void finish_carrying(std::int64_t now_us);
+  void finish_carried(Task done, const TenantMove& move, std::int64_t now_us);
+  void wait_for_another(Task task, std::int64_t now_us);
+  void wait(Task task, std::string_view problem, std::int64_t now_us);
+  void go_where_it_is(Task task, const TenantMove& move, std::int64_t now_us);
+  void finish_after(std::int64_t now_us);
+  void publish();
+  void say(const std::string& sentence) const { parts_.log(false, sentence); }
+
+  const Parts parts_;
+  CellRegistry::Pointer before_, wanted_;  // keep the cells of the relocations alive
+  CellRecords records_;
+  CellHomes homes_;
+  std::uint64_t records_seen_ = 0;
+  std::map<std::string, std::string> strays_;  // tenants that live elsewhere than placed, and where
+  Tasks to_carry_;
+  Tasks after_;                       // what remains to be done after checks have followed
+  std::optional<Task> task_;          // the current one
+  std::unique_ptr<TenantMove> move_;  // likewise
+  TenantMoveCounters counters_;
+};
+
+}  // namespace sluice::server

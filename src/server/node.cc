@@ -1,0 +1,393 @@
+#include "server/node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <thread>
+
+#include "base/limits.h"
+#include "control/access/first_token.h"
+#include "control/control_plane_metrics.h"
+#include "doors/grpc/multi_rate_service.h"
+#include "server/audit_events.h"
+#include "server/command_error.h"
+#include "server/connection_metrics.h"
+#include "server/key_secrets.h"
+#include "server/ledger_setup.h"
+#include "server/store_trial.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics_page.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+// An idle HTTP/1 connection is told to close by the answer to its next request. It has as long for that as
+// load balancers have to notice, within these bounds.
+constexpr std::uint64_t kIdleNoticeMsMin = 100, kIdleNoticeMsMax = 1'000;
+constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
+
+// The value, or a CommandError that names the flag it came from.
+template <class T>
+T value_of(Result<T> result, std::string_view flag) {
+  if (!result) throw CommandError(fmt::format("--{}: {}", flag, result.error().message));
+  return std::move(*result);
+}
+
+// Each thread has its own connection to every server.
+int thread_count(int wanted, std::optional<int> connections_max) {
+  if (wanted == 0) {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return std::min(cores, connections_max.value_or(cores));
+  }
+  if (connections_max && wanted > *connections_max)
+    throw CommandError(fmt::format(
+        "REDIS_MAX_CONN allows {} connections, but each of the {} threads needs one; lower --threads",
+        *connections_max, wanted));
+  return wanted;
+}
+
+const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
+
+// Identifies the default store.
+std::string store_text(const Cells& cells) {
+  const StoreSettings& store = default_store(cells);
+  return (store.redis ? store.redis->to_string() : "memory") + '\n' + store.key_prefix;
+}
+
+// Nodes that share a store must derive the same keys. With cells, any node may come to share one.
+KeyHasher hasher_for(const ServeOptions& options, const Cells& cells,
+                     const std::shared_ptr<SecretRing>& secrets) {
+  const bool may_share = default_store(cells).redis || !options.cells.empty();
+  const bool has_secret = secrets || !options.key_secret.empty();
+  return may_share || has_secret ? shared_hasher(options.key_secret, secrets)
+                                 : KeyHasher::with_random_secret();
+}
+
+std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
+  const std::uint64_t bytes = options.memory_mib * kMiB;
+  const bool only_for_failures = default_store(cells).redis && options.cells.empty();
+  return only_for_failures ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
+}
+
+std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& options, std::int64_t now_us) {
+  std::vector<std::string> api;
+  for (const auto& paths : {doors::http_paths(), admin::admin_paths()})
+    for (const doors::HttpPath& each : paths) api.emplace_back(each.path);
+  return value_of(doors::Deprecations::parse(
+                      options.deprecate, {.api = api, .link = options.deprecation_link, .now_us = now_us}),
+                  "deprecate");
+}
+
+void log_sentence(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+}
+
+std::vector<control::RolloutStage> read_stages(const ServeOptions& options) {
+  if (options.staged_rollouts.empty()) return {};
+  return value_of(control::parse_stages(options.staged_rollouts), "staged-rollouts");
+}
+
+// To stdout, where the operator looks, and not to the log, which is stored.
+void print_once(const std::string& token) {
+  fmt::print("The first token, with the role admin (shown only once):\n{}\n", token);
+  std::fflush(stdout);
+}
+
+// Checks are not sent to a store that is unreachable: the previous one may be fine.
+void try_new_stores(const Cells& before, const Cells& after) {
+  for (const Cell& cell : after.list()) {
+    const Cell* const old = before.named(cell.name);
+    if (!cell.store.redis || (old && old->store.redis == cell.store.redis)) continue;
+    if (const auto problem = try_store(cell.store))
+      throw CommandError(fmt::format("the new store of the cell {}, {}, cannot be used: {}", cell.name,
+                                     cell.store.redis->to_string(), *problem));
+  }
+}
+
+// A cell's new address is logged when it comes into force.
+void log_new_addresses(const Cells& before, const Cells& after) {
+  for (const Cell& cell : after.list()) {
+    const Cell* const old = before.named(cell.name);
+    if (!old || old->store == cell.store || !old->store.redis || !cell.store.redis) continue;
+    log(LogLevel::kInfo, fmt::format("the store {} is now {}; calls in flight finish at {}", cell.name,
+                                     cell.store.redis->to_string(), old->store.redis->to_string()));
+  }
+}
+
+}  // namespace
+
+Node::Node(const ServeOptions& options)
+    : listeners_(listeners(options)),
+      tls_(options),
+      identities_(options.identities),
+      has_cells_(!options.cells.empty()),
+      first_cells_(read_cells(options)),
+      cell_memory_file_(options.state_dir, store_text(*first_cells_)),
+      cell_memory_(cell_memory_file_.read()),
+      cells_(std::make_shared<const Cells>(CellHomes::at_start(*first_cells_, cell_memory_)), first_cells_,
+             [this](const Relocation& moved) { keep_record(move_event(moved, wall_clock_.now_us())); }),
+      memory_store_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
+      local_store_(memory_store_, clock_),
+      catalog_(snapshots_, params_, {.nodes = options.nodes}),
+      policies_(open_policies(options)),
+      ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
+      ledger_copy_(options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
+      policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
+      user_keeper_(catalog_),
+      outbox_(clock_, log_sentence,
+              {options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)}),
+      switch_controller_(
+          big_switch_, wall_clock_,
+          [this](ledger::Change change, control::Outbox::Revise revise) {
+            keep_record(std::move(change), std::move(revise));
+          },
+          log_sentence),
+      rollout_keeper_(catalog_),
+      staged_(read_stages(options)),
+      rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
+      registry_(*ledger_),
+      plane_(start_plane(options)),
+      access_(tokens_, wall_clock_, &identities_.registry()),
+      self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
+      key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
+      hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
+      degraded_latency_us_(options.degraded_latency_ms * 1'000),
+      door_options_(door_options(options)),
+      server_(start_server(options)) {
+  running_ = server_.get();
+}
+
+std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& path : {options.policies, options.multi_rate_policies})
+    if (!path.empty()) paths.push_back(path);
+  if (paths.empty()) return nullptr;
+  FileRepository::Options repository;
+  repository.log = log_sentence;
+  repository.may_deny_everyone = options.allow_deny_everyone;
+  repository.state_dir = options.state_dir;
+  auto files = std::make_unique<FileRepository>(paths, catalog_, repository);
+  const RepositoryStatus status = files->status();
+  if (!status.loaded && !status.from_copy)
+    throw CommandError(
+        fmt::format("{}; cannot serve without the policies of --policies",
+                    status.problems.empty() ? "the policy files cannot be used" : status.problems.front()),
+        kExitDenied);
+  return files;
+}
+
+std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& settings) {
+  // Until the database, or a saved copy of it, is loaded.
+  snapshots_.say_unmatched(settings.before_policies == "closed" ? Unmatched::kUnknownClosed
+                                                                : Unmatched::kUnknownOpen);
+  registry_.keep_in(ledger_copy_);
+  registry_.add(ledger::Kind::kPolicy, policy_keeper_);
+  registry_.add(ledger::Kind::kUser, user_keeper_);
+  registry_.add(ledger::Kind::kToken, tokens_);
+  registry_.add(ledger::Kind::kSwitch, switch_controller_);
+  registry_.add(ledger::Kind::kRollout, rollout_keeper_);
+  for (const ledger::Change& change : outbox_.take_up())
+    outbox_.post(change, switch_controller_.take_up(change));
+  control::ControlPlane::Options options;
+  options.log = log_sentence;
+  options.on_loaded = [this] { snapshots_.say_unmatched(Unmatched::kNoPolicy); };
+  options.audit_days = settings.audit_days;
+  options.on_refusal = [this](const std::string& why) {
+    if (outbox_.waiting() == 0) outbox_.post(refusal_event(why, wall_clock_.now_us()));
+  };
+  options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
+    return (*random)() % below;
+  };
+  options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
+  options.every_second.push_back([this](control::Registry& registry) { rollouts_.look_after(registry); });
+  if (policies_)
+    options.every_second.push_back(
+        [this, seen = policies_->status().reloads](control::Registry& registry) mutable {
+          // A policy of the database may have been waiting for an id that the files have released.
+          const std::uint64_t now = policies_->status().reloads;
+          if (std::exchange(seen, now) != now) registry.try_again();
+        });
+  options.every_second.push_back([this, seen = std::uint64_t{UINT64_MAX}](control::Registry&) mutable {
+    if (const std::uint64_t now = cells_.generation(); std::exchange(seen, now) != now) remember_cells();
+  });
+  if (!trusts_admins(listeners_))
+    options.every_second.push_back([this](control::Registry& registry) {
+      const auto is_needed = [this] {
+        return control::needs_first_token(tokens_, identities_.registry(), wall_clock_.now_us());
+      };
+      if (!registry.is_loaded() || !is_needed()) return;
+      if (const auto token = control::make_first_token(registry, is_needed, wall_clock_)) print_once(*token);
+    });
+  auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
+  if (plane->status().restored) snapshots_.say_unmatched(Unmatched::kNoPolicy);
+  if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
+    log(LogLevel::kWarning,
+        "no policies: every check is allowed; name a file or directory with --policies, or create one with "
+        "the API");
+  return plane;
+}
+
+// Saves where tenants are counted, for the next start.
+void Node::remember_cells() const {
+  const CellRegistry::Pointer cells = cells_.current();
+  const auto written = cell_memory_file_.write(*cells, *cells_.wanted());
+  if (!written)
+    log(LogLevel::kError, fmt::format("the cells of tenants cannot be saved for the next start ({}); name a "
+                                      "folder with --state-dir",
+                                      written.error().message));
+}
+
+void Node::tell_reset(const doors::ResetReport& report) {
+  log(LogLevel::kInfo, report.sentence());
+  outbox_.post(reset_event(report, wall_clock_.now_us()));  // the answer waits until it is written
+}
+
+// Writes an event to the ledger as soon as possible.
+void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
+  outbox_.post(std::move(change), std::move(revise));
+  // If too many jobs are queued, the job that runs every second writes it.
+  static_cast<void>(plane_->submit([this](control::Registry& registry) { outbox_.write(registry); }));
+}
+
+doors::DoorOptions Node::door_options(const ServeOptions& options) {
+  doors::DoorOptions doors;
+  doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
+  doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
+  doors.refunds = options.envoy_refunds == "operator" ? doors::Refunds::kOperator
+                  : options.envoy_refunds == "check"  ? doors::Refunds::kCheck
+                                                      : doors::Refunds::kNobody;
+  doors.deny_status = options.deny_status;
+  doors.default_tenant = options.default_tenant;
+  doors.trusts_idempotency_key = options.trust_idempotency_key;
+  doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
+  doors.access = &access_;
+  doors.given_limits = &given_limits_;
+  doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
+  doors.checks_need_token = options.require_token;
+  doors.metrics_name_policies = options.metrics_open;
+  doors.admins_have_a_port = !options.admin_listen.empty();
+  doors.deprecations = deprecations(options, wall_clock_.now_us());
+  doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
+  doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
+  if (options.max_checks_per_second > 0)
+    doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
+  doors.readiness = [this] { return readiness(); };
+  doors.metrics = [this] { return metrics(); };
+  return doors;
+}
+
+std::string Node::metrics() {
+  return metrics_page(totals_.sum(), memory_store_.stats(), local_store_.request_log_stats(), store_report(),
+                      policies_ ? policies_->status() : RepositoryStatus{}) +
+         (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") +
+         control::control_plane_metrics(plane_->status()) + rollouts_.metrics() +
+         control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
+         (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
+         settings_status_.metrics() + connection_metrics();
+}
+
+std::string Node::connection_metrics() const {
+  const net::Server* const server = running_;
+  return server ? server::connection_metrics(server->stats()) : "";
+}
+
+doors::Readiness Node::readiness() const {
+  const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
+  const StoreReport store = store_report();
+  const control::ControlPlaneStatus plane = plane_->status();
+  doors::Readiness readiness;
+  readiness.draining = draining_;
+  readiness.ready = policies.loaded && plane.loaded && store.reached && !draining_;
+  readiness.degraded = store.degraded;
+  readiness.problems = policies.problems;
+  const std::vector<std::string> tls = tls_.problems(wall_clock_.now_us()),
+                                 identities = identities_.problems(), rollouts = rollouts_.problems();
+  for (const auto* more : {&plane.problems, &store.problems, &tls, &identities, &rollouts})
+    readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
+  if (std::string refused = settings_status_.problem(); !refused.empty())
+    readiness.problems.push_back(std::move(refused));
+  if (std::string open = switch_controller_.problem(); !open.empty())
+    readiness.problems.push_back(std::move(open));
+  return readiness;
+}
+
+StoreReport Node::store_report() const {
+  StoreReport all;
+  for (const NodeThread* thread : threads_) all.add(thread->report());
+  all.degraded = all.is_degraded(degraded_latency_us_);
+  for (const StoreReport::Node& node : all.nodes)
+    if (StoreReport::is_slow(node, degraded_latency_us_))
+      all.problems.push_back(fmt::format("{}: even its fastest answer of the last seconds took {} ms",
+                                         node.name, *node.round_trip_us / 1'000));
+  return all;
+}
+
+std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
+  net::ServerOptions server;
+  server.listen = listeners_;
+  server.tls = tls_.context();
+  server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
+  server.buffer_bytes_max = options.buffer_mib * kMiB;
+  server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
+  server.drain_idle_us = static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
+  server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
+  std::random_device seed;
+  const NodeThread::Shared shared{
+      clock_,
+      wall_clock_,
+      params_,
+      memory_store_,
+      local_store_,
+      snapshots_,
+      hasher_,
+      key_secrets_.get(),
+      totals_,
+      door_options_,
+      cells_,
+      has_cells_,
+      cell_memory_,
+      big_switch_,
+      switch_controller_,
+      {*plane_, catalog_, access_, wall_clock_, switch_controller_, self_limits_, door_options_.dialects,
+       rollouts_, staged_.empty() ? nullptr : &staged_, &outbox_}};
+  auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
+    auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
+    threads_.push_back(thread.get());
+    return thread;
+  });
+  if (!started) throw CommandError(started.error().message);
+  return std::move(*started);
+}
+
+bool Node::take_settings(const ServeOptions& options) {
+  if (key_secrets_ && !options.key_secrets.empty())
+    read_key_secrets(options.key_secrets, wall_clock_.now_us(), *key_secrets_);
+  const CellRegistry::Pointer fresh = read_cells(options);
+  const CellRegistry::Pointer current = cells_.wanted();
+  if (*fresh == *current) return true;
+  // The engine, the keys and the memory are set up with or without cells, and for one kind of default store.
+  const StoreSettings &before = default_store(*current), &after = default_store(*fresh);
+  if (options.cells.empty() == has_cells_ || before.redis.has_value() != after.redis.has_value() ||
+      before.connections_max != after.connections_max || moves_policies(options.policy_db, before, after))
+    return false;
+  if (current->relocations_to(*fresh).size() > kTenantMovesMax)
+    throw CommandError(fmt::format(
+        "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
+  try_new_stores(*current, *fresh);
+  log_new_addresses(*current, *fresh);
+  cells_.want(fresh);
+  return true;
+}
+
+bool Node::drain() {
+  announce_drain();
+  server_->begin_drain();
+  server_->wait();
+  return server_->connection_count() == 0;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/admin_door.h"
+#include "admin/self_limits.h"
+#include "base/clock.h"
+#include "base/secret/hash.h"
+#include "base/secret/secret_ring.h"
+#include "control/access/access.h"
+#include "control/access/token_registry.h"
+#include "control/control_plane.h"
+#include "control/outbox.h"
+#include "control/policy_registry.h"
+#include "control/rollout/rollout_controller.h"
+#include "control/switch_controller.h"
+#include "doors/door_context.h"
+#include "engine/big_switch.h"
+#include "engine/given_limits.h"
+#include "engine/load_gate.h"
+#include "net/server.h"
+#include "policy/files/file_repository.h"
+#include "server/cells/cell_memory.h"
+#include "server/cells/cell_registry.h"
+#include "server/identity_file.h"
+#include "server/listeners.h"
+#include "server/node_thread.h"
+#include "server/serve_options.h"
+#include "server/server_tls.h"
+#include "server/settings_status.h"
+#include "store/memory/local_store.h"
+#include "store/memory/memory_store.h"
+#include "store/params_table.h"
+#include "telemetry/decision_counters.h"
+
+namespace sluice::server {
+
+// All parts of a running server, put together: read this list first. Members are constructed in the order of
+// their declaration, each from those above it. Its functions are thread-safe.
+class Node {
+ public:
+  // Throws CommandError if it cannot start: the address is taken, or policy files are missing or invalid and
+  // there is no saved copy of them. With a copy it serves that, reports "not ready", and loads the files when
+  // they are fixed. An unreachable policy database does not prevent the start.
+  explicit Node(const ServeOptions& options);
+
+  // "127.0.0.1:8080, admin API on …": the actual addresses.
+  std::string listening_text() const { return server::listening_text(listeners_, *server_); }
+  void reload_policies() {
+    if (policies_) policies_->reload();
+  }
+  // Reloads the TLS files for new connections if they have changed. Call it at intervals.
+  void follow_tls_files() { tls_.look(); }
+  void reload_identities(const ServeOptions& options) { identities_.reload(options.identities); }
+  // Applies settings that can change at run time: the addresses of the stores, and the placement of tenants.
+  // Returns true if everything that differs will be in force soon. Throws CommandError if the new settings
+  // are invalid; then the old ones stay.
+  bool take_settings(const ServeOptions& options);
+  SettingsStatus& settings_status() { return settings_status_; }
+
+  // Thread-safe like the node itself.
+  control::SwitchController& switch_controller() { return switch_controller_; }
+
+  // Reports "not ready" to load balancers and keeps serving.
+  void announce_drain() { draining_ = true; }
+  // Stops accepting and lets requests in flight finish; those that take too long are cut off. Returns true if
+  // none were. Call it once.
+  bool drain();
+
+ private:
+  std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
+  std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
+  void remember_cells() const;
+  void tell_reset(const doors::ResetReport& report);
+  void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
+  std::string metrics();
+  std::string connection_metrics() const;
+  doors::DoorOptions door_options(const ServeOptions& options);
+  doors::Readiness readiness() const;
+  StoreReport store_report() const;
+  std::unique_ptr<net::Server> start_server(const ServeOptions& options);
+
+  const std::vector<net::ListenOptions> listeners_;
+  SystemClock clock_;
+  WallClock wall_clock_;
+  ServerTls tls_;
+  IdentityFile identities_;
+  ParamsTable params_;
+  const bool has_cells_;
+  SettingsStatus settings_status_;
+  const CellRegistry::Pointer first_cells_;
+  const CellMemoryFile cell_memory_file_;
+  const CellMemory cell_memory_;  // of the previous run
+  CellRegistry cells_;
+  MemoryStore memory_store_;
+  LocalStore local_store_;
+  SnapshotPublisher snapshots_;
+  PolicyCatalog catalog_;
+  std::unique_ptr<FileRepository> policies_;  // null: no policy files
+  std::unique_ptr<ledger::Ledger> ledger_;
+  control::LedgerCopy ledger_copy_;
+  control::PolicyRegistry policy_keeper_;
+  control::UserRegistry user_keeper_;
+  control::TokenRegistry tokens_;
+  control::Outbox outbox_;
+  BigSwitch big_switch_;
+  control::SwitchController switch_controller_;
+  control::RolloutRegistry rollout_keeper_;
+  DecisionTotals totals_;
+  const std::vector<control::RolloutStage> staged_;  // for every change; empty: changes are not staged
+  control::RolloutController rollouts_;
+  control::Registry registry_;
+  std::unique_ptr<control::ControlPlane> plane_;
+  control::Access access_;
+  GivenLimits given_limits_{params_};
+  admin::SelfLimits self_limits_;
+  std::optional<NodeCapacity> capacity_;     // nullopt: no bound
+  std::shared_ptr<SecretRing> key_secrets_;  // null: key names are not HMACs
+  KeyHasher hasher_;
+  const std::int64_t degraded_latency_us_;
+  std::atomic<bool> draining_ = false;
+  doors::DoorOptions door_options_;
+  std::vector<NodeThread*> threads_;                   // owned by the server
+  std::atomic<const net::Server*> running_ = nullptr;  // server threads may ask before server_ is set
+  std::unique_ptr<net::Server> server_;
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,123 @@
+#include "server/node_thread.h"
+
+#include "doors/resp/redis_throttle.h"
+#include "telemetry/log.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::int64_t kReportEveryUs = 100'000;
+constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
+constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
+
+void log_about_store(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
+}
+
+}  // namespace
+
+NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first)
+    : shared_(shared),
+      loop_(loop),
+      is_first_(is_first),
+      transport_(loop),
+      random_(seed),
+      cells_generation_(shared.cells.generation()),
+      admin_(shared.admin, random_()),
+      throttle_(shared.policies, shared.params) {
+  stores_.emplace(
+      shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
+      shared_.cells.current());
+  if (is_first_)
+    mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
+                                    log_about_store, shared_.cell_memory});
+  limiter_.emplace(Limiter::Parts{.store = stores_->default_store(),
+                                  .policies = shared_.policies,
+                                  .hasher = shared_.hasher,
+                                  .clock = shared_.clock,
+                                  .totals = shared_.totals,
+                                  .local = &shared_.memory,
+                                  .placement = shared_.has_cells ? &*stores_ : nullptr,
+                                  .big_switch = &shared_.big_switch,
+                                  .default_tenant = shared_.doors.default_tenant});
+  app_.emplace(*limiter_, shared_.doors, random_(), &admin_, &throttle_);
+  publish_report(0);
+}
+
+LoopStore NodeThread::make_store(const StoreSettings& settings) {
+  loop_.count_sleep(shared_.clock);
+  return make_redis_store(settings, {.transport = transport_,
+                                     .clock = shared_.clock,
+                                     .wall_clock = shared_.wall_clock,
+                                     .params = shared_.params,
+                                     .random = random(),
+                                     .log = log_about_store,
+                                     .heeds_moves = shared_.has_cells,
+                                     .asks_for_advice = is_first_,
+                                     .freed = shared_.freed});
+}
+
+RedisStore::Random NodeThread::random() {
+  return [this](std::uint64_t below) { return random_() % below; };
+}
+
+void NodeThread::tick(std::int64_t now_us) {
+  if (is_first_ && shared_.key_secrets) shared_.key_secrets->advance(shared_.wall_clock.now_us());
+  if (mover_) mover_->tick(now_us);
+  follow_cells(now_us);
+  stores_->tick(now_us);
+  shared_.switch_controller.tick();
+  admin_.tick();
+  app_->publish_health();
+  if (now_us >= next_report_us_) publish_report(now_us);
+}
+
+void NodeThread::follow_cells(std::int64_t now_us) {
+  const std::uint64_t generation = shared_.cells.generation();
+  if (generation == cells_generation_) return;
+  cells_generation_ = generation;
+  stores_->follow(shared_.cells.current(), now_us);
+}
+
+void NodeThread::publish_report(std::int64_t now_us) {
+  next_report_us_ = now_us + kReportEveryUs;
+  if (is_first_) log_full_memory(now_us);
+  StoreReport report = stores_->report();
+  if (mover_ && shared_.has_cells) {
+    report.moves = mover_->counters();
+    if (std::string sentence = mover_->in_progress(); !sentence.empty())
+      report.problems.push_back(std::move(sentence));
+    knows_tenants_ |= !mover_->is_looking();
+    report.reached &= knows_tenants_;
+  }
+  if (is_first_) tell_if_never_reached(report, now_us);
+  const std::lock_guard lock(report_mutex_);
+  report_ = std::move(report);
+}
+
+void NodeThread::log_full_memory(std::int64_t now_us) {
+  if (now_us < next_full_memory_log_us_) return;
+  for (const std::string& problem : shared_.in_memory.health().problems) {
+    log_about_store(true, problem);
+    next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
+  }
+}
+
+// A store that has never been reachable is more likely a configuration error than an outage: it is logged
+// soon and loudly, and repeated at a low rate until it is fixed.
+void NodeThread::tell_if_never_reached(const StoreReport& report, std::int64_t now_us) {
+  if (report.reached || now_us == 0) return;
+  if (tell_unreached_at_us_ == 0) tell_unreached_at_us_ = now_us + kUnreachedFirstUs;
+  if (now_us < tell_unreached_at_us_) return;
+  tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
+  std::string reasons;
+  for (const std::string& problem : report.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
+  log(LogLevel::kError, "the store has been unreachable since the start, failure rules decide: " + reasons);
+}
+
+StoreReport NodeThread::report() const {
+  const std::lock_guard lock(report_mutex_);
+  return report_;
+}
+
+}  // namespace sluice::server

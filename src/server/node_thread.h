@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "admin/admin_door.h"
+#include "base/secret/secret_ring.h"
+#include "doors/app.h"
+#include "engine/limiter.h"
+#include "net/http/http_api.h"
+#include "net/socket/event_loop.h"
+#include "net/socket/tcp_transport.h"
+#include "server/cells/cell_mover.h"
+#include "server/cells/cell_registry.h"
+#include "server/cells/cell_stores.h"
+#include "server/store_setup.h"
+#include "store/memory/local_store.h"
+#include "store/memory/memory_store.h"
+#include "telemetry/store_report.h"
+
+namespace sluice::server {
+
+// One loop thread of the server: its store connections, its engine, its doors. Belongs to that thread; only
+// report() may be called from others.
+class NodeThread final : public net::Application {
+ public:
+  // Shared by all threads, and outlives them.
+  struct Shared {
+    const Clock& clock;
+    const Clock& wall_clock;
+    ParamsTable& params;
+    MemoryStore& memory;    // all counters, or those of `on_failure: local`
+    LocalStore& in_memory;  // the same, with request ids
+    const SnapshotPublisher& policies;
+    const KeyHasher& hasher;
+    SecretRing* key_secrets;  // behind the hasher; null: none
+    DecisionTotals& totals;
+    const doors::DoorOptions& doors;
+    CellRegistry& cells;
+    bool has_cells;  // there are cells besides the default, or may be later
+    const CellMemory& cell_memory;
+    const BigSwitch& big_switch;
+    control::SwitchController& switch_controller;
+    admin::AdminParts admin;
+    std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // on Redis
+  };
+  // `is_first`: this thread does the work that is done once per node.
+  NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
+
+  // The recent health of its stores. Thread-safe.
+  StoreReport report() const;
+
+  void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
+                   const std::function<HttpLater()>& defer) override {
+    app_->handle_http(request, response, defer);
+  }
+  net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
+                               const std::function<GrpcLater()>& defer) override {
+    return app_->handle_unary(context, message, reply, defer);
+  }
+  MethodKind method_kind(std::string_view path, const net::Peer& peer) const override {
+    return app_->method_kind(path, peer);
+  }
+  std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override {
+    return app_->open_redis(peer);
+  }
+  std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
+                                                      net::GrpcStream& stream) override {
+    return app_->open_stream(context, stream);
+  }
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override { return stores_->next_due_us(); }
+  bool is_busy() const override { return stores_->busy(); }
+  void begin_burst() override { stores_->begin_burst(); }
+  void end_burst() override { stores_->end_burst(); }
+
+ private:
+  LoopStore make_store(const StoreSettings& settings);
+  RedisStore::Random random();
+  void follow_cells(std::int64_t now_us);
+  void publish_report(std::int64_t now_us);
+  void log_full_memory(std::int64_t now_us);
+  void tell_if_never_reached(const StoreReport& report, std::int64_t now_us);
+
+  const Shared shared_;
+  net::EventLoop& loop_;
+  const bool is_first_;
+  net::TcpTransport transport_;
+  std::mt19937_64 random_;
+  std::uint64_t cells_generation_;
+  std::optional<CellStores> stores_;
+  std::optional<CellMover> mover_;  // on one thread only
+  std::optional<Limiter> limiter_;
+  admin::AdminDoor admin_;
+  doors::ThrottleLimits throttle_;
+  std::optional<doors::App> app_;
+  bool knows_tenants_ = false;  // the mover has found all of them once
+  std::int64_t next_report_us_ = 0;
+  std::int64_t next_full_memory_log_us_ = 0;
+  std::int64_t tell_unreached_at_us_ = 0;  // next
+  mutable std::mutex report_mutex_;
+  StoreReport report_;  // guarded by report_mutex_
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/testing/seed.h"
+#include "store/memory/memory_store.h"
+#include "store/testing/naive_store.h"
+
+namespace sluice {
+namespace {
+
+// The promise of a full store: every decision equals that of a store that never forgets and has seen the same
+// decided checks. So no key gets more than its limit, unless the answer was "no room". Random floods on a
+// tiny store, with all algorithms, several limits per check, and pauses in which some counters become idle.
+TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+
+  ManualClock clock(1'800'000'000'000'000);
+  ParamsTable params;
+  MemoryStore store(clock, params, {.bytes_max = 1 << 20});
+  NaiveStore naive(clock, params);
+  const std::uint64_t bytes_max = store.stats().bytes_max;
+
+  constexpr std::uint64_t kNewLogsBytes = 40 * 6;  // of one check, see memory_store.h
+  constexpr std::int64_t kSecond = 1'000'000;
+  std::vector<ParamsId>
+      limits;  // a key always has the same one: otherwise admitting more could mean denying less
+  for (int algorithm = 0; algorithm < 6; ++algorithm)
+    for (const Rate& rate : {Rate{1, 60 * kSecond}, {5, 600 * kSecond}, {10, 3600 * kSecond}})
+      limits.push_back(
+          params.intern(make_limit_params(static_cast<Algorithm>(algorithm), rate, std::nullopt).value()));
+
+  std::uint64_t answers[4] = {};
+  const std::uint64_t regulars = 500;
+  std::uint64_t newest = regulars;
+  for (int round = 0; round < 160'000; ++round) {
+    if (below(8) == 0) clock.advance(static_cast<std::int64_t>(below(20'000)));
+    if (below(40'000) == 0) clock.advance(static_cast<std::int64_t>(below(900)) * kSecond);
+    if (below(100) == 0) store.tend();
+    std::vector<Charge> charges;
+    for (std::uint64_t i = 0, n = below(4) == 0 ? 1 + below(6) : 1; i < n; ++i) {
+      const std::uint64_t k = below(4) == 0 ? below(regulars) : below(4) == 0 ? below(newest) : ++newest;
+      const KeyHash key{k * 0x9e3779b97f4a7c15u, k * 0xd1342543de82ef95u + 1};
+      const bool is_there =
+          std::ranges::any_of(charges, [&](const Charge& other) { return other.key == key; });
+      if (is_there) continue;
+      charges.push_back(
+          {key, limits[k % limits.size()], static_cast<std::int64_t>(below(10) == 0 ? 0 : 1 + below(3))});
+    }
+    std::vector<ChargeResult> results(charges.size()), expected(charges.size());
+    std::int64_t now_us = 0;
+    const Verdict verdict = store.apply(charges, results, now_us);
+    ++answers[static_cast<std::size_t>(verdict)];
+    ASSERT_LE(store.stats().bytes, bytes_max + kNewLogsBytes);
+    if (!is_answer(verdict)) continue;
+    ASSERT_EQ(verdict, naive.apply(charges, expected, now_us)) << "round " << round;
+    for (std::size_t i = 0; i < charges.size(); ++i)
+      ASSERT_EQ(results[i].outcome, expected[i].outcome) << "round " << round << ", charge " << i;
+  }
+  for (const Verdict verdict : {Verdict::kAllowed, Verdict::kDenied, Verdict::kNoRoom})
+    EXPECT_GT(answers[static_cast<std::size_t>(verdict)], 1'000u) << static_cast<int>(verdict);
+  EXPECT_GT(store.stats().expired + store.stats().evicted_idle, 1'000u);
+}
+
+}  // namespace
+}  // namespace sluice

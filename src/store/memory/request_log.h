@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/async_store.h"
+#include "store/memory/request_owners.h"
+
+namespace sluice {
+
+// Remembers the answer to each request id that was charged, so that a repeated request is charged once.
+// Thread-safe.
+//
+//   RequestLog requests(store, clock, {.bytes_max = 16 << 20});
+//   requests.apply_once(call);  // charges, or repeats the recorded answer
+//
+// Looking up the id, charging the store and recording the answer are one step: if several threads come with
+// the same id at the same time, one charges and the others repeat its answer.
+//
+// A record takes about 140 bytes per id, 24 more for each further limit, and some hundred bytes per tenant
+// and caller, up to `bytes_max`. After that, the owner that takes the most loses its oldest record
+// (RequestOwners). So a caller that floods the log loses its own ids, not those of others. Such evictions are
+// counted: a repeat of that request would be charged again. Requests that charge nothing evict nothing.
+// Expired records are removed a few at a time, at each insertion and in tend(), wherever they are in the
+// list: ids that are kept for days do not hold up those that are kept for minutes.
+class RequestLog {
+ public:
+  struct Options {
+    std::uint64_t bytes_max = std::uint64_t{64} << 20;  // at least kBytesMin is used
+
+    static constexpr std::uint64_t kBytesMin = 64u << 10;
+  };
+  struct Stats {
+    std::uint64_t entries = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_max = 0;
+    std::uint64_t evicted = 0;  // forgotten before they expired, for lack of memory
+  };
+
+  // REQUIRES: the clock is the store's own; both outlive the log.
+  RequestLog(Store& store, const Clock& clock, const Options& options);
+
+  // Answers the call. An answer that has charged nothing is not recorded: the next try may get another one.
+  // REQUIRES: call.dedupe. Throws std::bad_alloc, and then has charged nothing.
+  void apply_once(StoreCall& call);
+
+  // A small piece of upkeep; never waits.
+  void tend();
+
+  Stats stats() const;
+
+ private:
+  // A part of the ids. Its records are in a list from the oldest to the newest, in the list of their owner,
+  // and in a hash table with chains. Everything except the mutex itself needs the mutex held.
+  class Shard {
+   public:
+    ~Shard();
+    void open(std::uint64_t bytes_max) { bytes_max_ = bytes_max; }
+    RequestRecord* find(const KeyHash& id) const;
+    // Inserts a record that counts as expired, and takes no owner's memory, until keep(). Throws
+    // std::bad_alloc.
+    RequestRecord& insert(const Dedupe& dedupe, std::size_t results, std::int64_t now_us);
+    // Records the call's answer; evicts other records if they take too much memory.
+    void keep(RequestRecord& record, const StoreCall& call);
+    void erase(RequestRecord& record);
+    // Looks at the next `records` records in turn and removes those that have expired.
+    void expire(int records, std::int64_t now_us);
+    void add_to(Stats& stats) const;
+
+    mutable std::mutex mutex;
+
+   private:
+    RequestRecord*& chain_of(const KeyHash& id) { return chains_[id.high & (chains_.size() - 1)]; }
+    std::uint64_t bytes() const { return chains_.size() * sizeof(RequestRecord*) + owners_.bytes(); }
+    void make_room(std::uint64_t bytes, std::int64_t now_us);
+
+    std::vector<RequestRecord*> chains_;  // the size is a power of two, or 0 before the first record
+    RequestRecord* oldest_ = nullptr;
+    RequestRecord* newest_ = nullptr;
+    RequestRecord* next_to_check_ = nullptr;  // null: the oldest
+    RequestOwners owners_;
+    std::uint64_t entries_ = 0;
+    std::uint64_t bytes_max_ = 0;
+    std::uint64_t evicted_ = 0;
+  };
+
+  Shard& shard_of(const KeyHash& id) const { return shards_[id.low & shard_mask_]; }
+
+  Store& store_;
+  const Clock& clock_;
+  const std::uint64_t shard_mask_;
+  std::unique_ptr<Shard[]> shards_;
+  std::atomic<std::uint64_t> tended_ = 0;
+};
+
+}  // namespace sluice

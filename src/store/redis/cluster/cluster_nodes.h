@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/cluster/cluster_slots.h"
+#include "store/redis/redis_store.h"
+
+namespace sluice {
+
+// The nodes of a cluster, each with its own RedisStore, and the map of slots to nodes. Belongs to one event
+// loop's thread. A node that is not in the map (any more, or not yet: a seed, the target of an ASK) stays for
+// a while, and is removed when no call waits for it.
+class ClusterNodes {
+ public:
+  struct Node {
+    redis::Endpoint endpoint;
+    std::unique_ptr<RedisStore> store;
+    std::size_t slots = 0;          // in the map
+    std::int64_t needed_at_us = 0;  // the last time, if it has no slots
+
+    // What its server means by an empty host.
+    redis::Endpoint here() const;
+  };
+  using MakeStore = std::function<std::unique_ptr<RedisStore>(const redis::Address&)>;
+
+  // `seeds`: nodes to start with. The user and password of the first one are used for all other nodes.
+  // REQUIRES: there is a seed.
+  ClusterNodes(std::vector<redis::Address> seeds, MakeStore make_store, std::int64_t now_us);
+
+  // The slot's node; null: it has none, or none is known.
+  Node* of_slot(std::uint16_t slot) const {
+    const std::uint16_t owner = owner_[slot];
+    return owner == redis::SlotMap::kNobody ? nullptr : nodes_[owner].get();
+  }
+  // REQUIRES: it is one of them.
+  Node& of_store(const RedisStore& store) const;
+
+  // Finds or makes a node. Null when there are too many.
+  Node* at(const redis::Endpoint& endpoint, std::int64_t now_us);
+
+  // How to connect to a node.
+  redis::Address address_of(const redis::Endpoint& endpoint) const;
+
+  // Makes nodes of the seeds and of the known replicas, too: one of them may know more than our nodes.
+  void call_in_others(std::int64_t now_us);
+
+  // Takes over a new map, which may be older than what we know. False: it is rejected, because it knows of
+  // only one master and would take slots from healthy nodes without giving them to another. (A node that was
+  // made to forget the others reports such a map.)
+  bool adopt(const redis::SlotMap& map, std::int64_t now_us);
+  // Takes over one slot. REQUIRES: the node is one of them.
+  void assign(std::uint16_t slot, Node& node);
+
+  // The next node, in turn, that can be asked now; null: none.
+  Node* next_ready();
+
+  // All nodes, in no order. Nodes may be added meanwhile.
+  template <typename Function>
+  void for_each(Function&& function) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i]) function(*nodes_[i]);
+  }
+
+  // Every slot has a node that is connected and healthy.
+  bool all_well() const;
+
+  // One sentence per problem.
+  std::vector<std::string> problems() const;
+
+  // Removes nodes that are no longer needed. Must not be called from a node's callback.
+  void let_go(std::int64_t now_us);
+
+  // The sum over all nodes, removed ones included.
+  RedisStoreCounters counters() const;
+
+ private:
+  Node* make(const redis::Endpoint& endpoint, const redis::Address& address, std::int64_t now_us);
+  std::size_t slots_of_nobody() const;
+
+  const std::vector<redis::Address> seeds_;
+  const MakeStore make_store_;
+  std::vector<std::unique_ptr<Node>> nodes_;  // null: a free place
+  std::vector<std::uint16_t> owner_;          // of each slot: its place in nodes_, or SlotMap::kNobody
+  std::vector<redis::Endpoint> replicas_;     // in the last map
+  bool has_map_ = false;
+  std::size_t last_asked_ = 0;
+  RedisStoreCounters gone_;
+};
+
+}  // namespace sluice

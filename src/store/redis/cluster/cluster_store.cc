@@ -1,0 +1,295 @@
+#include "store/redis/cluster/cluster_store.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "base/limits.h"
+#include "redis/inspect/clock_jury.h"
+#include "store/redis/script/wire.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kRefundPatienceUs = 1'000'000;
+constexpr std::int64_t kClocksEveryUs = 1'000'000;
+constexpr std::uint32_t kRefreshesInVain = 3;  // after these, seeds and replicas are asked, too
+
+bool are_on(std::uint16_t slot, std::span<const Charge> charges) {
+  return std::ranges::all_of(charges,
+                             [&](const Charge& charge) { return slot_of_tag(charge.slot_tag) == slot; });
+}
+
+}  // namespace
+
+ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+                           ClusterStoreOptions options, Random random)
+    : clock_(clock),
+      params_(params),
+      options_(std::move(options)),
+      random_(std::move(random)),
+      denials_(params, options_.node.freed, options_.node.remember_denials_us),
+      nodes_(
+          options_.seeds,
+          [this, &transport, &params](const redis::Address& address) {
+            RedisStoreOptions node = options_.node;
+            node.connection.address = address;
+            node.cluster = this;
+            node.denials = &denials_;
+            if (options_.for_each_node) options_.for_each_node(node);
+            auto store = std::make_unique<RedisStore>(transport, clock_, params, std::move(node), random_);
+            for (int i = 0; i < bursts_; ++i) store->begin_burst();
+            return store;
+          },
+          clock.now_us()),
+      replicas_(options_.looks_at_replicas ? make_replicas(transport, params) : nullptr),
+      refresh_timer_(options_.refresh, random_) {
+  assert(!options_.node.key_prefix.contains('{'));
+}
+
+ClusterStore::~ClusterStore() = default;
+
+std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& transport,
+                                                             ParamsTable& params) {
+  const auto make = [this, &transport, &params](const redis::Endpoint& replica) {
+    RedisStoreOptions options = options_.node;
+    options.connection.address = nodes_.address_of(replica);
+    options.connection.reads_replica = true;
+    return std::make_unique<ReplicaLooks>(transport, clock_, params, std::move(options), random_,
+                                          [this](StoreCall& call) { start_by_map({&call}); });
+  };
+  return std::make_unique<ClusterReplicas>(make, random_);
+}
+
+void ClusterStore::leave_unanswered(StoreCall& call) {
+  call.forget_answer();
+  call.sent_again = false;
+}
+
+bool ClusterStore::start(StoreCall& call) {
+  if (!denials_.empty() && is_remembered(call)) return true;
+  if (alone_) return start_on(nodes_.of_slot(0), call);
+  const std::uint16_t slot = slot_of_tag(call.charges[0].slot_tag);
+  if (!are_on(slot, call.charges.subspan(1))) return start_split(call);
+  return start_on(nodes_.of_slot(slot), call);
+}
+
+bool ClusterStore::is_remembered(StoreCall& call) {
+  const Clock* const decide_by = options_.node.decide_by;
+  if (!denials_.deny(call, clock_.now_us(), decide_by != nullptr ? decide_by->now_us() : 0)) return false;
+  ++counters_.denied_from_memory;
+  return true;
+}
+
+// The failure rule is for calls about which nothing is known.
+void ClusterStore::deny_unanswered(StoreCall& call) {
+  const Clock* const decide_by = options_.node.decide_by;
+  if (denials_.deny_unanswered(call, clock_.now_us(), decide_by != nullptr ? decide_by->now_us() : 0))
+    ++counters_.denied_from_memory;
+}
+
+bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
+
+bool ClusterStore::start_on(Node* node, StoreCall& call) {
+  if (node != nullptr) {
+    if (replicas_ && ReplicaLooks::is_look(call) && replicas_->take(*node, call)) return false;
+    return node->store->start(call);
+  }
+  ++counters_.without_node;
+  leave_unanswered(call);
+  deny_unanswered(call);
+  return true;
+}
+
+bool ClusterStore::would_shed(const Part& part) const {
+  const Node* node = nodes_.of_slot(part.slot);
+  return node != nullptr && node->store->would_shed(part);
+}
+
+bool ClusterStore::would_fail(const Part& part) const {
+  const Node* node = nodes_.of_slot(part.slot);
+  return node == nullptr || node->store->would_fail();
+}
+
+bool ClusterStore::busy() const {
+  bool any = false;
+  nodes_.for_each([&](const Node& node) { any |= node.store->busy(); });
+  return any;
+}
+
+SplitCall* ClusterStore::spare_split() {
+  if (spare_splits_.empty()) {
+    if (splits_.size() >= kRedisSplitCallsMax) {
+      ++counters_.too_many_split;
+      return nullptr;
+    }
+    splits_.push_back(std::make_unique<SplitCall>());
+    return splits_.back().get();
+  }
+  SplitCall* split = spare_splits_.back();
+  spare_splits_.pop_back();
+  return split;
+}
+
+void ClusterStore::give_back(SplitCall& split) { spare_splits_.push_back(&split); }
+
+bool ClusterStore::start_split(StoreCall& call) {
+  leave_unanswered(call);
+  SplitCall* split = spare_split();
+  if (split == nullptr) {
+    call.verdict = Verdict::kShed;
+    return true;
+  }
+  split->begin(call, *this);
+  // All or nothing: if one node would shed its part, the others are not asked either.
+  if (std::ranges::any_of(split->parts(), [this](const Part& part) { return would_shed(part); })) {
+    ++counters_.too_many_split;
+    call.verdict = Verdict::kShed;
+    give_back(*split);
+    return true;
+  }
+  // A call that would be denied anyway is not charged anywhere.
+  if (call.without_answer == StoreCall::WithoutAnswer::kDenied &&
+      std::ranges::any_of(split->parts(), [this](const Part& part) { return would_fail(part); })) {
+    ++counters_.without_node;
+    give_back(*split);
+    return true;
+  }
+  ++counters_.split_calls;
+  for (Part& part : split->parts())
+    if (start_part(part)) split->one_less();
+  if (!split->one_less()) return false;
+  conclude(*split);
+  return true;
+}
+
+void ClusterStore::on_parts_done(SplitCall& split) {
+  if (split.call() != nullptr) return conclude(split).on_done();
+  for (const Part* part : split.refunds())
+    if (!is_answer(part->verdict)) ++counters_.refunds_lost;
+  give_back(split);
+}
+
+// Puts the answer together, and starts the refunds before the caller can send the next call.
+StoreCall& ClusterStore::conclude(SplitCall& split) {
+  StoreCall& call = split.settle(params_);
+  start_refunds(split);
+  return call;
+}
+
+void ClusterStore::start_refunds(SplitCall& split) {
+  const auto refunds = split.begin_refunds(clock_.now_us() + kRefundPatienceUs);
+  counters_.refunds += refunds.size();
+  for (Part* part : refunds)
+    if (start_part(*part)) split.one_less();
+  if (split.one_less()) on_parts_done(split);
+}
+
+void ClusterStore::begin_burst() {
+  ++bursts_;
+  nodes_.for_each([](Node& node) { node.store->begin_burst(); });
+}
+
+void ClusterStore::end_burst() {
+  --bursts_;
+  nodes_.for_each([](Node& node) { node.store->end_burst(); });
+}
+
+std::int64_t ClusterStore::next_due_us() const {
+  std::int64_t due_us = INT64_MAX;
+  nodes_.for_each([&](const Node& node) { due_us = std::min(due_us, node.store->next_due_us()); });
+  for (const Part* part : waiting_) due_us = std::min(due_us, part->retry_at_us);
+  return replicas_ ? std::min(due_us, replicas_->next_due_us()) : due_us;
+}
+
+void ClusterStore::tick(std::int64_t now_us) {
+  nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
+  if (replicas_) replicas_->tick(now_us, nodes_);
+  if (now_us >= clocks_due_us_) compare_clocks(now_us);
+  resume_waiting(now_us);
+  rescue([](const Node& node) { return node.slots == 0 && !node.store->ready(); });
+  if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
+  if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
+  nodes_.let_go(now_us);
+}
+
+// A node whose clock is wrong would move windows and refill buckets: its answers are worthless.
+void ClusterStore::compare_clocks(std::int64_t now_us) {
+  clocks_due_us_ = now_us + kClocksEveryUs;
+  std::vector<RedisStore*> stores;
+  std::vector<std::optional<redis::ClockDelta::Estimate>> estimates;
+  nodes_.for_each([&](const Node& node) {
+    if (node.slots == 0) return;
+    stores.push_back(node.store.get());
+    estimates.push_back(node.store->clock_delta());
+  });
+  const auto left_out = std::make_unique<bool[]>(stores.size());
+  for (std::size_t i = 0; i < stores.size(); ++i) left_out[i] = stores[i]->is_left_out();
+  redis::ClockJury::judge(estimates, {left_out.get(), stores.size()});
+  for (std::size_t i = 0; i < stores.size(); ++i) stores[i]->leave_out(left_out[i]);
+}
+
+void ClusterStore::refresh(std::int64_t now_us) {
+  Node* node = nodes_.next_ready();
+  if (node == nullptr || refresh_timer_.failures() >= kRefreshesInVain) nodes_.call_in_others(now_us);
+  if (node == nullptr) return;
+  std::string command;
+  redis::append_array(command, 2);
+  redis::append_bulk(command, "CLUSTER");
+  redis::append_bulk(command, "SLOTS");
+  ++counters_.refreshes;
+  refresh_timer_.begin(now_us);
+  const bool sent = node->store->ask(
+      command,
+      [this, asked = node->here()](std::span<const redis::RespValue> reply) { on_map(asked, reply); });
+  if (!sent) refresh_timer_.end(now_us, false);
+}
+
+// The only node has all slots, and the map is no longer fetched.
+void ClusterStore::be_alone() {
+  alone_ = true;
+  redis::SlotMap map;
+  nodes_.for_each([&](const Node& node) { map.masters = {node.endpoint}; });
+  map.owner.assign(redis::kSlots, 0);
+  nodes_.adopt(map, clock_.now_us());
+}
+
+// The server has slots after all: the address belongs to another server now, or it has joined a cluster.
+void ClusterStore::be_one_of_many() {
+  alone_ = false;
+  refresh_timer_.end(clock_.now_us(), false);  // for the request that was answered this way
+  refresh_timer_.hurry(clock_.now_us());
+}
+
+void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply) {
+  const std::int64_t now_us = clock_.now_us();
+  const bool has_no_cluster =
+      reply.size() == 1 && reply[0].is_error() && reply[0].bytes.contains("cluster support disabled");
+  if (has_no_cluster && options_.seeds.size() == 1 && counters_.maps == 0) be_alone();
+  if (alone_) return;
+  const auto map = redis::read_slot_map(reply, asked);
+  if (!map) return refresh_timer_.end(now_us, false);
+  if (!nodes_.adopt(*map, now_us)) return refresh_timer_.end(now_us, false);
+  ++counters_.maps;
+  moving_.reset();
+  if (replicas_) replicas_->adopt(*map);
+  refresh_timer_.end(now_us, nodes_.all_well());
+  rescue([](const Node& node) { return node.slots == 0 || !node.store->ready(); });
+}
+
+// Calls that wait for such nodes may have better nodes now.
+void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
+  std::vector<StoreCall*> stranded;
+  nodes_.for_each([&](Node& node) {
+    if (!from(node)) return;
+    const std::vector<StoreCall*> calls = node.store->take_queue();
+    stranded.insert(stranded.end(), calls.begin(), calls.end());
+  });
+  start_by_map(std::move(stranded));
+}
+
+AsyncStore::Health ClusterStore::health() const {
+  return {.connected = nodes_.all_well(), .problems = nodes_.problems()};
+}
+
+}  // namespace sluice

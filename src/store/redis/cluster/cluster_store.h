@@ -1,0 +1,168 @@
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/inspect/refresh_timer.h"
+#include "store/redis/cluster/cluster_nodes.h"
+#include "store/redis/cluster/cluster_replicas.h"
+#include "store/redis/cluster/split_call.h"
+
+namespace sluice {
+
+struct ClusterStoreOptions {
+  std::vector<redis::Address> seeds;  // nodes to start with; the cluster names the others
+  RedisStoreOptions node;             // for every node; ClusterStore sets address and cluster
+  // May change the options of one node, which is identified by its address.
+  std::function<void(RedisStoreOptions&)> for_each_node;
+  redis::RefreshOptions refresh;   // of the map of slots
+  bool looks_at_replicas = false;  // see ReplicaLooks
+};
+
+// What a ClusterStore has done itself, without its nodes; only grows.
+struct ClusterStoreCounters {
+  std::uint64_t split_calls = 0;         // calls on several slots
+  std::uint64_t refunds = 0;             // slots where a denied call had been charged
+  std::uint64_t refunds_lost = 0;        // refunds without an answer
+  std::uint64_t redirected = 0;          // calls that followed a MOVED or ASK
+  std::uint64_t tried_again = 0;         // retries of calls that waited for a slot to settle
+  std::uint64_t astray = 0;              // calls given up after too many redirects
+  std::uint64_t without_node = 0;        // calls on a slot that no node has
+  std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
+  std::uint64_t too_many_split = 0;      // shed: more split calls than we keep, or than a node can answer
+  std::uint64_t refreshes = 0;           // requests for the map
+  std::uint64_t maps = 0;                // maps received and understood
+};
+
+// An AsyncStore on a Redis or Valkey Cluster. Belongs to one event loop's thread.
+//
+//   RedisStoreOptions node{.connection = {.script = redis_script()}};
+//   ClusterStore store(transport, clock, params, {.seeds = target.addresses, .node = node}, random);
+//
+// A call goes to the node that has the slot of its charges (Charge::slot_tag). If the charges are on several
+// slots, the call is split: all slots are asked at the same time, so it takes one round trip. If one of them
+// denies, the charges on the others are given back.
+//
+// The map of slots comes from any node. It is fetched again when it turns out to be wrong: a node redirects a
+// call, is lost, or is down. Until then a call follows its redirects. A redirect has charged nothing, so
+// following it is safe for calls without a request id, too. After a master is lost, the map is fetched until
+// another node has its slots; meanwhile its breaker answers for these slots, and only these.
+//
+// A single seed that is not in a cluster (REDIS_CLUSTER_URL often names a development server) is used as what
+// it is: one server that has all slots. With several seeds, none is believed to be such a server: another
+// seed may be in the cluster, and its counters would be forgotten.
+//
+// What splitting costs in exactness (for docs/operations.md):
+// - Never more is admitted than by one server: an admitted call is charged on all its slots. (What a refund
+//   can leave behind, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
+// - Less may be admitted. From the moment a slot charges a call that another slot denies until the refund
+//   arrives, one round trip later, the room of that charge is missing. At any time this is at most the sum
+//   of the costs of the split calls in flight.
+// - A charge stays, and fades like any other, if its call got no answer from that slot (it may have been
+//   charged all the same), or if its refund got none within a second (counted: refunds_lost). With a request
+//   id neither is lost if the request is repeated until it is answered: then what was charged is what was
+//   admitted. (If it is repeated several times at once while the first is being denied, and the slots see
+//   the repeats in different orders, one may be admitted although another gives a charge back.)
+// - OnDenial::kCharge works across slots as within one: such charges are not given back.
+// - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
+//   given back.
+class ClusterStore final : public AsyncStore, private RedisCluster, private SplitCall::Events {
+ public:
+  using Random = RedisStore::Random;
+
+  // REQUIRES: transport, clock and params outlive the store; there is a seed; node.key_prefix has no {.
+  ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+               ClusterStoreOptions options, Random random);
+  ~ClusterStore() override;
+
+  bool start(StoreCall& call) override;
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
+  void begin_burst() override;
+  void end_burst() override;
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override;
+  bool busy() const override;
+  // Connected: every slot has a healthy node. One sentence per problem.
+  Health health() const override;
+
+  const ClusterStoreCounters& counters() const { return counters_; }
+  // The sum over the nodes, plus what was shed or denied before it reached them.
+  RedisStoreCounters node_counters() const {
+    RedisStoreCounters sum = nodes_.counters();
+    sum.denied_from_memory += counters_.denied_from_memory;
+    sum.shed_queue_full += counters_.too_many_split;
+    return sum;
+  }
+  const ClusterNodes& nodes() const { return nodes_; }
+  ReplicaLooksCounters look_counters() const {
+    return replicas_ ? replicas_->counters() : ReplicaLooksCounters{};
+  }
+
+ private:
+  using Node = ClusterNodes::Node;
+  using Part = SplitCall::Part;
+  class Reset;
+
+  std::unique_ptr<ClusterReplicas> make_replicas(redis::Transport& transport, ParamsTable& params);
+
+  bool is_remembered(StoreCall& call);
+  void deny_unanswered(StoreCall& call);
+
+  // Split calls.
+  bool start_split(StoreCall& call);
+  bool start_part(Part& part);
+  bool would_shed(const Part& part) const;
+  bool would_fail(const Part& part) const;
+  bool start_on(Node* node, StoreCall& call);
+  static void leave_unanswered(StoreCall& call);
+  void on_parts_done(SplitCall& split) override;
+  StoreCall& conclude(SplitCall& split);
+  void start_refunds(SplitCall& split);
+  SplitCall* spare_split();
+  void give_back(SplitCall& split);
+
+  // Redirected and refused calls.
+  void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+                    std::span<StoreCall* const> calls) override;
+  bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
+  bool has_slots() const override { return !alone_; }
+  void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
+  std::vector<Part*> take_on(std::span<StoreCall* const> calls);
+  bool hop(Part& part);
+  void wait_a_little(Part& part);
+  void resume_waiting(std::int64_t now_us);
+  void start_by_map(std::vector<StoreCall*> calls);
+  void fail(std::span<StoreCall* const> calls);
+
+  // The map.
+  void refresh(std::int64_t now_us);
+  void compare_clocks(std::int64_t now_us);
+  void be_alone();
+  void be_one_of_many();
+  void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
+  void rescue(const std::function<bool(const Node&)>& from);
+
+  const Clock& clock_;
+  const ParamsTable& params_;
+  const ClusterStoreOptions options_;
+  const Random random_;
+  std::int64_t clocks_due_us_ = 0;
+  bool alone_ = false;         // the seed is not in a cluster
+  int bursts_ = 0;             // begun and not ended
+  RememberedDenials denials_;  // of all nodes; for a split call, only the slots that denied it are known
+  ClusterNodes nodes_;
+  std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
+  redis::RefreshTimer refresh_timer_;
+  std::bitset<redis::kSlots> moving_;  // slots whose keys are on two nodes, as far as we have noticed
+  std::vector<std::unique_ptr<SplitCall>> splits_;
+  std::vector<SplitCall*> spare_splits_;
+  std::vector<Part*> waiting_;  // for a short time
+  ClusterStoreCounters counters_;
+};
+
+}  // namespace sluice

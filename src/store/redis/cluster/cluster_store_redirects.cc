@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "store/redis/cluster/cluster_store.h"
+#include "store/redis/script/wire.h"
+
+// What ClusterStore does with calls that a node has redirected or refused.
+namespace sluice {
+namespace {
+
+constexpr std::uint32_t kHopsAtOnce = 2;  // nodes that redirect a call to each other are about to agree
+constexpr std::int64_t kWaitUsMin = 1'000, kWaitUsMax = 5'000;
+
+}  // namespace
+
+void ClusterStore::on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+                                std::span<StoreCall* const> calls) {
+  using enum redis::ServerError;
+  Node& node = nodes_.of_store(from);
+  if (alone_) be_one_of_many();
+  switch (kind) {
+    case kCrossSlot:  // they were sent as to a server without slots; send them again, slot by slot
+      for (StoreCall* call : calls)
+        if (start(*call)) call->on_done();
+      return;
+    case kMoved:
+    case kAsk:
+      return follow(node, kind == kMoved, reply, calls);
+    case kTryAgain:
+      // One key is never on two nodes: calls on a single key work if each is sent in its own command.
+      if (!calls.empty()) moving_.set(slot_of_tag(calls[0]->charges[0].slot_tag));
+      for (Part* part : take_on(calls)) wait_a_little(*part);
+      return;
+    case kReadOnly:
+    case kMasterDown:
+      refresh_timer_.hurry(clock_.now_us());
+      for (Part* part : take_on(calls))
+        if (hop(*part)) wait_a_little(*part);
+      return;
+    default:  // the cluster is down, or no node has the slot
+      refresh_timer_.hurry(clock_.now_us());
+      return fail(calls);
+  }
+}
+
+void ClusterStore::follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls) {
+  const std::int64_t now_us = clock_.now_us();
+  if (moved) refresh_timer_.hurry(now_us);
+  const auto redirect = redis::read_redirect(reply, from.here());
+  Node* to = redirect ? nodes_.at(redirect->to, now_us) : nullptr;
+  if (to == nullptr) return fail(calls);
+  if (moved) nodes_.assign(redirect->slot, *to);
+  std::vector<StoreCall*> at_once;
+  for (Part* part : take_on(calls)) {
+    if (!hop(*part)) continue;
+    ++counters_.redirected;
+    if (part->hops <= kHopsAtOnce) {
+      at_once.push_back(part);
+    } else {
+      wait_a_little(*part);
+    }
+  }
+  // A node that redirects to itself is not the one that we are connected to.
+  if (moved && to == &from) from.store->reconnect("this address now belongs to another node");
+  to->store->start_all(at_once, !moved);
+}
+
+// Calls that came straight from the caller become parts, which count their redirects.
+std::vector<ClusterStore::Part*> ClusterStore::take_on(std::span<StoreCall* const> calls) {
+  std::vector<Part*> parts;
+  for (StoreCall* call : calls) {
+    if (Part* part = dynamic_cast<Part*>(call)) {
+      parts.push_back(part);
+    } else if (SplitCall* split = spare_split()) {
+      split->begin(*call, *this);
+      split->one_less();  // it is started
+      parts.push_back(&split->parts().front());
+    } else {  // the node that refused it has charged nothing
+      leave_unanswered(*call);
+      call->verdict = Verdict::kShed;
+      call->on_done();
+    }
+  }
+  return parts;
+}
+
+// False: too many redirects; the part is answered.
+bool ClusterStore::hop(Part& part) {
+  if (++part.hops <= kRedisHopsMax) return true;
+  ++counters_.astray;
+  StoreCall* call = &part;
+  fail({&call, 1});
+  return false;
+}
+
+void ClusterStore::fail(std::span<StoreCall* const> calls) {
+  for (StoreCall* call : calls) {
+    leave_unanswered(*call);
+    deny_unanswered(*call);
+    call->on_done();
+  }
+}
+
+void ClusterStore::wait_a_little(Part& part) {
+  const std::int64_t now_us = clock_.now_us();
+  if (part.give_up_at_us == 0)
+    part.give_up_at_us =
+        part.deadline_us != 0 ? part.deadline_us : now_us + options_.node.operation_timeout_us;
+  part.retry_at_us = now_us + kWaitUsMin + static_cast<std::int64_t>(random_(kWaitUsMax - kWaitUsMin + 1));
+  part.retry_at_us = std::min(part.retry_at_us, part.give_up_at_us);
+  ++counters_.tried_again;
+  waiting_.push_back(&part);
+}
+
+void ClusterStore::resume_waiting(std::int64_t now_us) {
+  std::vector<StoreCall*> due, too_late;
+  std::erase_if(waiting_, [&](Part* part) {
+    if (part->retry_at_us > now_us) return false;
+    (part->give_up_at_us <= now_us ? too_late : due).push_back(part);
+    return true;
+  });
+  fail(too_late);
+  start_by_map(std::move(due));
+}
+
+// Calls for one node are started together.
+void ClusterStore::start_by_map(std::vector<StoreCall*> calls) {
+  const auto node_of = [&](const StoreCall* call) {
+    return nodes_.of_slot(slot_of_tag(call->charges[0].slot_tag));
+  };
+  while (!calls.empty()) {
+    Node* node = node_of(calls.front());
+    const auto others =
+        std::ranges::stable_partition(calls, [&](const StoreCall* call) { return node_of(call) == node; });
+    const std::vector<StoreCall*> together(calls.begin(), others.begin());
+    calls.erase(calls.begin(), others.begin());
+    if (node != nullptr) {
+      node->store->start_all(together, false);
+    } else {
+      counters_.without_node += together.size();
+      fail(together);
+    }
+  }
+}
+
+}  // namespace sluice

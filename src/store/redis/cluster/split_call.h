@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "store/async_store.h"
+#include "store/params_table.h"
+
+namespace sluice {
+
+// A call to a cluster, split into one part per slot of its charges, and the answer put together from the
+// answers of the parts. Knows no nodes and sends nothing. Reusable; keeps its memory. Not thread-safe.
+//
+//   split.begin(call, events);
+//   for (Part& part : split.parts())
+//     if (…start(part)) split.one_less();               // this part was done at once
+//   if (split.one_less()) …                             // all parts were done at once
+//   …                                                   // otherwise events.on_parts_done(split) follows
+//   split.settle(params);                               // the call has its answer
+//   for (Part* part : split.begin_refunds(deadline_us)) …    // started in the same way
+//
+// begin() and begin_refunds() count one more than the parts: the last one_less() says that all are started.
+class SplitCall {
+ public:
+  // The charges on one slot, and the state of their way through the cluster.
+  class Part final : public StoreCall {
+   public:
+    std::uint16_t slot = 0;
+    std::uint32_t hops = 0;          // redirects followed
+    std::int64_t retry_at_us = 0;    // while it waits for the slot to settle
+    std::int64_t give_up_at_us = 0;  // 0: not yet known
+
+    void on_done() override;
+
+   private:
+    friend class SplitCall;
+    SplitCall* whole_ = nullptr;
+    std::size_t first_ = 0;  // of its charges
+  };
+
+  class Events {
+   public:
+    // All parts, or all refunds, are done.
+    virtual void on_parts_done(SplitCall& split) = 0;
+
+   protected:
+    ~Events() = default;
+  };
+
+  SplitCall() = default;
+  SplitCall(const SplitCall&) = delete;
+  SplitCall& operator=(const SplitCall&) = delete;
+
+  void begin(StoreCall& call, Events& events);
+
+  // One per slot; the slot of the first charge comes first.
+  std::span<Part> parts() { return parts_; }
+
+  // A part that was started is done, or all parts are started. Returns whether nothing is left to wait for.
+  bool one_less() { return --waiting_ == 0; }
+
+  // The call to answer; null once it is answered.
+  StoreCall* call() const { return call_; }
+
+  // Puts the answer together as if one store had decided: denied if one slot denied, whatever the others
+  // said; else without an answer if a slot gave none; else allowed. If the call is denied, the results on a
+  // slot that had room tell the level without the charge: `remaining` exactly, `reset_after_us` to a
+  // microsecond, except for the sliding algorithms, where it may be up to a period too long. On a slot
+  // without an answer the results report the whole limit as remaining. Returns the call.
+  // REQUIRES: call() is not null, and its parts are done.
+  StoreCall& settle(const ParamsTable& params);
+
+  // Turns the parts whose charges must be given back into refunds, to be started as above; empty when there
+  // are none. REQUIRES: settle() was called.
+  std::span<Part* const> begin_refunds(std::int64_t deadline_us);
+  std::span<Part* const> refunds() const { return refunds_; }
+
+ private:
+  bool refundable(const Part& part) const;
+  void copy_results(const ParamsTable& params);
+
+  StoreCall* call_ = nullptr;
+  Events* events_ = nullptr;
+  std::size_t waiting_ = 0;
+  bool undo_ = false;  // charges must be given back
+  std::vector<Part> parts_;
+  std::vector<Charge> charges_;  // sorted by part
+  std::vector<ChargeResult> results_;
+  std::vector<std::size_t> place_;  // the index of each of charges_ in the call
+  std::vector<Part*> refunds_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,362 @@
+#include "store/redis/cluster/split_call.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "base/testing/seed.h"
+#include "store/pressure.h"
+#include "store/redis/script/wire.h"
+#include "store/redis/testing/call.h"
+
+namespace sluice {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+using enum Verdict;
+using Part = SplitCall::Part;
+
+// Three tags, each of another slot.
+constexpr std::uint32_t kA = 1, kB = 2, kC = 3;
+
+class SplitCallTest : public testing::Test, protected SplitCall::Events {
+ protected:
+  static constexpr std::int64_t kSecond = 1'000'000;
+
+  void on_parts_done(SplitCall&) override { ++times_done_; }
+
+  Charge charge(std::uint64_t key, std::uint32_t tag, std::int64_t cost = 1) const {
+    return {.key = {0, key}, .params = limit_, .cost = cost, .slot_tag = tag};
+  }
+  // A part's answer, as a node would give it.
+  static void answer(Part& part, Verdict verdict, std::int64_t remaining = 5, bool replayed = false) {
+    part.verdict = verdict;
+    part.replayed = replayed;
+    part.now_us = 100 * kSecond + part.slot;
+    part.results_known = is_answer(verdict) ? part.results.size() : 0;
+    for (ChargeResult& result : part.results) {
+      result.outcome = {.allowed = verdict == kAllowed, .remaining = remaining};
+      if (verdict == kDenied) result.outcome.retry_after_us = kSecond;
+    }
+    part.on_done();
+  }
+  SplitCall& begin(StoreCall& call) {
+    split_.begin(call, *this);
+    EXPECT_FALSE(split_.one_less());
+    return split_;
+  }
+
+  ParamsTable params_;
+  const ParamsId limit_ =
+      params_.intern(make_limit_params(Algorithm::kFixedWindow, {10, 60 * kSecond}, std::nullopt).value());
+  SplitCall split_;
+  int times_done_ = 0;
+};
+
+TEST_F(SplitCallTest, HasAPartPerSlotAndKeepsTheOrderOfTheCaller) {
+  TestCall call({charge(1, kA), charge(2, kB), charge(3, kA), charge(4, kC)}, 77);
+  begin(call);
+  ASSERT_THAT(split_.parts(), SizeIs(3));
+  Part &a = split_.parts()[0], &b = split_.parts()[1], &c = split_.parts()[2];
+  EXPECT_EQ(a.slot, slot_of_tag(kA));
+  EXPECT_EQ(a.deadline_us, 77);
+  ASSERT_THAT(a.charges, SizeIs(2));
+  EXPECT_EQ(a.charges[1].key.low, 3u);
+  ASSERT_THAT(b.charges, SizeIs(1));
+  answer(c, kAllowed, 4);
+  answer(a, kAllowed, 3);
+  EXPECT_EQ(times_done_, 0);
+  answer(b, kAllowed, 2);
+  EXPECT_EQ(times_done_, 1);
+  EXPECT_EQ(&split_.settle(params_), &call);
+  EXPECT_TRUE(call.allowed());
+  EXPECT_EQ(call.results_known, 4u);
+  EXPECT_EQ(call.now_us, a.now_us);
+  EXPECT_EQ(call.remaining(0), 3);
+  EXPECT_EQ(call.remaining(1), 2);
+  EXPECT_EQ(call.remaining(2), 3);
+  EXPECT_EQ(call.remaining(3), 4);
+  EXPECT_THAT(split_.begin_refunds(0), IsEmpty());
+}
+
+struct Given {
+  Verdict verdict;
+  bool replayed = false;
+};
+
+TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
+  const struct {
+    const char* about;
+    bool with_id;
+    Given a, b;
+    Verdict verdict;
+    bool replayed;
+    std::vector<std::uint32_t> refunded;
+  } cases[] = {
+      {"both allow", false, {kAllowed}, {kAllowed}, kAllowed, false, {}},
+      {"one denies: the other is given back", false, {kAllowed}, {kDenied}, kDenied, false, {kA}},
+      {"both deny: nothing was charged", false, {kDenied}, {kDenied}, kDenied, false, {}},
+      {"one is silent", false, {kAllowed}, {kNoAnswer}, kNoAnswer, false, {kA}},
+      {"one is full", false, {kAllowed}, {kNoRoom}, kNoRoom, false, {kA}},
+      {"one denies, one is full: a denial is enough", false, {kNoRoom}, {kDenied}, kDenied, false, {}},
+      {"one is full, one is silent", false, {kNoRoom}, {kNoAnswer}, kNoAnswer, false, {}},
+      {"one denies, one is silent: a denial is enough", false, {kNoAnswer}, {kDenied}, kDenied, false, {}},
+      {"the same with an id", true, {kNoAnswer}, {kDenied}, kDenied, false, {}},
+      {"all repeat themselves", true, {kAllowed, true}, {kAllowed, true}, kAllowed, true, {}},
+      {"a second try completes the first", true, {kAllowed, true}, {kAllowed}, kAllowed, false, {}},
+      {"a second try is denied", true, {kAllowed, true}, {kDenied}, kDenied, false, {kA}},
+      {"a denial is repeated: so is the refund",
+       true,
+       {kAllowed, true},
+       {kDenied, true},
+       kDenied,
+       true,
+       {kA}},
+      {"the next try will need the grant", true, {kAllowed}, {kNoAnswer}, kNoAnswer, false, {}},
+  };
+  for (const auto& c : cases) {
+    TestCall call({charge(1, kA), charge(2, kB)});
+    if (c.with_id) call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+    begin(call);
+    answer(split_.parts()[0], c.a.verdict, 5, c.a.replayed);
+    answer(split_.parts()[1], c.b.verdict, 5, c.b.replayed);
+    split_.settle(params_);
+    EXPECT_EQ(call.verdict, c.verdict) << c.about;
+    EXPECT_EQ(call.replayed, c.replayed) << c.about;
+    EXPECT_EQ(call.results_known, is_answer(c.verdict) ? 2u : 0u) << c.about;
+    std::vector<std::uint32_t> refunded;
+    for (const Part* part : split_.begin_refunds(99)) refunded.push_back(part->charges[0].slot_tag);
+    EXPECT_EQ(refunded, c.refunded) << c.about;
+  }
+}
+
+// A call that passes because a slot is silent has used the limits of the other slots; else these would never
+// fill.
+TEST_F(SplitCallTest, WhatPassesWithoutAnAnswerStaysCharged) {
+  using WithoutAnswer = StoreCall::WithoutAnswer;
+  for (const auto without_answer :
+       {WithoutAnswer::kUnknown, WithoutAnswer::kDenied, WithoutAnswer::kPasses}) {
+    TestCall call({charge(1, kA), charge(2, kB)});
+    call.without_answer = without_answer;
+    begin(call);
+    answer(split_.parts()[0], kAllowed);
+    answer(split_.parts()[1], kNoAnswer);
+    split_.settle(params_);
+    EXPECT_EQ(call.verdict, kNoAnswer);
+    EXPECT_EQ(split_.begin_refunds(99).size(), without_answer == WithoutAnswer::kPasses ? 0u : 1u);
+  }
+}
+
+TEST_F(SplitCallTest, ADenialBesideASilentSlotTellsWhatIsKnown) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  begin(call);
+  answer(split_.parts()[0], kNoAnswer);
+  answer(split_.parts()[1], kDenied, 0);
+  split_.settle(params_);
+  EXPECT_EQ(call.now_us, split_.parts()[1].now_us);
+  EXPECT_EQ(call.results_known, 2u);
+  EXPECT_TRUE(call.results[0].outcome.allowed);
+  EXPECT_EQ(call.remaining(0), 10) << "nobody knows; it denies nobody";
+  EXPECT_EQ(call.remaining(1), 0);
+  EXPECT_EQ(call.results[1].outcome.retry_after_us, kSecond);
+}
+
+TEST_F(SplitCallTest, ARefundSaysWhatWasGranted) {
+  TestCall call({charge(1, kA, 4), charge(2, kB), charge(3, kA, 0)});
+  begin(call);
+  answer(split_.parts()[0], kAllowed, 6);
+  answer(split_.parts()[1], kDenied);
+  split_.settle(params_);
+  const std::int64_t granted_us = split_.parts()[0].now_us;
+  const auto refunds = split_.begin_refunds(500 * kSecond);
+  ASSERT_THAT(refunds, SizeIs(1));
+  EXPECT_EQ(refunds[0]->refund_of_us, granted_us);
+  EXPECT_EQ(refunds[0]->deadline_us, 500 * kSecond);
+  ASSERT_THAT(refunds[0]->charges, SizeIs(1)) << "a look has charged nothing";
+  EXPECT_EQ(refunds[0]->charges[0].cost, 4);
+  EXPECT_EQ(refunds[0]->results[0].outcome.remaining, 6);
+  EXPECT_FALSE(refunds[0]->dedupe);
+  EXPECT_FALSE(split_.one_less());
+  EXPECT_EQ(split_.call(), nullptr);
+  answer(*refunds[0], kAllowed);
+  EXPECT_EQ(times_done_, 2);
+}
+
+TEST_F(SplitCallTest, ARefundTakesTheRecordAlongThatItWasTold) {
+  for (const std::uint8_t replays : std::initializer_list<std::uint8_t>{0, 1, 7}) {
+    TestCall call({charge(1, kA), charge(2, kB)});
+    call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+    begin(call);
+    for (const Part& part : split_.parts()) {
+      EXPECT_EQ(part.dedupe->id, (KeyHash{7, 8}));
+      EXPECT_TRUE(part.dedupe->is_part);
+    }
+    split_.parts()[0].replays_before = replays;
+    answer(split_.parts()[0], kAllowed, 5, replays > 0);
+    answer(split_.parts()[1], kDenied, 5);
+    split_.settle(params_);
+    const auto refunds = split_.begin_refunds(0);
+    ASSERT_THAT(refunds, SizeIs(1));
+    EXPECT_EQ(refunds[0]->dedupe->id, (KeyHash{7, 8}));
+    EXPECT_EQ(refunds[0]->refund_replays_before, replays);
+  }
+}
+
+TEST_F(SplitCallTest, OnOneSlotItIsNoPart) {
+  TestCall call({charge(1, kA), charge(2, kA)});
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  ASSERT_THAT(split_.parts(), SizeIs(1));
+  EXPECT_FALSE(split_.parts()[0].dedupe->is_part);
+}
+
+TEST_F(SplitCallTest, AConflictAnywhereIsAConflict) {
+  TestCall call({charge(1, kA), charge(2, kB), charge(3, kC)});
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kNoAnswer);
+  Part& last = split_.parts()[2];
+  last.verdict = kDenied;
+  last.conflict = true;
+  last.on_done();
+  split_.settle(params_);
+  EXPECT_TRUE(call.conflict);
+  EXPECT_EQ(call.verdict, kDenied);
+  EXPECT_EQ(call.results_known, 0u);
+  EXPECT_THAT(split_.begin_refunds(0), SizeIs(1));
+}
+
+TEST_F(SplitCallTest, WhatCountsDeniedRequestsKeepsItsCharge) {
+  TestCall call({charge(1, kA, 2), charge(2, kA, 3), charge(3, kB), charge(4, kC)});
+  const_cast<Charge&>(call.charges[0]).on_denial = OnDenial::kCharge;
+  const_cast<Charge&>(call.charges[3]).on_denial = OnDenial::kCharge;
+  begin(call);
+  answer(split_.parts()[0], kAllowed, 4);
+  answer(split_.parts()[1], kDenied);
+  answer(split_.parts()[2], kAllowed, 4);
+  split_.settle(params_);
+  EXPECT_EQ(call.remaining(0), 4);
+  EXPECT_EQ(call.remaining(1), 7) << "without its charge";
+  EXPECT_EQ(call.remaining(3), 4);
+  const auto refunds = split_.begin_refunds(0);
+  ASSERT_THAT(refunds, SizeIs(1));
+  ASSERT_THAT(refunds[0]->charges, SizeIs(1));
+  EXPECT_EQ(refunds[0]->charges[0].key.low, 2u);
+}
+
+TEST_F(SplitCallTest, ARefundOfTheCallerIsNotTakenBack) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  call.refund_of_us = 50;
+  call.results[1].outcome.remaining = 3;
+  begin(call);
+  EXPECT_EQ(split_.parts()[1].refund_of_us, 50);
+  EXPECT_EQ(split_.parts()[1].results[0].outcome.remaining, 3) << "what was granted";
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kNoAnswer);
+  split_.settle(params_);
+  EXPECT_EQ(call.verdict, kNoAnswer);
+  EXPECT_THAT(split_.begin_refunds(0), IsEmpty());
+}
+
+// The level that a denied call reports for a slot that had room, compared with a look.
+TEST_F(SplitCallTest, TheLevelWithoutTheChargeIsThatOfALook) {
+  std::mt19937_64 random(test_seed());
+  const auto pick = [&](std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(random);
+  };
+  int compared = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const auto algorithm = static_cast<Algorithm>(pick(0, 5));
+    const std::int64_t count = pick(1, 50), period_us = pick(1, 20) * 777'777;
+    const LimitParams params = make_limit_params(algorithm, {count, period_us}, std::nullopt).value();
+    const ParamsId id = params_.intern(params);
+    State state;
+    Log log;
+    const auto charge_by = [&](std::int64_t now_us, std::int64_t cost) {
+      if (algorithm == Algorithm::kSlidingLog) return step(params, log, now_us, cost);
+      const Stepped stepped = step(params, state, now_us, cost);
+      state = stepped.state;
+      return stepped.outcome;
+    };
+    std::int64_t now_us = 1'700'000'000 * kSecond;
+    for (int i = 0; i < 10; ++i) charge_by(now_us += pick(0, period_us / 5), pick(0, count / 2));
+    now_us += pick(0, period_us / 5);
+    const std::int64_t cost = pick(1, count);
+    const Outcome look = charge_by(now_us, 0);
+    const Outcome granted = charge_by(now_us, cost);
+    if (!granted.allowed) continue;
+    ++compared;
+    TestCall call({{.key = {0, 1}, .params = id, .cost = cost, .slot_tag = kA}, charge(2, kB)});
+    begin(call);
+    answer(split_.parts()[1], kDenied);
+    split_.parts()[0].results[0].outcome = granted;
+    split_.parts()[0].results_known = 1;
+    split_.parts()[0].verdict = kAllowed;
+    split_.parts()[0].on_done();
+    split_.settle(params_);
+    const Outcome& told = call.results[0].outcome;
+    EXPECT_TRUE(told.allowed);
+    EXPECT_EQ(told.retry_after_us, 0);
+    ASSERT_EQ(told.remaining, look.remaining) << to_string(algorithm);
+    if (params.is_bucket()) {
+      ASSERT_NEAR(static_cast<double>(told.reset_after_us), static_cast<double>(look.reset_after_us), 1.0);
+    } else if (algorithm == Algorithm::kFixedWindow) {
+      ASSERT_EQ(told.reset_after_us, look.reset_after_us);
+    } else {
+      ASSERT_GE(told.reset_after_us, look.reset_after_us);
+      ASSERT_LE(told.reset_after_us, look.reset_after_us + period_us);
+    }
+  }
+  EXPECT_GT(compared, 500);
+}
+
+// The caller may be gone, and the call may have been sent on: a refund goes its own way, for what is taken
+// back alone, and with what that was told.
+TEST_F(SplitCallTest, ARefundIsACallOfItsOwn) {
+  Charge kept = charge(1, kA);
+  kept.on_denial = OnDenial::kCharge;
+  TestCall call({kept, charge(2, kA), charge(3, kB)}, 77);
+  call.caller_deadline_us = 50;
+  begin(call);
+  Part& part = split_.parts()[0];
+  part.hops = 3;
+  answer(part, kAllowed);
+  part.results[0].outcome.remaining = 8;
+  part.results[1].outcome.remaining = 6;
+  answer(split_.parts()[1], kDenied, 0);
+  split_.settle(params_);
+  const auto refunds = split_.begin_refunds(99);
+  ASSERT_THAT(refunds, SizeIs(1));
+  ASSERT_THAT(refunds[0]->charges, SizeIs(1));
+  EXPECT_EQ(refunds[0]->charges[0].key, (KeyHash{0, 2}));
+  EXPECT_EQ(refunds[0]->results[0].outcome.remaining, 6);
+  EXPECT_EQ(refunds[0]->deadline_us, 99);
+  EXPECT_EQ(refunds[0]->caller_deadline_us, 0);
+  EXPECT_EQ(refunds[0]->hops, 0);
+}
+
+// A grant of which nothing is known cannot be told from another.
+TEST_F(SplitCallTest, WhatWasNotToldIsNotGivenBack) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  split_.parts()[0].results_known = 0;
+  answer(split_.parts()[1], kDenied, 0);
+  split_.settle(params_);
+  EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
+}
+
+TEST_F(SplitCallTest, WhoPassesAFullSlotHasUsedTheOthers) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  call.without_answer = StoreCall::WithoutAnswer::kPasses;
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kNoRoom);
+  EXPECT_EQ(split_.settle(params_).verdict, kNoRoom);
+  EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice

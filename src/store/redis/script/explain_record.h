@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "store/async_store.h"
+#include "store/redis/script/wire.h"
+
+namespace sluice {
+
+// The script's own account of a check: the record of a request id, and the explanation of sliding logs.
+//
+//   fingerprint 6 | terms 2 | now 7 | flags 1 | entries
+//   each entry:  flags 1 | remaining 4 | retry_after + 1  7 | reset_after 7 | denied_cost 3
+//
+// A look at a log that is used up is not denied, and has the wait for one unit in place of retry_after.
+//
+// Flags: 1 admitted, and twice the number of those who were told it again; of an entry: 1 had room, 2
+// warning, 4 throttled.
+class ExplainRecord {
+ public:
+  static constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 22;
+
+  static bool is_one(std::string_view bytes) {
+    return bytes.size() >= kHeaderBytes && (bytes.size() - kHeaderBytes) % kEntryBytes == 0;
+  }
+
+  // The flags that a call's record must have for a refund to give that call back.
+  static std::uint8_t flags_to_refund(std::uint8_t replays_before) {
+    return static_cast<std::uint8_t>(1 + 2 * replays_before);
+  }
+
+  // REQUIRES: is_one(bytes)
+  explicit ExplainRecord(std::string_view bytes) : bytes_(bytes) {}
+
+  // Fills in the call's answer; without results if the record has other terms or another number of charges.
+  void read(StoreCall& call) const {
+    const auto flags = static_cast<std::uint8_t>(bytes_[15]);
+    call.now_us = number_at(bytes_, 8, 7);
+    call.verdict = (flags & 1) != 0 ? Verdict::kAllowed : Verdict::kDenied;
+    call.replays_before = flags / 2;
+    if (call.dedupe && number_at(bytes_, 6, 2) != call.dedupe->terms) return;
+    if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size()) return;
+    for (std::size_t i = 0; i < call.results.size(); ++i) {
+      ChargeResult& result = call.results[i];
+      const std::int64_t seen_us = result.one_unit_after_us;  // of what is no log we know it ourselves
+      result = entry(kHeaderBytes + i * kEntryBytes);
+      if (call.charges[i].cost > 0) continue;
+      result.one_unit_after_us = seen_us;
+      if (result.outcome.allowed && result.outcome.retry_after_us > 0)
+        result.one_unit_after_us = std::exchange(result.outcome.retry_after_us, 0);
+    }
+    call.results_known = call.results.size();
+  }
+
+ private:
+  ChargeResult entry(std::size_t at) const {
+    const std::int64_t flags = number_at(bytes_, at, 1);
+    ChargeResult result;
+    result.outcome.allowed = (flags & 1) != 0;
+    result.outcome.remaining = number_at(bytes_, at + 1, 4);
+    result.outcome.retry_after_us = number_at(bytes_, at + 5, 7) - 1;
+    result.outcome.reset_after_us = number_at(bytes_, at + 12, 7);
+    result.pressure = (flags & 4) != 0   ? Pressure::kThrottled
+                      : (flags & 2) != 0 ? Pressure::kWarning
+                                         : Pressure::kNormal;
+    result.denied_cost = number_at(bytes_, at + 19, 3);
+    return result;
+  }
+
+  std::string_view bytes_;
+};
+
+}  // namespace sluice
