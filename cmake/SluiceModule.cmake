@@ -37,6 +37,29 @@ if(SLUICE_TESTS)
   target_precompile_headers(sluice_test_precompiled PRIVATE ${parsed_once} <random> <set> <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
+# Most of the time to compile a source goes into what it includes, and the sources of a room include nearly the same. So they
+# are compiled as one, at most so many at a time that both cores stay busy (docs/decisions/0011-rooms-compile-as-one.md).
+# A name in an unnamed namespace is therefore unique in its room. `cmake -DSLUICE_UNITY=OFF` compiles each source alone, which
+# notices a missing #include.
+option(SLUICE_UNITY "Compile the sources of a room as one" ON)
+set(sluice_unity_max 16)
+
+function(sluice_compile_rooms_as_one target)
+  if(NOT SLUICE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source ${ARGN})
+    cmake_path(GET source PARENT_PATH room)
+    string(MAKE_C_IDENTIFIER "${room}" room)
+    math(EXPR in_${room} "0${in_${room}} + 1")
+    math(EXPR part "(${in_${room}} - 1) / ${sluice_unity_max}")
+    string(SHA1 group "${room}")
+    string(SUBSTRING ${group} 0 8 group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
+  endforeach()
+endfunction()
+
 function(sluice_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -46,6 +69,7 @@ function(sluice_module name)
   list(REMOVE_ITEM tests ${live_tests} "")
   add_library(sluice_${name} STATIC ${sources} ${ARG_GENERATED})
   target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  sluice_compile_rooms_as_one(sluice_${name} ${sources})
   if(SLUICE_TESTS)
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled)
     sluice_test_program(${name} TESTS ${tests} DEPS sluice_${name} ${ARG_TEST_DEPS})

@@ -7,6 +7,7 @@
 #include "admin/rules/endpoint_rules.h"
 #include "admin/users/users.h"
 #include "base/limits/override_limits.h"
+#include "base/time_units.h"
 #include "control/policy_registry.h"
 #include "ledger/testing/racing_ledger.h"
 #include "policy/user_document.h"
@@ -20,7 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr auto kRoutes = std::to_array<AdminRoute>({
     {"PUT", "/api/v1/users/*/tier", set_tier},
     {"POST", "/api/v1/users/*/override", add_override},

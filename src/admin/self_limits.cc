@@ -3,13 +3,13 @@
 #include <cassert>
 
 #include "base/limits/control_limits.h"
+#include "base/time_units.h"
 #include "doors/http/problem.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::admin {
 namespace {
 
-constexpr std::int64_t kMinuteUs = 60'000'000;
 constexpr MemoryStoreOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
 constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
 

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
+
 namespace sluice::admin {
 namespace {
 
 using control::Principal;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 class SelfLimitsTest : public ::testing::Test {
  protected:

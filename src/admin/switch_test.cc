@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
+#include "base/time_units.h"
 
 namespace sluice::admin {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 using control::Principal;
 using control::Role;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 class SwitchCallTest : public ::testing::Test {
  protected:

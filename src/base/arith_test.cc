@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
+
 namespace sluice {
 namespace {
 
@@ -13,7 +15,6 @@ TEST(Arith, DivisionRoundsAsItsNameSays) {
 }
 
 TEST(Arith, ProductsBeyond64BitsAreExact) {
-  constexpr std::int64_t kDayUs = 86'400'000'000;
   // 10^9 × one day needs 67 bits.
   EXPECT_EQ(mul_add_floor_div(1'000'000'000, kDayUs, 0, kDayUs), 1'000'000'000);
   EXPECT_EQ(mul_add_floor_div(999'999'937, kDayUs, kDayUs - 1, kDayUs), 999'999'937);

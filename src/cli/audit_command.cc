@@ -8,6 +8,7 @@
 
 #include "base/limits/control_limits.h"
 #include "base/text/encode.h"
+#include "base/time_units.h"
 #include "cli/command.h"
 #include "document/literals.h"
 #include "ledger/chain.h"
@@ -28,8 +29,6 @@ struct VerifyOptions {
   std::string hash;  // hexadecimal
   std::int64_t audit_days = kAuditDays;
 };
-
-constexpr std::int64_t kDayUs = 86'400LL * 1'000'000;
 
 std::optional<ledger::NotedHash> noted_hash(const VerifyOptions& options) {
   if (options.hash.empty()) return std::nullopt;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
+#include "base/time_units.h"
 #include "cli/api_client.h"
 #include "cli/command.h"
 #include "document/document_builder.h"
@@ -24,8 +25,6 @@ struct SwitchOptions {
   ClientOptions access{.call_seconds = 10};
   std::string ttl;  // as given; empty: the server's default
 };
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 // "90s", "2h", or a number of seconds.
 std::int64_t seconds_of(const std::string& ttl) {

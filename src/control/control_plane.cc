@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/time_units.h"
 
 namespace sluice::control {
 namespace {
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kPauseUsMin = kSecondUs / 10, kPauseUsMax = 5 * kSecondUs;
-constexpr std::int64_t kDayUs = 86'400 * kSecondUs;
 constexpr std::int64_t kRemoveEveryUs = kDayUs / 4;  // it may have to scan all old records
 constexpr std::int64_t kTryAgainUs = 600 * kSecondUs;
 constexpr int kLookEveryMs = 500;  // at the ledger, if there are no jobs

@@ -9,7 +9,7 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::string_view kFormat = "sluice: an outbox";
+constexpr std::string_view kOutboxFormat = "sluice: an outbox";
 
 ledger::Change read_change(StrictFieldReader& reader) {
   ledger::Change change;
@@ -57,7 +57,7 @@ Result<std::vector<ledger::Change>> OutboxFile::read() const {
   if (!bytes && bytes.error().code == ErrorCode::kNotFound) return changes;
   if (!bytes) return std::unexpected(bytes.error());
   StrictFieldReader reader(*bytes);
-  const bool is_known = reader.text() == kFormat;
+  const bool is_known = reader.text() == kOutboxFormat;
   while (is_known && !reader.at_end()) changes.push_back(read_change(reader));
   if (is_known && reader.ok()) return changes;
   return std::unexpected(
@@ -73,7 +73,7 @@ Result<void> OutboxFile::write(const std::vector<ledger::Change>& changes) const
     return std::unexpected(Error{ErrorCode::kUnavailable, path_ + ": " + failed.message(), ""});
   }
   std::string bytes;
-  append_field(bytes, kFormat);
+  append_field(bytes, kOutboxFormat);
   for (const ledger::Change& change : changes) append_change(bytes, change);
   if (bytes.size() > kOutboxBytesMax)
     return std::unexpected(Error{ErrorCode::kUnavailable, path_ + ": it would be too large", ""});

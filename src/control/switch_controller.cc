@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits/switch_limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/fields.h"
@@ -15,7 +16,6 @@ namespace {
 using Hand = BigSwitch::Hand;
 using ledger::Kind;
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kName = "switch";  // the name of its document
 
 std::string_view mode_of(const SwitchWord& word) { return word.open ? "open" : "normal"; }

@@ -1,5 +1,6 @@
 // The big red switch between operators, the ledger and other nodes, and the outbox in which its records wait.
 #include "control/switch_controller.h"
+#include "base/time_units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +20,6 @@ using ledger::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 
 // The switch of one node with everything around it except the threads.

@@ -4,12 +4,13 @@
 #include <array>
 #include <string_view>
 
+#include "base/text/number_text.h"
+
 namespace sluice {
 namespace {
 
 using Kind = DocumentNode::Kind;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_collection(const DocumentNode& node) { return node.kind == Kind::kMap || node.kind == Kind::kList; }
 

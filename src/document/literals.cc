@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/text/number_text.h"
 
 namespace sluice {
 namespace {
@@ -17,7 +18,6 @@ std::unexpected<std::string> refuse(std::string_view text, std::string_view why)
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t digits_at_start(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());

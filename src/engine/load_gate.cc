@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 Error too_busy() {
   return {ErrorCode::kUnavailable,

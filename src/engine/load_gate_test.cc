@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/time_units.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 class LoadGateTest : public ::testing::Test {
  protected:

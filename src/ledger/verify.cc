@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "base/text/encode.h"
+#include "base/time_units.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 
 namespace sluice::ledger {
 namespace {
 
-constexpr std::size_t kRecordsAtATime = 1000;
-constexpr std::int64_t kDayUs = 86'400LL * 1'000'000;
+constexpr std::size_t kRecordsAtOnce = 1000;
 
 std::unexpected<Error> tampered(std::int64_t revision, const std::string& what) {
   return std::unexpected(
@@ -179,11 +179,11 @@ Result<VerifiedLedger> walk_along(Ledger& ledger, const VerifyOptions& options,
   if (!end) return std::unexpected(end.error());
   LedgerWalk walk(options, anchor);
   while (true) {
-    const auto records = ledger.read_after(walk.found().revision, kRecordsAtATime);
+    const auto records = ledger.read_after(walk.found().revision, kRecordsAtOnce);
     if (!records) return std::unexpected(records.error());
     for (const Record& record : *records)
       if (auto good = walk.feed(record); !good) return std::unexpected(good.error());
-    if (records->size() < kRecordsAtATime) break;
+    if (records->size() < kRecordsAtOnce) break;
   }
   const std::int64_t last = walk.found().revision;
   if (last < *end) return tampered(last + 1, "it is missing, with everything after it");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time_units.h"
 #include "plan/report/report.h"
 #include "plan/threshold.h"
 #include "policy/document.h"
@@ -16,7 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kNoonUs = 1'791'633'600 * kSecondUs;  // 2026-10-10T12:00:00Z
 
 const char* const kTwoASecond = R"(policies:

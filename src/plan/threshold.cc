@@ -1,5 +1,6 @@
 #include "plan/threshold.h"
 
+#include "base/text/number_text.h"
 #include "document/literals.h"
 
 namespace sluice::plan {
@@ -7,8 +8,6 @@ namespace {
 
 constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 constexpr std::size_t kFractionDigits = 6;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Parses digits, with a decimal point if `fraction_digits` is not 0; returns the value times 10 to that
 // power.

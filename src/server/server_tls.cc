@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/time_units.h"
 #include "document/literals.h"
 #include "server/command_error.h"
 #include "telemetry/log.h"
@@ -12,7 +13,6 @@
 namespace sluice::server {
 namespace {
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kSoonSeconds = 7LL * 86'400;
 
 void check_flags(const ServeOptions& options) {

@@ -9,6 +9,7 @@
 #include "admin/rules/endpoint_rule_set.h"
 #include "base/arith.h"
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/document.h"
@@ -17,8 +18,6 @@
 
 namespace sluice::admin {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 Error no_such_rule(const std::string& id) {
   return {ErrorCode::kNotFound, "there is no rule \"" + id + '"', ""};

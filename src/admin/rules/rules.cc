@@ -7,14 +7,13 @@
 #include "admin/rules/rule_id.h"
 #include "base/arith.h"
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/policy_reader.h"
 
 namespace sluice::admin {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 // A star stands for all tenants, as in documents.
 Literal<std::string> parse_tenant(std::string_view text) {

@@ -5,14 +5,13 @@
 #include "admin/policies/policy_views.h"
 #include "base/arith.h"
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "engine/rollout.h"
 
 namespace sluice::admin {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 // The user whose limits are requested.
 struct Asked {

@@ -9,6 +9,7 @@
 #include "admin/retry.h"
 #include "admin/users/user_limits.h"
 #include "base/limits/override_limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/user_document.h"
@@ -18,7 +19,6 @@ namespace {
 
 using ledger::Kind;
 
-constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::string_view kOverrideRemoved = "override removed";
 
 // The answer, without overrides for policies that the caller may not see.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/secret/hmac.h"
+#include "base/time_units.h"
 
 namespace sluice {
 
@@ -15,8 +16,6 @@ namespace sluice {
 // of the secret make the same names: for instance, the nodes of a fleet.
 class Pseudonyms {
  public:
-  static constexpr std::int64_t kDayUs = 86'400'000'000;
-
   // For the period that contains `now_us`.
   Pseudonyms(std::string_view secret, std::int64_t now_us, std::int64_t period_us = kDayUs);
   // With a random secret: no other process makes the same names.

@@ -56,8 +56,8 @@ TEST(SecretRing, NamesOfCountersDependOnTheVersionInForce) {
 }
 
 TEST(Pseudonyms, TellTheSameFromOthersWithinAPeriod) {
-  const Pseudonyms monday("secret", 0), later("secret", Pseudonyms::kDayUs - 1);
-  const Pseudonyms tuesday("secret", Pseudonyms::kDayUs), other("other", 0);
+  const Pseudonyms monday("secret", 0), later("secret", kDayUs - 1);
+  const Pseudonyms tuesday("secret", kDayUs), other("other", 0);
   EXPECT_EQ(monday.of("alice").size(), 17u);
   EXPECT_EQ(monday.of("alice"), later.of("alice"));
   EXPECT_NE(monday.of("alice"), monday.of("bob"));

@@ -5,12 +5,11 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/text/number_text.h"
 #include "base/text/utf8.h"
 
 namespace sluice {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The first character at or after `at` that a plain ASCII string does not contain: a quote, a backslash, a
 // control character or a byte above 127. Looks at eight bytes at a time.

@@ -5,6 +5,9 @@
 
 namespace sluice {
 
+// Of ASCII, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // 1234567 → "1,234,567"
 inline std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);

@@ -1,5 +1,6 @@
 // Rollouts on an in-memory ledger: two nodes, a clock that the test moves, and simulated decisions.
 #include "control/rollout/rollout_controller.h"
+#include "base/time_units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +14,6 @@ namespace {
 
 using ledger::Kind;
 using ::testing::HasSubstr;
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 std::string policy_body(const std::string& rate) {
   return R"({"id":"p","limits":[{"per":["key"],"rate":")" + rate + R"("}]})";

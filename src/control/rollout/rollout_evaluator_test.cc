@@ -4,11 +4,12 @@
 
 #include <cmath>
 
+#include "base/time_units.h"
+
 namespace sluice::control {
 namespace {
 
 using Step = RolloutEvaluator::Step;
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 StagedRollout two_stages() {
   StagedRollout rollout;

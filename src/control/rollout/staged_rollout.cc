@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/literals.h"
@@ -15,7 +16,6 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::int64_t kMinuteUs = 60'000'000;
 constexpr std::array<std::string_view, 4> kStates = {"running", "finished", "aborted", "rolled_back"};
 
 Literal<RolloutState> parse_state(std::string_view text) {

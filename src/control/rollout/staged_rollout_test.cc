@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
+
 namespace sluice::control {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 StagedRollout example() {
   StagedRollout rollout;

@@ -8,6 +8,7 @@
 #include "base/secret/hash.h"
 #include "base/text/encode.h"
 #include "base/text/utf8.h"
+#include "base/time_units.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/grpc/protobuf_wire.h"
 
@@ -20,7 +21,6 @@ struct UnitFacts {
   std::string_view name;
   std::int64_t period_us;
 };
-constexpr std::int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
 constexpr std::array<UnitFacts, 8> kUnits = {{{"UNKNOWN", 0},
                                               {"SECOND", kSecondUs},
                                               {"MINUTE", 60 * kSecondUs},

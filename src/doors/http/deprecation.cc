@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "document/literals.h"
 #include "net/http/http_text.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::doors {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 // Removes and returns the text before the separator; everything if there is none.
 std::string_view take(std::string_view& rest, std::string_view separator) {

@@ -5,13 +5,12 @@
 
 #include "base/arith.h"
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "doors/resp/redis_reply.h"
 #include "engine/own_policy.h"
 
 namespace sluice::doors {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
 
 bool read_integer(std::string_view text, std::int64_t& number) {
   if (text == "-0") return false;  // as Redis itself has it

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/time_units.h"
 #include "engine/limiter.h"
 #include "store/memory/local_store.h"
 #include "store/memory/memory_store.h"
 
 namespace sluice::testing {
 
-inline constexpr std::int64_t kSecondUs = 1'000'000;
 inline constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 
 // A limit for a test; 10 per second by default.

@@ -4,7 +4,7 @@ namespace sluice::ledger {
 namespace {
 
 constexpr std::int64_t kFormat = 1;
-constexpr int kAttemptsMax = 10;
+constexpr int kSchemaAttemptsMax = 10;
 
 // Each statement can be repeated. The row of sluice_head comes last: if it is there, everything is.
 constexpr const char* kMakeTables[] = {
@@ -58,7 +58,7 @@ PostgresResult<void> make_postgres_tables(PostgresConnection& connection) {
   // IF NOT EXISTS checks and then creates: if another process does the same, one of them may fail in between.
   for (int attempt = 1; format && *format == 0; ++attempt) {
     const auto made = make_all(connection);
-    if (!made && (made.error().state.empty() || attempt == kAttemptsMax)) return made;
+    if (!made && (made.error().state.empty() || attempt == kSchemaAttemptsMax)) return made;
     format = format_of(connection);
   }
   if (!format) return std::unexpected(format.error());

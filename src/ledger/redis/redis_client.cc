@@ -11,9 +11,10 @@
 namespace sluice::ledger {
 namespace {
 
-constexpr int kTickMs = 20;
+constexpr int kStepMs = 20;
 constexpr std::int64_t kConnectUs = 2'000'000;
-constexpr std::int64_t kAttemptsMax = 3;  // the first fails during name lookup; a name may have two addresses
+constexpr std::int64_t kConnectAttemptsMax =
+    3;  // the first fails during name lookup; a name may have two addresses
 constexpr std::int64_t kAnswerUs = 3'000'000;
 constexpr std::int64_t kBytesPerUs = 10;  // a large change gets more time
 
@@ -63,9 +64,10 @@ Result<void> RedisClient::connect() {
   const std::int64_t give_up_at_us = clock_.now_us() + kConnectUs, losses_before = losses_;
   while (!connection_.ready()) {
     const std::int64_t failed = losses_ - losses_before;
-    if (failed >= kAttemptsMax || (failed > 0 && connection_.refused()) || clock_.now_us() >= give_up_at_us)
+    if (failed >= kConnectAttemptsMax || (failed > 0 && connection_.refused()) ||
+        clock_.now_us() >= give_up_at_us)
       return std::unexpected(unavailable("cannot be reached (" + why_lost_ + ")"));
-    step(kTickMs);
+    step(kStepMs);
   }
   return {};
 }
@@ -80,7 +82,7 @@ RedisResult<RedisReply> RedisClient::ask(std::span<const std::string_view> words
   const std::int64_t give_up_at_us =
       clock_.now_us() + kAnswerUs + static_cast<std::int64_t>(command.size()) / kBytesPerUs;
   connection_.send(command);
-  while (!reply_ && losses_ == losses_before && clock_.now_us() < give_up_at_us) step(kTickMs);
+  while (!reply_ && losses_ == losses_before && clock_.now_us() < give_up_at_us) step(kStepMs);
   if (!reply_) {
     connection_.drop("timed out");
     return std::unexpected(

@@ -6,14 +6,13 @@
 #include <chrono>
 
 #include "base/limits.h"
+#include "base/text/number_text.h"
 #include "document/literals.h"
 
 namespace sluice::plan {
 namespace {
 
 constexpr std::size_t kClfBytes = 26;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // -1: not all of these are digits.
 int digits(std::string_view text, std::size_t at, std::size_t count) {

@@ -6,14 +6,12 @@
 #include <tuple>
 
 #include "base/text/number_text.h"
+#include "base/time_units.h"
 #include "document/literals.h"
 #include "plan/report/shown_text.h"
 
 namespace sluice::plan {
 namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
-constexpr std::int64_t kMinuteUs = 60 * kSecondUs;
 
 Peak peak_of(const PeakWindow& windows, std::int64_t width_us) {
   return {windows.most(), windows.most_window() * width_us};

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/text/number_text.h"
+#include "base/time_units.h"
 #include "document/literals.h"
 
 namespace sluice::plan {
@@ -29,7 +30,6 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 // "12:00:00", with the day before it if the plot shows more than one.
 std::string tick_text(std::int64_t us, std::int64_t span_us) {
-  constexpr std::int64_t kDayUs = 86'400'000'000;
   const std::string text = instant_text(us - us % 1'000'000);  // 2026-10-10T13:55:36Z
   return span_us > kDayUs ? text.substr(0, 10) + ' ' + text.substr(11, 5) : text.substr(11, 8);
 }

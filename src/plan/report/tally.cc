@@ -1,17 +1,11 @@
 #include "plan/report/tally.h"
 
 #include "base/limits.h"
+#include "base/time_units.h"
 #include "engine/check_request.h"
 #include "plan/report/shown_text.h"
 
 namespace sluice::plan {
-namespace {
-
-constexpr std::int64_t kSecondUs = 1'000'000;
-constexpr std::int64_t kMinuteUs = 60 * kSecondUs;
-
-}  // namespace
-
 void Tally::add(std::int64_t at_us, const CheckRequest& request, const Result<Decision>& decision,
                 bool denied_then) {
   const bool denied = decision && !decision->allowed;

@@ -7,13 +7,13 @@
 #include "base/limits.h"
 #include "base/limits/envoy_limits.h"
 #include "base/text/json_reader.h"
+#include "base/time_units.h"
 #include "document/fields.h"
 #include "document/yaml_words.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
 constexpr std::int64_t kRequestsMax = 4'294'967'295;  // as in envoyproxy/ratelimit
 
 // Lengths as in envoyproxy/ratelimit. Its windows start where ours do: at multiples since the Unix epoch.

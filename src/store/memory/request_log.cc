@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::uint64_t kShardsMax = 64;
+constexpr std::uint64_t kRequestShardsMax = 64;
 
 // A shard has one chain per this many bytes. Records are about that long, so chains are short.
 constexpr std::uint64_t kBytesPerChain = 128;
@@ -52,7 +52,7 @@ std::uint64_t bytes_max_of(const RequestLog::Options& options) {
 }
 
 std::uint64_t shards_of(const RequestLog::Options& options) {
-  return std::bit_floor(std::min(bytes_max_of(options) / RequestLog::Options::kBytesMin, kShardsMax));
+  return std::bit_floor(std::min(bytes_max_of(options) / RequestLog::Options::kBytesMin, kRequestShardsMax));
 }
 
 }  // namespace

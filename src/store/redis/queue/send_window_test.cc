@@ -6,6 +6,8 @@
 #include <deque>
 #include <vector>
 
+#include "base/time_units.h"
+
 namespace sluice {
 namespace {
 
@@ -57,7 +59,7 @@ class SharedServer {
   std::int64_t now_us_ = 0, free_at_us_ = 0;
 };
 
-constexpr std::int64_t kSecondUs = 1'000'000, kDeadlineUs = 10'000;
+constexpr std::int64_t kDeadlineUs = 10'000;
 
 TEST(SendWindowTest, OneLoopGetsAllThereIs) {
   SharedServer server(1, {});

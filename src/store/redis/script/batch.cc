@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "store/redis/script/explain_record.h"
+#include "store/redis/script/stamp.h"
 #include "store/redis/script/wire.h"
 
 namespace sluice {
@@ -14,7 +15,6 @@ constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
-constexpr std::size_t kLogEntryBytes = 11;
 constexpr unsigned kRefund = 0, kPart = 2;  // instead of the number of repeats
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);

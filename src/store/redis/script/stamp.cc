@@ -15,7 +15,7 @@ namespace {
 constexpr int kShortBucket = 128, kLog = 96, kFull = 64, kShortWindow = 16;
 constexpr int kHasScale = 8;  // added to kFull
 
-constexpr std::size_t kFullBytes = 15, kLogBytes = 15, kLogEntryBytes = 11;
+constexpr std::size_t kFullBytes = 15, kLogBytes = 15;
 constexpr std::int64_t kWarned = std::int64_t{1} << 55;  // added to `at`
 constexpr std::int64_t kShortDenominatorMax = 256;       // a fraction is one byte
 

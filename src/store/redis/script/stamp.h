@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@
 // A value that has its numbers can be read by a node that has never seen them: one that has just started with
 // another version of the policy, or after another node has given the key another tier.
 namespace sluice {
+
+// Of a log's value: how many bytes each of its entries takes.
+inline constexpr std::size_t kLogEntryBytes = 11;
 
 // The first bytes of values of this limit. Equal for numbers under which a counter is the same
 // (same_numbers() of algorithm/migrate.h), different for all others.
