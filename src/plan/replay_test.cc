@@ -9,7 +9,7 @@
 
 #include "plan/report/report.h"
 #include "plan/threshold.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::plan {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "engine/rollout.h"
+#include "engine/planner/rollout.h"
 
 namespace sluice::admin {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/limits/override_limits.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/user_document.h"
+#include "policy/document/user_document.h"
 
 namespace sluice::admin {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/resp/redis_reply.h"
-#include "engine/own_policy.h"
+#include "engine/request/own_policy.h"
 
 namespace sluice::doors {
 namespace {

@@ -1,7 +1,7 @@
 #include "plan/report/tally.h"
 
 #include "base/limits.h"
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 #include "plan/report/shown_text.h"
 
 namespace sluice::plan {
