@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::loadgen {
 

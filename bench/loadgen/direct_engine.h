@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/secret/hash.h"
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 #include "loadgen/key_source.h"
 #include "loadgen/options.h"
 #include "policy/snapshot/repository.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 
 namespace sluice::loadgen {
 

@@ -10,7 +10,7 @@
 #include "base/time_units.h"
 #include "control/policy_registry.h"
 #include "ledger/testing/racing_ledger.h"
-#include "policy/user_document.h"
+#include "policy/document/user_document.h"
 
 namespace sluice::admin {
 namespace {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "policy/change_words.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
+#include "policy/document/user_document.h"
 #include "policy/matching/tenant_policies.h"
 #include "policy/snapshot/limits_per_request.h"
-#include "policy/user_document.h"
 
 namespace sluice::control {
 namespace {

@@ -10,7 +10,7 @@
 #include "control/outbox.h"
 #include "control/registry.h"
 #include "document/literals.h"
-#include "engine/big_switch.h"
+#include "engine/admission/big_switch.h"
 
 namespace sluice::control {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text/utf8.h"
-#include "document/json_tree.h"
-#include "document/tree_builder.h"
-#include "document/yaml_tree.h"
+#include "document/syntax/json_tree.h"
+#include "document/syntax/tree_builder.h"
+#include "document/syntax/yaml_tree.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 
 namespace sluice::doors {
 

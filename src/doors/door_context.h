@@ -17,9 +17,9 @@
 #include "doors/http/deprecation.h"
 #include "doors/http/rate_limit_headers.h"
 #include "doors/reset_report.h"
-#include "engine/given_limits.h"
+#include "engine/admission/load_gate.h"
 #include "engine/limiter.h"
-#include "engine/load_gate.h"
+#include "engine/request/given_limits.h"
 
 namespace sluice::doors {
 

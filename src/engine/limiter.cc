@@ -4,9 +4,9 @@
 #include <cassert>
 #include <utility>
 
-#include "engine/comparison.h"
-#include "engine/request_identity.h"
-#include "engine/slot_tag.h"
+#include "engine/decision/comparison.h"
+#include "engine/planner/slot_tag.h"
+#include "engine/request/request_identity.h"
 
 namespace sluice {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/decision.h"
-#include "engine/explain.h"
-#include "engine/joint_plan.h"
-#include "engine/planner.h"
+#include "engine/decision/decision.h"
+#include "engine/decision/explain.h"
+#include "engine/planner/joint_plan.h"
+#include "engine/planner/planner.h"
 #include "store/async_store.h"
 
 namespace sluice {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "engine/slot_tag.h"
+#include "engine/planner/slot_tag.h"
 #include "engine/testing/limiter_fixture.h"
 
 namespace sluice {

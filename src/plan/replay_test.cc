@@ -10,7 +10,7 @@
 #include "base/time_units.h"
 #include "plan/report/report.h"
 #include "plan/threshold.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::plan {
 namespace {

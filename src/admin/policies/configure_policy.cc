@@ -5,7 +5,7 @@
 #include "document/literals.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/grpc/protobuf_wire.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::admin {
 namespace {

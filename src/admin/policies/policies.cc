@@ -9,7 +9,7 @@
 #include "base/limits/control_limits.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::admin {
 namespace {

@@ -6,8 +6,8 @@
 #include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/fields.h"
-#include "policy/document.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_document.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::admin {
 namespace {

@@ -10,7 +10,7 @@
 #include "doors/grpc/grpc_call.h"
 #include "doors/http/problem.h"
 #include "net/grpc/protobuf_wire.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::admin {
 namespace {

@@ -8,10 +8,10 @@
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/literals.h"
-#include "policy/denies_everyone.h"
-#include "policy/document.h"
-#include "policy/policy_warnings.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_document.h"
+#include "policy/document/policy_writer.h"
+#include "policy/warnings/denies_everyone.h"
+#include "policy/warnings/policy_warnings.h"
 
 namespace sluice::admin {
 namespace {

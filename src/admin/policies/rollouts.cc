@@ -10,7 +10,7 @@
 #include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::admin {
 namespace {

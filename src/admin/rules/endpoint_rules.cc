@@ -12,9 +12,9 @@
 #include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/document.h"
-#include "policy/limit_reader.h"
-#include "policy/policy_reader.h"
+#include "policy/document/limit_reader.h"
+#include "policy/document/policy_document.h"
+#include "policy/document/policy_reader.h"
 
 namespace sluice::admin {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/policy_reader.h"
+#include "policy/document/policy_reader.h"
 
 namespace sluice::admin {
 namespace {

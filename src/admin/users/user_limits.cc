@@ -8,7 +8,7 @@
 #include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "engine/rollout.h"
+#include "engine/planner/rollout.h"
 
 namespace sluice::admin {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/user_document.h"
+#include "policy/document/user_document.h"
 
 namespace sluice::admin {
 namespace {

@@ -14,9 +14,9 @@
 #include "cli/policy/wanted_policies.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
-#include "policy/denies_everyone.h"
-#include "policy/policy_warnings.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
+#include "policy/warnings/denies_everyone.h"
+#include "policy/warnings/policy_warnings.h"
 
 namespace sluice::cli {
 namespace {

@@ -11,9 +11,9 @@
 #include "cli/policy/policy_commands.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
+#include "policy/document/policy_writer.h"
 #include "policy/envoy/envoy_policies.h"
 #include "policy/files/policy_files.h"
-#include "policy/policy_writer.h"
 
 namespace sluice::cli {
 namespace {

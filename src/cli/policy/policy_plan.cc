@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/policy/remote_policies.h"
-#include "policy/document_diff.h"
+#include "policy/document/document_diff.h"
 #include "policy/model.h"
 
 namespace sluice::cli {

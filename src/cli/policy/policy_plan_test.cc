@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::cli {
 namespace {

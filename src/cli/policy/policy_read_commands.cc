@@ -14,7 +14,7 @@
 #include "cli/policy/remote_policies.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "cli/policy/wanted_policies.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text/encode.h"
 #include "cli/command.h"
-#include "policy/policy_reader.h"
+#include "policy/document/policy_reader.h"
 
 namespace sluice::cli {
 namespace {

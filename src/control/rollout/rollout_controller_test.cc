@@ -7,7 +7,7 @@
 
 #include "control/policy_registry.h"
 #include "ledger/memory_ledger.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice::control {
 namespace {

@@ -10,8 +10,8 @@
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/literals.h"
-#include "policy/policy_reader.h"
-#include "policy/policy_writer.h"
+#include "policy/document/policy_reader.h"
+#include "policy/document/policy_writer.h"
 
 namespace sluice::control {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "doors/envoy/envoy_answer.h"
-#include "engine/check_request.h"
-#include "engine/joint_decision.h"
+#include "engine/decision/joint_decision.h"
 #include "engine/limiter.h"
+#include "engine/request/check_request.h"
 
 // `quota_mode` of envoyproxy/ratelimit: if a request matches several such limits, it passes if one has room,
 // and full ones are not charged. So the quotas are looked at first; then the remaining ones are charged in

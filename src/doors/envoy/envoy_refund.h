@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "doors/envoy/envoy_answer.h"
-#include "engine/joint_decision.h"
+#include "engine/decision/joint_decision.h"
 
 namespace sluice::doors {
 

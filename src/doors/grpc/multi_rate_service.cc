@@ -8,7 +8,7 @@
 #include "document/literals.h"
 #include "doors/grpc/field_names.h"
 #include "doors/grpc/grpc_question.h"
-#include "engine/own_policy.h"
+#include "engine/request/own_policy.h"
 #include "net/grpc/protobuf_wire.h"
 #include "policy/multi_rate/multi_rate_entry.h"
 

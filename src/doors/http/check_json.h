@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "doors/check_list.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
 
 // Checks and their answers as JSON.
 //

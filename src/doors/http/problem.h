@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
 #include "net/http/http_api.h"
 
 // Errors on the wire: application/problem+json (RFC 9457) over HTTP, a status over gRPC.

@@ -7,7 +7,7 @@
 
 #include "base/secret/hash.h"
 #include "doors/text.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
 
 namespace sluice::doors {
 

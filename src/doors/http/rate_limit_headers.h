@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "doors/http/quota_texts.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
 #include "net/http/http_api.h"
 
 namespace sluice::doors {

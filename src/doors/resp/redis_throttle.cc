@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/time_units.h"
 #include "doors/resp/redis_reply.h"
-#include "engine/own_policy.h"
+#include "engine/request/own_policy.h"
 
 namespace sluice::doors {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "engine/check_request.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
+#include "engine/request/check_request.h"
 #include "policy/snapshot/repository.h"
 
 // CL.THROTTLE, as in redis-cell: a limit that comes with every request.

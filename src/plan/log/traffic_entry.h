@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 
 namespace sluice::plan {
 

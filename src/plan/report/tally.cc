@@ -2,10 +2,11 @@
 
 #include "base/limits.h"
 #include "base/time_units.h"
-#include "engine/check_request.h"
+#include "engine/request/check_request.h"
 #include "plan/report/shown_text.h"
 
 namespace sluice::plan {
+
 void Tally::add(std::int64_t at_us, const CheckRequest& request, const Result<Decision>& decision,
                 bool denied_then) {
   const bool denied = decision && !decision->allowed;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/secret/hash.h"
-#include "engine/decision.h"
+#include "engine/decision/decision.h"
 #include "plan/log/traffic_entry.h"
 #include "plan/report/shown_values.h"
 #include "plan/report/timeline.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/text_hash.h"
 #include "document/document_tree.h"
-#include "document/text_hash.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 #include "policy/envoy/envoy_document.h"
 #include "policy/envoy/envoy_names.h"
 #include "policy/snapshot/snapshot.h"

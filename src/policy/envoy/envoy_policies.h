@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 #include "policy/envoy/envoy_document.h"
 #include "policy/envoy/envoy_names.h"
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/policy_writer.h"
+#include "policy/document/policy_writer.h"
 #include "policy/testing/policies.h"
 
 namespace sluice {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "policy/change_words.h"
-#include "policy/denies_everyone.h"
 #include "policy/files/policy_files_copy.h"
+#include "policy/warnings/denies_everyone.h"
 
 namespace sluice {
 namespace {

@@ -18,8 +18,8 @@
 #include "base/limits.h"
 #include "base/limits/envoy_limits.h"
 #include "document/literals.h"
-#include "policy/denies_everyone.h"
-#include "policy/policy_warnings.h"
+#include "policy/warnings/denies_everyone.h"
+#include "policy/warnings/policy_warnings.h"
 
 namespace sluice {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/secret/hash.h"
 #include "document/problems.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 #include "policy/envoy/envoy_lookup.h"
 
 namespace sluice {
@@ -36,7 +36,7 @@ struct PolicySources {
 };
 
 // Parses all files and checks the policies together. The top-level field of a file tells its format:
-// `policies` or `domains` (document.h), or `domain` (envoy_document.h). Use the result only if there are no
+// `policies` or `domains` (policy_document.h), or `domain` (envoy_document.h). Use the result only if there are no
 // problems.
 PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
 

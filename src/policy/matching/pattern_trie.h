@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "document/text_hash.h"
+#include "base/text/text_hash.h"
 #include "policy/matching/pattern.h"
 
 namespace sluice {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "document/text_hash.h"
+#include "base/text/text_hash.h"
 #include "policy/matching/pattern_trie.h"
 #include "policy/snapshot/compiled.h"
 #include "policy/snapshot/limits_per_request.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice {
 namespace {

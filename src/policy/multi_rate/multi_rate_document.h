@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "document/fields.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 
 namespace sluice {
 

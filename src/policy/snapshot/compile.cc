@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "document/text_hash.h"
+#include "base/text/text_hash.h"
 #include "policy/matching/cost_table.h"
 #include "policy/matching/pattern.h"
 #include "policy/snapshot/compiled.h"

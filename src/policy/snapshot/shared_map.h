@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "document/text_hash.h"
+#include "base/text/text_hash.h"
 
 namespace sluice {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/testing/seed.h"
-#include "policy/document.h"
+#include "policy/document/policy_document.h"
 #include "policy/snapshot/snapshot.h"
 
 // Helpers that the tests of this folder share.

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/limits.h"
-#include "policy/limit_reader.h"
+#include "policy/document/limit_reader.h"
 #include "policy/matching/pattern.h"
 #include "policy/model.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/slot_tag.h"
+#include "engine/planner/slot_tag.h"
 
 namespace sluice::server {
 namespace {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "document/text_hash.h"
+#include "base/text/text_hash.h"
 #include "server/store_setup.h"
 
 namespace sluice::server {

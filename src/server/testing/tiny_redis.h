@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/slot_tag.h"
+#include "engine/planner/slot_tag.h"
 #include "redis/protocol/resp.h"
 #include "redis/testing/fake_transport.h"
 #include "server/cells/cell_mover.h"

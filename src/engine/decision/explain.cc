@@ -1,0 +1,62 @@
+#include "engine/decision/explain.h"
+
+namespace sluice {
+namespace {
+
+bool waits_longer(const LimitStatus& a, const LimitStatus& b) {
+  const auto wait = [](const LimitStatus& s) {
+    const std::int64_t us = s.result->outcome.retry_after_us;
+    return us == kNever ? kExactMax : us;
+  };
+  return wait(a) > wait(b);
+}
+
+bool has_less_left(const LimitStatus& a, const LimitStatus& b) {
+  return a.result->outcome.remaining < b.result->outcome.remaining;
+}
+
+}  // namespace
+
+const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied) {
+  if (limits.empty()) return nullptr;
+  const LimitStatus* tightest = &limits.front();
+  for (const LimitStatus& status : limits.subspan(1))
+    if (denied ? waits_longer(status, *tightest) : has_less_left(status, *tightest)) tightest = &status;
+  return tightest;
+}
+
+void add_shadow(const Answered& shadow, Decision& decision) {
+  if (shadow.charges.empty() || !is_answer(shadow.verdict)) return;
+  const bool denied = shadow.verdict == Verdict::kDenied;
+  if (decision.reason == Reason::kNoLimit) {  // only shadow policies apply: report their limits
+    decision.reason = denied ? Reason::kShadow : Reason::kOk;
+    decision.limits = shadow.limits;
+    decision.tightest = tightest_of(shadow.limits, denied);
+    if (decision.tightest) decision.policy = decision.tightest->policy;
+    decision.cost = shadow.charges.front().cost;
+  } else if (denied && decision.reason == Reason::kOk) {
+    decision.reason = Reason::kShadow;
+  }
+}
+
+std::string_view to_string(Reason reason) {
+  constexpr std::string_view kNames[] = {"ok",
+                                         "limited",
+                                         "never",
+                                         "no_policy",
+                                         "no_limit",
+                                         "shadow",
+                                         "store_unavailable",
+                                         "store_full",
+                                         "switch",
+                                         "tenant_moving",
+                                         "policies_unavailable"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+std::string_view to_string(Pressure pressure) {
+  constexpr std::string_view kNames[] = {"normal", "warning", "throttled"};
+  return kNames[static_cast<std::size_t>(pressure)];
+}
+
+}  // namespace sluice

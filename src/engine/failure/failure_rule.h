@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+
+#include "base/limits.h"
+#include "engine/decision/decision.h"
+#include "engine/decision/explain.h"
+#include "store/async_store.h"
+
+namespace sluice {
+
+// Decides when the store does not: the one place that handles "no answer" and "no room". Not thread-safe: one
+// per thread.
+//
+// Each policy chooses with `on_failure`: open allows, closed denies, local uses counters in this process,
+// with smaller numbers. If several policies apply, all must allow. If no local counter can be kept either,
+// local denies: without a count nothing is limited. The same applies if the store itself is this process's
+// memory and is full.
+class FailureRule {
+ public:
+  // `local` holds the counters of `on_failure: local`. Null: such policies are closed. `is_the_store`: it
+  // also holds the counters of normal checks.
+  FailureRule(Store* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
+
+  // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. The decision points into
+  // this object until the next call.
+  void decide(const Answered& enforced, Decision& decision);
+
+  // What decide() would decide, as far as that is known in advance.
+  static StoreCall::WithoutAnswer without_answer(std::span<const LimitStatus> limits);
+
+  // For a store that does not answer because the tenant is being moved to another. No failure rule applies:
+  // nothing failed, and what was used still counts. REQUIRES: as decide().
+  static void refuse(const Answered& enforced, Decision& decision);
+
+  // After decide() for several checks together: whether the rules of these limits, which belong to one of the
+  // checks, allow it. `together`: the result of decide().
+  bool allows(std::span<const LimitStatus> limits, const Decision& together) const;
+
+ private:
+  Verdict ask_local(const Answered& enforced, Decision& decision);
+
+  Store* const local_;
+  const bool is_the_store_;
+  // Local counters made the latest decision, or would have.
+  bool local_counts_ = false;
+  std::array<Charge, kLimitsPerCheckMax> charges_;
+  std::array<ChargeResult, kLimitsPerCheckMax> results_;
+  std::array<LimitStatus, kLimitsPerCheckMax> limits_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/secret/hash.h"
+#include "engine/decision/decision.h"
+#include "engine/planner/route_memo.h"
+#include "engine/request/check_request.h"
+#include "policy/snapshot/repository.h"
+#include "store/async_store.h"
+#include "store/store.h"
+#include "telemetry/decision_counters.h"
+
+namespace sluice {
+
+// The limits that a request will charge, and the charges. Arrays whose elements are filled in place: that is
+// measurably cheaper than a vector, into which they would be copied.
+struct Plan {
+  std::size_t size = 0;
+  std::array<Charge, kLimitsPerCheckMax> charges;
+  // Parallel to charges:
+  std::array<LimitStatus, kLimitsPerCheckMax> limits;
+  std::array<ChargeResult, kLimitsPerCheckMax> results;  // filled in by a store that answers at once
+};
+
+// What a plan is for.
+enum class Purpose : std::uint8_t {
+  kLook,  // nothing will change
+  // A check will be decided: limits skipped for lack of a dimension are counted, candidates are compared.
+  kCheck,
+  // Counters will change without a decision (a refund, a reset). That includes those of the comparison with
+  // candidates; otherwise they would keep what the others have forgotten.
+  kAmend,
+};
+
+// Determines what a request will charge: match policies → take their limits → make keys. Not thread-safe: one
+// per thread. Allocates nothing once warm.
+class Planner {
+ public:
+  struct Parts {
+    const SnapshotPublisher& policies;
+    const KeyHasher& hasher;
+    const Clock& clock;  // for `valid_from` only
+    DecisionTotals& totals;
+    const AsyncStore& store;               // is told of keys as soon as they are known
+    std::string_view default_tenant = {};  // for requests that neither have nor imply one; empty: none
+    bool places = false;                   // counters live outside the process: set Charge::slot_tag
+  };
+  explicit Planner(const Parts& parts);  // `parts` outlive it
+
+  // Fills the plans. Errors as Limiter::check().
+  Result<void> plan(const CheckRequest& request, Purpose purpose);
+
+  // The same for several requests that are decided together (joint_plan.h): clear(), then add() for each. If
+  // two of them charge the same counter, the caller merges the charges.
+  void clear() {
+    refresh_snapshot();
+    enforced().size = shadow().size = comparison().size = 0;
+  }
+  Result<void> add(const CheckRequest& request, Purpose purpose);
+  // Applies the numbers that came with the latest added request; its limits begin at `first`.
+  void take_given_numbers(const CheckRequest& request, std::size_t first);
+
+  Plan& enforced() { return plans_[0]; }
+  Plan& shadow() { return plans_[1]; }
+  // What candidates would charge in the place of their policies.
+  Plan& comparison() { return plans_[2]; }
+  // The most specific policy of the latest plan, or null.
+  const CompiledPolicy* first_policy() const {
+    return matches_->policies.empty() ? nullptr : matches_->policies.front();
+  }
+  // The tenant of a request of the latest plan: its own or the implied one. `first_policy` is its most
+  // specific policy, or null. Valid as long as both the request and the policies.
+  std::string_view tenant_of(const CheckRequest& request, const CompiledPolicy* first_policy) const {
+    const std::string_view said = Dimensions(request).tenant();
+    if (!said.empty() || request.own_policy) [[likely]]
+      return said;
+    return implied_tenant(request.policy_id.empty() ? nullptr : first_policy);
+  }
+  // The same before planning, by the policies in force. Valid until the next plan.
+  std::string_view tenant_of(const CheckRequest& request) {
+    refresh_snapshot();
+    return tenant_of(request, snapshot_->find(request.policy_id));
+  }
+
+  // The tier of the latest plan's user or, if they have none, the tier that the request names.
+  std::string_view tier() const { return tier_; }
+  // Whether the latest plan was for a tier that is unknown to every policy its tenant may come under: most
+  // likely a typo, so the limits for everybody applied.
+  bool has_unknown_tier(const CheckRequest& request) const {
+    return !tier_.empty() && !snapshot_->knows_tier(tenant_of(request, first_policy()), tier_);
+  }
+  // The tier of the user in these dimensions. REQUIRES: something was planned.
+  std::string_view tier_of(const Dimensions& dimensions) const {
+    const CompiledUser* const user =
+        snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
+    return tier_of(user, dimensions);
+  }
+  // How to treat a request without a matching policy.
+  Unmatched unmatched() const { return unmatched_; }
+  // The snapshot with the policies of the latest plan.
+  const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
+
+  DecisionCounters& counters() { return counters_; }
+
+  // From hold() to release() the policies do not change.
+  void hold() {
+    refresh_snapshot();
+    held_ = true;
+  }
+  void release() { held_ = false; }
+
+ private:
+  void match_route(const Dimensions& dimensions);
+  void pass_over_silent(const Dimensions& dimensions);
+  bool is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const;
+  std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy) const {
+    return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(tier_);
+  }
+  // Whether an agreement with the user covers this limit and is in force now.
+  bool has_own_numbers(const CompiledLimit& limit) const;
+  void finish_own(const CheckRequest& request);
+  std::uint32_t slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
+                         const CompiledLimit& limit, const KeyHash& key) const;
+  void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
+  void match_own(const CheckRequest& request, const Dimensions& dimensions);
+  Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
+  Result<void> find_unknown(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
+  Result<void> find_named(const CheckRequest& request, Dimensions dimensions, Matches& out) const;
+  // For a request without a tenant. `named`: the policy it names, or null.
+  std::string_view implied_tenant(const CompiledPolicy* named) const {
+    return named && !named->source.tenant.empty() ? std::string_view(named->source.tenant) : default_tenant_;
+  }
+  Result<void> plan_policy(const CheckRequest& request, const Dimensions& dimensions,
+                           const CompiledPolicy& policy, Plan& plan, bool count_skipped);
+  const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
+                                    const CompiledPolicy* policy, Purpose purpose);
+  static std::string_view tier_of(const CompiledUser* user, const Dimensions& dimensions) {
+    return user && !user->source.tier.empty() ? std::string_view(user->source.tier) : dimensions.tier();
+  }
+  void refresh_snapshot() {
+    if (policies_.generation() != generation_ && !held_) [[unlikely]]
+      load_snapshot();
+  }
+  void load_snapshot();
+
+  const SnapshotPublisher& policies_;
+  const KeyHasher& hasher_;
+  const Clock& clock_;
+  const AsyncStore& store_;
+  const std::string_view default_tenant_;
+  const bool places_;
+  DecisionCounters counters_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::uint64_t generation_ = 0;
+  bool held_ = false;
+  Unmatched unmatched_ = Unmatched::kNoPolicy;  // as published with this snapshot
+
+  const CompiledUser* user_ = nullptr;  // of the latest plan; null: no agreement with this user
+  std::string_view tier_;               // of the latest plan
+  RouteMemo memo_;
+  RouteMemo named_memo_;            // for requests that name their policy: by policy instead of resource
+  LastingIdMemo lasting_memo_;      // for those that name it by a lasting text
+  Matches own_;                     // for a request that brings its own policy, or skips some
+  const Matches* matches_ = &own_;  // of the latest plan: own_, or an entry of a memo
+  Plan plans_[3];                   // enforced, shadow, comparison
+};
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+#include "engine/request/own_policy.h"
+
+#include <cassert>
+#include <utility>
+
+namespace sluice {
+
+std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const SnapshotPublisher& snapshots,
+                                                         ParamsTable& params) {
+  auto compiled = compile_policy(std::move(policy), params, {});
+  assert(compiled);
+  PolicyNumbers& numbers = *snapshots.current()->numbers();
+  (*compiled)->number = numbers.take(**compiled);
+  numbers.note(*compiled);
+  return *std::move(compiled);
+}
+
+}  // namespace sluice
