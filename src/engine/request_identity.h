@@ -6,7 +6,7 @@
 #include "base/secret/hash.h"
 #include "engine/check_request.h"
 #include "engine/planner.h"
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 
