@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "engine/limiter.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
 namespace {
@@ -198,12 +198,12 @@ struct Engine {
   const Routes routes;
   SystemClock clock;
   ParamsTable params;
-  MemoryStore store{clock, params};
-  LocalStore local{store, clock};
+  MemoryCounters counters{clock, params};
+  MemoryStore store{counters, clock};
   SnapshotPublisher snapshots;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
-  Limiter limiter{{local, snapshots, hasher, clock, totals}};
+  Limiter limiter{{store, snapshots, hasher, clock, totals}};
 };
 
 // What runs of both sides gave.
@@ -229,7 +229,7 @@ void measure_keys(const Routes& routes, std::uint32_t keys, int runs) {
   const std::int64_t before = resident_bytes();
   engine.fill(keys);
   const double bytes_per_key = static_cast<double>(resident_bytes() - before) / (keys - kWarmUpKeys);
-  const std::uint64_t kept = engine.store.stats().keys;
+  const std::uint64_t kept = engine.counters.stats().keys;
 
   const Slots slots(keys);
   Sides sides;

@@ -11,7 +11,7 @@
 #include "loadgen/bench_clock.h"
 #include "loadgen/direct_engine.h"
 #include "loadgen/window_run.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
 namespace sluice::loadgen {
@@ -20,8 +20,8 @@ namespace {
 // What all threads share.
 struct Engine : DirectEngine {
   using DirectEngine::DirectEngine;
-  MemoryStore counters{clock, params};
-  LocalStore store{counters, clock};
+  MemoryCounters counters{clock, params};
+  MemoryStore store{counters, clock};
 };
 
 void count(const Result<Decision>& decision, Tally& into) {

@@ -33,7 +33,7 @@ class Asker {
   std::expected<void, std::string> connect() {
     const std::int64_t give_up_us = clock_.now_us() + kConnectUsMax;
     while (true) {
-      const AsyncStore::Health health = store_->health();
+      const Store::Health health = store_->health();
       if (health.connected) return {};
       if (clock_.now_us() >= give_up_us)
         return std::unexpected(health.problems.empty() ? "the store does not answer."
@@ -123,7 +123,7 @@ class Asker {
   net::EventLoop loop_;
   DueTimer timer_{loop_};
   net::TcpTransport transport_{loop_};
-  const std::unique_ptr<AsyncStore> store_;
+  const std::unique_ptr<Store> store_;
   Limiter limiter_;
   CheckSource checks_;
   Recorder* recorder_ = nullptr;  // while run() runs

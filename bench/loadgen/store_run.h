@@ -9,13 +9,13 @@
 #include "loadgen/options.h"
 #include "loadgen/report.h"
 #include "redis/connection/transport.h"
-#include "store/async_store.h"
 #include "store/params_table.h"
+#include "store/store.h"
 
 namespace sluice::loadgen {
 
 // Makes a separate store for each loop. The arguments outlive the store.
-using MakeStore = std::function<std::unique_ptr<AsyncStore>(redis::Transport&, const Clock&, ParamsTable&)>;
+using MakeStore = std::function<std::unique_ptr<Store>(redis::Transport&, const Clock&, ParamsTable&)>;
 
 // Runs checks in this process against a remote store: the engine, event loop and store client of a server,
 // without its endpoints. Each thread has its own and keeps options.in_flight checks running or, with a rate,

@@ -17,7 +17,7 @@ struct Seen {
 };
 
 // Answers one turn of the loop later, always with the same verdict.
-class LateStore final : public AsyncStore {
+class LateStore final : public Store {
  public:
   LateStore(Seen& seen, Verdict verdict) : seen_(seen), verdict_(verdict) {}
 

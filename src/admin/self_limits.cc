@@ -10,7 +10,7 @@
 namespace sluice::admin {
 namespace {
 
-constexpr MemoryStoreOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
+constexpr MemoryCountersOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
 constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
 
 // A sliding log knows each call, so the limit holds for any minute, not just for minutes of the clock.

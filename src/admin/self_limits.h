@@ -11,7 +11,7 @@
 #include "engine/limiter.h"
 #include "net/http/http_api.h"
 #include "policy/snapshot/repository.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
 
@@ -35,8 +35,8 @@ class SelfLimits {
   friend class SelfLimiter;
   const Clock& clock_;
   ParamsTable params_;
-  MemoryStore memory_;
-  LocalStore store_;
+  MemoryCounters memory_;
+  MemoryStore store_;
   SnapshotPublisher snapshots_;
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
   DecisionTotals totals_;

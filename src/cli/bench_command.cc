@@ -10,7 +10,7 @@
 
 namespace sluice::cli {
 
-using server::make_redis_store;
+using server::make_store;
 using server::read_store_settings;
 using server::ServeOptions;
 namespace {
@@ -27,17 +27,15 @@ loadgen::MakeStore store_maker(const std::string& url) {
   return [settings = read_store_settings(as_served)](redis::Transport& transport, const Clock& clock,
                                                      ParamsTable& params) {
     const auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
-    return make_redis_store(settings,
-                            {.transport = transport,
-                             .clock = clock,
-                             .wall_clock = clock,  // the comparison is not used
-                             .params = params,
-                             .random = [random](std::uint64_t below) { return (*random)() % below; },
-                             .log =
-                                 [](bool, const std::string& sentence) {
-                                   std::cerr << "sluice bench: " << sentence << "\n";
-                                 }})
-        .store;
+    return make_store(settings, {.transport = transport,
+                                 .clock = clock,
+                                 .wall_clock = clock,  // the comparison is not used
+                                 .params = params,
+                                 .random = [random](std::uint64_t below) { return (*random)() % below; },
+                                 .log =
+                                     [](bool, const std::string& sentence) {
+                                       std::cerr << "sluice bench: " << sentence << "\n";
+                                     }});
   };
 }
 

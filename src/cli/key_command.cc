@@ -30,7 +30,7 @@ struct KeyCommand {
 
 // Stands in for a store: allows everything and remembers the first call, which is what a check enforces or,
 // if it enforces nothing, its shadow limits. Not thread-safe.
-class NamesOnly final : public AsyncStore {
+class NamesOnly final : public Store {
  public:
   explicit NamesOnly(const Clock& clock) : clock_(clock) {}
 

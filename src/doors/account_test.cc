@@ -73,7 +73,7 @@ class DoorAccountTest : public DoorsFixture {
     return words;
   }
 
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   ThrottleLimits throttle{snapshots, params};
   App late_app{late_limiter, options, 1, nullptr, &throttle};

@@ -80,7 +80,7 @@ TEST_F(CheckWordsTest, TheKeyMayBeLeftOutWhereNoLimitCountsByIt) {
 
 TEST_F(CheckWordsTest, TheDefaultTenantIsThatOfChecksWithoutOne) {
   publish({make_policy("api", {make_limit({.per = {"key", "tenant"}})})});
-  Limiter with_default{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
+  Limiter with_default{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
   App other{with_default, options, 1};
   const auto ask = [&](App& application) {
     net::HttpResponse response;
@@ -135,7 +135,7 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
     writer.end_message(entry);
   }
   EXPECT_TRUE(warns(call("CheckAndIncrement", message).message));
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
   std::string answer;
@@ -148,8 +148,8 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
 }
 
 TEST_F(CheckWordsTest, AClosedFailureSaysWhenToComeAgain) {
-  SilentStore silent;
-  LocalStore silent_store{silent, clock};
+  SilentCounters silent;
+  MemoryStore silent_store{silent, clock};
   Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   Policy closed = make_policy("api", {make_limit({})});

@@ -65,7 +65,7 @@ TEST_F(LimitOwnerTest, ChecksWithARequestIdSayWhoAsks) {
 
 TEST_F(LimitOwnerTest, TheOpenSwitchNeedsNoNumbers) {
   BigSwitch big_switch;
-  Limiter switched{{.store = local_store,
+  Limiter switched{{.store = store,
                     .policies = snapshots,
                     .hasher = hasher,
                     .clock = clock,

@@ -38,7 +38,7 @@ class ShedTest : public testing::DoorsFixture {
         .code;
   }
 
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App full{late_limiter, options, 1};
   std::vector<net::HttpResponse> late_answers;

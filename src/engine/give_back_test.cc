@@ -130,7 +130,7 @@ TEST_F(GiveBackTest, WhatIsMalformedGivesNothingBack) {
 }
 
 TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
-  LateStore late{local_store};
+  LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   std::vector<std::vector<std::string>> answers;
   const std::vector<CheckRequest> requests = {of("/strict", 3)};

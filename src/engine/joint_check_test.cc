@@ -62,7 +62,7 @@ TEST_F(JointCheckTest, AllAreChargedOrNone) {
 
 // A store may decide and not know what each limit said.
 TEST_F(JointCheckTest, ADenialWithoutResultsDeniesEachPart) {
-  class Bare final : public AsyncStore {
+  class Bare final : public Store {
    public:
     bool start(StoreCall& call) override {
       call.verdict = Verdict::kDenied;
@@ -250,7 +250,7 @@ TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {
   BigSwitch big_switch;
   big_switch.say(BigSwitch::Hand::kOperators, {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs},
                  kNowUs);
-  Limiter open{{.store = local_store,
+  Limiter open{{.store = store,
                 .policies = snapshots,
                 .hasher = hasher,
                 .clock = clock,
@@ -269,8 +269,8 @@ class LateJointCheckTest : public JointCheckTest {
     });
     if (now) answers.push_back(shown(*now));
   }
-  LateStore late{local_store};
-  MemoryStore local_counters{clock, params, {}};
+  LateStore late{store};
+  MemoryCounters local_counters{clock, params, {}};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<std::vector<std::string>> answers;
 };

@@ -30,8 +30,8 @@ class LateStoreTest : public LimiterFixture {
     if (now) answers.push_back(kept(*now));
   }
 
-  LateStore late{local_store};
-  MemoryStore local_counters{clock, params, {}};
+  LateStore late{store};
+  MemoryCounters local_counters{clock, params, {}};
   Limiter limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<Answer> answers;
 };
@@ -249,7 +249,7 @@ TEST_F(LateStoreTest, WhatFollowsFromAnAnswerIsAskedForTheSameCaller) {
   limiter.speak_for(8);
   StoreCall* const first = late.waiting.front();
   late.waiting.pop_front();
-  local_store.start(*first);
+  store.start(*first);
   first->on_done();
   ask(request);
   ASSERT_EQ(late.waiting.size(), 2u);

@@ -43,7 +43,7 @@ Limiter::Limiter(const Parts& parts)
     answer = std::unexpected(planned.error());
     return nullptr;
   }
-  AsyncStore& store = store_for(request);
+  Store& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
     return begin_later(store, request, is_look, answer);
   ask_now(store, request, {planner_.first_policy(), is_look}, answer);
@@ -81,7 +81,7 @@ Result<void> Limiter::validate(const CheckRequest& request) {
   return planner_.plan(request, Purpose::kLook);
 }
 
-void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
+void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
     ask_part(kEnforced, store, planner_.enforced(), request, asked, enforced);
@@ -92,16 +92,15 @@ void Limiter::ask_now(AsyncStore& store, const CheckRequest& request, const Aske
     compare_now(store, request, asked, enforced, shadow);
 }
 
-[[gnu::noinline]] void Limiter::compare_now(AsyncStore& store, const CheckRequest& request,
-                                            const Asked& asked, const Answered& enforced,
-                                            const Answered& shadow) {
+[[gnu::noinline]] void Limiter::compare_now(Store& store, const CheckRequest& request, const Asked& asked,
+                                            const Answered& enforced, const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
   ask_part(kComparison, store, planner_.comparison(), request, asked, candidates);
   if (!asked.is_look) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
-void Limiter::ask_part(std::size_t part, AsyncStore& store, Plan& plan, const CheckRequest& request,
+void Limiter::ask_part(std::size_t part, Store& store, Plan& plan, const CheckRequest& request,
                        const Asked& asked, Answered& answered) {
   assert(plan.size > 0);
   InstantCall& call = calls_[part];
@@ -115,8 +114,8 @@ void Limiter::ask_part(std::size_t part, AsyncStore& store, Plan& plan, const Ch
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
 
-[[gnu::noinline]] PendingCheck* Limiter::begin_later(AsyncStore& store, const CheckRequest& request,
-                                                     bool is_look, Answer& answer) {
+[[gnu::noinline]] PendingCheck* Limiter::begin_later(Store& store, const CheckRequest& request, bool is_look,
+                                                     Answer& answer) {
   PendingCheck& pending = make_pending(request, {planner_.first_policy(), is_look});
   pending.has_unknown_tier = planner_.has_unknown_tier(request);
   if (pending.has_unknown_tier && !is_look) planner_.counters().add_unknown_tier();

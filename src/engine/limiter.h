@@ -21,7 +21,7 @@
 #include "engine/request/check_request.h"
 #include "engine/store_placement.h"
 #include "policy/snapshot/repository.h"
-#include "store/async_store.h"
+#include "store/store.h"
 #include "telemetry/decision_counters.h"
 
 namespace sluice {
@@ -58,12 +58,12 @@ enum class RefundReach : std::uint8_t {
 class Limiter final : private PendingCheckEvents {
  public:
   struct Parts {
-    AsyncStore& store;
+    Store& store;
     const SnapshotPublisher& policies;
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` and deadlines; decisions use the store's clock
     DecisionTotals& totals;
-    Store* local = nullptr;                 // counters of `on_failure: local`; null: such policies are closed
+    Counters* local = nullptr;              // counters of `on_failure: local`; null: such policies are closed
     StorePlacement* placement = nullptr;    // null: all counters are in `store`
     const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
     std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
@@ -256,37 +256,37 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
   void warn_of_tier(const CheckRequest& request, bool is_look, Answer& answer);
-  PendingCheck* begin_later(AsyncStore& store, const CheckRequest& request, bool is_look, Answer& answer);
+  PendingCheck* begin_later(Store& store, const CheckRequest& request, bool is_look, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
-  void ask_now(AsyncStore& store, const CheckRequest& request, const Asked& asked, Answer& answer);
+  void ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer);
   PendingCheck* begin_together(std::span<const CheckRequest> requests, bool is_look,
                                Result<JointDecision>& answer);
   PendingCheck* begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
                                 Result<JointDecision>& answer);
   void keep_within(RefundReach reach);
   void count_given_back(const Answered& enforced);
-  PendingCheck* ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
+  PendingCheck* ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
                             Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   bool refuse_unknown(bool is_look, Result<JointDecision>& answer);
-  Result<AsyncStore*> plan_all(std::span<const CheckRequest> requests, Purpose purpose);
+  Result<Store*> plan_all(std::span<const CheckRequest> requests, Purpose purpose);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
-  void ask_part(std::size_t part, AsyncStore& store, Plan& plan, const CheckRequest& request,
-                const Asked& asked, Answered& answered);
+  void ask_part(std::size_t part, Store& store, Plan& plan, const CheckRequest& request, const Asked& asked,
+                Answered& answered);
   std::string_view planned_tenant(const CheckRequest& request) const {
     return planner_.tenant_of(request, planner_.first_policy());
   }
-  AsyncStore& store_for(const CheckRequest& request) const {
+  Store& store_for(const CheckRequest& request) const {
     if (!parts_.placement) [[likely]]
       return parts_.store;
     return parts_.placement->store_for(planned_tenant(request), planner_.tier());
   }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer);
   void count(const Answered& enforced, const Decision& decision);
-  void compare_now(AsyncStore& store, const CheckRequest& request, const Asked& asked,
-                   const Answered& enforced, const Answered& shadow);
+  void compare_now(Store& store, const CheckRequest& request, const Asked& asked, const Answered& enforced,
+                   const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
   std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t part);
   std::int64_t store_time_us();

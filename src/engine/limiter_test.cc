@@ -299,7 +299,7 @@ TEST_F(LimiterTest, DecisionsAreCountedByPolicy) {
 }
 
 // A store that never answers.
-class SilentStore final : public Store {
+class SilentCounters final : public Counters {
  public:
   Verdict apply(std::span<const Charge>, std::span<ChargeResult>, std::int64_t&) override {
     return Verdict::kNoAnswer;
@@ -318,8 +318,8 @@ TEST_F(LimiterTest, WithoutAnAnswerTheFailureRuleDecidesAndSaysSo) {
   closed.resource = "/closed";
   closed.on_failure = OnFailure::kClosed;
   publish({open, closed});
-  SilentStore silent;
-  LocalStore silent_store(silent, clock);
+  SilentCounters silent;
+  MemoryStore silent_store(silent, clock);
   Limiter degraded({silent_store, snapshots, hasher, clock, totals});
   for (const auto& [resource, allowed] : {std::pair{"/open", true}, {"/closed", false}}) {
     const auto decision = degraded.check({.resource = resource, .key = "u"});
@@ -336,8 +336,8 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
   constexpr int kLimit = 1000, kThreads = 8;
   ManualClock clock(kNowUs);
   ParamsTable params;
-  MemoryStore counters(clock, params, {});
-  LocalStore store(counters, clock);
+  MemoryCounters counters(clock, params, {});
+  MemoryStore store(counters, clock);
   SnapshotPublisher snapshots;
   snapshots.publish(
       Snapshot::compile({make_policy("p", {make_limit({.rate = {kLimit, 3600 * kSecondUs}})})}, params)

@@ -89,7 +89,7 @@ Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests)
 }
 
 // Makes the planned calls. Returns null if `answer` is ready.
-PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first, const Asked& asked,
+PendingCheck* Limiter::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
                                    Result<JointDecision>& answer) {
   Answer overall;
   if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
@@ -111,15 +111,15 @@ PendingCheck* Limiter::ask_planned(AsyncStore& store, const CheckRequest& first,
 
 // Plans all requests and selects their store. The nodes of a Cluster can split a step's counters between them
 // (ClusterStore does), two stores cannot.
-Result<AsyncStore*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
+Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
   if (auto planned = plan_together(planner_, requests, purpose, joint_plan_); !planned)
     return std::unexpected(std::move(planned.error()));
   if (!parts_.placement) [[likely]]
     return &parts_.store;
-  AsyncStore* store = nullptr;
+  Store* store = nullptr;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string_view tenant = planner_.tenant_of(requests[i], joint_plan_.parts[i].first_policy);
-    AsyncStore& own = parts_.placement->store_for(tenant, planner_.tier_of(Dimensions(requests[i])));
+    Store& own = parts_.placement->store_for(tenant, planner_.tier_of(Dimensions(requests[i])));
     if (store && store != &own)
       return invalid("",
                      "the counters of these checks live in different stores, so they cannot be decided "

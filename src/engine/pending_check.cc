@@ -23,7 +23,7 @@ Answered PendingCheck::Call::answered() {
   return charges_.empty() ? Answered{} : answered_by(*this, limits_);
 }
 
-bool PendingCheck::start(AsyncStore& store) {
+bool PendingCheck::start(Store& store) {
   missing_ = 0;
   bool is_shed = false;
   for (Call* call : {&enforced, &shadow, &comparison}) {

@@ -11,7 +11,7 @@
 #include "engine/decision/explain.h"
 #include "engine/planner/joint_plan.h"
 #include "engine/planner/planner.h"
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 
@@ -61,7 +61,7 @@ class PendingCheck {
 
   // Starts all calls at the same time. If the enforced call is shed, the others are not made. Returns false
   // if all answers are there already.
-  bool start(AsyncStore& store);
+  bool start(Store& store);
 
   Call enforced{*this};
   Call shadow{*this};

@@ -42,8 +42,8 @@ std::string shown(const Result<JointDecision>& answer) {
 struct World {
   World(const Clock& clock, ParamsTable& params)
       : counters(clock, params, {}), fallback(clock, params, {}), store(counters, clock) {}
-  MemoryStore counters, fallback;
-  LocalStore store;
+  MemoryCounters counters, fallback;
+  MemoryStore store;
   LateStore late{store};
   DecisionTotals totals;
   std::vector<std::string> answers;

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 
@@ -12,7 +12,7 @@ class StorePlacement {
   virtual ~StorePlacement() = default;
   // The store completes the calls it has received even if the placement changes before. An empty tenant or
   // tier means that the request has none.
-  virtual AsyncStore& store_for(std::string_view tenant, std::string_view tier) = 0;
+  virtual Store& store_for(std::string_view tenant, std::string_view tier) = 0;
 };
 
 }  // namespace sluice

@@ -25,9 +25,9 @@ class StorePlacementTest : public testing::LimiterFixture, private StorePlacemen
     return placed.usage(request).value().limits[0].result->outcome.remaining;
   }
 
-  MemoryStore far_memory{clock, params, {}};
-  LocalStore far{far_memory, clock};
-  Limiter placed{{.store = local_store,
+  MemoryCounters far_memory{clock, params, {}};
+  MemoryStore far{far_memory, clock};
+  Limiter placed{{.store = store,
                   .policies = snapshots,
                   .hasher = hasher,
                   .clock = clock,
@@ -35,8 +35,8 @@ class StorePlacementTest : public testing::LimiterFixture, private StorePlacemen
                   .placement = this}};
 
  private:
-  AsyncStore& store_for(std::string_view tenant, std::string_view tier) override {
-    return tenant == "far" || tier == "gold" ? far : local_store;
+  Store& store_for(std::string_view tenant, std::string_view tier) override {
+    return tenant == "far" || tier == "gold" ? far : store;
   }
 };
 
@@ -44,14 +44,14 @@ TEST_F(StorePlacementTest, ARequestIsCountedWhereItIsPlaced) {
   const std::array<Dimension, 1> gold = {{{"tier", "gold"}}};
   const std::array<Dimension, 1> by_dimension = {{{"tenant", "far"}}};
   ASSERT_TRUE(placed.check({.tenant = "near"}).value().allowed);
-  EXPECT_EQ(store.stats().keys, 1u);
+  EXPECT_EQ(counters.stats().keys, 1u);
   EXPECT_EQ(far_memory.stats().keys, 0u);
   ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
   ASSERT_TRUE(placed.check({.dimensions = by_dimension}).value().allowed);
   EXPECT_EQ(far_memory.stats().keys, 1u);
   ASSERT_TRUE(placed.check({.tenant = "near", .dimensions = gold}).value().allowed);
   EXPECT_EQ(far_memory.stats().keys, 2u);
-  EXPECT_EQ(store.stats().keys, 1u);
+  EXPECT_EQ(counters.stats().keys, 1u);
   EXPECT_EQ(remaining({.tenant = "far"}), 8);
   EXPECT_EQ(remaining({.tenant = "near"}), 9) << "tenant and tier are two counters in two stores";
   EXPECT_EQ(remaining({.tenant = "near", .dimensions = gold}), 9);

@@ -16,7 +16,7 @@ void add_dimensions(const std::vector<CompiledLimit>& limits, std::vector<std::s
 
 }  // namespace
 
-PolicySet::PolicySet(const Clock& clock, const MemoryStoreOptions& memory)
+PolicySet::PolicySet(const Clock& clock, const MemoryCountersOptions& memory)
     : snapshot_(Snapshot::empty()), counters_(clock, params_, memory), store_(counters_, clock) {}
 
 std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std::vector<std::string>& paths,
@@ -33,7 +33,7 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std
 
 std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::of(std::vector<Policy> policies,
                                                                      const Clock& clock,
-                                                                     const MemoryStoreOptions& memory) {
+                                                                     const MemoryCountersOptions& memory) {
   std::unique_ptr<PolicySet> set(new PolicySet(clock, memory));
   auto snapshot = Snapshot::compile(std::move(policies), set->params_);
   if (!snapshot) return std::unexpected(snapshot.error().message);

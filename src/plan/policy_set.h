@@ -9,7 +9,7 @@
 #include "base/secret/hash.h"
 #include "engine/limiter.h"
 #include "policy/snapshot/repository.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
@@ -31,7 +31,7 @@ class PolicySet {
   // The same from policies that were already read. `memory` is for their counters.
   static std::expected<std::unique_ptr<PolicySet>, std::string> of(std::vector<Policy> policies,
                                                                    const Clock& clock,
-                                                                   const MemoryStoreOptions& memory = {});
+                                                                   const MemoryCountersOptions& memory = {});
 
   // Like Limiter::check(); the decision is valid until the next call.
   Result<Decision> check(const CheckRequest& request);
@@ -45,15 +45,15 @@ class PolicySet {
   std::vector<std::string> used_dimensions() const;
 
  private:
-  PolicySet(const Clock& clock, const MemoryStoreOptions& memory);
+  PolicySet(const Clock& clock, const MemoryCountersOptions& memory);
 
   ParamsTable params_;
   KeyHasher hasher_ = KeyHasher::from_text("sluice plan");  // fixed: same log, same report
   SnapshotPublisher snapshots_;
   std::shared_ptr<const Snapshot> snapshot_;
   DecisionTotals totals_;
-  MemoryStore counters_;
-  LocalStore store_;
+  MemoryCounters counters_;
+  MemoryStore store_;
   std::unique_ptr<Limiter> limiter_;
   std::uint32_t until_tended_ = 0;
 };

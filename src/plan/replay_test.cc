@@ -65,7 +65,7 @@ class ReplayTest : public ::testing::Test {
   Report report(std::size_t top = 10) { return make_report(*tally, {}, replay->disorder(), *policies, top); }
 
   ManualClock clock{0};
-  MemoryStoreOptions memory;
+  MemoryCountersOptions memory;
   RequestMaker maker;
   ShownValues shown{maker, nullptr};
   std::unique_ptr<PolicySet> policies, against;
@@ -76,7 +76,7 @@ class ReplayTest : public ::testing::Test {
 };
 
 TEST_F(ReplayTest, MoreKeysInUseThanMemoryHoldsAreNoticed) {
-  memory.bytes_max = MemoryStoreOptions::kBytesMin;
+  memory.bytes_max = MemoryCountersOptions::kBytesMin;
   begin(R"(policies:
   - id: api
     limits: [{ name: day, per: [user], rate: 1/d }]

@@ -129,8 +129,8 @@ Node::Node(const ServeOptions& options)
       cell_memory_(cell_memory_file_.read()),
       cells_(std::make_shared<const Cells>(CellHomes::at_start(*first_cells_, cell_memory_)), first_cells_,
              [this](const Relocation& moved) { keep_record(move_event(moved, wall_clock_.now_us())); }),
-      memory_store_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
-      local_store_(memory_store_, clock_),
+      memory_counters_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
+      memory_store_(memory_counters_, clock_),
       catalog_(snapshots_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
       ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
@@ -280,7 +280,9 @@ doors::DoorOptions Node::door_options(const ServeOptions& options) {
 }
 
 std::string Node::metrics() {
-  return metrics_page(totals_.sum(), memory_store_.stats(), local_store_.request_log_stats(), store_report(),
+  StoreReport memory;
+  memory_store_.report(memory);
+  return metrics_page(totals_.sum(), memory.metrics, stores(),
                       policies_ ? policies_->status() : RepositoryStatus{}) +
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") +
          control::control_plane_metrics(plane_->status()) + rollouts_.metrics() +
@@ -296,7 +298,7 @@ std::string Node::connection_metrics() const {
 
 doors::Readiness Node::readiness() const {
   const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
-  const StoreReport store = store_report();
+  const StoreSummary store = stores();
   const control::ControlPlaneStatus plane = plane_->status();
   doors::Readiness readiness;
   readiness.draining = draining_;
@@ -314,14 +316,14 @@ doors::Readiness Node::readiness() const {
   return readiness;
 }
 
-StoreReport Node::store_report() const {
-  StoreReport all;
-  for (const NodeThread* thread : threads_) all.add(thread->report());
+StoreSummary Node::stores() const {
+  StoreSummary all;
+  for (const NodeThread* thread : threads_) all.add(thread->stores());
   all.degraded = all.is_degraded(degraded_latency_us_);
-  for (const StoreReport::Node& node : all.nodes)
-    if (StoreReport::is_slow(node, degraded_latency_us_))
+  for (const StoreServer& server : all.servers)
+    if (StoreSummary::is_slow(server, degraded_latency_us_))
       all.problems.push_back(fmt::format("{}: even its fastest answer of the last seconds took {} ms",
-                                         node.name, *node.round_trip_us / 1'000));
+                                         server.name, *server.round_trip_us / 1'000));
   return all;
 }
 
@@ -340,8 +342,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
       clock_,
       wall_clock_,
       params_,
+      memory_counters_,
       memory_store_,
-      local_store_,
       snapshots_,
       hasher_,
       key_secrets_.get(),

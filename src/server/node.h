@@ -32,7 +32,7 @@
 #include "server/serve_options.h"
 #include "server/server_tls.h"
 #include "server/settings_status.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
@@ -81,7 +81,7 @@ class Node {
   std::string connection_metrics() const;
   doors::DoorOptions door_options(const ServeOptions& options);
   doors::Readiness readiness() const;
-  StoreReport store_report() const;
+  StoreSummary stores() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
 
   const std::vector<net::ListenOptions> listeners_;
@@ -96,8 +96,8 @@ class Node {
   const CellMemoryFile cell_memory_file_;
   const CellMemory cell_memory_;  // of the previous run
   CellRegistry cells_;
+  MemoryCounters memory_counters_;
   MemoryStore memory_store_;
-  LocalStore local_store_;
   SnapshotPublisher snapshots_;
   PolicyCatalog catalog_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files

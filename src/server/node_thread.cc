@@ -6,7 +6,7 @@
 namespace sluice::server {
 namespace {
 
-constexpr std::int64_t kReportEveryUs = 100'000;
+constexpr std::int64_t kSummaryEveryUs = 100'000;
 constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
 constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
 
@@ -36,25 +36,25 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .hasher = shared_.hasher,
                                   .clock = shared_.clock,
                                   .totals = shared_.totals,
-                                  .local = &shared_.memory,
+                                  .local = &shared_.counters,
                                   .placement = shared_.has_cells ? &*stores_ : nullptr,
                                   .big_switch = &shared_.big_switch,
                                   .default_tenant = shared_.doors.default_tenant});
   app_.emplace(*limiter_, shared_.doors, random_(), &admin_, &throttle_);
-  publish_report(0);
+  publish_summary(0);
 }
 
-LoopStore NodeThread::make_store(const StoreSettings& settings) {
+std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
   loop_.count_sleep(shared_.clock);
-  return make_redis_store(settings, {.transport = transport_,
-                                     .clock = shared_.clock,
-                                     .wall_clock = shared_.wall_clock,
-                                     .params = shared_.params,
-                                     .random = random(),
-                                     .log = log_about_store,
-                                     .heeds_moves = shared_.has_cells,
-                                     .asks_for_advice = is_first_,
-                                     .freed = shared_.freed});
+  return server::make_store(settings, {.transport = transport_,
+                                       .clock = shared_.clock,
+                                       .wall_clock = shared_.wall_clock,
+                                       .params = shared_.params,
+                                       .random = random(),
+                                       .log = log_about_store,
+                                       .heeds_moves = shared_.has_cells,
+                                       .asks_for_advice = is_first_,
+                                       .freed = shared_.freed});
 }
 
 RedisStore::Random NodeThread::random() {
@@ -69,7 +69,7 @@ void NodeThread::tick(std::int64_t now_us) {
   shared_.switch_controller.tick();
   admin_.tick();
   app_->publish_health();
-  if (now_us >= next_report_us_) publish_report(now_us);
+  if (now_us >= next_summary_us_) publish_summary(now_us);
 }
 
 void NodeThread::follow_cells(std::int64_t now_us) {
@@ -79,20 +79,20 @@ void NodeThread::follow_cells(std::int64_t now_us) {
   stores_->follow(shared_.cells.current(), now_us);
 }
 
-void NodeThread::publish_report(std::int64_t now_us) {
-  next_report_us_ = now_us + kReportEveryUs;
+void NodeThread::publish_summary(std::int64_t now_us) {
+  next_summary_us_ = now_us + kSummaryEveryUs;
   if (is_first_) log_full_memory(now_us);
-  StoreReport report = stores_->report();
+  StoreSummary summary = stores_->summary();
   if (mover_ && shared_.has_cells) {
-    report.moves = mover_->counters();
+    summary.moves = mover_->counters();
     if (std::string sentence = mover_->in_progress(); !sentence.empty())
-      report.problems.push_back(std::move(sentence));
+      summary.problems.push_back(std::move(sentence));
     knows_tenants_ |= !mover_->is_looking();
-    report.reached &= knows_tenants_;
+    summary.reached &= knows_tenants_;
   }
-  if (is_first_) tell_if_never_reached(report, now_us);
-  const std::lock_guard lock(report_mutex_);
-  report_ = std::move(report);
+  if (is_first_) tell_if_never_reached(summary, now_us);
+  const Lock lock(mutex_);
+  summary_ = std::move(summary);
 }
 
 void NodeThread::log_full_memory(std::int64_t now_us) {
@@ -105,19 +105,19 @@ void NodeThread::log_full_memory(std::int64_t now_us) {
 
 // A store that has never been reachable is more likely a configuration error than an outage: it is logged
 // soon and loudly, and repeated at a low rate until it is fixed.
-void NodeThread::tell_if_never_reached(const StoreReport& report, std::int64_t now_us) {
-  if (report.reached || now_us == 0) return;
+void NodeThread::tell_if_never_reached(const StoreSummary& stores, std::int64_t now_us) {
+  if (stores.reached || now_us == 0) return;
   if (tell_unreached_at_us_ == 0) tell_unreached_at_us_ = now_us + kUnreachedFirstUs;
   if (now_us < tell_unreached_at_us_) return;
   tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
   std::string reasons;
-  for (const std::string& problem : report.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
+  for (const std::string& problem : stores.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
   log(LogLevel::kError, "the store has been unreachable since the start, failure rules decide: " + reasons);
 }
 
-StoreReport NodeThread::report() const {
-  const std::lock_guard lock(report_mutex_);
-  return report_;
+StoreSummary NodeThread::stores() const {
+  const Lock lock(mutex_);
+  return summary_;
 }
 
 }  // namespace sluice::server

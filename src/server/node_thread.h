@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <random>
 
 #include "admin/admin_door.h"
+#include "base/mutex.h"
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
 #include "engine/limiter.h"
@@ -18,14 +18,14 @@
 #include "server/cells/cell_registry.h"
 #include "server/cells/cell_stores.h"
 #include "server/store_setup.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
-#include "telemetry/store_report.h"
+#include "telemetry/store_summary.h"
 
 namespace sluice::server {
 
 // One loop thread of the server: its store connections, its engine, its doors. Belongs to that thread; only
-// report() may be called from others.
+// stores() may be called from others.
 class NodeThread final : public net::Application {
  public:
   // Shared by all threads, and outlives them.
@@ -33,8 +33,8 @@ class NodeThread final : public net::Application {
     const Clock& clock;
     const Clock& wall_clock;
     ParamsTable& params;
-    MemoryStore& memory;    // all counters, or those of `on_failure: local`
-    LocalStore& in_memory;  // the same, with request ids
+    MemoryCounters& counters;  // in memory: all, or those of `on_failure: local`
+    MemoryStore& in_memory;    // the store of them
     const SnapshotPublisher& policies;
     const KeyHasher& hasher;
     SecretRing* key_secrets;  // behind the hasher; null: none
@@ -51,8 +51,8 @@ class NodeThread final : public net::Application {
   // `is_first`: this thread does the work that is done once per node.
   NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);
 
-  // The recent health of its stores. Thread-safe.
-  StoreReport report() const;
+  // The recent state of its stores. Thread-safe.
+  StoreSummary stores() const;
 
   void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
                    const std::function<HttpLater()>& defer) override {
@@ -79,12 +79,12 @@ class NodeThread final : public net::Application {
   void end_burst() override { stores_->end_burst(); }
 
  private:
-  LoopStore make_store(const StoreSettings& settings);
+  std::unique_ptr<Store> make_store(const StoreSettings& settings);
   RedisStore::Random random();
   void follow_cells(std::int64_t now_us);
-  void publish_report(std::int64_t now_us);
+  void publish_summary(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);
-  void tell_if_never_reached(const StoreReport& report, std::int64_t now_us);
+  void tell_if_never_reached(const StoreSummary& stores, std::int64_t now_us);
 
   const Shared shared_;
   net::EventLoop& loop_;
@@ -99,11 +99,11 @@ class NodeThread final : public net::Application {
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
   bool knows_tenants_ = false;  // the mover has found all of them once
-  std::int64_t next_report_us_ = 0;
+  std::int64_t next_summary_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t tell_unreached_at_us_ = 0;  // next
-  mutable std::mutex report_mutex_;
-  StoreReport report_;  // guarded by report_mutex_
+  mutable Mutex mutex_;
+  StoreSummary summary_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::server

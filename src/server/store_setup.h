@@ -1,19 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "base/clock.h"
-#include "redis/connection/transport.h"
 #include "redis/url/store_url.h"
 #include "server/serve_options.h"
-#include "store/async_store.h"
-#include "store/params_table.h"
-#include "store/redis/redis_store.h"
-#include "telemetry/store_report.h"
+#include "store/redis/make_redis_store.h"
+#include "store/store.h"
 
 namespace sluice::server {
 
@@ -29,30 +23,8 @@ struct StoreSettings {
 // Reads --store, else the REDIS_ variables. Throws a CommandError that names what to change.
 StoreSettings read_store_settings(const ServeOptions& options);
 
-// The parts of a loop's connections to a store. All outlive the store.
-struct StoreParts {
-  redis::Transport& transport;
-  const Clock& clock;
-  const Clock& wall_clock;  // to compare with other machines' clocks
-  ParamsTable& params;
-  RedisStore::Random random;
-  // Receives a sentence for the log: the store has become unreachable, or is back.
-  std::function<void(bool is_problem, const std::string& sentence)> log;
-  bool heeds_moves = false;  // there are cells, between which tenants may move
-  // Whether this loop queries the server about itself; one loop is enough.
-  bool asks_for_advice = false;
-  std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // by all loops
-};
-
-// A loop's own store, and its interfaces beyond AsyncStore.
-struct LoopStore {
-  std::unique_ptr<AsyncStore> store;
-  std::function<RedisStoreCounters()> counters;
-  std::function<std::vector<StoreReport::Node>()> nodes;
-  std::function<BreakerTransitions()> breaker;
-};
-
-// REQUIRES: settings.redis
-LoopStore make_redis_store(const StoreSettings& settings, const StoreParts& parts);
+// Makes a loop's own store. What a further kind of store needs is here: its target in StoreSettings, a line
+// in read_store_settings() and one in make_store(). REQUIRES: settings.redis; memory is shared by all loops.
+std::unique_ptr<Store> make_store(const StoreSettings& settings, RedisStoreParts parts);
 
 }  // namespace sluice::server

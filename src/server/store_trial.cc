@@ -18,17 +18,17 @@ std::optional<std::string> try_store(const StoreSettings& settings) {
   net::EventLoop loop;
   net::TcpTransport transport(loop);
   std::mt19937_64 random{std::random_device()()};
-  const LoopStore made =
-      make_redis_store(settings, {.transport = transport,
-                                  .clock = clock,
-                                  .wall_clock = wall_clock,
-                                  .params = params,
-                                  .random = [&random](std::uint64_t below) { return random() % below; },
-                                  .log = [](bool, const std::string&) {}});
-  AsyncStore::Health health;
+  const std::unique_ptr<Store> store =
+      make_store(settings, {.transport = transport,
+                            .clock = clock,
+                            .wall_clock = wall_clock,
+                            .params = params,
+                            .random = [&random](std::uint64_t below) { return random() % below; },
+                            .log = [](bool, const std::string&) {}});
+  Store::Health health;
   for (const std::int64_t end_us = clock.now_us() + kPatienceUs; clock.now_us() < end_us;) {
-    made.store->tick(clock.now_us());
-    health = made.store->health();
+    store->tick(clock.now_us());
+    health = store->health();
     if (health.connected) return std::nullopt;
     loop.wait(kTickMs);
     loop.dispatch();

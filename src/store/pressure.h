@@ -1,7 +1,7 @@
 #pragma once
 
 #include "algorithm/step.h"
-#include "store/store.h"
+#include "store/charge.h"
 
 namespace sluice {
 

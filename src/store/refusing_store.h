@@ -4,13 +4,13 @@
 #include <functional>
 #include <span>
 
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 
 // Stands in for a store while it is not known which store has a tenant's counters. Answers at once, and
 // charges nothing. Not thread-safe.
-class RefusingStore final : public AsyncStore {
+class RefusingStore final : public Store {
  public:
   enum class Answer : std::uint8_t {
     kMoving,  // denied, whatever on_failure says: the counters exist somewhere, and may be used up

@@ -12,7 +12,7 @@ constexpr std::int64_t kDrainUsMin = 2'000'000;
 
 }  // namespace
 
-void DrainingStores::add(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
+void DrainingStores::add(std::unique_ptr<Store> store, std::int64_t now_us) {
   // Resets have no deadline that we can see, but take no longer than an operation may. Calls wait at most as
   // long as the longest deadline of a policy.
   stores_.push_back({std::move(store), now_us + kDrainUsMin, now_us + kDeadlineUsMax});
@@ -32,7 +32,7 @@ std::int64_t DrainingStores::next_due_us() const {
   return due_us;
 }
 
-void ReplaceableStore::replace(std::unique_ptr<AsyncStore> store, std::int64_t now_us) {
+void ReplaceableStore::replace(std::unique_ptr<Store> store, std::int64_t now_us) {
   draining_.add(std::exchange(store_, std::move(store)), now_us);
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 
@@ -12,30 +12,30 @@ namespace sluice {
 // deadlines at the latest, and is then destroyed. Belongs to one event loop's thread.
 class DrainingStores {
  public:
-  void add(std::unique_ptr<AsyncStore> store, std::int64_t now_us);
+  void add(std::unique_ptr<Store> store, std::int64_t now_us);
   void tick(std::int64_t now_us);
   std::int64_t next_due_us() const;
   std::size_t size() const { return stores_.size(); }
 
  private:
   struct Draining {
-    std::unique_ptr<AsyncStore> store;
+    std::unique_ptr<Store> store;
     std::int64_t not_before_us;
     std::int64_t not_after_us;
   };
   std::vector<Draining> stores_;
 };
 
-// An AsyncStore that forwards to another store, which can be replaced while calls are in flight: settings
+// A Store that forwards to another store, which can be replaced while calls are in flight: settings
 // change, connections move. Belongs to one event loop's thread.
 //
 // New calls go to the new store at once; the old one drains.
-class ReplaceableStore final : public AsyncStore {
+class ReplaceableStore final : public Store {
  public:
-  explicit ReplaceableStore(std::unique_ptr<AsyncStore> store) : store_(std::move(store)) {}
+  explicit ReplaceableStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
-  void replace(std::unique_ptr<AsyncStore> store, std::int64_t now_us);
-  AsyncStore& current() { return *store_; }
+  void replace(std::unique_ptr<Store> store, std::int64_t now_us);
+  Store& current() { return *store_; }
   std::size_t draining() const { return draining_.size(); }
 
   bool start(StoreCall& call) override { return store_->start(call); }
@@ -49,9 +49,10 @@ class ReplaceableStore final : public AsyncStore {
   std::int64_t next_due_us() const override;
   bool busy() const override { return store_->busy(); }
   Health health() const override { return store_->health(); }
+  void report(StoreReport& report) const override { store_->report(report); }
 
  private:
-  std::unique_ptr<AsyncStore> store_;
+  std::unique_ptr<Store> store_;
   DrainingStores draining_;
 };
 

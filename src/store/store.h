@@ -1,111 +1,167 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "algorithm/refund.h"
-#include "algorithm/step.h"
-#include "base/secret/hash.h"
-#include "store/params_table.h"
+#include "store/charge.h"
 
 namespace sluice {
 
-// One charge: the counter, the numbers of its limit, and the cost.
-struct Charge {
+struct StoreReport;  // store/store_report.h
+
+// Makes a repeated request count once. A decision that has charged something is kept in a record of its own,
+// written in the same atomic step as the charges, and returned again for the same id. A decision that has
+// charged nothing leaves no record: looks, and denials by limits that do not charge denials, are decided
+// anew.
+struct Dedupe {
+  KeyHash id;                     // of tenant, policy and the caller's request_id
+  std::uint64_t fingerprint = 0;  // of the request; the same id with another fingerprint is a conflict
+  std::int64_t ttl_us = 0;
+  // Where the record lives: the same for every request with this id, whatever its charges. A cluster cannot
+  // use it: what is written in one step must be on one slot, that of the charges.
+  std::uint32_t slot_tag = 0;
+  // Hashes of the owner: memory for records is shared between owners (memory/request_owners.h).
+  struct Owner {
+    std::uint64_t caller = 0;
+    std::uint64_t known_tenant = 0;  // 0: no policy names the tenant
+    std::uint64_t tenant = 0;
+  };
+  Owner owner = {};
+  // A hash of the limits of the request. A recorded answer under other limits does not apply to these.
+  std::uint16_t terms = 0;
+  // The request is also charged on other slots, each of which keeps its own record. A repeat that gets a
+  // recorded answer becomes responsible for its charge: only the last repeat gives it back.
+  bool is_part = false;
+};
+
+// A counter and its slot.
+struct CounterName {
   KeyHash key;
-  ParamsId params = 0;  // of the store's ParamsTable
-  std::int64_t cost = 1;
-  OnDenial on_denial = OnDenial::kFree;
-  std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/script/wire.h)
+  std::uint32_t slot_tag = 0;
 };
 
-// How near a counter is to its limit. Above 80 % it warns until it falls below 70 % again, so that the
-// answer does not flicker; at 100 % it throttles.
-enum class Pressure : std::uint8_t { kNormal, kWarning, kThrottled };
-
-// The result of one Charge.
-struct ChargeResult {
-  Outcome outcome;
-  Pressure pressure = Pressure::kNormal;
-  // leaky_bucket only: the cost of the checks denied since the last admission, whichever limit denied them
-  std::int64_t denied_cost = 0;
-  // Of a look (cost 0) only: if nobody else comes, a cost of 1 fits then, and not before. 0 while anything
-  // remains; kNever under a limit of 0.
-  std::int64_t one_unit_after_us = 0;
+// The owner of a call, for fair queueing: callers take turns, and so do the tenants of each caller. A caller
+// gains no turns by inventing tenants, and a caller with many tenants serves each of them.
+struct Flow {
+  std::uint32_t caller = 0;  // a connection
+  std::uint32_t tenant = 0;  // a hash
+  friend bool operator==(const Flow&, const Flow&) = default;
 };
 
-// A denial is an answer; only a missing answer is a failure. The policy's `on_failure` decides what that
-// means, not the store.
-enum class Verdict : std::uint8_t {
-  kAllowed,
-  kDenied,
-  kNoAnswer,
-  kNoRoom,  // it would fit, but there is no memory for the counter: nothing was charged
-  // Not a failure either: the store works, but too many calls wait for it to answer in time. So it was not
-  // asked, and nothing was charged. This is our overload, and never a reason to let a request pass.
-  kShed,
+// The answer to a StoreCall.
+struct StoreAnswer {
+  Verdict verdict = Verdict::kNoAnswer;
+  std::int64_t now_us = 0;  // the store's time of the decision
+  bool replayed = false;    // verdict, time and results are those of the first request with this dedupe id
+  // kNoAnswer because the tenant's counters are moving to another store, or have moved there: nothing was
+  // charged, and the request must not be let through.
+  bool moving = false;
+  bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
+  std::uint8_t replays_before = 0;  // with Dedupe::is_part: how often this answer was repeated before
+  // How many results are filled in: all or none. None without an answer, for a conflict, and for a replay of
+  // a request that had other limits (Dedupe::terms) or another number of them.
+  std::size_t results_known = 0;
 };
 
-// Whether the store has decided.
-constexpr bool is_answer(Verdict verdict) { return verdict < Verdict::kNoAnswer; }
+// A request to a Store and, once it is done, its answer. The caller owns it and must not move it until
+// then; the spans must live as long.
+class StoreCall : public StoreAnswer {
+ public:
+  std::span<const Charge> charges;
+  std::span<ChargeResult> results;  // as many as charges
+  // On the process's clock: an answer after it is kNoAnswer; 0: none. It bounds the store's time, not ours:
+  // time spent in our queue, behind other calls to a server that keeps answering, is added to it.
+  std::int64_t deadline_us = 0;
+  // When the caller gives up, on the same clock; 0: not known. A call without an answer by then is kShed,
+  // unless the store is known to be failing: an impatient caller says nothing about the store.
+  std::int64_t caller_deadline_us = 0;
+  Flow flow;
+  std::optional<Dedupe> dedupe;
+  // What happens without an answer (the policies' on_failure). If only a part of a call was answered, the
+  // store keeps the charges of that part when the call passes anyway, and charges nothing for a call
+  // that cannot pass.
+  enum class WithoutAnswer : std::uint8_t { kUnknown, kPasses, kDenied };
+  WithoutAnswer without_answer = WithoutAnswer::kUnknown;
+  // Not 0: a refund. Gives back what an allowed call with the same charges, answered with this `now_us`, has
+  // charged. `results` still holds its answer (algorithm/refund.h says why); all zero if not known, then less
+  // is given back. Charges with OnDenial::kCharge stay, as in any check that is denied in the end.
+  // Grant::kAnyTime: gives all units back without knowing when they were charged. A refund is always allowed,
+  // and the results tell the levels afterwards. With the dedupe id of the charge it removes the record, too,
+  // and so counts once; `replayed`: the record is gone or belongs to another request, and nothing was given
+  // back.
+  std::int64_t refund_of_us = 0;
+  std::uint8_t refund_replays_before = 0;  // `replays_before` of the answer that is given back
 
-// Whether a refund gives this charge back. A limit that charges denials keeps the charge of a check that was
-// denied in the end. With Grant::kAnyTime there was no such denial, so every charge is given back.
-inline bool is_given_back(const Charge& charge, std::int64_t granted_at_us) {
-  return charge.cost > 0 && (charge.on_denial == OnDenial::kFree || granted_at_us == Grant::kAnyTime);
-}
+  // For the store: this is the second attempt, after the connection of the first was lost. There is no third.
+  bool sent_again = false;
+  std::int64_t queued_at_us = 0;     // while it waits
+  std::uint32_t work = 1;            // for the server, as far as known then; see queue/redis_work.h
+  StoreCall* next_queued = nullptr;  // in its flow
 
-// Whether a check with this outcome has charged something: an admitted check with a cost, or a denied one
-// with a limit that charges denials. REQUIRES: is_answer(verdict)
-inline bool has_charged(std::span<const Charge> charges, Verdict verdict) {
-  return std::ranges::any_of(charges, [verdict](const Charge& charge) {
-    return charge.cost > 0 && (verdict == Verdict::kAllowed || charge.on_denial == OnDenial::kCharge);
-  });
-}
+  // A store calls this first: calls are reused, and the previous answer must not be read again.
+  void forget_answer() { static_cast<StoreAnswer&>(*this) = {}; }
 
-// Counters, and the clock that decides on them. Thread-safe.
+  // The answer is there. Called on the thread that started the call, at most once, and not if start()
+  // returned true.
+  virtual void on_done() = 0;
+
+ protected:
+  ~StoreCall() = default;
+};
+
+// Where counters are kept and charged: memory, a Redis server, a Cluster. The answer to a call is there at
+// once or comes later. Belongs to one event loop's thread, and every loop has its own, unless the store says
+// otherwise.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Charges every counter or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
-  // step: concurrent calls never see half of it. If the check is denied, the result of a counter that had
-  // room tells its unchanged level; only a leaky_bucket's denied cost changes then. `now_us` receives the
-  // store's time of the decision.
+  // Forgets the call's previous answer. Charges every counter or, if any of them denies, none (except those
+  // with OnDenial::kCharge), in one atomic step; a store that spreads a call over several servers gives the
+  // charges of the others back. If the check is denied, the result of a counter that had room tells its
+  // unchanged level. True: answered already (in memory always; elsewhere for instance because a breaker is
+  // open, kNoAnswer, or a queue is full, kShed). False: on_done() will be called, always.
   // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
-  virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
-                        std::int64_t& now_us) = 0;
+  virtual bool start(StoreCall& call) = 0;
 
-  // Gives back what an allowed check charged at `granted_at_us` (algorithm/refund.h). On entry `results`
-  // holds its answer, on return the levels. Grant::kAnyTime: the time of the charge is not known. Not atomic
-  // across counters, as nothing is decided. Never kDenied. REQUIRES: as apply().
-  virtual Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results,
-                         std::int64_t granted_at_us, std::int64_t& now_us) = 0;
-
-  // A hint that apply() will soon be called for this key. Callers with several checks at hand call it for all
+  // A hint that start() will soon be called for this key. Callers with several checks at hand call it for all
   // of them first: fetching a counter into the cache takes longer than deciding on it.
   virtual void prefetch(const KeyHash& /*key*/) const {}
 
-  // Forgets these counters; returns how many existed, or a negative number for no answer.
-  virtual int reset(std::span<const KeyHash> keys) = 0;
+  // Whether start() always returns true.
+  virtual bool answers_at_once() const { return false; }
 
-  // When a check was last answered kNoRoom; 0: never.
-  virtual std::int64_t no_room_at_us() const { return 0; }
+  // So many calls wait that a caller with calls in flight should not send more. Most stores never say so.
+  virtual bool busy() const { return false; }
 
-  // A small piece of upkeep (expiry), called often by the event loops. Never blocks for long.
-  virtual void tend() {}
+  // Forgets these counters. `done` gets how many existed, or a negative number for no answer.
+  virtual void reset(std::span<const CounterName> counters, std::function<void(int)> done) = 0;
 
-  struct Stats {
-    std::uint64_t keys = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t bytes_max = 0;
-    std::uint64_t expired = 0;
-    std::uint64_t evicted_idle = 0;  // forgotten to make room, not by regular expiry
-    std::uint64_t no_room = 0;       // checks that were answered kNoRoom
+  // Between these two, calls may be collected instead of sent one by one. For callers with many calls at
+  // hand.
+  virtual void begin_burst() {}
+  virtual void end_burst() {}
+
+  // Does what is due: expiry, deadlines, reconnects. Called by the loop about every ten milliseconds, and at
+  // next_due_us(), with the process's clock.
+  virtual void tick(std::int64_t now_us) = 0;
+  // When the next call reaches its deadline; INT64_MAX: none has one.
+  virtual std::int64_t next_due_us() const = 0;
+
+  struct Health {
+    bool connected = false;             // it can answer now
+    std::vector<std::string> problems;  // sentences for /readyz
   };
-  virtual Stats stats() const = 0;
+  virtual Health health() const = 0;
+
+  // Adds what it has done so far, and what it knows about its servers, for the metrics. A store that adds
+  // nothing has no metrics.
+  virtual void report(StoreReport& /*report*/) const {}
 };
 
 }  // namespace sluice

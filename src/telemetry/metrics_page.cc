@@ -91,83 +91,36 @@ void write_value(PrometheusText& text, std::string_view name, std::string_view t
   text.sample({}, value);
 }
 
-void write_memory(PrometheusText& text, const Store::Stats& store, const StoreReport& report) {
-  write_value(text, "rate_limiter_store_keys", "gauge", "Counters in memory.", store.keys);
-  write_value(text, "rate_limiter_store_bytes", "gauge", "Memory used by counters.", store.bytes);
-  write_value(text, "rate_limiter_store_bytes_max", "gauge", "Memory limit for counters.", store.bytes_max);
-  write_value(text, "rate_limiter_store_expired_total", "counter",
-              "Counters removed because they had fully recovered.", store.expired);
-  text.family("rate_limiter_store_evicted_total", "counter", "Counters evicted to make room, by kind.");
-  text.sample({{"kind", "idle"}}, store.evicted_idle);
-  write_value(text, "rate_limiter_store_full_total", "counter",
-              "Checks decided by the failure rule because the store was full.",
-              store.no_room + (report.redis ? report.redis->no_room : 0));
+void write_metrics(PrometheusText& text, const StoreMetrics& metrics) {
+  for (const StoreMetrics::Family& family : metrics.families()) {
+    text.family(family.name, family.kind == StoreMetrics::Kind::kCounter ? "counter" : "gauge", family.help);
+    for (const auto& [label, value] : family.samples) {
+      if (label.name.empty())
+        text.sample({}, value);
+      else
+        text.sample({{label.name, label.value}}, value);
+    }
+  }
 }
 
-void write_requests(PrometheusText& text, const RequestLog::Stats& requests) {
-  write_value(text, "rate_limiter_request_ids", "gauge", "Request ids remembered in memory.",
-              requests.entries);
-  write_value(text, "rate_limiter_request_ids_bytes", "gauge", "Memory used by request ids.", requests.bytes);
-  write_value(text, "rate_limiter_request_ids_evicted_total", "counter",
-              "Request ids evicted early for lack of memory.", requests.evicted);
-}
-
-void write_redis(PrometheusText& text, const StoreReport& store, const RedisStoreCounters& redis) {
-  struct Value {
-    std::string_view name;
-    std::string_view help;
-    std::uint64_t value;
-  };
+// About connections and servers of stores that are not in this process.
+void write_connections(PrometheusText& text, const StoreSummary& stores) {
   write_value(text, "rate_limiter_redis_connected_loops", "gauge", "Loops whose store answers.",
-              static_cast<std::uint64_t>(store.connected));
+              static_cast<std::uint64_t>(stores.connected));
   write_value(text, "rate_limiter_redis_loops", "gauge", "Loops that have connections to the store.",
-              static_cast<std::uint64_t>(store.loops));
-  for (const Value& value :
-       {Value{"rate_limiter_redis_batches_total", "Calls of the script.", redis.batches},
-        {"rate_limiter_redis_checks_total", "Checks in those calls.", redis.checks},
-        {"rate_limiter_redis_keys_total", "Keys in those calls.", redis.keys},
-        {"rate_limiter_denied_from_memory_total",
-         "Checks denied without asking Redis: their counters denied recently and had no room yet.",
-         redis.denied_from_memory},
-        {"rate_limiter_redis_sent_again_total",
-         "Checks repeated after a lost connection: those with a request id.", redis.sent_again},
-        {"rate_limiter_redis_scripts_reloaded_total", "Calls that had to send the script.",
-         redis.scripts_reloaded},
-        {"rate_limiter_redis_connections_made_total", "Connections made.", redis.connections_made},
-        {"rate_limiter_redis_connections_lost_total", "Connections lost, and attempts that failed.",
-         redis.connections_lost},
-        {"rate_limiter_redis_contradictions_total",
-         "Answers of the script that differ from this process's own computation. Please report them.",
-         redis.contradictions}})
-    write_value(text, value.name, "counter", value.help, value.value);
-  text.family("rate_limiter_redis_breaker_transitions_total", "counter",
-              "Transitions of the servers' circuit breakers, by the state entered.");
-  text.sample({{"state", "open"}}, store.breaker.open);
-  text.sample({{"state", "half_open"}}, store.breaker.half_open);
-  text.sample({{"state", "closed"}}, store.breaker.closed);
-  text.family("rate_limiter_redis_failures_total", "counter", "What went wrong, in checks or error replies.");
-  text.sample({{"error_type", "timeout"}}, redis.timeouts);
-  text.sample({{"error_type", "connection_lost"}}, redis.lost);
-  text.sample({{"error_type", "breaker_open"}}, redis.turned_away);
-  text.sample({{"error_type", "queue_full"}}, redis.queue_full);
-  for (std::size_t kind = 0; kind < redis.errors.size(); ++kind)
-    text.sample({{"error_type", label_of(static_cast<redis::ServerError>(kind))}}, redis.errors[kind]);
-  text.family("rate_limiter_shed_total", "counter",
-              "Checks refused because the store could not have answered in time, by reason.");
-  text.sample({{"reason", "queue_full"}}, redis.shed_queue_full);
-  text.sample({{"reason", "caller_deadline"}}, redis.shed_caller_deadline);
+              static_cast<std::uint64_t>(stores.loops));
   text.family("rate_limiter_clock_delta_seconds", "gauge",
               "How far the clock of a Redis node is ahead of ours; negative: behind.");
-  for (const StoreReport::Node& node : store.nodes)
-    if (node.ahead_us) text.sample_seconds({{"node", node.name}}, *node.ahead_us);
+  for (const StoreServer& server : stores.servers)
+    if (server.ahead_us) text.sample_seconds({{"node", server.name}}, *server.ahead_us);
   text.family("rate_limiter_redis_node_left_out", "gauge",
               "1: a node of a Cluster is left out because its clock is wrong.");
-  for (const StoreReport::Node& node : store.nodes)
-    text.sample({{"node", node.name}}, std::uint64_t{node.left_out});
+  for (const StoreServer& server : stores.servers)
+    text.sample({{"node", server.name}}, std::uint64_t{server.left_out});
   text.family("rate_limiter_redis_round_trip_seconds", "gauge",
               "How long the fastest answer of a Redis node in the last seconds took.");
-  for (const StoreReport::Node& node : store.nodes)
-    if (node.round_trip_us) text.sample_seconds({{"node", node.name}}, *node.round_trip_us);
+  for (const StoreServer& server : stores.servers)
+    if (server.round_trip_us) text.sample_seconds({{"node", server.name}}, *server.round_trip_us);
 }
 
 void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
@@ -182,9 +135,8 @@ void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
 
 }  // namespace
 
-std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stats& memory,
-                         const RequestLog::Stats& requests, const StoreReport& store,
-                         const RepositoryStatus& policies) {
+std::string metrics_page(const DecisionTotals::Sum& decisions, const StoreMetrics& memory,
+                         const StoreSummary& stores, const RepositoryStatus& policies) {
   PrometheusText text;
   const PolicySums policy_sums = bounded(decisions.by_policy);
   write_policies(text, decisions, policy_sums);
@@ -198,12 +150,14 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stat
               decisions.unknown_allowed + decisions.unknown_denied);
   write_value(text, "rate_limiter_switch_checks_total", "counter",
               "Checks allowed because the big red switch was open.", decisions.switched);
-  write_memory(text, memory, store);
-  write_requests(text, requests);
+  StoreMetrics all = memory;
+  all += stores.metrics;
+  write_metrics(text, all);
   write_value(text, "rate_limiter_store_degraded", "gauge",
-              "1: the store is slow or silent, and failure rules decide some of the checks.", store.degraded);
-  if (store.redis) write_redis(text, store, *store.redis);
-  if (store.moves) write_moves(text, *store.moves);
+              "1: the store is slow or silent, and failure rules decide some of the checks.",
+              stores.degraded);
+  if (!stores.metrics.empty()) write_connections(text, stores);
+  if (stores.moves) write_moves(text, *stores.moves);
   write_value(text, "rate_limiter_config_reloads_total", "counter", "Policy documents applied.",
               policies.reloads);
   write_value(text, "rate_limiter_config_reload_failures_total", "counter",

@@ -3,17 +3,17 @@
 #include <string>
 
 #include "policy/snapshot/repository.h"
-#include "store/memory/request_log.h"
-#include "store/store.h"
+#include "store/store_report.h"
 #include "telemetry/decision_counters.h"
-#include "telemetry/store_report.h"
+#include "telemetry/store_summary.h"
 
 namespace sluice {
 
 // The whole /metrics page, in Prometheus text format. Label values are policy ids and limit names, never
 // keys; policies beyond kMetricPoliciesMax are summed up as policy="other".
-std::string metrics_page(const DecisionTotals::Sum& decisions, const Store::Stats& memory,
-                         const RequestLog::Stats& requests, const StoreReport& store,
-                         const RepositoryStatus& policies);
+//
+// `memory`: of the memory that all loops share; `stores`: of the stores that each loop has of its own.
+std::string metrics_page(const DecisionTotals::Sum& decisions, const StoreMetrics& memory,
+                         const StoreSummary& stores, const RepositoryStatus& policies);
 
 }  // namespace sluice

@@ -30,7 +30,7 @@ class EnvoyLateTest : public EnvoyRlsFixture {
     if (!is_late) told.push_back(read_answer(reply));
   }
 
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
   std::vector<Told> told;

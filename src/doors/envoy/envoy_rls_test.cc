@@ -342,8 +342,8 @@ TEST_F(EnvoyRlsTest, JsonIsTheSame) {
 
 TEST_F(EnvoyRlsTest, WithoutTheStoreThePoliciesRuleDecides) {
   load({kBasic, "policies: [{ id: p, tenant: shut, on_failure: closed, limits: [{ rate: 1/s }] }]"});
-  SilentStore silent;
-  LocalStore gone{silent, clock};
+  SilentCounters silent;
+  MemoryStore gone{silent, clock};
   Limiter blind{{gone, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   const auto status_of_json = [&](const std::string& domain) {

@@ -190,7 +190,7 @@ TEST_F(SpecDoorsTest, OverloadIsUnavailableForChecks) {
 }
 
 TEST_F(SpecDoorsTest, AnswersThatComeLaterAreTheSame) {
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
   std::vector<std::string> trace;
@@ -215,7 +215,7 @@ TEST_F(SpecDoorsTest, AnswersThatComeLaterAreTheSame) {
 }
 
 TEST_F(SpecDoorsTest, WithoutTheStoreTheFailureRuleDecides) {
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
   for (const bool at_once : {true, false}) {
@@ -238,8 +238,8 @@ TEST_F(SpecDoorsTest, AClosedFailureDenies) {
   closed.on_failure = OnFailure::kClosed;
   closed.tenant = "default";
   publish({closed});
-  SilentStore silent;
-  LocalStore silent_store{silent, clock};
+  SilentCounters silent;
+  MemoryStore silent_store{silent, clock};
   Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const auto& [i, expected] :
@@ -255,7 +255,7 @@ TEST_F(SpecDoorsTest, TheOpenSwitchAllowsAndChargesNothing) {
   open.say(BigSwitch::Hand::kOperators,
            {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs, .actor = "", .reason = ""},
            kNowUs);
-  Limiter switched{{.store = local_store,
+  Limiter switched{{.store = store,
                     .policies = snapshots,
                     .hasher = hasher,
                     .clock = clock,

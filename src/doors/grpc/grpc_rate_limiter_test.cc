@@ -291,8 +291,8 @@ TEST_F(GrpcRateLimiterTest, WhereChecksNeedATokenNothingIsChargedWithoutOne) {
 }
 
 TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
-  SilentStore silent;
-  LocalStore silent_store{silent, clock};
+  SilentCounters silent;
+  MemoryStore silent_store{silent, clock};
   Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {

@@ -80,8 +80,8 @@ TEST_F(HttpAuthorizeTest, TheStatusOfADenialCanBeChosen) {
 }
 
 TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
-  SilentStore silent;
-  LocalStore silent_store{silent, clock};
+  SilentCounters silent;
+  MemoryStore silent_store{silent, clock};
   Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   auto policy = make_policy("api", {make_limit({})});

@@ -165,8 +165,8 @@ TEST_F(HttpUsageTest, MethodsAndRoles) {
 }
 
 TEST_F(HttpUsageTest, BothNeedTheStore) {
-  testing::SilentStore silent;
-  LocalStore silent_local{silent, clock};
+  testing::SilentCounters silent;
+  MemoryStore silent_local{silent, clock};
   Limiter deaf{{silent_local, snapshots, hasher, clock, totals}};
   App alone{deaf, options, 1};
   for (const net::HttpRequest& request :

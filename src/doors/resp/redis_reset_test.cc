@@ -63,7 +63,7 @@ TEST_F(RedisResetTest, NeedsTheRoleThatResetsNeed) {
 }
 
 TEST_F(RedisResetTest, AnswersWhenTheStoreHas) {
-  sluice::testing::LateStore late{local_store};
+  sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   DoorContext late_context{late_limiter, options, 1};
   RedisDoor late_door{late_context, limits, peer};

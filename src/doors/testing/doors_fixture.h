@@ -19,8 +19,8 @@ using sluice::testing::LimitSpec;
 using sluice::testing::make_limit;
 using sluice::testing::make_policy;
 
-// A store that has gone silent.
-class SilentStore final : public Store {
+// Counters that have gone silent.
+class SilentCounters final : public Counters {
  public:
   Verdict apply(std::span<const Charge>, std::span<ChargeResult>, std::int64_t&) override {
     return Verdict::kNoAnswer;

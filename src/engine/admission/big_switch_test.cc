@@ -62,7 +62,7 @@ class SwitchedLimiter : public testing::LimiterFixture {
   void close() { big_switch.say(Hand::kOperators, normal_at(clock.now_us() + 1), clock.now_us()); }
 
   BigSwitch big_switch;
-  Limiter switched{{.store = local_store,
+  Limiter switched{{.store = store,
                     .policies = snapshots,
                     .hasher = hasher,
                     .clock = clock,

@@ -152,7 +152,7 @@ TEST_F(CandidateTest, LooksAndRepeatedRequestsAreNotCompared) {
 
 // Otherwise a candidate that equals its policy would seem to deny more.
 TEST_F(CandidateTest, WhatIsGivenBackOrForgottenIsSoInTheComparisonToo) {
-  LateStore late{local_store};
+  LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   ASSERT_TRUE(catalog.change({.put = {policy_with(10)}}));
   roll_out(10, 0, true);

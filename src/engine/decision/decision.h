@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "policy/snapshot/snapshot.h"
-#include "store/store.h"
+#include "store/charge.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 
 #include "engine/decision/decision.h"
 #include "policy/snapshot/repository.h"
-#include "store/store.h"
+#include "store/charge.h"
 
 namespace sluice {
 

@@ -5,7 +5,8 @@
 #include "base/limits.h"
 #include "engine/decision/decision.h"
 #include "engine/decision/explain.h"
-#include "store/async_store.h"
+#include "store/memory/counters.h"
+#include "store/store.h"
 
 namespace sluice {
 
@@ -20,7 +21,7 @@ class FailureRule {
  public:
   // `local` holds the counters of `on_failure: local`. Null: such policies are closed. `is_the_store`: it
   // also holds the counters of normal checks.
-  FailureRule(Store* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
+  FailureRule(Counters* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
 
   // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. The decision points into
   // this object until the next call.
@@ -40,7 +41,7 @@ class FailureRule {
  private:
   Verdict ask_local(const Answered& enforced, Decision& decision);
 
-  Store* const local_;
+  Counters* const local_;
   const bool is_the_store_;
   // Local counters made the latest decision, or would have.
   bool local_counts_ = false;

@@ -26,8 +26,8 @@ class FullStoreTest : public LimiterFixture {
     return totals.sum().by_policy[policy].fields[DecisionCounters::kFailed];
   }
 
-  MemoryStore full{clock, params, {.bytes_max = 1 << 20}};
-  LocalStore full_store{full, clock};
+  MemoryCounters full{clock, params, {.bytes_max = 1 << 20}};
+  MemoryStore full_store{full, clock};
   // `on_failure: local` counts in the same memory, as in a server without Redis.
   Limiter full_limiter{{full_store, snapshots, hasher, clock, totals, &full}};
 };
@@ -78,7 +78,7 @@ TEST_F(FullStoreTest, ARequestIdRemembersNoSuchAnswer) {
 
 // The remote store is silent, and the local counters have no room: nothing can count.
 TEST_F(FullStoreTest, AFullLocalLimiterDenies) {
-  LateStore late(local_store);
+  LateStore late(store);
   late.broken = true;
   Limiter remote{{late, snapshots, hasher, clock, totals, &full}};
   const auto never = []() -> Limiter::Later { return {}; };
@@ -98,7 +98,7 @@ TEST_F(FullStoreTest, TheStoreReportsItForAMinute) {
   EXPECT_TRUE(full_store.health().connected);
   clock.advance(60 * kSecondUs);
   EXPECT_TRUE(full_store.health().problems.empty());
-  EXPECT_TRUE(local_store.health().problems.empty());
+  EXPECT_TRUE(store.health().problems.empty());
 }
 
 }  // namespace

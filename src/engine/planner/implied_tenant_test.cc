@@ -76,7 +76,7 @@ TEST_F(ImpliedTenantTest, OneIdIsOneRequestWhetherTheTenantIsSaidOrNot) {
 }
 
 TEST_F(ImpliedTenantTest, AStoreThatAnswersLaterGetsTheSameNames) {
-  testing::LateStore late{local_store};
+  testing::LateStore late{store};
   Limiter elsewhere{{late, snapshots, hasher, clock, totals}};
   std::vector<std::uint32_t> tags;
   for (const std::string_view tenant : {"shop", ""}) {
@@ -98,12 +98,12 @@ TEST_F(ImpliedTenantTest, ATenantThatContradictsIsToldWhatStrangersAreTold) {
 }
 
 TEST_F(ImpliedTenantTest, TheDefaultTenantIsThatOfChecksWithoutAny) {
-  Limiter limited{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
+  Limiter limited{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
   EXPECT_EQ(limited.check({.resource = "/orders", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(limited.check({.policy_id = "any", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/any", .key = "u1"}), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/orders", .key = "u1"}), 9);
-  Limiter elsewhere{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
+  Limiter elsewhere{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
   EXPECT_EQ(elsewhere.check({.policy_id = "shop.rule", .key = "u1"})->remaining(), 8)
       << "what the policy says comes first";
   EXPECT_EQ(elsewhere.tenant_of({.resource = "/any", .key = "u1"}), "else");

@@ -12,7 +12,7 @@
 #include "engine/planner/route_memo.h"
 #include "engine/request/check_request.h"
 #include "policy/snapshot/repository.h"
-#include "store/async_store.h"
+#include "store/charge.h"
 #include "store/store.h"
 #include "telemetry/decision_counters.h"
 
@@ -47,7 +47,7 @@ class Planner {
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` only
     DecisionTotals& totals;
-    const AsyncStore& store;               // is told of keys as soon as they are known
+    const Store& store;                    // is told of keys as soon as they are known
     std::string_view default_tenant = {};  // for requests that neither have nor imply one; empty: none
     bool places = false;                   // counters live outside the process: set Charge::slot_tag
   };
@@ -152,7 +152,7 @@ class Planner {
   const SnapshotPublisher& policies_;
   const KeyHasher& hasher_;
   const Clock& clock_;
-  const AsyncStore& store_;
+  const Store& store_;
   const std::string_view default_tenant_;
   const bool places_;
   DecisionCounters counters_;

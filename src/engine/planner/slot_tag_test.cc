@@ -27,7 +27,7 @@ class SlotTagTest : public testing::LimiterFixture {
     return found;
   }
 
-  Planner planner{{snapshots, hasher, clock, totals, local_store, {}, true}};
+  Planner planner{{snapshots, hasher, clock, totals, store, {}, true}};
 };
 
 TEST_F(SlotTagTest, LimitsOnTheSameCallerMeet) {

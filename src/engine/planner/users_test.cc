@@ -97,7 +97,7 @@ TEST_F(UsersTest, WhatWasUsedBeforeCountsAfterwards) {
 
 TEST_F(UsersTest, AnOverrideHoldsUntilItExpires) {
   agree({.id = "ann", .tier = "", .overrides = {{"p", "second", numbers(5), kNowUs + kSecondUs}}});
-  Planner planner({snapshots, hasher, clock, totals, local_store});
+  Planner planner({snapshots, hasher, clock, totals, store});
   ASSERT_TRUE(planner.plan({.key = "ann"}, Purpose::kLook));
   EXPECT_EQ(planner.enforced().charges[0].params, params.intern(numbers(5)));
   clock.advance(kSecondUs);

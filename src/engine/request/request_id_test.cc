@@ -55,8 +55,8 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
     return policy;
   }
 
-  LateStore late{local_store};
-  AsyncStore& asked = GetParam() == Answers::kAtOnce ? static_cast<AsyncStore&>(local_store) : late;
+  LateStore late{store};
+  Store& asked = GetParam() == Answers::kAtOnce ? static_cast<Store&>(store) : late;
   Limiter late_limiter{{asked, snapshots, hasher, clock, totals}};
 };
 
@@ -161,7 +161,7 @@ TEST_P(RequestIdTest, LooksHaveNone) {
   EXPECT_EQ(again.remaining, 6);
   EXPECT_FALSE(ask({.tenant = "t", .key = "u", .cost = 4, .request_id = "r1"}).replayed);
   EXPECT_EQ(ask(look).remaining, 2);
-  EXPECT_EQ(local_store.request_log_stats().entries, 1u);
+  EXPECT_EQ(store.request_log_stats().entries, 1u);
 }
 
 TEST_P(RequestIdTest, WhoWaitsAsToldIsAdmittedWithTheSameId) {

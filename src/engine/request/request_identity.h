@@ -6,7 +6,7 @@
 #include "base/secret/hash.h"
 #include "engine/planner/planner.h"
 #include "engine/request/check_request.h"
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "store/memory/local_store.h"
+#include "store/memory/memory_store.h"
 
 namespace sluice::testing {
 
 // A store that answers when the test says so. Decides like the memory store.
-class LateStore final : public AsyncStore {
+class LateStore final : public Store {
  public:
-  explicit LateStore(LocalStore& store) : store_(store) {}
+  explicit LateStore(MemoryStore& store) : store_(store) {}
 
   bool start(StoreCall& call) override {
     call.forget_answer();
@@ -66,7 +66,7 @@ class LateStore final : public AsyncStore {
     }
   }
 
-  LocalStore& store_;
+  MemoryStore& store_;
 };
 
 }  // namespace sluice::testing

@@ -9,7 +9,7 @@
 
 #include "base/time_units.h"
 #include "engine/limiter.h"
-#include "store/memory/local_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
 namespace sluice::testing {
@@ -55,12 +55,12 @@ class LimiterFixture : public ::testing::Test {
 
   ManualClock clock{kNowUs};
   ParamsTable params;
-  MemoryStore store{clock, params, {}};
+  MemoryCounters counters{clock, params, {}};
   SnapshotPublisher snapshots;
   KeyHasher hasher = KeyHasher::from_text("test");
   DecisionTotals totals;
-  LocalStore local_store{store, clock};
-  Limiter limiter{{local_store, snapshots, hasher, clock, totals}};
+  MemoryStore store{counters, clock};
+  Limiter limiter{{store, snapshots, hasher, clock, totals}};
 };
 
 }  // namespace sluice::testing

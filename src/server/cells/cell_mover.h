@@ -16,7 +16,7 @@
 #include "server/cells/cell_homes.h"
 #include "server/cells/cell_registry.h"
 #include "store/redis/tenant_move/tenant_move.h"
-#include "telemetry/store_report.h"
+#include "telemetry/store_summary.h"
 
 namespace sluice::server {
 

@@ -8,7 +8,7 @@
 
 namespace sluice::server {
 
-CellStores::CellStores(AsyncStore& in_memory, Make make, std::shared_ptr<const Cells> cells)
+CellStores::CellStores(Store& in_memory, Make make, std::shared_ptr<const Cells> cells)
     : in_memory_(in_memory), make_(std::move(make)) {
   follow(std::move(cells), 0);
 }
@@ -30,81 +30,76 @@ CellStores::Entry CellStores::take_over(const Cell& cell, std::int64_t now_us) {
                                                          ? RefusingStore::Answer::kMoving
                                                          : RefusingStore::Answer::kSilent);
   if (!cell.store.redis) return entry;
-  if (before == entries_.end() || !before->redis) {
-    entry.made = make_(cell.store);
-    entry.redis = std::make_unique<ReplaceableStore>(std::move(entry.made.store));
+  if (before == entries_.end() || !before->own) {
+    entry.own = std::make_unique<ReplaceableStore>(make_(cell.store));
     return entry;
   }
   const bool same = before->cell->store == cell.store;
   entry = std::exchange(*before, Entry{.cell = before->cell});
   entry.cell = &cell;
   if (same) return entry;
-  remember_counters(entry);
-  entry.made = make_(cell.store);
-  entry.redis->replace(std::move(entry.made.store), now_us);
+  remember_metrics(entry);
+  entry.own->replace(make_(cell.store), now_us);
   return entry;
 }
 
 void CellStores::retire(Entry& entry, std::int64_t now_us) {
-  if (!entry.redis) return;
-  remember_counters(entry);
-  leaving_.add(std::move(entry.redis), now_us);
+  if (!entry.own) return;
+  remember_metrics(entry);
+  leaving_.add(std::move(entry.own), now_us);
 }
 
-void CellStores::remember_counters(const Entry& entry) {
-  if (!former_counters_) former_counters_.emplace();
-  *former_counters_ += entry.made.counters();
-  former_breaker_ += entry.made.breaker();
+void CellStores::remember_metrics(const Entry& entry) {
+  StoreReport report;
+  entry.own->report(report);
+  former_ += report.metrics;
 }
 
 void CellStores::begin_burst() {
   for (Entry& entry : entries_)
-    if (entry.redis) entry.redis->begin_burst();
+    if (entry.own) entry.own->begin_burst();
 }
 
 void CellStores::end_burst() {
   for (Entry& entry : entries_)
-    if (entry.redis) entry.redis->end_burst();
+    if (entry.own) entry.own->end_burst();
 }
 
 void CellStores::tick(std::int64_t now_us) {
   in_memory_.tick(now_us);
   for (Entry& entry : entries_)
-    if (entry.redis) entry.redis->tick(now_us);
+    if (entry.own) entry.own->tick(now_us);
   leaving_.tick(now_us);
 }
 
 std::int64_t CellStores::next_due_us() const {
   std::int64_t due_us = std::min(in_memory_.next_due_us(), leaving_.next_due_us());
   for (const Entry& entry : entries_)
-    if (entry.redis) due_us = std::min(due_us, entry.redis->next_due_us());
+    if (entry.own) due_us = std::min(due_us, entry.own->next_due_us());
   return due_us;
 }
 
 bool CellStores::busy() const {
-  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.redis && entry.redis->busy(); });
+  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.own && entry.own->busy(); });
 }
 
-StoreReport CellStores::report() {
-  StoreReport report{.loops = 1, .connected = 1};
-  report.redis = former_counters_;
-  report.breaker = former_breaker_;
+StoreSummary CellStores::summary() {
+  StoreSummary summary{.loops = 1, .connected = 1, .metrics = former_};
+  StoreReport report;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
-    const AsyncStore::Health health = store_at(i).health();
+    const Store::Health health = store_at(i).health();
     entry.reached |= health.connected;
-    if (!health.connected) report.connected = 0;
+    if (!health.connected) summary.connected = 0;
     for (const std::string& problem : health.problems)
-      report.problems.push_back(i == 0 ? problem : fmt::format("cell {}: {}", entry.cell->name, problem));
-    if (!entry.redis) continue;
-    if (!report.redis) report.redis.emplace();
-    *report.redis += entry.made.counters();
-    report.breaker += entry.made.breaker();
-    for (StoreReport::Node& node : entry.made.nodes()) report.nodes.push_back(std::move(node));
+      summary.problems.push_back(i == 0 ? problem : fmt::format("cell {}: {}", entry.cell->name, problem));
+    if (entry.own) entry.own->report(report);
   }
+  summary.metrics += report.metrics;
+  summary.servers = std::move(report.servers);
   reached_ |= std::ranges::all_of(entries_, &Entry::reached);
-  report.reached = reached_;
-  return report;
+  summary.reached = reached_;
+  return summary;
 }
 
 }  // namespace sluice::server

@@ -3,17 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "engine/store_placement.h"
 #include "server/cells/cells.h"
 #include "server/store_setup.h"
-#include "store/async_store.h"
 #include "store/refusing_store.h"
 #include "store/replaceable_store.h"
-#include "telemetry/store_report.h"
+#include "store/store.h"
+#include "telemetry/store_summary.h"
 
 namespace sluice::server {
 
@@ -22,15 +21,15 @@ namespace sluice::server {
 class CellStores final : public StorePlacement {
  public:
   // REQUIRES: in_memory outlives it.
-  using Make = std::function<LoopStore(const StoreSettings&)>;
-  CellStores(AsyncStore& in_memory, Make make, std::shared_ptr<const Cells> cells);
+  using Make = std::function<std::unique_ptr<Store>(const StoreSettings&)>;
+  CellStores(Store& in_memory, Make make, std::shared_ptr<const Cells> cells);
 
   // REQUIRES: the default cell stays what it is: in memory, or Redis.
   void follow(std::shared_ptr<const Cells> cells, std::int64_t now_us);
 
   // The same object as long as this one lives.
-  AsyncStore& default_store() { return store_at(0); }
-  AsyncStore& store_for(std::string_view tenant, std::string_view tier) override {
+  Store& default_store() { return store_at(0); }
+  Store& store_for(std::string_view tenant, std::string_view tier) override {
     return store_at(cells_->find(tenant, tier));
   }
 
@@ -38,37 +37,35 @@ class CellStores final : public StorePlacement {
   void end_burst();
   void tick(std::int64_t now_us);
   std::int64_t next_due_us() const;
-  bool busy() const;  // as AsyncStore::busy(), of any store
+  bool busy() const;  // as Store::busy(), of any store
 
   // "Reached" is true from the first moment at which every existing cell has been reached at least once. A
   // cell that is added later and cannot be reached is a problem, but no reason to turn all traffic away.
-  StoreReport report();
+  StoreSummary summary();
 
  private:
   struct Entry {
     const Cell* cell;                         // in cells_
-    std::unique_ptr<ReplaceableStore> redis;  // null: in memory, or unknown place
+    std::unique_ptr<ReplaceableStore> own;    // null: in memory, or unknown place
     std::unique_ptr<RefusingStore> stand_in;  // null: the place is known
-    LoopStore made;  // status interfaces of the store behind `redis`; without the store
     bool reached = false;
   };
 
-  AsyncStore& store_at(std::size_t cell) {
+  Store& store_at(std::size_t cell) {
     Entry& entry = entries_[cell];
     if (entry.stand_in) return *entry.stand_in;
-    return entry.redis ? static_cast<AsyncStore&>(*entry.redis) : in_memory_;
+    return entry.own ? static_cast<Store&>(*entry.own) : in_memory_;
   }
   Entry take_over(const Cell& cell, std::int64_t now_us);
   void retire(Entry& entry, std::int64_t now_us);
-  void remember_counters(const Entry& entry);
+  void remember_metrics(const Entry& entry);
 
-  AsyncStore& in_memory_;
+  Store& in_memory_;
   const Make make_;
   std::shared_ptr<const Cells> cells_;
   std::vector<Entry> entries_;  // as in cells_
   DrainingStores leaving_;
-  std::optional<RedisStoreCounters> former_counters_;  // of stores that were replaced
-  BreakerTransitions former_breaker_;                  // likewise
+  StoreMetrics former_;  // of stores that were replaced
   bool reached_ = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "server/testing/cells_fixture.h"
+#include "store/store_report.h"
 
 namespace sluice::server {
 namespace {
@@ -15,7 +16,7 @@ using testing::cell_at;
 using ::testing::ElementsAre;
 using testing::make_cells;
 
-struct FakeStore final : AsyncStore {
+struct FakeStore final : Store {
   FakeStore(std::map<std::string, FakeStore*>& all, std::string name) : alive(all), host(std::move(name)) {
     alive[host] = this;
   }
@@ -30,6 +31,11 @@ struct FakeStore final : AsyncStore {
             .problems = connected ? std::vector<std::string>{} : std::vector{host + " is gone"}};
   }
 
+  void report(StoreReport& report) const override {
+    report.metrics.add(StoreMetrics::Kind::kCounter, "checks", "", 1);
+    report.servers.push_back({.name = host, .ahead_us = 7});
+  }
+
   std::map<std::string, FakeStore*>& alive;
   std::string host;
   bool connected = true;
@@ -39,19 +45,10 @@ struct FakeStore final : AsyncStore {
 
 class CellStoresTest : public ::testing::Test {
  protected:
-  LoopStore make(const StoreSettings& settings) {
+  std::unique_ptr<Store> make(const StoreSettings& settings) {
     auto store = std::make_unique<FakeStore>(alive, settings.redis->addresses.front().host);
     store->connected = connected;
-    return {std::move(store),
-            [] {
-              RedisStoreCounters counters;
-              counters.checks = 1;
-              return counters;
-            },
-            [host = settings.redis->addresses.front().host] {
-              return std::vector<StoreReport::Node>{{.name = host, .ahead_us = 7}};
-            },
-            [] { return BreakerTransitions{.open = 2, .half_open = 3, .closed = 1}; }};
+    return store;
   }
   CellStores stores_of(std::vector<Cell> others, const std::string& host = "home") {
     return {memory, [this](const StoreSettings& settings) { return make(settings); },
@@ -88,8 +85,8 @@ TEST_F(CellStoresTest, EachCellHasAStoreAndMemoryIsShared) {
 
 TEST_F(CellStoresTest, FollowsACellThatChangesComesOrGoes) {
   CellStores stores = stores_of({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {"bank"})});
-  AsyncStore* const home = &stores.default_store();
-  AsyncStore* const eu = &stores.store_for("acme", "");
+  Store* const home = &stores.default_store();
+  Store* const eu = &stores.store_for("acme", "");
   stores.follow(make_cells({cell_at("asia", "asia", {"new"}), cell_at("eu2", "eu", {"acme"})}), 10);
   EXPECT_EQ(&stores.default_store(), home);
   EXPECT_EQ(&stores.store_for("acme", ""), eu) << "behind it is another";
@@ -99,9 +96,10 @@ TEST_F(CellStoresTest, FollowsACellThatChangesComesOrGoes) {
   EXPECT_EQ(alive["us"]->ticks, 1) << "calls under way finish";
   stores.tick(10 + kDeadlineUsMax);
   EXPECT_THAT(hosts(), ElementsAre("asia", "eu2", "home"));
-  EXPECT_EQ(stores.report().redis->checks, 5u) << "nothing that was counted is lost";
-  EXPECT_EQ(stores.report().breaker, (BreakerTransitions{.open = 10, .half_open = 15, .closed = 5}));
-  EXPECT_EQ(stores.report().nodes.size(), 3u) << "of the servers in use";
+  const StoreSummary summary = stores.summary();
+  ASSERT_EQ(summary.metrics.families().size(), 1u);
+  EXPECT_EQ(summary.metrics.families()[0].samples[0].value, 5u) << "nothing that was counted is lost";
+  EXPECT_EQ(summary.servers.size(), 3u) << "of the servers in use";
 }
 
 TEST_F(CellStoresTest, ACellMayMoveBetweenMemoryAndRedis) {
@@ -116,25 +114,25 @@ TEST_F(CellStoresTest, ReadyOnceEachWasReached) {
   connected = false;
   CellStores stores = stores_of({cell_at("eu", "eu", {"acme"})});
   alive["home"]->connected = true;
-  StoreReport report = stores.report();
-  EXPECT_FALSE(report.reached);
-  EXPECT_EQ(report.connected, 0);
-  EXPECT_THAT(report.problems, ElementsAre("cell eu: eu is gone"));
+  StoreSummary summary = stores.summary();
+  EXPECT_FALSE(summary.reached);
+  EXPECT_EQ(summary.connected, 0);
+  EXPECT_THAT(summary.problems, ElementsAre("cell eu: eu is gone"));
   alive["home"]->connected = false;
   alive["eu"]->connected = true;
-  report = stores.report();
-  EXPECT_TRUE(report.reached) << "not necessarily at the same time";
-  EXPECT_THAT(report.problems, ElementsAre("home is gone"));
+  summary = stores.summary();
+  EXPECT_TRUE(summary.reached) << "not necessarily at the same time";
+  EXPECT_THAT(summary.problems, ElementsAre("home is gone"));
   stores.follow(make_cells({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {"bank"})}), 0);
-  EXPECT_TRUE(stores.report().reached) << "those who are served stay served";
+  EXPECT_TRUE(stores.summary().reached) << "those who are served stay served";
 }
 
-TEST_F(CellStoresTest, InMemoryThereIsNothingToSayOfRedis) {
+TEST_F(CellStoresTest, InMemoryThereAreNoMetricsOfTheLoop) {
   CellStores stores = stores_of({cell_at("memory", "here", {"local"})}, "memory");
-  const StoreReport report = stores.report();
-  EXPECT_FALSE(report.redis);
-  EXPECT_TRUE(report.reached);
-  EXPECT_EQ(report.connected, 1);
+  const StoreSummary summary = stores.summary();
+  EXPECT_TRUE(summary.metrics.empty()) << "the memory that all loops share is not this loop's";
+  EXPECT_TRUE(summary.reached);
+  EXPECT_EQ(summary.connected, 1);
 }
 
 }  // namespace

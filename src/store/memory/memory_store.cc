@@ -2,233 +2,81 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
-#include <mutex>
 
 #include "base/limits.h"
-#include "store/memory/pending_charge.h"
+#include "store/store_report.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::uint64_t kBytesPerShard = 512u << 10;
-constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
-
-// tend() checks this many slots, and releases the lock between steps.
-constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
-
-// How many shards a check without room may ask for memory, and how many of them in vain. The last is the most
-// memory it may need: what the largest log grows by.
-constexpr int kReliefShardsMax = 8, kReliefInVainMax = 2;
-constexpr std::uint64_t kReliefBytes = kSlidingLogMax / 2 * sizeof(LogEntry) + PagePool::kPageBytes;
-
-std::uint64_t bytes_max_of(const MemoryStoreOptions& options) {
-  return std::max(options.bytes_max, MemoryStoreOptions::kBytesMin);
-}
-
-std::uint32_t shards_of(const MemoryStoreOptions& options) {
-  if (options.shards != 0) return options.shards;
-  return static_cast<std::uint32_t>(
-      std::bit_floor(std::clamp(bytes_max_of(options) / kBytesPerShard, kShardsMin, kShardsMax)));
-}
-
-// Holds the locks of several shards, each once. Locks are taken in the order of the shards' addresses, so
-// that there is no deadlock.
-class ShardLocks {
- public:
-  // REQUIRES: shards.size() <= kLimitsPerCheckMax. Reorders them.
-  explicit ShardLocks(std::span<Shard*> shards) {
-    std::ranges::sort(shards);
-    const auto repeated = std::ranges::unique(shards);
-    held_ = shards.first(shards.size() - repeated.size());
-    for (Shard* shard : held_) shard->lock.lock();
-  }
-  ~ShardLocks() {
-    for (Shard* shard : held_) shard->lock.unlock();
-  }
-  ShardLocks(const ShardLocks&) = delete;
-  ShardLocks& operator=(const ShardLocks&) = delete;
-
- private:
-  std::span<Shard*> held_;
-};
-
-// Whether charges that are decided can be stored.
-enum class Reserved : std::uint8_t {
-  kYes,
-  kNo,
-  kMoved  // room was made; that moves slots, and may have forgotten an idle one of these: decide again
-};
-
-// REQUIRES: the locks of their shards are held.
-Reserved reserve_all(std::span<PendingCharge> pending, bool all_fit, std::int64_t now_us) {
-  for (PendingCharge& each : pending)
-    if (!each.reserve(all_fit)) return Reserved::kNo;
-  if (!all_fit) return Reserved::kYes;
-  for (const PendingCharge& each : pending) {
-    if (!each.is_new()) continue;
-    const auto is_beside = [&](const PendingCharge& other) {
-      return other.is_new() && &other.shard() == &each.shard();
-    };
-    const auto counters = static_cast<std::uint32_t>(std::ranges::count_if(pending, is_beside));
-    if (each.shard().has_room(counters)) continue;
-    return each.shard().make_room(counters, now_us) ? Reserved::kMoved : Reserved::kNo;
-  }
-  return Reserved::kYes;
-}
+constexpr std::int64_t kFullIsNewsUs = 60'000'000;
 
 }  // namespace
 
-MemoryStore::MemoryStore(const Clock& clock, const ParamsTable& params, const MemoryStoreOptions& options)
-    : clock_(clock),
-      params_(params),
-      shard_mask_(shards_of(options) - 1),
-      budget_(bytes_max_of(options)),
-      pool_(budget_) {
-  const std::uint32_t shards = shard_mask_ + 1;
-  assert(std::has_single_bit(shards));
-  // Hashes spread evenly; a shard never needs much more than its share.
-  const std::uint32_t pages_per_shard = 2 * (pool_.pages_max() / shards) + 8;
-  const std::size_t entries = std::size_t{pages_per_shard} * shards;
-  directories_ = std::make_unique<std::atomic<std::uint32_t>[]>(entries);
-  shards_ = std::make_unique<Shard[]>(shards);
-  budget_.take(entries * sizeof(std::uint32_t) + shards * sizeof(Shard));
-  for (std::uint32_t i = 0; i < shards; ++i)
-    shards_[i].open(pool_, budget_, params_, &directories_[std::size_t{pages_per_shard} * i],
-                    pages_per_shard);
-}
-
-Verdict MemoryStore::apply(std::span<const Charge> charges, std::span<ChargeResult> results,
-                           std::int64_t& now_us) {
-  assert(charges.size() == results.size() && charges.size() <= kLimitsPerCheckMax);
-  return charges.size() == 1 ? apply_one(charges[0], results[0], now_us)
-                             : apply_several(charges, results, now_us);
-}
-
-// Flattened: nearly every check comes through here, and the intermediate values then stay in registers.
-[[gnu::flatten]] Verdict MemoryStore::apply_one(const Charge& charge, ChargeResult& result,
-                                                std::int64_t& now_us) {
-  Shard& shard = shard_of(charge.key);
-  shard.prefetch(charge.key);
-  now_us = clock_.now_us();  // while the slot is being fetched
-  bool fits = false, kept = false;
-  {
-    const std::lock_guard lock(shard.lock);
-    PendingCharge pending;
-    fits = pending.decide(shard, params_, charge, now_us, result);
-    kept = pending.reserve(fits) && (!pending.settle(fits, result) || pending.insert() || !fits);
+bool MemoryStore::start(StoreCall& call) {
+  assert(call.refund_of_us == 0 || !call.dedupe);
+  if (call.dedupe) {
+    requests_.apply_once(call);
+    return true;
   }
-  if (!kept) [[unlikely]]
-    return on_no_room({&charge, 1}, {&result, 1}, now_us);
-  return fits ? Verdict::kAllowed : Verdict::kDenied;
+  call.forget_answer();
+  call.verdict = call.refund_of_us == 0
+                     ? counters_.apply(call.charges, call.results, call.now_us)
+                     : counters_.refund(call.charges, call.results, call.refund_of_us, call.now_us);
+  call.results_known = is_answer(call.verdict) ? call.results.size() : 0;
+  return true;
 }
 
-// Not inlined: otherwise apply() would set up its stack frame even when it calls apply_one().
-[[gnu::noinline]] Verdict MemoryStore::apply_several(std::span<const Charge> charges,
-                                                     std::span<ChargeResult> results, std::int64_t& now_us) {
-  const Verdict verdict = try_several(charges, results, now_us);
-  return verdict == Verdict::kNoRoom ? on_no_room(charges, results, now_us) : verdict;
-}
-
-Verdict MemoryStore::try_several(std::span<const Charge> charges, std::span<ChargeResult> results,
-                                 std::int64_t& now_us) {
-  std::array<Shard*, kLimitsPerCheckMax> shards;
-  std::array<PendingCharge, kLimitsPerCheckMax> pending;
-  std::array<bool, kLimitsPerCheckMax> is_new;
-  const std::size_t n = charges.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    shards[i] = &shard_of(charges[i].key);
-    shards[i]->prefetch(charges[i].key);
-  }
-  now_us = clock_.now_us();
-  const ShardLocks locks({shards.data(), n});
-  bool all_fit;
-  Reserved reserved;
-  do {
-    bool takes_memory = false;
-    all_fit = true;
-    for (std::size_t i = 0; i < n; ++i) {
-      all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
-      takes_memory |= pending[i].is_new() || pending[i].may_grow();
-    }
-    reserved = takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us) : Reserved::kYes;
-    if (reserved == Reserved::kNo) return Verdict::kNoRoom;
-  } while (reserved == Reserved::kMoved);
-  for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
-  for (std::size_t i = 0; i < n; ++i)
-    if (is_new[i]) pending[i].insert();  // a denial on a new counter may be lost without failing the check
-  return all_fit ? Verdict::kAllowed : Verdict::kDenied;
-}
-
-// The check fits, but its shards have no memory for it. If other shards do, it is tried once more.
-// REQUIRES: no shard's lock is held.
-[[gnu::noinline, gnu::cold]] Verdict MemoryStore::on_no_room(std::span<const Charge> charges,
-                                                             std::span<ChargeResult> results,
-                                                             std::int64_t& now_us) {
-  const Verdict verdict = relieve(now_us) ? try_several(charges, results, now_us) : Verdict::kNoRoom;
-  if (verdict != Verdict::kNoRoom) return verdict;
-  no_room_.fetch_add(1, std::memory_order_relaxed);
-  no_room_at_us_.store(now_us, std::memory_order_relaxed);
-  return Verdict::kNoRoom;
-}
-
-// Shards release memory that they do not need, in turn. False: the shards asked had none. REQUIRES: no
-// shard's lock is held.
-bool MemoryStore::relieve(std::int64_t now_us) {
-  int asked = 0, in_vain = 0;
-  for (; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
-    if (budget_.has_room(kReliefBytes)) break;
-    Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
-    const std::lock_guard lock(shard.lock);
-    in_vain += !shard.release_memory(now_us);
-  }
-  return in_vain < asked;
-}
-
-int MemoryStore::reset(std::span<const KeyHash> keys) {
+void MemoryStore::reset(std::span<const CounterName> counters, std::function<void(int)> done) {
+  std::array<KeyHash, kLimitsPerCheckMax> keys;
   int existed = 0;
-  for (const KeyHash& key : keys) {
-    Shard& shard = shard_of(key);
-    const std::lock_guard lock(shard.lock);
-    existed += shard.erase(key);
+  while (!counters.empty()) {
+    const auto some = counters.first(std::min(counters.size(), keys.size()));
+    std::ranges::transform(some, keys.begin(), &CounterName::key);
+    const int count = counters_.reset(std::span(keys).first(some.size()));
+    if (count < 0) return done(count);
+    existed += count;
+    counters = counters.subspan(some.size());
   }
-  return existed;
+  done(existed);
 }
 
-void MemoryStore::tend() {
-  const std::int64_t now_us = clock_.now_us();
-  for (std::uint32_t step = 0; step < kTendSteps; ++step) {
-    Shard& shard = shards_[tended_.load(std::memory_order_relaxed) & shard_mask_];
-    const std::unique_lock lock(shard.lock, std::try_to_lock);
-    if (!lock) return;  // the shard is busy; its turn will come again
-    if (!shard.expire(kTendStepSlots, now_us)) continue;
-    shard.shrink();
-    tended_.fetch_add(1, std::memory_order_relaxed);
-  }
+Store::Health MemoryStore::health() const {
+  Health health{.connected = true, .problems = {}};
+  const std::int64_t full_at_us = counters_.no_room_at_us();
+  if (full_at_us != 0 && clock_.now_us() - full_at_us < kFullIsNewsUs)
+    health.problems.emplace_back(
+        "the memory store is full: all counters are in use, so checks that need a new counter are decided by "
+        "on_failure; raise --memory-mib, or keep counters in Redis with --store");
+  return health;
 }
 
-std::string MemoryStore::bytes_of(const KeyHash& key) const {
-  Shard& shard = shard_of(key);
-  const std::lock_guard lock(shard.lock);
-  const Slot* const slot = shard.find(key);
-  if (slot == nullptr) return {};
-  std::string bytes(reinterpret_cast<const char*>(slot), sizeof(Slot));
-  for (const LogEntry& entry : shard.kept(*slot).log)
-    bytes.append(reinterpret_cast<const char*>(&entry), sizeof(LogEntry));
-  return bytes;
+void MemoryStore::report(StoreReport& report) const {
+  using enum StoreMetrics::Kind;
+  StoreMetrics& metrics = report.metrics;
+  const Counters::Stats stats = counters_.stats();
+  metrics.add(kGauge, "rate_limiter_store_keys", "Counters in memory.", stats.keys);
+  metrics.add(kGauge, "rate_limiter_store_bytes", "Memory used by counters.", stats.bytes);
+  metrics.add(kGauge, "rate_limiter_store_bytes_max", "Memory limit for counters.", stats.bytes_max);
+  metrics.add(kCounter, "rate_limiter_store_expired_total",
+              "Counters removed because they had fully recovered.", stats.expired);
+  metrics.add({kCounter,
+               "rate_limiter_store_evicted_total",
+               "Counters evicted to make room, by kind.",
+               {{{"kind", "idle"}, stats.evicted_idle}}});
+  metrics.add(kCounter, "rate_limiter_store_full_total",
+              "Checks decided by the failure rule because the store was full.", stats.no_room);
+  const RequestLog::Stats requests = requests_.stats();
+  metrics.add(kGauge, "rate_limiter_request_ids", "Request ids remembered in memory.", requests.entries);
+  metrics.add(kGauge, "rate_limiter_request_ids_bytes", "Memory used by request ids.", requests.bytes);
+  metrics.add(kCounter, "rate_limiter_request_ids_evicted_total",
+              "Request ids evicted early for lack of memory.", requests.evicted);
 }
 
-Store::Stats MemoryStore::stats() const {
-  Stats stats;
-  for (std::uint32_t i = 0; i <= shard_mask_; ++i) {
-    const std::lock_guard lock(shards_[i].lock);
-    shards_[i].add_to(stats);
-  }
-  stats.no_room = no_room_.load(std::memory_order_relaxed);
-  stats.bytes = budget_.used();
-  stats.bytes_max = budget_.max();
-  return stats;
+void MemoryStore::tick(std::int64_t /*now_us*/) {
+  counters_.tend();
+  requests_.tend();
 }
 
 }  // namespace sluice

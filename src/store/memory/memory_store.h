@@ -1,80 +1,48 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <functional>
+#include <span>
 
 #include "base/clock.h"
-#include "store/memory/byte_budget.h"
-#include "store/memory/page_pool.h"
-#include "store/memory/shard.h"
-#include "store/params_table.h"
+#include "store/memory/counters.h"
+#include "store/memory/request_log.h"
 #include "store/store.h"
 
 namespace sluice {
 
-struct MemoryStoreOptions {
-  std::uint64_t bytes_max = std::uint64_t{1} << 30;  // at least kBytesMin is used
-  std::uint32_t shards = 0;                          // a power of two; 0: as many as suit bytes_max
-
-  static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
-};
-
-// A Store in this process's memory: 32 bytes per counter, about one cache miss per charge. Thread-safe.
+// The Store in this process's memory: Counters, and request ids. Answers at once. Thread-safe, unlike other
+// stores: one serves all loops.
 //
-//   SystemClock clock;
-//   ParamsTable params;
-//   MemoryStore store(clock, params, {.bytes_max = 256 << 20});
+//   MemoryCounters counters(clock, params);
+//   MemoryStore store(counters, clock);
+//   store.start(call);  // call.verdict is there
 //
-// Counters are spread over shards by their hash. Each shard has a lock that is held for some tens of
-// nanoseconds. A check on several counters takes the locks of all their shards, always in the same order, and
-// so is one atomic step.
-//
-// Memory grows with use up to `bytes_max`, in small steps. A counter is forgotten only if it would decide as
-// a fresh one (eviction.cc). When memory is used up, there is no room for a new counter, nor for a sliding
-// log to grow: a check that would be allowed is then answered kNoRoom and charges nothing at all. Denials are
-// still denials, and looks are answered. The budget is exceeded by at most 40 bytes for each sliding log that
-// concurrent checks begin, and by the memory of counters that become sliding logs because their limit did.
+// Deadlines have no effect: there is nothing to wait for. A call without a request id costs what
+// Counters::apply() costs.
 class MemoryStore final : public Store {
  public:
-  // REQUIRES: clock and params outlive the store. Throws std::bad_alloc.
-  MemoryStore(const Clock& clock, const ParamsTable& params, const MemoryStoreOptions& options = {});
+  // REQUIRES: the clock is that of the counters; both outlive this.
+  MemoryStore(Counters& counters, const Clock& clock, const RequestLog::Options& request_log = {})
+      : counters_(counters), clock_(clock), requests_(counters, clock, request_log) {}
 
-  Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
-                std::int64_t& now_us) override;
-  Verdict refund(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t granted_at_us,
-                 std::int64_t& now_us) override;
-  void prefetch(const KeyHash& key) const override { shard_of(key).prefetch(key); }
-  int reset(std::span<const KeyHash> keys) override;
-  std::int64_t no_room_at_us() const override { return no_room_at_us_.load(std::memory_order_relaxed); }
-  void tend() override;
-  Stats stats() const override;
+  // REQUIRES: a refund has no request id.
+  bool start(StoreCall& call) override;
+  void prefetch(const KeyHash& key) const override { counters_.prefetch(key); }
+  bool answers_at_once() const override { return true; }
+  void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
+  void tick(std::int64_t now_us) override;
+  std::int64_t next_due_us() const override { return INT64_MAX; }
+  // A problem: the store had no room for a check in the last minute.
+  Health health() const override;
+  void report(StoreReport& report) const override;
 
-  // The stored bytes of a counter; empty: there is none. For tests.
-  std::string bytes_of(const KeyHash& key) const;
+  RequestLog::Stats request_log_stats() const { return requests_.stats(); }
 
  private:
-  Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
-  Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
-                        std::int64_t& now_us);
-  Verdict try_several(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
-  Verdict on_no_room(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
-  ChargeResult refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us);
-  bool relieve(std::int64_t now_us);
-  Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
-
+  Counters& counters_;
   const Clock& clock_;
-  const ParamsTable& params_;
-  const std::uint32_t shard_mask_;
-  ByteBudget budget_;
-  PagePool pool_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> directories_;
-  std::unique_ptr<Shard[]> shards_;
-  std::atomic<std::uint32_t> tended_ = 0;
-  std::atomic<std::uint32_t> relieved_ = 0;
-  std::atomic<std::uint64_t> no_room_ = 0;
-  std::atomic<std::int64_t> no_room_at_us_ = 0;
+  RequestLog requests_;
 };
 
 }  // namespace sluice

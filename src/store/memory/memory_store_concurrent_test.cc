@@ -2,112 +2,81 @@
 
 #include <atomic>
 #include <latch>
-#include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
+#include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/testing/call.h"
 
 namespace sluice {
 namespace {
 
-class ConcurrentStore : public testing::Test {
+class ConcurrentLocalStore : public testing::Test {
  protected:
-  ParamsId limit(Algorithm algorithm, std::int64_t count) {
-    return params_.intern(make_limit_params(algorithm, {count, 3'600'000'000}, std::nullopt).value());
-  }
-  KeyHash key(std::uint64_t n) const { return hash_(std::to_string(n)); }
-  Verdict apply(std::span<const Charge> charges) {
-    ChargeResult results[8];
-    std::int64_t now_us = 0;
-    return store_.apply(charges, std::span(results).first(charges.size()), now_us);
-  }
-  std::int64_t used(const KeyHash& key, ParamsId params) {
-    const Charge look{key, params, 0};
-    ChargeResult result;
-    std::int64_t now_us = 0;
-    store_.apply({&look, 1}, {&result, 1}, now_us);
-    return params_[params].capacity - result.outcome.remaining;
-  }
-  // Runs `body(thread number)` in many threads that start at once.
+  static constexpr int kThreads = 8;
+
+  // Runs `body()` in many threads that start at once.
   template <class Body>
-  static void run(int threads, Body body) {
-    std::latch start(threads);
+  static void run(Body body) {
+    std::latch start(kThreads);
     std::vector<std::jthread> running;
-    for (int t = 0; t < threads; ++t)
-      running.emplace_back([&, t] {
+    for (int t = 0; t < kThreads; ++t)
+      running.emplace_back([&] {
         start.arrive_and_wait();
-        body(t);
+        body();
       });
   }
+  // Charges 1 with this id and returns whether it was a replay.
+  static bool comes_again(MemoryStore& store, ParamsId params, std::uint64_t id) {
+    TestCall call({{{1, id % 3}, params, 1}, {{2, 2}, params, 1}});
+    call.dedupe = Dedupe{{id * 0x9e37'79b9'7f4a'7c15, id}, id, 600'000'000};
+    EXPECT_TRUE(store.start(call));
+    EXPECT_EQ(call.verdict, Verdict::kAllowed);
+    EXPECT_FALSE(call.conflict);
+    EXPECT_EQ(call.results_known, 2u);
+    return call.replayed;
+  }
+  static std::int64_t used(MemoryStore& store, ParamsId params) {
+    TestCall look({{{2, 2}, params, 0}});
+    store.start(look);
+    return 1'000'000 - look.remaining();
+  }
 
-  KeyHasher hash_ = KeyHasher::from_text("concurrent");
-  ManualClock clock_{1'800'000'000'000'000};  // stands still: nothing is refilled
+  ManualClock clock_{1'800'000'000'000'000};
   ParamsTable params_;
-  MemoryStore store_{clock_, params_, {.bytes_max = 2 << 20}};
+  MemoryCounters counters_{clock_, params_, {.bytes_max = 4 << 20}};
+  const ParamsId million_ = params_.intern(
+      make_limit_params(Algorithm::kFixedWindow, {1'000'000, 86'400'000'000}, std::nullopt).value());
 };
 
-TEST_F(ConcurrentStore, SixtyFourThreadsOnOneKeyAreAdmittedExactlyToTheLimit) {
-  for (int a = 0; a < 6; ++a) {
-    const ParamsId thousand = limit(static_cast<Algorithm>(a), 1'000);
-    std::atomic<int> admitted = 0;
-    run(64, [&](int) {
-      for (int i = 0; i < 50; ++i) {
-        const Charge charge{key(static_cast<std::uint64_t>(a)), thousand, 1};
-        if (apply({&charge, 1}) == Verdict::kAllowed) ++admitted;
-      }
-    });
-    EXPECT_EQ(admitted, 1'000) << to_string(static_cast<Algorithm>(a));
-  }
+TEST_F(ConcurrentLocalStore, AnIdThatComesFromManyThreadsAtOnceIsChargedOnce) {
+  constexpr std::uint64_t kIds = 2'000;
+  MemoryStore store(counters_, clock_);
+  std::atomic<std::uint64_t> first_times = 0;
+  run([&] {
+    for (std::uint64_t id = 0; id < kIds; ++id)
+      if (!comes_again(store, million_, id)) ++first_times;
+  });
+  EXPECT_EQ(first_times, kIds);
+  EXPECT_EQ(used(store, million_), static_cast<std::int64_t>(kIds));
+  EXPECT_EQ(store.request_log_stats().entries, kIds);
 }
 
-// Every check uses some of the same few counters, in any order. If it were not one step, some counter would
-// hold units of denied checks; if locks were taken in the order of the charges, this would deadlock.
-TEST_F(ConcurrentStore, ChecksInOppositeOrdersNeitherDeadlockNorLeakUnits) {
-  constexpr int kKeys = 12, kThreads = 8;
-  const ParamsId kinds[] = {limit(Algorithm::kGcra, 2'000), limit(Algorithm::kFixedWindow, 1'500),
-                            limit(Algorithm::kSlidingLog, 1'000)};
-  std::vector<std::atomic<std::int64_t>> admitted(kKeys);
-  run(kThreads, [&](int thread) {
-    std::mt19937_64 random(static_cast<std::uint64_t>(thread));
-    for (int i = 0; i < 2'000; ++i) {
-      std::vector<Charge> charges;
-      std::vector<std::size_t> numbers;
-      const std::size_t first = random() % kKeys, count = 1 + random() % 5;
-      for (std::size_t c = 0; c < count; ++c) {
-        const std::size_t n = thread % 2 == 0 ? (first + c) % kKeys : (first + kKeys - c) % kKeys;
-        numbers.push_back(n);
-        charges.push_back({key(n), kinds[n % 3], static_cast<std::int64_t>(1 + random() % 3)});
-      }
-      if (apply(charges) != Verdict::kAllowed) continue;
-      for (std::size_t c = 0; c < count; ++c) admitted[numbers[c]] += charges[c].cost;
+// With little memory, ids are forgotten all the time; what was charged still matches the answers exactly.
+TEST_F(ConcurrentLocalStore, EvictionUpkeepAndReadersGetAlong) {
+  MemoryStore store(counters_, clock_, {.bytes_max = 2 * RequestLog::Options::kBytesMin});
+  std::atomic<std::int64_t> first_times = 0;
+  run([&] {
+    for (std::uint64_t id = 0; id < 4'000; ++id) {
+      if (!comes_again(store, million_, id)) ++first_times;
+      if (id % 64 == 0) store.tick(0);
+      const RequestLog::Stats stats = id % 256 == 0 ? store.request_log_stats() : RequestLog::Stats{};
+      EXPECT_LE(stats.bytes, stats.bytes_max);
     }
   });
-  for (std::size_t n = 0; n < kKeys; ++n) EXPECT_EQ(used(key(n), kinds[n % 3]), admitted[n]) << n;
-}
-
-// Insertion, growth, eviction, expiry, reset and statistics at the same time; a denied key stays denied.
-TEST_F(ConcurrentStore, FloodsUpkeepAndReadersGetAlong) {
-  const ParamsId ten = limit(Algorithm::kGcra, 10), log = limit(Algorithm::kSlidingLog, 10);
-  const Charge abuser{key(0), ten, 10};
-  ASSERT_EQ(apply({&abuser, 1}), Verdict::kAllowed);
-  std::atomic<bool> set_free = false;
-  run(6, [&](int thread) {
-    for (std::uint64_t i = 0; i < 8'000; ++i) {
-      const std::uint64_t n = 1 + i + 1'000'000 * static_cast<std::uint64_t>(thread);
-      const Charge charges[] = {{key(n), ten, 1}, {key(n + 500'000), i % 16 == 0 ? log : ten, 1}};
-      apply(charges);
-      if (i % 64 == 0) store_.tend();
-      if (i % 512 == 0 && store_.stats().keys == 0) set_free = true;
-      if (i % 8 == 0) store_.reset({&charges[0].key, 1});
-      const Charge again{key(0), ten, 1};
-      if (i % 32 == 0 && apply({&again, 1}) == Verdict::kAllowed) set_free = true;
-    }
-  });
-  EXPECT_FALSE(set_free);
-  EXPECT_LE(store_.stats().bytes, store_.stats().bytes_max + 6 * 2 * 40) << "new logs of six threads";
+  EXPECT_EQ(used(store, million_), first_times);
+  EXPECT_GT(store.request_log_stats().evicted, 0u);
 }
 
 }  // namespace

@@ -198,8 +198,8 @@ void RequestLog::Shard::add_to(Stats& stats) const {
   stats.evicted += evicted_;
 }
 
-RequestLog::RequestLog(Store& store, const Clock& clock, const Options& options)
-    : store_(store),
+RequestLog::RequestLog(Counters& counters, const Clock& clock, const Options& options)
+    : counters_(counters),
       clock_(clock),
       shard_mask_(shards_of(options) - 1),
       shards_(std::make_unique<Shard[]>(shard_mask_ + 1)) {
@@ -219,10 +219,10 @@ void RequestLog::apply_once(StoreCall& call) {
     shard.erase(*known);
   }
   const bool may_charge = has_charged(call.charges, Verdict::kAllowed);
-  // Allocate first: once the store has been charged, nothing may fail.
+  // Allocate first: once the counters have been charged, nothing may fail.
   RequestRecord* const record =
       may_charge ? &shard.insert(*call.dedupe, call.charges.size(), now_us) : nullptr;
-  call.verdict = store_.apply(call.charges, call.results, call.now_us);
+  call.verdict = counters_.apply(call.charges, call.results, call.now_us);
   if (is_answer(call.verdict)) call.results_known = call.results.size();
   if (record == nullptr) return;
   is_answer(call.verdict) && has_charged(call.charges, call.verdict) ? shard.keep(*record, call)

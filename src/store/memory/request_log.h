@@ -8,19 +8,20 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/async_store.h"
+#include "store/memory/counters.h"
 #include "store/memory/request_owners.h"
+#include "store/store.h"
 
 namespace sluice {
 
 // Remembers the answer to each request id that was charged, so that a repeated request is charged once.
 // Thread-safe.
 //
-//   RequestLog requests(store, clock, {.bytes_max = 16 << 20});
+//   RequestLog requests(counters, clock, {.bytes_max = 16 << 20});
 //   requests.apply_once(call);  // charges, or repeats the recorded answer
 //
-// Looking up the id, charging the store and recording the answer are one step: if several threads come with
-// the same id at the same time, one charges and the others repeat its answer.
+// Looking up the id, charging the counters and recording the answer are one step: if several threads come
+// with the same id at the same time, one charges and the others repeat its answer.
 //
 // A record takes about 140 bytes per id, 24 more for each further limit, and some hundred bytes per tenant
 // and caller, up to `bytes_max`. After that, the owner that takes the most loses its oldest record
@@ -42,8 +43,8 @@ class RequestLog {
     std::uint64_t evicted = 0;  // forgotten before they expired, for lack of memory
   };
 
-  // REQUIRES: the clock is the store's own; both outlive the log.
-  RequestLog(Store& store, const Clock& clock, const Options& options);
+  // REQUIRES: the clock is that of the counters; both outlive the log.
+  RequestLog(Counters& counters, const Clock& clock, const Options& options);
 
   // Answers the call. An answer that has charged nothing is not recorded: the next try may get another one.
   // REQUIRES: call.dedupe. Throws std::bad_alloc, and then has charged nothing.
@@ -91,7 +92,7 @@ class RequestLog {
 
   Shard& shard_of(const KeyHash& id) const { return shards_[id.low & shard_mask_]; }
 
-  Store& store_;
+  Counters& counters_;
   const Clock& clock_;
   const std::uint64_t shard_mask_;
   std::unique_ptr<Shard[]> shards_;

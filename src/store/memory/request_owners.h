@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -55,12 +55,12 @@ class RedisAccessTest : public RedisStoreFixture {
   // A store that is refused says why, and retries less than once a second.
   void expect_turned_away(const std::string& url, const std::string& because) {
     make_store(options_for(url));
-    EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > 0; })) << because;
+    EXPECT_TRUE(run_until([&] { return store_->stats().connections_lost > 0; })) << because;
     EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr(because)));
     EXPECT_THAT(store_->health().problems, ElementsAre(testing::Not(HasSubstr("secret"))));
     run_for(3 * kSecond);
-    EXPECT_LE(store_->counters().connections_lost, 4u);
-    EXPECT_EQ(store_->counters().connections_made, 0u);
+    EXPECT_LE(store_->stats().connections_lost, 4u);
+    EXPECT_EQ(store_->stats().connections_made, 0u);
   }
 
   net::TestDirectory files_;
@@ -96,7 +96,7 @@ TEST_F(RedisAccessTest, OverTlsInLargeBatches) {
   }
   EXPECT_TRUE(run_until([&] { return calls.back()->times_done > 0; }));
   for (const auto& call : calls) EXPECT_TRUE(call->allowed());
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisAccessTest, AServerThatWantsACertificateSaysSo) {
@@ -111,7 +111,7 @@ TEST_F(RedisAccessTest, AServerThatNobodyVouchesForGetsNothing) {
 
 TEST_F(RedisAccessTest, AFileThatIsNotThereIsNamed) {
   make_store(options_for(tls_url("ca=/nowhere/ca.pem")));
-  EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > 0; }));
+  EXPECT_TRUE(run_until([&] { return store_->stats().connections_lost > 0; }));
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("cannot read /nowhere/ca.pem: No such file")));
 }
 

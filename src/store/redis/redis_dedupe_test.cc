@@ -11,7 +11,7 @@ class RedisUnderTest final : public DedupeUnderTest, private RedisStoreFixture {
     server_.start();
     make_connected_store(options(server_));
   }
-  AsyncStore& store() override { return *store_; }
+  Store& store() override { return *store_; }
   ParamsTable& params() override { return params_; }
   void wait(std::int64_t us) override { run_for(us); }
   bool run_until(const std::function<bool()>& done) override { return RedisStoreFixture::run_until(done); }

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/testing/seed.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/redis/testing/redis_store_fixture.h"
-#include "store/testing/naive_store.h"
+#include "store/testing/naive_counters.h"
 #include "store/testing/vector_life.h"
 
 namespace sluice {
@@ -164,7 +164,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
         lives_[charge.key].give_back(params_[charge.params], charge.cost, time_.now_us());
       return naive_.refund(call.charges, expected, Grant::kAnyTime, now_us);
     }
-    Store& other = GetParam() == Trace::kWithRefunds ? static_cast<Store&>(naive_) : memory_;
+    Counters& other = GetParam() == Trace::kWithRefunds ? static_cast<Counters&>(naive_) : memory_;
     const Verdict verdict = other.apply(call.charges, expected, now_us);
     std::vector<int> rows;
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -250,8 +250,8 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
 
   TestRedisServer server_;
   ManualClock time_{1'800'000'000 * kSecond};
-  MemoryStore memory_{time_, params_, {.bytes_max = 8 << 20}};
-  NaiveStore naive_{time_, params_};
+  MemoryCounters memory_{time_, params_, {.bytes_max = 8 << 20}};
+  NaiveCounters naive_{time_, params_};
   std::vector<std::pair<ParamsId, ParamsId>> limits_;  // of each key: now, and before
   std::vector<Granted> granted_;
   std::map<const TestCall*, Granted> refunds_;  // in flight
@@ -267,9 +267,9 @@ TEST_P(RedisDifferentialTest, DecidesAsMemoryDoes) {
   const auto found = run_trace(GetParam() == Trace::kMerged ? 500 : 1500);
   ASSERT_FALSE(found) << found->what << "; as a group for tests/vectors, to be filled in by reference.py:\n"
                       << found->life;
-  EXPECT_EQ(store_->counters().contradictions, 0u);
-  EXPECT_GT(store_->counters().checks, store_->counters().batches * (GetParam() == Trace::kMerged ? 8 : 2));
-  EXPECT_EQ(store_->counters().denied_from_memory > 0, GetParam() != Trace::kWithStepsBack);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
+  EXPECT_GT(store_->stats().checks, store_->stats().batches * (GetParam() == Trace::kMerged ? 8 : 2));
+  EXPECT_EQ(store_->stats().denied_from_memory > 0, GetParam() != Trace::kWithStepsBack);
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {

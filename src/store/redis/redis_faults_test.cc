@@ -27,7 +27,7 @@ TEST_F(RedisFaultsTest, FlushedScriptsAreNotNoticed) {
     load_for(20'000, 5 * kSecond);
   }
   settle();
-  EXPECT_GT(store_->counters().scripts_reloaded, 0u);
+  EXPECT_GT(store_->stats().scripts_reloaded, 0u);
   EXPECT_EQ(unanswered_, 0);
   EXPECT_EQ(charged(), allowed_);
 }
@@ -64,7 +64,7 @@ TEST_F(RedisFaultsTest, AFrozenServerKeepsNobodyWaitingAndMixesNothingUp) {
   const std::int64_t charged_now = charged();
   EXPECT_GE(charged_now, allowed_);
   EXPECT_LE(charged_now, allowed_ + unanswered_) << "what got no answer may have been charged, nothing else";
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisFaultsTest, ALateReplyFindsNobodyAndHarmsNobody) {
@@ -78,7 +78,7 @@ TEST_F(RedisFaultsTest, ALateReplyFindsNobodyAndHarmsNobody) {
   server_.thaw();
   load_for(100'000, 5 * kSecond);
   settle();
-  EXPECT_EQ(store_->counters().connections_made, 1u);
+  EXPECT_EQ(store_->stats().connections_made, 1u);
   const std::int64_t charged_now = charged();
   EXPECT_GE(charged_now, allowed_ + 1) << "the first batch was already on its way";
   EXPECT_LE(charged_now, allowed_ + 10);
@@ -103,7 +103,7 @@ TEST_F(RedisFaultsTest, AWrongPasswordIsToldAndTriedRarely) {
   load_for(900'000);
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("WRONGPASS")));
   EXPECT_THAT(store_->health().problems, ElementsAre(testing::Not(HasSubstr("\"wrong\""))));
-  EXPECT_EQ(store_->counters().connections_lost, 1u);
+  EXPECT_EQ(store_->stats().connections_lost, 1u);
   EXPECT_EQ(allowed_, 0);
   with.connection.address.password = "right";
   settle();
@@ -120,7 +120,7 @@ TEST_F(RedisFaultsTest, AServerWithoutMemoryHasNotFailed) {
   EXPECT_EQ(store_->breaker_state(), redis::Breaker::State::kClosed);
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server has no memory left")));
   EXPECT_EQ(allowed_, 0);
-  EXPECT_GT(store_->counters().no_room, 0u);
+  EXPECT_GT(store_->stats().no_room, 0u);
   server_.ask({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_TRUE(load_until_allowed(5 * kSecond));
   settle();
@@ -133,8 +133,8 @@ TEST_F(RedisFaultsTest, AReplicaIsNotWrittenTo) {
   server_.ask({"REPLICAOF", "127.0.0.1", "1"});
   load_for(300'000);
   EXPECT_EQ(allowed_, 0);
-  EXPECT_GT(store_->counters().errors[static_cast<std::size_t>(redis::ServerError::kReadOnly)] +
-                store_->counters().errors[static_cast<std::size_t>(redis::ServerError::kMasterDown)],
+  EXPECT_GT(store_->stats().errors[static_cast<std::size_t>(redis::ServerError::kReadOnly)] +
+                store_->stats().errors[static_cast<std::size_t>(redis::ServerError::kMasterDown)],
             0u);
   server_.ask({"REPLICAOF", "NO", "ONE"});
   EXPECT_TRUE(load_until_allowed(5 * kSecond));
@@ -152,15 +152,15 @@ TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
     // A call is sent at most twice: all calls hit by the last cut must be done before the next one.
     settle();
     EXPECT_TRUE(run_until([&] { return store_->health().connected; }));
-    const std::uint64_t lost_before = store_->counters().connections_lost;
+    const std::uint64_t lost_before = store_->stats().connections_lost;
     load_for(10'000, 20 * kSecond);
     server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     load_for(1, 20 * kSecond);  // into the lost connection
-    EXPECT_TRUE(run_until([&] { return store_->counters().connections_lost > lost_before; }));
+    EXPECT_TRUE(run_until([&] { return store_->stats().connections_lost > lost_before; }));
   }
   settle();
-  EXPECT_GT(store_->counters().connections_made, 5u);
-  EXPECT_GT(store_->counters().sent_again, 0u);
+  EXPECT_GT(store_->stats().connections_made, 5u);
+  EXPECT_GT(store_->stats().sent_again, 0u);
   EXPECT_EQ(unanswered_, 0);
   EXPECT_EQ(allowed_, static_cast<std::int64_t>(last_id_));
   EXPECT_EQ(charged(), allowed_);
@@ -173,8 +173,8 @@ TEST_F(RedisFaultsTest, AgedConnectionsAreReplacedAndNobodyNotices) {
   make_connected_store(with);
   load_for(kSecond, 20 * kSecond);
   settle();
-  EXPECT_GT(store_->counters().connections_made, 5u);
-  EXPECT_EQ(store_->counters().connections_lost, 0u);
+  EXPECT_GT(store_->stats().connections_made, 5u);
+  EXPECT_EQ(store_->stats().connections_lost, 0u);
   EXPECT_EQ(unanswered_, 0);
   EXPECT_EQ(charged(), allowed_);
 }
@@ -186,7 +186,7 @@ TEST_F(RedisFaultsTest, AServerThatFreezesWhileNobodyAsksIsFoundOut) {
   with.connection.idle_reply_us = 200'000;
   make_connected_store(with);
   run_for(500'000);
-  EXPECT_EQ(store_->counters().connections_lost, 0u) << "it answers when it is asked";
+  EXPECT_EQ(store_->stats().connections_lost, 0u) << "it answers when it is asked";
   server_.freeze();
   EXPECT_TRUE(run_until([&] { return !store_->health().connected; }));
   server_.thaw();

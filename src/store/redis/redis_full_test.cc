@@ -75,7 +75,7 @@ TEST_F(RedisFullTest, WhatIsThereIsCountedAndWhatIsNewHasNoRoom) {
   EXPECT_EQ(store_->breaker_state(), redis::Breaker::State::kClosed);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, Contains(HasSubstr("the server has no memory left")));
-  EXPECT_EQ(store_->counters().no_room, 1u);
+  EXPECT_EQ(store_->stats().no_room, 1u);
   make_room();
   EXPECT_TRUE(run_until([&] { return ask({bucket("new")}) == Verdict::kAllowed; }));
   EXPECT_EQ(left(bucket("new")), 4) << "nothing was charged before";
@@ -129,7 +129,7 @@ TEST_F(RedisFullTest, ADenialBesideANewCounterIsADenial) {
     }
   }
   EXPECT_EQ(server_.ask({"DBSIZE"}), before);
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisFullTest, DenialsOnWhatIsThereLeaveTheirTraces) {

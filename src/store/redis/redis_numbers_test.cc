@@ -96,7 +96,7 @@ TEST_P(RedisNumbers, WhatWasUsedStaysUsedWhateverComes) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   UsedStaysUsed lives(under_test(), seed);
   for (int life = 0; life < 6 && !HasFailure(); ++life) lives.live(GetParam(), life % 3 == 2, 100);
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_P(RedisNumbers, TiersOfAnyKindAddUpToNoMoreThanTheirBound) {
@@ -104,7 +104,7 @@ TEST_P(RedisNumbers, TiersOfAnyKindAddUpToNoMoreThanTheirBound) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(test_seed()));
   UsedStaysUsed lives(under_test(), seed);
   for (int life = 0; life < 6 && !HasFailure(); ++life) lives.live_mixed(100);
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, RedisNumbers,

@@ -54,7 +54,7 @@ TEST_F(RedisOverloadTest, TimeInOurOwnQueueIsNoFailureOfTheServer) {
     server_.say(admitted());
   }
   for (const auto& each : calls_) EXPECT_TRUE(each->allowed());
-  EXPECT_EQ(store_->counters().timeouts, 0u);
+  EXPECT_EQ(store_->stats().timeouts, 0u);
   EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
 }
 
@@ -86,7 +86,7 @@ TEST_F(RedisOverloadTest, WhatArrivedWhileWeWereBusyIsInTime) {
   server_.say_when_polled(admitted());
   pass(kSecond);
   EXPECT_TRUE(asked.allowed());
-  EXPECT_EQ(store_->counters().timeouts, 0u);
+  EXPECT_EQ(store_->stats().timeouts, 0u);
 }
 
 TEST_F(RedisOverloadTest, WhatCannotBeServedIsShedAndNotLetThrough) {
@@ -95,8 +95,8 @@ TEST_F(RedisOverloadTest, WhatCannotBeServedIsShedAndNotLetThrough) {
   fill(1, 5);  // one is sent, three wait
   EXPECT_EQ(calls_[4]->times_done, 1);
   EXPECT_EQ(calls_[4]->verdict, Verdict::kShed);
-  EXPECT_EQ(store_->counters().shed_queue_full, 1u);
-  EXPECT_EQ(store_->counters().queue_full, 0u);
+  EXPECT_EQ(store_->stats().shed_queue_full, 1u);
+  EXPECT_EQ(store_->stats().queue_full, 0u);
   EXPECT_TRUE(store_->busy());
   pass(0);
   EXPECT_THAT(news_, ElementsAre(HasSubstr("is overloaded (checks shed in the last seconds: 1)")));
@@ -286,7 +286,7 @@ TEST_F(RedisOverloadTest, ACallerWhoGoesBeforeItsTurnIsShed) {
   pass(1'000);
   EXPECT_EQ(asked.times_done, 1);
   EXPECT_EQ(asked.verdict, Verdict::kShed);
-  EXPECT_EQ(store_->counters().shed_caller_deadline, 1u);
+  EXPECT_EQ(store_->stats().shed_caller_deadline, 1u);
 }
 
 TEST_F(RedisOverloadTest, NobodyIsLetThroughForAShortDeadlineOfTheirOwn) {

@@ -36,8 +36,8 @@ TEST_F(RedisPatienceTest, ACallIsSentAtMostTwice) {
   EXPECT_EQ(times, 2);
   EXPECT_EQ(asked->times_done, 1);
   EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
-  EXPECT_EQ(store_->counters().sent_again, 1u);
-  EXPECT_EQ(store_->counters().lost, 1u);
+  EXPECT_EQ(store_->stats().sent_again, 1u);
+  EXPECT_EQ(store_->stats().lost, 1u);
 }
 
 TEST_F(RedisPatienceTest, TheNextCallInTheSamePlaceHasItsOwnTwoTimes) {
@@ -47,7 +47,7 @@ TEST_F(RedisPatienceTest, TheNextCallInTheSamePlaceHasItsOwnTwoTimes) {
     store_->start(*asked);
     server_.cut("Connection reset by peer");
     reconnect();
-    EXPECT_EQ(store_->counters().sent_again, sent_again);
+    EXPECT_EQ(store_->stats().sent_again, sent_again);
     server_.say(admitted_with_id());
     EXPECT_TRUE(asked->allowed());
   }
@@ -123,7 +123,7 @@ TEST_F(RedisPatienceTest, AServerThatAnswersOthersIsNotSilent) {
     server_.say(admitted());
     EXPECT_TRUE(calls[static_cast<std::size_t>(i)]->allowed());
   }
-  EXPECT_EQ(store_->counters().connections_lost, 0u);
+  EXPECT_EQ(store_->stats().connections_lost, 0u);
 }
 
 TEST_F(RedisPatienceTest, AnswersThatComeTooLateForMostAreToldToTheOperator) {

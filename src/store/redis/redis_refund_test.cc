@@ -56,7 +56,7 @@ TEST_F(RedisRefundTest, GivesBackEveryAlgorithmInOneCall) {
     EXPECT_EQ(granted.remaining(i), 7) << to_string(kAll[i]);
     EXPECT_EQ(remaining(charges[i]), 7) << to_string(kAll[i]);
   }
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 // A unit is refilled in 86.4 µs, less than a round trip takes. If it were not known that there were charges
@@ -109,7 +109,7 @@ TEST_F(RedisRefundTest, OfUnitsThatNobodyRemembersTakesTheLatestAlsoWhereDenials
   EXPECT_TRUE(finish(too_many).allowed());
   for (std::size_t i = 0; i < charges.size(); ++i) EXPECT_EQ(too_many.remaining(i), 10) << to_string(kAll[i]);
   EXPECT_THAT(server_.ask({"DBSIZE"}), testing::HasSubstr("0")) << "nothing is left to remember";
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisRefundTest, WithARequestIdItCountsOnce) {
@@ -128,7 +128,7 @@ TEST_F(RedisRefundTest, WithARequestIdItCountsOnce) {
   EXPECT_TRUE(again.allowed());
   EXPECT_EQ(remaining(charge), 7);
   EXPECT_THAT(server_.ask({"DBSIZE"}), testing::HasSubstr("1")) << "nothing is left to remember";
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisRefundTest, OthersInTheBatchSeeTheRoom) {
@@ -142,7 +142,7 @@ TEST_F(RedisRefundTest, OthersInTheBatchSeeTheRoom) {
   EXPECT_TRUE(run_until([&] { return one.times_done > 0; }));
   EXPECT_TRUE(one.allowed());
   EXPECT_EQ(one.remaining(), 9);
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 // The counter is gone, except for what the batch itself has charged: the answer and the stored value agree.
@@ -198,7 +198,7 @@ TEST_F(RedisRefundTest, ARaisedLimitHelpsAtOnceAndKeepsWhatWasUsed) {
     EXPECT_EQ(remaining({.key = name, .params = hundred}), 89)
         << "it has moved: the former numbers are not needed";
   }
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisRefundTest, LimitsThatShareNumbersNeedNotShareTheirPast) {
@@ -223,7 +223,7 @@ TEST_F(RedisRefundTest, NumbersThatNobodyHereKnowsAreReadExactly) {
     EXPECT_EQ(remaining({.key = name, .params = limit(algorithm, 100, kDay)}), 95);
     EXPECT_EQ(remaining({.key = name, .params = limit(algorithm, 3, 1000 * kSecond)}), 0);
   }
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 }  // namespace

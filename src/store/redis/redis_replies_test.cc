@@ -85,15 +85,15 @@ TEST_F(RedisRepliesTest, CallsQueueWhileABatchIsInFlight) {
   std::vector<std::unique_ptr<TestCall>> calls;
   for (int i = 0; i < 300; ++i) calls.push_back(call());
   for (const auto& each : calls) store_->start(*each);
-  EXPECT_EQ(store_->counters().batches, 1u);
+  EXPECT_EQ(store_->stats().batches, 1u);
   server_.say(admitted());
   EXPECT_EQ(calls[0]->times_done, 1);
-  EXPECT_EQ(store_->counters().batches, 2u);
-  EXPECT_EQ(store_->counters().checks, 1u + kRedisBatchChecksMax);
+  EXPECT_EQ(store_->stats().batches, 2u);
+  EXPECT_EQ(store_->stats().checks, 1u + kRedisBatchChecksMax);
   server_.say(admitted(5));
   EXPECT_TRUE(calls[5]->allowed());
   EXPECT_EQ(calls[6]->verdict, Verdict::kDenied);
-  EXPECT_EQ(store_->counters().batches, 3u);
+  EXPECT_EQ(store_->stats().batches, 3u);
 }
 
 TEST_F(RedisRepliesTest, AKeyUnderOtherNumbersWaitsForTheNextBatch) {
@@ -107,7 +107,7 @@ TEST_F(RedisRepliesTest, AKeyUnderOtherNumbersWaitsForTheNextBatch) {
   store_->start(changed);
   store_->start(*third);
   server_.say(admitted());
-  EXPECT_EQ(store_->counters().checks, 2u) << "the second alone";
+  EXPECT_EQ(store_->stats().checks, 2u) << "the second alone";
 }
 
 TEST_F(RedisRepliesTest, ACallIsAnsweredAtItsDeadline) {
@@ -122,11 +122,11 @@ TEST_F(RedisRepliesTest, ACallIsAnsweredAtItsDeadline) {
   EXPECT_EQ(sent->times_done + queued->times_done, 2);
   EXPECT_EQ(sent->verdict, Verdict::kNoAnswer);
   server_.say(admitted());  // late: no call waits for it
-  EXPECT_EQ(store_->counters().checks, 2u) << "the one whose deadline passed in the queue was never sent";
+  EXPECT_EQ(store_->stats().checks, 2u) << "the one whose deadline passed in the queue was never sent";
   server_.say(admitted());
   EXPECT_TRUE(patient->allowed());
   EXPECT_EQ(sent->times_done, 1);
-  EXPECT_EQ(store_->counters().timeouts, 2u);
+  EXPECT_EQ(store_->stats().timeouts, 2u);
 }
 
 TEST_F(RedisRepliesTest, ImpatientCallersDoNotOpenTheBreaker) {
@@ -151,7 +151,7 @@ TEST_F(RedisRepliesTest, ASilentServerGetsANewConnection) {
   EXPECT_FALSE(server_.open());
   EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
   EXPECT_EQ(asked->times_done, 1);
-  EXPECT_EQ(store_->counters().late_batches, 1u);
+  EXPECT_EQ(store_->stats().late_batches, 1u);
 }
 
 TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
@@ -189,7 +189,7 @@ TEST_F(RedisRepliesTest, ACutConnectionAnswersAllThatWereInFlight) {
   EXPECT_EQ(sent->times_done, 1);
   EXPECT_EQ(queued->times_done, 0) << "it never left: the next connection takes it along";
   reconnect();
-  EXPECT_EQ(store_->counters().checks, 2u);
+  EXPECT_EQ(store_->stats().checks, 2u);
   server_.say(admitted());
   EXPECT_TRUE(queued->allowed());
 }
@@ -208,7 +208,7 @@ TEST_F(RedisRepliesTest, ACallWithARequestIdIsSentAgain) {
   server_.take_sent();
   server_.say("+OK\r\n$4\r\n5ba1\r\n");
   EXPECT_EQ(server_.take_sent(), first);
-  EXPECT_EQ(store_->counters().sent_again, 1u);
+  EXPECT_EQ(store_->stats().sent_again, 1u);
 }
 
 TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {

@@ -40,21 +40,6 @@ class RedisStore::Probe final : public StoreCall {
   ChargeResult result_;
 };
 
-RedisStoreCounters& RedisStoreCounters::operator+=(const RedisStoreCounters& other) {
-  for (const auto field :
-       {&RedisStoreCounters::batches, &RedisStoreCounters::checks, &RedisStoreCounters::keys,
-        &RedisStoreCounters::timeouts, &RedisStoreCounters::lost, &RedisStoreCounters::sent_again,
-        &RedisStoreCounters::turned_away, &RedisStoreCounters::queue_full,
-        &RedisStoreCounters::shed_queue_full, &RedisStoreCounters::shed_caller_deadline,
-        &RedisStoreCounters::denied_from_memory, &RedisStoreCounters::no_room,
-        &RedisStoreCounters::late_batches, &RedisStoreCounters::scripts_reloaded,
-        &RedisStoreCounters::connections_made, &RedisStoreCounters::connections_lost,
-        &RedisStoreCounters::contradictions})
-    this->*field += other.*field;
-  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] += other.errors[i];
-  return *this;
-}
-
 RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
                        RedisStoreOptions options, const Random& random)
     : clock_(clock),
@@ -63,7 +48,7 @@ RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTa
       limits_(params),
       own_denials_(params, options_.freed, options_.remember_denials_us),
       denials_(options_.denials != nullptr ? *options_.denials : own_denials_),
-      breaker_(options_.breaker, random, options_.on_breaker_change),
+      breaker_(options_.breaker, random, [this](auto, auto to) { stats_.count_breaker(to); }),
       connection_(transport, clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
       work_(params),
@@ -87,19 +72,19 @@ bool RedisStore::start(StoreCall& call) {
 bool RedisStore::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
   if (!breaker_.closed() || left_out_) {
-    ++counters_.turned_away;
+    ++stats_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
     deny_unanswered(call);
     return false;
   }
   if (is_new && !has_room(call)) {
     if (!connection_.ready()) {
-      ++counters_.queue_full;
+      ++stats_.queue_full;
       deny_unanswered(call);
       return false;
     }
     call.verdict = Verdict::kShed;
-    ++counters_.shed_queue_full;
+    ++stats_.shed_queue_full;
     shed_.add(1, 1, clock_.now_us());
     return false;
   }
@@ -171,9 +156,9 @@ void RedisStore::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work,
   if (how.asking) append_asking(now_us);
   append_command(*batch, how, false);
   ++flight_commands_;
-  ++counters_.batches;
-  counters_.checks += batch->size();
-  counters_.keys += batch->keys();
+  ++stats_.batches;
+  stats_.checks += batch->size();
+  stats_.keys += batch->keys();
   const std::int64_t patience = patience_us(*batch, now_us);
   in_flight_.push_back({.batch = std::move(batch),
                         .asked_at_us = now_us,
@@ -218,7 +203,7 @@ void RedisStore::leave_out_probe(std::vector<StoreCall*>& calls) const {
 // EVAL loads the script and runs it in one step, so a SCRIPT FLUSH cannot come in between. If an EVAL is in
 // flight already, the commands behind it will find the script.
 void RedisStore::resend_with_script(InFlight command) {
-  ++counters_.scripts_reloaded;
+  ++stats_.scripts_reloaded;
   command.brings_script = scripts_on_way_ == 0 && !command.guarded;
   command.sent_at_us = wall_us();
   if (command.asking) append_asking(clock_.now_us());
@@ -272,7 +257,7 @@ void RedisStore::reset(std::span<const CounterName> counters, std::function<void
 }
 
 void RedisStore::on_ready() {
-  ++counters_.connections_made;
+  ++stats_.connections_made;
   connected_ = true;
   adviser_.on_ready();
   full_until_us_ = 0;
@@ -312,7 +297,7 @@ void RedisStore::on_reply(std::span<const redis::RespValue> reply) {
 void RedisStore::on_error(InFlight& command, std::span<const redis::RespValue> reply) {
   const std::string error(reply.front().bytes);  // the reply may be gone once the connection is dropped
   const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
-  ++counters_.errors[static_cast<std::size_t>(advice.kind)];
+  ++stats_.errors[static_cast<std::size_t>(advice.kind)];
   if (advice.kind == redis::ServerError::kNoScript && command.batch)
     return resend_with_script(std::move(command));
   if (advice.kind == redis::ServerError::kTenantMoving && command.batch)
@@ -351,7 +336,7 @@ void RedisStore::finish(InFlight& command, bool answered) {
 void RedisStore::end_batch(InFlight& command, bool answered, std::vector<StoreCall*>& waiting) {
   if (command.ends_flight) --flights_;
   work_under_way_ -= command.work;
-  counters_.contradictions += command.batch->contradictions();
+  stats_.contradictions += command.batch->contradictions();
   note_refunds(*command.batch);
   const std::int64_t now_us = clock_.now_us();
   const std::size_t calls = command.batch->size();
@@ -382,7 +367,7 @@ bool RedisStore::hand_over(InFlight& command, redis::ServerError kind, std::stri
 }
 
 void RedisStore::on_lost(std::string_view why) {
-  ++counters_.connections_lost;
+  ++stats_.connections_lost;
   denials_.doubt(clock_.now_us());
   note_problem("not connected", why);
   std::deque<InFlight> commands = std::exchange(in_flight_, {});
@@ -406,8 +391,8 @@ void RedisStore::on_lost(std::string_view why) {
   lost.assign(waiting.begin(), repeatable.begin());
   for (StoreCall* call : repeatable) call->sent_again = true;
   put_back({repeatable.begin(), repeatable.end()}, queue_);
-  counters_.lost += lost.size();
-  counters_.sent_again += repeatable.size();
+  stats_.lost += lost.size();
+  stats_.sent_again += repeatable.size();
   // A server that closes an idle connection has failed no call.
   const bool was_connected = std::exchange(connected_, false);
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,15 +17,17 @@
 #include "redis/connection/recent_share.h"
 #include "redis/inspect/adviser.h"
 #include "redis/protocol/server_error.h"
-#include "store/async_store.h"
 #include "store/redis/cluster/slot_groups.h"
 #include "store/redis/queue/fair_queue.h"
 #include "store/redis/queue/queue_bound.h"
 #include "store/redis/queue/redis_work.h"
 #include "store/redis/queue/remembered_denials.h"
 #include "store/redis/queue/send_window.h"
+#include "store/redis/redis_stats.h"
 #include "store/redis/script/batch.h"
 #include "store/redis/trouble_news.h"
+#include "store/store.h"
+#include "store/store_report.h"
 
 namespace sluice {
 
@@ -52,6 +53,7 @@ class RedisCluster {
 };
 
 struct RedisStoreOptions {
+  std::string name;                     // of the server, in reports; empty: its address
   redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script/script.h
   redis::BreakerOptions breaker;
   std::string key_prefix = "rl:";
@@ -59,7 +61,6 @@ struct RedisStoreOptions {
   std::size_t queue_max = kRedisQueueMax;
   std::int64_t operation_timeout_us = 50'000;  // a slower server is failing, however patient callers are
   std::int64_t slow_us = 10'000;  // a server that misses a deadline of this length or more is failing, too
-  std::function<void(redis::Breaker::State from, redis::Breaker::State to)> on_breaker_change;
   // Gets a sentence for the log: what is wrong and why, or that it is over. At most a few per minute.
   std::function<void(bool is_problem, const std::string& sentence)> on_news;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
@@ -79,31 +80,7 @@ struct RedisStoreOptions {
   RememberedDenials* denials = nullptr;
 };
 
-// What a RedisStore has done so far; only grows.
-struct RedisStoreCounters {
-  std::uint64_t batches = 0;
-  std::uint64_t checks = 0;                // in them
-  std::uint64_t keys = 0;                  // in them
-  std::uint64_t timeouts = 0;              // checks that got no answer by their deadline
-  std::uint64_t lost = 0;                  // checks in flight when the connection was lost
-  std::uint64_t sent_again = 0;            // those of them that have a request id
-  std::uint64_t turned_away = 0;           // by the breaker
-  std::uint64_t queue_full = 0;            // while there was no connection
-  std::uint64_t shed_queue_full = 0;       // checks that were not sent: too many were waiting
-  std::uint64_t shed_caller_deadline = 0;  // checks whose callers gave up before the policy's timeout
-  std::uint64_t denied_from_memory = 0;    // checks that needed no round trip, see RememberedDenials
-  std::uint64_t no_room = 0;               // checks that the server has no memory for
-  std::uint64_t late_batches = 0;          // no reply within the operation timeout
-  std::uint64_t scripts_reloaded = 0;      // after NOSCRIPT
-  std::uint64_t connections_made = 0;
-  std::uint64_t connections_lost = 0;                            // failed attempts included
-  std::uint64_t contradictions = 0;                              // see Batch
-  std::array<std::uint64_t, redis::kServerErrorKinds> errors{};  // error replies, by ServerError
-
-  RedisStoreCounters& operator+=(const RedisStoreCounters& other);
-};
-
-// An AsyncStore on one Redis or Valkey server. Belongs to one event loop's thread.
+// A Store on one Redis or Valkey server. Belongs to one event loop's thread.
 //
 //   TcpTransport transport(loop);
 //   RedisStore store(transport, clock, params,
@@ -143,7 +120,7 @@ struct RedisStoreCounters {
 //
 // On a node of a cluster a command may touch only one slot. There, what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
-class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
+class RedisStore final : public Store, private redis::ConnectionEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
   // Gets the reply; empty: there was none.
@@ -167,8 +144,9 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
     return queue_.size() >= room() / 2 || queue_.work() >= kRedisQueueWorkMax / 2;
   }
   Health health() const override;
+  void report(StoreReport& report) const override;
 
-  const RedisStoreCounters& counters() const { return counters_; }
+  const RedisStats& stats() const { return stats_; }
   redis::Breaker::State breaker_state() const { return breaker_.state(); }
 
   // What should be changed about the server although it works; also part of health().problems.
@@ -179,6 +157,8 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::optional<std::int64_t> round_trip_us() const { return adviser_.clock().round_trip_us(wall_us()); }
   // Most checks of the last seconds were answered after their deadlines.
   bool is_late() const { return !lateness().empty(); }
+  // What its answers reveal about the server.
+  StoreServer server() const;
   // For a cluster:
 
   // Its clock is wrong: until it is right again, calls are answered kNoAnswer at once, and probes check the
@@ -351,7 +331,7 @@ class RedisStore final : public AsyncStore, private redis::ConnectionEvents {
   std::int64_t no_room_at_us_ = 0;         // a call was told so last; 0: never
   std::string sha_when_full_;              // of redis_script_when_full(); empty: not known
   TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_, full_news_;
-  RedisStoreCounters counters_;
+  RedisStats stats_;
 };
 
 }  // namespace sluice

@@ -25,8 +25,8 @@ void RedisStore::expire_calls(std::int64_t now_us) {
   collect_expired(now_us, expired);
   note_failed(expired, now_us);
   leave_out_probe(expired.failed);
-  counters_.timeouts += expired.failed.size();
-  counters_.shed_caller_deadline += expired.shed.size();
+  stats_.timeouts += expired.failed.size();
+  stats_.shed_caller_deadline += expired.shed.size();
   if (!expired.shed.empty()) shed_.add(expired.shed.size(), expired.shed.size(), now_us);
   for (StoreCall* call : expired.shed) call->verdict = Verdict::kShed;
   complete(expired.failed);
@@ -106,7 +106,7 @@ void RedisStore::expire_commands(std::int64_t now_us) {
     command.late = true;
     if (command.on_reply) unanswered.push_back(std::exchange(command.on_reply, {}));
     if (!command.batch) continue;
-    ++counters_.late_batches;
+    ++stats_.late_batches;
     late_checks += command.batch->size();
   }
   if (late_checks > 0) {
@@ -137,7 +137,7 @@ std::int64_t RedisStore::silent_for_us(std::int64_t now_us) const {
 void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
   for (FairQueue* queue : {&queue_, &asking_queue_}) {
     const std::vector<StoreCall*> waiting = queue->take();
-    counters_.turned_away += waiting.size();
+    stats_.turned_away += waiting.size();
     failed.insert(failed.end(), waiting.begin(), waiting.end());
   }
 }

@@ -83,7 +83,7 @@ void RedisStore::on_full(InFlight& command, std::string_view named) {
   put_back(parted.again, command.asking ? asking_queue_ : queue_);
   send_alone(parted.alone, command.asking);
   if (!parted.no_room.empty()) no_room_at_us_ = now_us;
-  counters_.no_room += parted.no_room.size();
+  stats_.no_room += parted.no_room.size();
   for (StoreCall* call : parted.no_room) call->verdict = Verdict::kNoRoom;
   complete(parted.no_room);
 }

@@ -108,7 +108,21 @@ void RedisStore::refuse_moving(InFlight& command, std::string_view key_numbers) 
   complete(refused);
 }
 
-AsyncStore::Health RedisStore::health() const {
+StoreServer RedisStore::server() const {
+  const auto clock = clock_delta();
+  return {.name = options_.name.empty() ? connection_.where() : options_.name,
+          .ahead_us = clock ? std::optional(clock->ahead_us) : std::nullopt,
+          .left_out = left_out_,
+          .round_trip_us = round_trip_us(),
+          .is_late = is_late()};
+}
+
+void RedisStore::report(StoreReport& report) const {
+  stats_.add_to(report.metrics);
+  report.servers.push_back(server());
+}
+
+Store::Health RedisStore::health() const {
   Health health;
   health.connected = connection_.ready() && breaker_.closed() && !left_out_;
   const auto add = [&](const std::string& sentence) {

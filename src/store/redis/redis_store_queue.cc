@@ -11,7 +11,7 @@ bool RedisStore::is_remembered(StoreCall& call) {
   if (options_.cluster != nullptr) return false;
   const std::int64_t now_us = clock_.now_us();
   if (heard_of_moves(now_us) || !denials_.deny(call, now_us, decide_at_us())) return false;
-  ++counters_.denied_from_memory;
+  ++stats_.denied_from_memory;
   return true;
 }
 
@@ -20,7 +20,7 @@ void RedisStore::deny_unanswered(StoreCall& call) {
   // The answers of a server whose clock is wrong are worth nothing.
   if (left_out_ || denials_.empty() || !denials_.deny_unanswered(call, clock_.now_us(), decide_at_us()))
     return;
-  ++counters_.denied_from_memory;
+  ++stats_.denied_from_memory;
 }
 
 void RedisStore::remember(const InFlight& command, std::int64_t server_us) {

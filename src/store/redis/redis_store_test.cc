@@ -55,7 +55,7 @@ TEST_F(RedisStoreTest, KnowsEveryAlgorithm) {
     EXPECT_EQ(first.remaining(), 2) << to_string(algorithm);
     EXPECT_EQ(finish(second).verdict, Verdict::kDenied) << to_string(algorithm);
   }
-  EXPECT_EQ(store_->counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
 }
 
 TEST_F(RedisStoreTest, CallsThatWaitGoTogetherAndEqualKeysAreOne) {
@@ -66,7 +66,7 @@ TEST_F(RedisStoreTest, CallsThatWaitGoTogetherAndEqualKeysAreOne) {
   for (const auto& call : calls) EXPECT_FALSE(store_->start(*call));
   EXPECT_TRUE(run_until([&] { return calls.back()->times_done == 1; }));
   EXPECT_LE(server_.info("commandstats", "cmdstat_evalsha:calls=") - calls_before, 3);
-  EXPECT_LE(store_->counters().keys, 3u);
+  EXPECT_LE(store_->stats().keys, 3u);
   std::vector<std::int64_t> remaining;
   for (const auto& call : calls) {
     EXPECT_EQ(call->times_done, 1);
@@ -81,7 +81,7 @@ TEST_F(RedisStoreTest, CallsThatWaitGoTogetherAndEqualKeysAreOne) {
 TEST_F(RedisStoreTest, AnIdleServerIsAskedAtOnce) {
   TestCall call({{key("a"), limit(Algorithm::kGcra, 10, kSecond)}});
   store_->start(call);
-  EXPECT_EQ(store_->counters().batches, 1u);
+  EXPECT_EQ(store_->stats().batches, 1u);
   EXPECT_TRUE(run_until([&] { return call.times_done == 1; }));
 }
 
@@ -172,7 +172,7 @@ TEST_F(RedisStoreTest, AFullQueueIsAnsweredOnTheSpot) {
   EXPECT_FALSE(store_->start(second));
   EXPECT_TRUE(store_->start(third));
   EXPECT_EQ(third.verdict, Verdict::kNoAnswer);
-  EXPECT_EQ(store_->counters().queue_full, 1u);
+  EXPECT_EQ(store_->stats().queue_full, 1u);
   EXPECT_TRUE(run_until([&] { return second.times_done == 1; }));
   EXPECT_TRUE(second.allowed());
 }

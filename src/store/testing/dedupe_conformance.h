@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "base/secret/hash.h"
-#include "store/async_store.h"
 #include "store/params_table.h"
 #include "store/redis/testing/call.h"
+#include "store/store.h"
 
 namespace sluice {
 
-// The interface of an AsyncStore under test. Not thread-safe.
+// The interface of a Store under test. Not thread-safe.
 class DedupeUnderTest {
  public:
   virtual ~DedupeUnderTest() = default;
-  virtual AsyncStore& store() = 0;
+  virtual Store& store() = 0;
   virtual ParamsTable& params() = 0;
   virtual void wait(std::int64_t us) = 0;                         // lets at least this much store time pass
   virtual bool run_until(const std::function<bool()>& done) = 0;  // false: it takes forever
@@ -31,14 +31,14 @@ struct DedupeFactory {
   std::function<std::unique_ptr<DedupeUnderTest>()> make;
 };
 
-// What a request id means, checked for every AsyncStore (dedupe_conformance.cc). A store's own test says:
+// What a request id means, checked for every Store (dedupe_conformance.cc). A store's own test says:
 //
 //   INSTANTIATE_TEST_SUITE_P(Local, DedupeConformance, testing::Values(DedupeFactory{"local", make}));
 class DedupeConformance : public testing::TestWithParam<DedupeFactory> {
  protected:
   static constexpr std::int64_t kSecond = 1'000'000;
 
-  AsyncStore& store() { return under_test_->store(); }
+  Store& store() { return under_test_->store(); }
   void wait(std::int64_t us) { under_test_->wait(us); }
 
   ParamsId limit(Algorithm algorithm, std::int64_t count) {

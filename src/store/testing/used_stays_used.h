@@ -14,7 +14,7 @@
 
 #include "algorithm/migrate.h"
 #include "base/arith.h"
-#include "store/store.h"
+#include "store/charge.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "algorithm/limit_params.h"
-#include "store/store.h"
+#include "store/charge.h"
 
 namespace sluice {
 

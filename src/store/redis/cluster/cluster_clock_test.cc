@@ -92,7 +92,7 @@ TEST_F(ClusterClockTest, ASeedWithoutAClusterIsOneServerThatHasAll) {
   EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 1) << "one step, whatever the slots";
   at(kA).say(answer(true, 2));
   EXPECT_TRUE(asked->allowed());
-  EXPECT_EQ(store_->counters().split_calls, 0u);
+  EXPECT_EQ(store_->stats().split_calls, 0u);
   pass(60 * kSecond);
   EXPECT_THAT(at(kA).take_sent(), testing::Not(HasSubstr(kSlotsCommand)));
 }

@@ -68,7 +68,7 @@ ClusterNodes::Node* ClusterNodes::make(const redis::Endpoint& endpoint, const re
     if (nodes_.size() >= kRedisClusterNodesMax) return nullptr;
     place = nodes_.insert(place, nullptr);
   }
-  *place = std::make_unique<Node>(Node{endpoint, make_store_(address), 0, now_us});
+  *place = std::make_unique<Node>(Node{endpoint, make_store_(endpoint.to_string(), address), 0, now_us});
   return place->get();
 }
 
@@ -159,14 +159,14 @@ std::vector<std::string> ClusterNodes::problems() const {
 void ClusterNodes::let_go(std::int64_t now_us) {
   for (auto& node : nodes_) {
     if (!node || node->slots > 0 || now_us - node->needed_at_us < kStaysUs || !node->store->idle()) continue;
-    gone_ += node->store->counters();
+    gone_ += node->store->stats();
     node.reset();
   }
 }
 
-RedisStoreCounters ClusterNodes::counters() const {
-  RedisStoreCounters sum = gone_;
-  for_each([&](const Node& node) { sum += node.store->counters(); });
+RedisStats ClusterNodes::stats() const {
+  RedisStats sum = gone_;
+  for_each([&](const Node& node) { sum += node.store->stats(); });
   return sum;
 }
 

@@ -26,7 +26,8 @@ class ClusterNodes {
     // What its server means by an empty host.
     redis::Endpoint here() const;
   };
-  using MakeStore = std::function<std::unique_ptr<RedisStore>(const redis::Address&)>;
+  using MakeStore =
+      std::function<std::unique_ptr<RedisStore>(const std::string& name, const redis::Address&)>;
 
   // `seeds`: nodes to start with. The user and password of the first one are used for all other nodes.
   // REQUIRES: there is a seed.
@@ -76,7 +77,7 @@ class ClusterNodes {
   void let_go(std::int64_t now_us);
 
   // The sum over all nodes, removed ones included.
-  RedisStoreCounters counters() const;
+  RedisStats stats() const;
 
  private:
   Node* make(const redis::Endpoint& endpoint, const redis::Address& address, std::int64_t now_us);
@@ -89,7 +90,7 @@ class ClusterNodes {
   std::vector<redis::Endpoint> replicas_;     // in the last map
   bool has_map_ = false;
   std::size_t last_asked_ = 0;
-  RedisStoreCounters gone_;
+  RedisStats gone_;
 };
 
 }  // namespace sluice

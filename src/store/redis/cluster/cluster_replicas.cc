@@ -52,7 +52,7 @@ void ClusterReplicas::tick(std::int64_t now_us, const ClusterNodes& nodes) {
   }
   for (const auto& looks : leaving_) looks->tick(now_us, [] { return nullptr; });
   std::erase_if(leaving_, [&](const auto& looks) {
-    if (looks->idle()) gone_ += looks->counters();
+    if (looks->idle()) gone_ += looks->stats();
     return looks->idle();
   });
 }
@@ -64,10 +64,10 @@ std::int64_t ClusterReplicas::next_due_us() const {
   return due_us;
 }
 
-ReplicaLooksCounters ClusterReplicas::counters() const {
-  ReplicaLooksCounters sum = gone_;
-  for (const Chosen& each : chosen_) sum += each.looks->counters();
-  for (const auto& looks : leaving_) sum += looks->counters();
+ReplicaLooksStats ClusterReplicas::stats() const {
+  ReplicaLooksStats sum = gone_;
+  for (const Chosen& each : chosen_) sum += each.looks->stats();
+  for (const auto& looks : leaving_) sum += looks->stats();
   return sum;
 }
 

@@ -31,7 +31,7 @@ class ClusterReplicas {
   std::int64_t next_due_us() const;
 
   // The sum over all replicas, removed ones included.
-  ReplicaLooksCounters counters() const;
+  ReplicaLooksStats stats() const;
 
  private:
   struct Chosen {
@@ -45,7 +45,7 @@ class ClusterReplicas {
   const RedisStore::Random random_;
   std::vector<Chosen> chosen_;
   std::vector<std::unique_ptr<ReplicaLooks>> leaving_;  // removed as soon as no call waits for them
-  ReplicaLooksCounters gone_;
+  ReplicaLooksStats gone_;
 };
 
 }  // namespace sluice

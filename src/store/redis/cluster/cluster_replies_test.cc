@@ -190,7 +190,7 @@ TEST_F(ClusterRepliesTest, ACallThatIsSentInCirclesIsGivenUp) {
   EXPECT_EQ(commands, 6) << "one, and five hops";
   EXPECT_EQ(asked->times_done, 1);
   EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
-  EXPECT_EQ(store_->counters().astray, 1u);
+  EXPECT_EQ(store_->stats().astray, 1u);
 }
 
 TEST_F(ClusterRepliesTest, ANodeThatSendsToItselfGetsANewConnection) {
@@ -257,9 +257,9 @@ TEST_F(ClusterRepliesTest, AMoveBringsANewMapSoonAndOnlyOne) {
   connect();
   pass(kSecond);  // the map is fetched again until all nodes were connected
   answer_refreshes(whole_map());
-  const std::uint64_t before = store_->counters().refreshes;
+  const std::uint64_t before = store_->stats().refreshes;
   pass(kSecond);
-  EXPECT_EQ(store_->counters().refreshes, before) << "all is well";
+  EXPECT_EQ(store_->stats().refreshes, before) << "all is well";
   std::vector<std::unique_ptr<TestCall>> calls;
   for (int i = 0; i < 50; ++i) {
     const std::uint32_t tag = tag_on(kA, i);
@@ -268,7 +268,7 @@ TEST_F(ClusterRepliesTest, AMoveBringsANewMapSoonAndOnlyOne) {
     at(kA).say(redirect("MOVED", tag, kB));
     pass(100);
   }
-  EXPECT_EQ(store_->counters().refreshes, before + 1);
+  EXPECT_EQ(store_->stats().refreshes, before + 1);
 }
 
 TEST_F(ClusterRepliesTest, SentAwayCallsKeepTheirDeadline) {

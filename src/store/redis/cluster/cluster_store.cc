@@ -31,8 +31,9 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
       denials_(params, options_.node.freed, options_.node.remember_denials_us),
       nodes_(
           options_.seeds,
-          [this, &transport, &params](const redis::Address& address) {
+          [this, &transport, &params](const std::string& name, const redis::Address& address) {
             RedisStoreOptions node = options_.node;
+            node.name = name;
             node.connection.address = address;
             node.cluster = this;
             node.denials = &denials_;
@@ -77,7 +78,7 @@ bool ClusterStore::start(StoreCall& call) {
 bool ClusterStore::is_remembered(StoreCall& call) {
   const Clock* const decide_by = options_.node.decide_by;
   if (!denials_.deny(call, clock_.now_us(), decide_by != nullptr ? decide_by->now_us() : 0)) return false;
-  ++counters_.denied_from_memory;
+  ++stats_.denied_from_memory;
   return true;
 }
 
@@ -85,7 +86,7 @@ bool ClusterStore::is_remembered(StoreCall& call) {
 void ClusterStore::deny_unanswered(StoreCall& call) {
   const Clock* const decide_by = options_.node.decide_by;
   if (denials_.deny_unanswered(call, clock_.now_us(), decide_by != nullptr ? decide_by->now_us() : 0))
-    ++counters_.denied_from_memory;
+    ++stats_.denied_from_memory;
 }
 
 bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.slot), part); }
@@ -95,7 +96,7 @@ bool ClusterStore::start_on(Node* node, StoreCall& call) {
     if (replicas_ && ReplicaLooks::is_look(call) && replicas_->take(*node, call)) return false;
     return node->store->start(call);
   }
-  ++counters_.without_node;
+  ++stats_.without_node;
   leave_unanswered(call);
   deny_unanswered(call);
   return true;
@@ -120,7 +121,7 @@ bool ClusterStore::busy() const {
 SplitCall* ClusterStore::spare_split() {
   if (spare_splits_.empty()) {
     if (splits_.size() >= kRedisSplitCallsMax) {
-      ++counters_.too_many_split;
+      ++stats_.too_many_split;
       return nullptr;
     }
     splits_.push_back(std::make_unique<SplitCall>());
@@ -143,7 +144,7 @@ bool ClusterStore::start_split(StoreCall& call) {
   split->begin(call, *this);
   // All or nothing: if one node would shed its part, the others are not asked either.
   if (std::ranges::any_of(split->parts(), [this](const Part& part) { return would_shed(part); })) {
-    ++counters_.too_many_split;
+    ++stats_.too_many_split;
     call.verdict = Verdict::kShed;
     give_back(*split);
     return true;
@@ -151,11 +152,11 @@ bool ClusterStore::start_split(StoreCall& call) {
   // A call that would be denied anyway is not charged anywhere.
   if (call.without_answer == StoreCall::WithoutAnswer::kDenied &&
       std::ranges::any_of(split->parts(), [this](const Part& part) { return would_fail(part); })) {
-    ++counters_.without_node;
+    ++stats_.without_node;
     give_back(*split);
     return true;
   }
-  ++counters_.split_calls;
+  ++stats_.split_calls;
   for (Part& part : split->parts())
     if (start_part(part)) split->one_less();
   if (!split->one_less()) return false;
@@ -166,7 +167,7 @@ bool ClusterStore::start_split(StoreCall& call) {
 void ClusterStore::on_parts_done(SplitCall& split) {
   if (split.call() != nullptr) return conclude(split).on_done();
   for (const Part* part : split.refunds())
-    if (!is_answer(part->verdict)) ++counters_.refunds_lost;
+    if (!is_answer(part->verdict)) ++stats_.refunds_lost;
   give_back(split);
 }
 
@@ -179,7 +180,7 @@ StoreCall& ClusterStore::conclude(SplitCall& split) {
 
 void ClusterStore::start_refunds(SplitCall& split) {
   const auto refunds = split.begin_refunds(clock_.now_us() + kRefundPatienceUs);
-  counters_.refunds += refunds.size();
+  stats_.refunds += refunds.size();
   for (Part* part : refunds)
     if (start_part(*part)) split.one_less();
   if (split.one_less()) on_parts_done(split);
@@ -237,7 +238,7 @@ void ClusterStore::refresh(std::int64_t now_us) {
   redis::append_array(command, 2);
   redis::append_bulk(command, "CLUSTER");
   redis::append_bulk(command, "SLOTS");
-  ++counters_.refreshes;
+  ++stats_.refreshes;
   refresh_timer_.begin(now_us);
   const bool sent = node->store->ask(
       command,
@@ -265,12 +266,12 @@ void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::R
   const std::int64_t now_us = clock_.now_us();
   const bool has_no_cluster =
       reply.size() == 1 && reply[0].is_error() && reply[0].bytes.contains("cluster support disabled");
-  if (has_no_cluster && options_.seeds.size() == 1 && counters_.maps == 0) be_alone();
+  if (has_no_cluster && options_.seeds.size() == 1 && stats_.maps == 0) be_alone();
   if (alone_) return;
   const auto map = redis::read_slot_map(reply, asked);
   if (!map) return refresh_timer_.end(now_us, false);
   if (!nodes_.adopt(*map, now_us)) return refresh_timer_.end(now_us, false);
-  ++counters_.maps;
+  ++stats_.maps;
   moving_.reset();
   if (replicas_) replicas_->adopt(*map);
   refresh_timer_.end(now_us, nodes_.all_well());
@@ -288,8 +289,13 @@ void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
   start_by_map(std::move(stranded));
 }
 
-AsyncStore::Health ClusterStore::health() const {
+Store::Health ClusterStore::health() const {
   return {.connected = nodes_.all_well(), .problems = nodes_.problems()};
+}
+
+void ClusterStore::report(StoreReport& report) const {
+  node_stats().add_to(report.metrics);
+  nodes_.for_each([&](const Node& node) { report.servers.push_back(node.store->server()); });
 }
 
 }  // namespace sluice

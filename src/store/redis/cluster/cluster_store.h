@@ -25,7 +25,7 @@ struct ClusterStoreOptions {
 };
 
 // What a ClusterStore has done itself, without its nodes; only grows.
-struct ClusterStoreCounters {
+struct ClusterStats {
   std::uint64_t split_calls = 0;         // calls on several slots
   std::uint64_t refunds = 0;             // slots where a denied call had been charged
   std::uint64_t refunds_lost = 0;        // refunds without an answer
@@ -39,7 +39,7 @@ struct ClusterStoreCounters {
   std::uint64_t maps = 0;                // maps received and understood
 };
 
-// An AsyncStore on a Redis or Valkey Cluster. Belongs to one event loop's thread.
+// A Store on a Redis or Valkey Cluster. Belongs to one event loop's thread.
 //
 //   RedisStoreOptions node{.connection = {.script = redis_script()}};
 //   ClusterStore store(transport, clock, params, {.seeds = target.addresses, .node = node}, random);
@@ -71,7 +71,7 @@ struct ClusterStoreCounters {
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
 //   given back.
-class ClusterStore final : public AsyncStore, private RedisCluster, private SplitCall::Events {
+class ClusterStore final : public Store, private RedisCluster, private SplitCall::Events {
  public:
   using Random = RedisStore::Random;
 
@@ -89,19 +89,18 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   bool busy() const override;
   // Connected: every slot has a healthy node. One sentence per problem.
   Health health() const override;
+  void report(StoreReport& report) const override;
 
-  const ClusterStoreCounters& counters() const { return counters_; }
+  const ClusterStats& stats() const { return stats_; }
   // The sum over the nodes, plus what was shed or denied before it reached them.
-  RedisStoreCounters node_counters() const {
-    RedisStoreCounters sum = nodes_.counters();
-    sum.denied_from_memory += counters_.denied_from_memory;
-    sum.shed_queue_full += counters_.too_many_split;
+  RedisStats node_stats() const {
+    RedisStats sum = nodes_.stats();
+    sum.denied_from_memory += stats_.denied_from_memory;
+    sum.shed_queue_full += stats_.too_many_split;
     return sum;
   }
   const ClusterNodes& nodes() const { return nodes_; }
-  ReplicaLooksCounters look_counters() const {
-    return replicas_ ? replicas_->counters() : ReplicaLooksCounters{};
-  }
+  ReplicaLooksStats look_stats() const { return replicas_ ? replicas_->stats() : ReplicaLooksStats{}; }
 
  private:
   using Node = ClusterNodes::Node;
@@ -162,7 +161,7 @@ class ClusterStore final : public AsyncStore, private RedisCluster, private Spli
   std::vector<std::unique_ptr<SplitCall>> splits_;
   std::vector<SplitCall*> spare_splits_;
   std::vector<Part*> waiting_;  // for a short time
-  ClusterStoreCounters counters_;
+  ClusterStats stats_;
 };
 
 }  // namespace sluice

@@ -54,7 +54,7 @@ void ClusterStore::follow(Node& from, bool moved, std::string_view reply, std::s
   std::vector<StoreCall*> at_once;
   for (Part* part : take_on(calls)) {
     if (!hop(*part)) continue;
-    ++counters_.redirected;
+    ++stats_.redirected;
     if (part->hops <= kHopsAtOnce) {
       at_once.push_back(part);
     } else {
@@ -88,7 +88,7 @@ std::vector<ClusterStore::Part*> ClusterStore::take_on(std::span<StoreCall* cons
 // False: too many redirects; the part is answered.
 bool ClusterStore::hop(Part& part) {
   if (++part.hops <= kRedisHopsMax) return true;
-  ++counters_.astray;
+  ++stats_.astray;
   StoreCall* call = &part;
   fail({&call, 1});
   return false;
@@ -109,7 +109,7 @@ void ClusterStore::wait_a_little(Part& part) {
         part.deadline_us != 0 ? part.deadline_us : now_us + options_.node.operation_timeout_us;
   part.retry_at_us = now_us + kWaitUsMin + static_cast<std::int64_t>(random_(kWaitUsMax - kWaitUsMin + 1));
   part.retry_at_us = std::min(part.retry_at_us, part.give_up_at_us);
-  ++counters_.tried_again;
+  ++stats_.tried_again;
   waiting_.push_back(&part);
 }
 
@@ -138,7 +138,7 @@ void ClusterStore::start_by_map(std::vector<StoreCall*> calls) {
     if (node != nullptr) {
       node->store->start_all(together, false);
     } else {
-      counters_.without_node += together.size();
+      stats_.without_node += together.size();
       fail(together);
     }
   }

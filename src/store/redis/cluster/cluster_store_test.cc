@@ -52,8 +52,8 @@ TEST_F(ClusterStoreTest, ACallGoesToTheNodeOfItsSlot) {
     EXPECT_TRUE(asked->allowed());
     EXPECT_EQ(asked->times_done, 1);
   }
-  EXPECT_EQ(store_->node_counters().batches, 3u);
-  EXPECT_EQ(store_->node_counters().checks, 3u);
+  EXPECT_EQ(store_->node_stats().batches, 3u);
+  EXPECT_EQ(store_->node_stats().checks, 3u);
 }
 
 TEST_F(ClusterStoreTest, BeforeThereIsAMapThereIsNoAnswer) {
@@ -144,8 +144,8 @@ TEST_F(ClusterStoreTest, SlotsOfOneCallAreAskedAtTheSameTime) {
   EXPECT_TRUE(asked->allowed());
   EXPECT_EQ(asked->results_known, 4u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(asked->remaining(i), 9);
-  EXPECT_EQ(store_->counters().split_calls, 1u);
-  EXPECT_EQ(store_->counters().refunds, 0u);
+  EXPECT_EQ(store_->stats().split_calls, 1u);
+  EXPECT_EQ(store_->stats().refunds, 0u);
 }
 
 TEST_F(ClusterStoreTest, WhatADeniedCallWasChargedGoesBack) {
@@ -160,9 +160,9 @@ TEST_F(ClusterStoreTest, WhatADeniedCallWasChargedGoesBack) {
   EXPECT_EQ(asked->remaining(0), 10) << "as if it had not been charged";
   EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 1) << "the refund, without waiting for the caller";
   EXPECT_EQ(at(kB).take_sent(), "");
-  EXPECT_EQ(store_->counters().refunds, 1u);
+  EXPECT_EQ(store_->stats().refunds, 1u);
   at(kA).cut("Connection reset by peer");
-  EXPECT_EQ(store_->counters().refunds_lost, 1u);
+  EXPECT_EQ(store_->stats().refunds_lost, 1u);
   EXPECT_EQ(asked->times_done, 1);
 }
 
@@ -206,8 +206,8 @@ TEST_F(ClusterStoreTest, SplitCallsAreBounded) {
   }
   EXPECT_GT(at_once, 0);
   EXPECT_EQ(calls.back()->verdict, Verdict::kShed) << "never kNoAnswer: the cluster is well";
-  EXPECT_EQ(store_->counters().too_many_split, static_cast<std::uint64_t>(at_once));
-  EXPECT_EQ(store_->node_counters().shed_queue_full, static_cast<std::uint64_t>(at_once));
+  EXPECT_EQ(store_->stats().too_many_split, static_cast<std::uint64_t>(at_once));
+  EXPECT_EQ(store_->node_stats().shed_queue_full, static_cast<std::uint64_t>(at_once));
 }
 
 TEST_F(ClusterStoreTest, WhatOneNodeWouldShedNoOtherIsAskedFor) {
@@ -279,7 +279,7 @@ TEST_F(ClusterStoreTest, APromotedReplicaIsFoundAndGetsWhatWaited) {
   log_in(kD);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_EQ(count(at(kD).take_sent(), kEvalsha), 1) << "both in one";
-  EXPECT_EQ(store_->node_counters().sent_again, 1u);
+  EXPECT_EQ(store_->node_stats().sent_again, 1u);
 }
 
 // The node is frozen: the connection looks well, but there is no answer.
@@ -324,7 +324,7 @@ TEST_F(ClusterStoreTest, SlotsOfNobodyAreNamed) {
               ElementsAre(HasSubstr("5462 of 16384 slots are not assigned to a node")));
   const auto lost = call_on(kB);
   EXPECT_TRUE(store_->start(*lost));
-  EXPECT_EQ(store_->counters().without_node, 1u);
+  EXPECT_EQ(store_->stats().without_node, 1u);
 }
 
 TEST_F(ClusterStoreTest, ANodeThatLeftTheClusterIsLetGo) {
@@ -342,7 +342,7 @@ TEST_F(ClusterStoreTest, ANodeThatLeftTheClusterIsLetGo) {
     answer_refreshes(without_b);
   }
   EXPECT_FALSE(at(kB).open());
-  EXPECT_EQ(store_->node_counters().checks, 1u) << "its numbers stay";
+  EXPECT_EQ(store_->node_stats().checks, 1u) << "its numbers stay";
 }
 
 TEST_F(ClusterStoreTest, ResetsGoToEveryNodeAndFollowRedirects) {

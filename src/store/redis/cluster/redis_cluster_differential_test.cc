@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/testing/seed.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/redis/testing/cluster_store_fixture.h"
 
 namespace sluice {
@@ -71,7 +71,7 @@ class RedisClusterDifferentialTest : public ClusterStoreFixture {
   }
 
   ManualClock time_{1'800'000'000 * kSecond};
-  MemoryStore memory_{time_, params_, {.bytes_max = 8 << 20}};
+  MemoryCounters memory_{time_, params_, {.bytes_max = 8 << 20}};
   std::vector<std::uint32_t> tags_;
   std::vector<ParamsId> limits_;
 };
@@ -86,11 +86,11 @@ TEST_F(RedisClusterDifferentialTest, DecidesAsMemoryDoes) {
     expect_same_in_memory(finish(call));
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(store_->counters().split_calls, 1000u);
-  EXPECT_GT(store_->counters().refunds, 300u);
-  EXPECT_EQ(store_->counters().refunds_lost, 0u);
-  EXPECT_EQ(store_->node_counters().contradictions, 0u);
-  EXPECT_GT(store_->counters().denied_from_memory, 10u);
+  EXPECT_GT(store_->stats().split_calls, 1000u);
+  EXPECT_GT(store_->stats().refunds, 300u);
+  EXPECT_EQ(store_->stats().refunds_lost, 0u);
+  EXPECT_EQ(store_->node_stats().contradictions, 0u);
+  EXPECT_GT(store_->stats().denied_from_memory, 10u);
 }
 
 }  // namespace

@@ -91,9 +91,9 @@ class ClusterLoadFixture : public ClusterStoreFixture {
   }
   void expect_exact_counts() {
     EXPECT_EQ(unanswered_, 0);
-    EXPECT_EQ(store_->counters().refunds_lost, 0u);
+    EXPECT_EQ(store_->stats().refunds_lost, 0u);
     for (const Counter& counter : counters_) EXPECT_EQ(used(counter.charge), counter.allowed);
-    EXPECT_EQ(store_->node_counters().contradictions, 0u);
+    EXPECT_EQ(store_->node_stats().contradictions, 0u);
   }
 
   std::vector<Counter> counters_;
@@ -127,8 +127,8 @@ TEST_F(RedisClusterFaultsTest, SlotsThatMoveAllTheTimeAreNotNoticed) {
     }
   }
   settle();
-  EXPECT_GT(store_->counters().redirected, 0u);
-  EXPECT_GT(store_->counters().refunds, 0u);
+  EXPECT_GT(store_->stats().redirected, 0u);
+  EXPECT_GT(store_->stats().refunds, 0u);
   EXPECT_GT(denied_, 0);
   expect_exact_counts();
 }
@@ -145,10 +145,10 @@ TEST_F(RedisClusterFaultsTest, AHalfMovedSlotServesSingleKeys) {
   for (int i = 0; i < 6; ++i) add_counter("new " + std::to_string(i), tag);
   load_for(200'000, 1);
   settle();
-  EXPECT_GT(store_->counters().redirected, 0u);
+  EXPECT_GT(store_->stats().redirected, 0u);
   TestCall both({charge("a", tag), charge("b", tag)}, in_us(100'000));
   EXPECT_EQ(finish(both).verdict, Verdict::kNoAnswer) << "two keys must wait for the end of the move";
-  EXPECT_GT(store_->counters().tried_again, 0u);
+  EXPECT_GT(store_->stats().tried_again, 0u);
   while (cluster_.move_keys(slot, 0, 1, 100)) continue;
   cluster_.end_move(slot, 1);
   TestCall later({charge("a", tag), charge("b", tag)}, in_us(10 * kSecond));
@@ -170,7 +170,7 @@ TEST_F(RedisClusterFaultsTest, FlushedScriptsAreNotNoticed) {
     load_for(10'000, 3);
   }
   settle();
-  EXPECT_GT(store_->node_counters().scripts_reloaded, 0u);
+  EXPECT_GT(store_->node_stats().scripts_reloaded, 0u);
   expect_exact_counts();
 }
 
@@ -186,7 +186,7 @@ TEST_F(RedisClusterFaultsTest, CutConnectionsChargeARequestIdOnceOnEverySlot) {
     cluster_.node(random_() % 3).ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   }
   settle();
-  EXPECT_GT(store_->node_counters().sent_again, 0u);
+  EXPECT_GT(store_->node_stats().sent_again, 0u);
   EXPECT_GT(denied_, 0);
   expect_exact_counts();
 }
@@ -277,7 +277,7 @@ TEST_F(RedisClusterFailoverTest, AFrozenMasterIsReplacedAndMixesNothingUp) {
   load_for(500'000, 3, kSecond);
   settle();
   expect_others_exact();
-  EXPECT_EQ(store_->node_counters().contradictions, 0u);
+  EXPECT_EQ(store_->node_stats().contradictions, 0u);
 }
 
 TEST_F(RedisClusterFailoverTest, AFailoverByCommandIsHardlyNoticed) {

@@ -25,8 +25,8 @@ TEST_F(RedisClusterTest, CountersLiveOnTheNodeOfTheirSlot) {
     }
     EXPECT_EQ(cluster_.node(master).ask({"DBSIZE"}), "1");
   }
-  EXPECT_EQ(store_->counters().redirected, 0u) << "the map was right";
-  EXPECT_EQ(store_->node_counters().contradictions, 0u);
+  EXPECT_EQ(store_->stats().redirected, 0u) << "the map was right";
+  EXPECT_EQ(store_->node_stats().contradictions, 0u);
 }
 
 TEST_F(RedisClusterTest, OneServerAndOneNameForManyIsEnough) {
@@ -43,7 +43,7 @@ TEST_F(RedisClusterTest, ThreeSlotsCostOneCommandEachAtTheSameTime) {
   const long before = cluster_.script_calls();
   TestCall call(charges);
   EXPECT_FALSE(store_->start(call));
-  EXPECT_EQ(store_->node_counters().batches, 3u) << "all are sent before any has answered";
+  EXPECT_EQ(store_->node_stats().batches, 3u) << "all are sent before any has answered";
   EXPECT_TRUE(run_until([&] { return call.times_done == 1; }));
   EXPECT_TRUE(call.allowed());
   EXPECT_EQ(cluster_.script_calls() - before, 3);
@@ -75,8 +75,8 @@ TEST_F(RedisClusterTest, AllSlotsOrNone) {
   EXPECT_FALSE(second.results[1].outcome.allowed);
   EXPECT_GT(second.results[1].outcome.retry_after_us, 0);
   EXPECT_EQ(used(wide), 3);
-  EXPECT_EQ(store_->counters().refunds, 1u);
-  EXPECT_EQ(store_->counters().refunds_lost, 0u);
+  EXPECT_EQ(store_->stats().refunds, 1u);
+  EXPECT_EQ(store_->stats().refunds_lost, 0u);
 }
 
 // If all buckets of a check are on one slot, each counts all denials, whichever bucket denied.
@@ -100,7 +100,7 @@ TEST_F(RedisClusterTest, DeniedCostsOfBucketsOnOneSlotAddUp) {
     EXPECT_EQ(denied_costs(5), (std::vector<std::int64_t>{0, 0}));
     EXPECT_EQ(denied_costs(1), (std::vector<std::int64_t>{1, 1}));
   }
-  EXPECT_EQ(store_->counters().refunds, 0u) << "one step each";
+  EXPECT_EQ(store_->stats().refunds, 0u) << "one step each";
 }
 
 TEST_F(RedisClusterTest, ARequestIdCountsOnceOnEverySlot) {
@@ -206,7 +206,7 @@ TEST_F(RedisClusterAccessTest, APasswordIsForAllNodes) {
   ClusterStoreOptions with = options();
   with.seeds[0].password = "wrong";
   store_ = std::make_unique<ClusterStore>(transport_, clock_, params_, with, random());
-  EXPECT_TRUE(run_until([&] { return store_->node_counters().connections_lost > 0; }));
+  EXPECT_TRUE(run_until([&] { return store_->node_stats().connections_lost > 0; }));
   EXPECT_FALSE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, testing::Contains(HasSubstr("WRONGPASS")));
   with.seeds[0].password = "right";
@@ -222,7 +222,7 @@ class ClusterUnderTest final : public DedupeUnderTest, private ClusterStoreFixtu
     SetUp();
     make_connected_store(options());
   }
-  AsyncStore& store() override { return *store_; }
+  Store& store() override { return *store_; }
   ParamsTable& params() override { return params_; }
   void wait(std::int64_t us) override { run_for(us); }
   bool run_until(const std::function<bool()>& done) override { return LoopFixture::run_until(done); }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 

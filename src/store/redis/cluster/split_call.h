@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "store/async_store.h"
 #include "store/params_table.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "store/async_store.h"
 #include "store/params_table.h"
 #include "store/redis/script/batch.h"
+#include "store/store.h"
 
 namespace sluice {
 

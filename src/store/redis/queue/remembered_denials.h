@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "store/async_store.h"
 #include "store/params_table.h"
 #include "store/redis/queue/freed_counters.h"
 #include "store/redis/script/counter_view.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -84,8 +84,8 @@ TEST_F(RememberedDenialsTest, TheSameIsDeniedAgainWithoutARoundTripAndToldTheTru
                                    .retry_after_us = 6 * kSecond - 40'000,
                                    .reset_after_us = 60 * kSecond - 40'000}));
   EXPECT_EQ(told.pressure, Pressure::kThrottled);
-  EXPECT_EQ(store_->counters().denied_from_memory, 1u);
-  EXPECT_EQ(store_->counters().checks, 1u);
+  EXPECT_EQ(store_->stats().denied_from_memory, 1u);
+  EXPECT_EQ(store_->stats().checks, 1u);
 }
 
 TEST_F(RememberedDenialsTest, OtherNodesMayHaveGivenRoomBackSoItIsNotBelievedForLong) {

@@ -25,7 +25,7 @@ class RedisSentinelReplicaTest : public LoopFixture {
                                                    random());
     ASSERT_TRUE(run_until([&] { return store_->health().connected && group_.ready_to_fail_over(); }));
   }
-  AsyncStore* driven() override { return store_.get(); }
+  Store* driven() override { return store_.get(); }
 
   RedisStoreOptions options(bool replica) {
     redis::SentinelOptions sentinels{.session = {.master_name = "mymaster", .asks_for_replicas = replica}};
@@ -44,7 +44,7 @@ class RedisSentinelReplicaTest : public LoopFixture {
     TestCall call({charge(0)}, in_us(kSecond));
     return finish(call).allowed() ? call.remaining() : -1;
   }
-  std::uint64_t looks_at_replica() const { return store_->looks().counters().answered; }
+  std::uint64_t looks_at_replica() const { return store_->looks().stats().answered; }
   // Sends looks, which must not fail, until the replica answers them.
   bool looks_until_replica_answers() {
     const std::uint64_t before = looks_at_replica();
@@ -133,7 +133,7 @@ class RedisClusterReplicaTest : public ClusterStoreFixture {
       if (std::ranges::find(named, std::to_string(cluster_.node(i).port())) == named.end()) return false;
     return true;
   }
-  std::uint64_t looks_at_replicas() const { return store_->look_counters().answered; }
+  std::uint64_t looks_at_replicas() const { return store_->look_stats().answered; }
   // On three slots, one of each master.
   std::vector<Charge> charges(std::int64_t cost) {
     std::vector<Charge> all;

@@ -62,7 +62,6 @@ RedisStoreOptions ReplicaLooks::options_for_replica(RedisStoreOptions options) {
   options.only_looks = true;
   options.cluster = options.connection.reads_replica ? this : nullptr;
   options.connection.backoff_max_us = kBackoffUsMax;
-  options.on_breaker_change = {};
   options.on_news = {};
   options.advise_every_us = 0;
   return options;
@@ -101,10 +100,10 @@ void ReplicaLooks::finish(Look& look) {
   StoreCall& call = look.call();
   spares_.push_back(&look);
   if (!is_answer(look.verdict)) {
-    ++counters_.passed_on;
+    ++stats_.passed_on;
     return ask_master_(call);
   }
-  ++counters_.answered;
+  ++stats_.answered;
   look.answer();
   call.on_done();
 }

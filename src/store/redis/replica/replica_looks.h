@@ -11,11 +11,11 @@
 namespace sluice {
 
 // What happened to looks; only grows.
-struct ReplicaLooksCounters {
+struct ReplicaLooksStats {
   std::uint64_t answered = 0;   // by the replica
   std::uint64_t passed_on = 0;  // tried at the replica in vain, then sent to the master
 
-  ReplicaLooksCounters& operator+=(const ReplicaLooksCounters& other) {
+  ReplicaLooksStats& operator+=(const ReplicaLooksStats& other) {
     answered += other.answered;
     passed_on += other.passed_on;
     return *this;
@@ -56,7 +56,7 @@ class ReplicaLooks final : private RedisCluster {
 
   bool failing() const { return replica_.breaker_state() != redis::Breaker::State::kClosed; }
   bool idle() const { return replica_.idle(); }
-  const ReplicaLooksCounters& counters() const { return counters_; }
+  const ReplicaLooksStats& stats() const { return stats_; }
 
  private:
   class Look;
@@ -79,7 +79,7 @@ class ReplicaLooks final : private RedisCluster {
   std::vector<Look*> spares_;  // the unused ones
   std::int64_t wanted_at_us_;  // the last time
   std::int64_t useful_at_us_ = 0;
-  ReplicaLooksCounters counters_;
+  ReplicaLooksStats stats_;
 };
 
 }  // namespace sluice

@@ -109,7 +109,7 @@ TEST_F(ReplicaLooksTest, AnUpToDateReplicaAnswersLooks) {
   EXPECT_TRUE(asked.allowed());
   EXPECT_EQ(asked.remaining(), 10);
   EXPECT_EQ(asked.results_known, 1u);
-  EXPECT_EQ(store_->looks().counters().answered, 1u);
+  EXPECT_EQ(store_->looks().stats().answered, 1u);
 }
 
 TEST_F(ReplicaLooksTest, WhatChargesOrIsRememberedGoesToTheMaster) {
@@ -152,7 +152,7 @@ TEST_F(ReplicaLooksTest, HalfOfTheTimeIsTheMasters) {
   EXPECT_TRUE(asked.allowed());
   replica_wire().say(answer());  // too late: ignored
   EXPECT_EQ(asked.times_done, 1);
-  EXPECT_EQ(store_->looks().counters().passed_on, 1u);
+  EXPECT_EQ(store_->looks().stats().passed_on, 1u);
 }
 
 TEST_F(ReplicaLooksTest, WhateverTheReplicaSaysTheMasterHasTheLastWord) {

@@ -10,7 +10,7 @@ namespace sluice {
 
 // A RedisStore whose looks go to a replica of its server while that is up to date (see ReplicaLooks). Belongs
 // to one event loop's thread.
-class ReplicaReadingStore final : public AsyncStore {
+class ReplicaReadingStore final : public Store {
  public:
   // REQUIRES: transport, clock and params outlive it.
   ReplicaReadingStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
@@ -37,6 +37,7 @@ class ReplicaReadingStore final : public AsyncStore {
   bool busy() const override { return master_.busy(); }
   // That of the master: the store works without the replica.
   Health health() const override { return master_.health(); }
+  void report(StoreReport& report) const override { master_.report(report); }
 
   const RedisStore& master() const { return master_; }
   const ReplicaLooks& looks() const { return looks_; }

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "redis/protocol/resp.h"
-#include "store/async_store.h"
 #include "store/redis/script/counter_view.h"
 #include "store/redis/script/key_index.h"
 #include "store/redis/script/limit_records.h"
+#include "store/store.h"
 
 namespace sluice {
 

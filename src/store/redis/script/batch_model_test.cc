@@ -16,7 +16,7 @@
 #include "base/testing/seed.h"
 #include "store/redis/testing/random_questions.h"
 #include "store/redis/testing/script_model.h"
-#include "store/testing/naive_store.h"
+#include "store/testing/naive_counters.h"
 
 namespace sluice {
 namespace {
@@ -219,7 +219,7 @@ class BatchModelTest : public testing::Test {
   ParamsTable params_;
   LimitRecords limits_{params_};
   ScriptModel script_;
-  NaiveStore naive_{time_, params_};
+  NaiveCounters naive_{time_, params_};
   struct KnownId {
     std::uint64_t fingerprint = 0;
     Answer answer;

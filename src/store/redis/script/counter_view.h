@@ -6,8 +6,8 @@
 
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
+#include "store/charge.h"
 #include "store/redis/script/limit_records.h"
-#include "store/store.h"
 
 namespace sluice {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/async_store.h"
 #include "store/redis/script/wire.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/async_store.h"
+#include "store/store.h"
 
 namespace sluice {
 

@@ -41,7 +41,7 @@ class ClusterStoreFixture : public LoopFixture {
     EXPECT_TRUE(run_until([&] { return store_->health().connected; }));
     return *store_;
   }
-  AsyncStore* driven() override { return store_.get(); }
+  Store* driven() override { return store_.get(); }
 
   // A tag whose slot that master has at first; another slot for each n.
   std::uint32_t tag_on(std::size_t master, int n = 0) const {

@@ -9,18 +9,18 @@
 #include "base/clock.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
-#include "store/async_store.h"
 #include "store/redis/testing/call.h"
+#include "store/store.h"
 
 namespace sluice {
 
-// An AsyncStore on real servers and a real loop, driven by the test. Not thread-safe.
+// A Store on real servers and a real loop, driven by the test. Not thread-safe.
 class LoopFixture : public testing::Test {
  protected:
   static constexpr std::int64_t kSecond = 1'000'000;
 
   // The store under test; null: there is none yet.
-  virtual AsyncStore* driven() = 0;
+  virtual Store* driven() = 0;
 
   std::function<std::uint64_t(std::uint64_t)> random() {
     return [this](std::uint64_t below) {
@@ -31,7 +31,7 @@ class LoopFixture : public testing::Test {
   void run_once() {
     loop_.wait(1);
     loop_.dispatch();
-    if (AsyncStore* store = driven()) store->tick(clock_.now_us());
+    if (Store* store = driven()) store->tick(clock_.now_us());
   }
   bool run_until(const std::function<bool()>& done, std::int64_t at_most_us = 20 * kSecond) {
     const std::int64_t end_us = clock_.now_us() + at_most_us;

@@ -37,7 +37,7 @@ class RedisStoreFixture : public LoopFixture {
     return store;
   }
 
-  AsyncStore* driven() override { return store_.get(); }
+  Store* driven() override { return store_.get(); }
 
   std::unique_ptr<RedisStore> store_;
 };

@@ -13,12 +13,12 @@
 #include "redis/protocol/resp.h"
 #include "store/redis/script/stamp.h"
 #include "store/redis/script/wire.h"
-#include "store/testing/naive_store.h"
+#include "store/testing/naive_counters.h"
 
 namespace sluice {
 
 // The other end of a Batch, without a server: reads a call of the script as described in script/README.md,
-// decides the checks one by one on its own NaiveStore, and answers. Not thread-safe.
+// decides the checks one by one on its own NaiveCounters, and answers. Not thread-safe.
 //
 // It knows only what is in the calls: names of keys, numbers of limits, time. So an error in a call comes
 // back as a wrong answer.
@@ -238,7 +238,7 @@ class ScriptModel {
   const KeyHasher hasher_ = KeyHasher::from_text("model");
   ManualClock clock_{0};
   ParamsTable params_;
-  NaiveStore naive_{clock_, params_};
+  NaiveCounters naive_{clock_, params_};
   std::map<std::string, Record> known_ids_;
   std::vector<std::string> keys_;
   std::vector<ParamsId> limits_;  // of the call

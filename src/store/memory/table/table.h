@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cstdint>
 
-#include "store/memory/page_pool.h"
-#include "store/memory/slot.h"
+#include "store/memory/table/page_pool.h"
+#include "store/memory/table/slot.h"
 
 namespace sluice {
 

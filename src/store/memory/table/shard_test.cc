@@ -1,4 +1,4 @@
-#include "store/memory/shard.h"
+#include "store/memory/table/shard.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "store/memory/shard.h"
+#include "store/memory/table/shard.h"
 
 namespace sluice {
 namespace {

@@ -3,14 +3,14 @@
 #include <cstdint>
 
 #include "algorithm/gcra.h"
-#include "store/memory/shard.h"
+#include "store/charge.h"
+#include "store/memory/table/shard.h"
 #include "store/params_table.h"
 #include "store/pressure.h"
-#include "store/store.h"
 
 namespace sluice {
 
-// One charge on its way through MemoryStore::apply(). First it is decided. Then the memory it may need is
+// One charge on its way through MemoryCounters::apply(). First it is decided. Then the memory it may need is
 // reserved, so that nothing can fail later. Then it is settled, once it is known whether all other charges
 // had room too. Then, if the counter is new, it is inserted. Not thread-safe; the shard's lock is held all
 // the time.

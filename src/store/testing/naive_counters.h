@@ -9,16 +9,16 @@
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
 #include "base/clock.h"
+#include "store/memory/counters.h"
 #include "store/pressure.h"
-#include "store/store.h"
 
 namespace sluice {
 
-// The slow and obvious store, to compare others with in tests: a map of counters. A check is tried on copies,
+// The slow and obvious Counters, to compare others with in tests: a map. A check is tried on copies,
 // which are kept if the check is to be. It never forgets. Not thread-safe.
-class NaiveStore final : public Store {
+class NaiveCounters final : public Counters {
  public:
-  NaiveStore(const Clock& clock, const ParamsTable& params) : clock_(clock), params_(params) {}
+  NaiveCounters(const Clock& clock, const ParamsTable& params) : clock_(clock), params_(params) {}
 
   Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                 std::int64_t& now_us) override {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "store/memory/byte_budget.h"
-#include "store/memory/slot.h"
+#include "store/memory/table/byte_budget.h"
+#include "store/memory/table/slot.h"
 
 namespace sluice {
 

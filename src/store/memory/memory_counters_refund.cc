@@ -1,11 +1,11 @@
-// The refunds of MemoryStore. They are rare, and kept apart from the path of every check.
+// The refunds of MemoryCounters. They are rare, and kept apart from the path of every check.
 #include <cassert>
 #include <mutex>
 #include <utility>
 
 #include "algorithm/sliding_log.h"
 #include "base/limits.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/pressure.h"
 
 namespace sluice {
@@ -20,8 +20,8 @@ void give_back(const LimitParams& params, Kept& kept, std::int64_t now_us, const
 
 }  // namespace
 
-Verdict MemoryStore::refund(std::span<const Charge> charges, std::span<ChargeResult> results,
-                            std::int64_t granted_at_us, std::int64_t& now_us) {
+Verdict MemoryCounters::refund(std::span<const Charge> charges, std::span<ChargeResult> results,
+                               std::int64_t granted_at_us, std::int64_t& now_us) {
   assert(charges.size() == results.size() && charges.size() <= kLimitsPerCheckMax);
   now_us = clock_.now_us();
   for (std::size_t i = 0; i < charges.size(); ++i) {
@@ -32,7 +32,7 @@ Verdict MemoryStore::refund(std::span<const Charge> charges, std::span<ChargeRes
 }
 
 // Uses the numbers that the counter is kept under.
-ChargeResult MemoryStore::refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us) {
+ChargeResult MemoryCounters::refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us) {
   Shard& shard = shard_of(charge.key);
   const std::lock_guard lock(shard.lock);
   const LimitParams& params = params_[charge.params];

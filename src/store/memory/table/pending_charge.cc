@@ -1,4 +1,4 @@
-#include "store/memory/pending_charge.h"
+#include "store/memory/table/pending_charge.h"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_counters.h"
 
 namespace sluice {
 namespace {
@@ -29,7 +29,7 @@ class EvictionTest : public testing::Test {
   Verdict apply(const std::vector<Charge>& charges) {
     std::vector<ChargeResult> results(charges.size());
     std::int64_t now_us = 0;
-    return store_.apply(charges, results, now_us);
+    return counters_.apply(charges, results, now_us);
   }
   Verdict charge(const KeyHash& key, ParamsId params, std::int64_t cost) {
     return apply({{key, params, cost}});
@@ -38,7 +38,7 @@ class EvictionTest : public testing::Test {
     const Charge look{key, params, 0};
     ChargeResult result;
     std::int64_t now_us = 0;
-    EXPECT_EQ(store_.apply({&look, 1}, {&result, 1}, now_us), Verdict::kAllowed);
+    EXPECT_EQ(counters_.apply({&look, 1}, {&result, 1}, now_us), Verdict::kAllowed);
     return result.outcome.remaining;
   }
   // Returns how many of them were allowed.
@@ -52,17 +52,17 @@ class EvictionTest : public testing::Test {
   KeyHasher hash_ = KeyHasher::from_text("eviction");
   ManualClock clock_{1'800'000'000'000'000};
   ParamsTable params_;
-  MemoryStore store_{clock_, params_, {.bytes_max = kBytesMax}};
+  MemoryCounters counters_{clock_, params_, {.bytes_max = kBytesMax}};
 };
 
 TEST_F(EvictionTest, AFloodStaysWithinTheBudget) {
   const ParamsId ten = limit(Algorithm::kGcra, 10, kHour), log = limit(Algorithm::kSlidingLog, 10, kHour);
   for (int wave = 0; wave < 4; ++wave) {
     flood("wave " + std::to_string(wave) + " ", kKeysThatFit, wave % 2 == 0 ? ten : log, 1);
-    EXPECT_LE(store_.stats().bytes, kBytesMax);
+    EXPECT_LE(counters_.stats().bytes, kBytesMax);
   }
-  EXPECT_GT(store_.stats().keys, kKeysThatFit / 2);
-  EXPECT_GT(store_.stats().no_room, 2 * kKeysThatFit);
+  EXPECT_GT(counters_.stats().keys, kKeysThatFit / 2);
+  EXPECT_GT(counters_.stats().no_room, 2 * kKeysThatFit);
 }
 
 TEST_F(EvictionTest, AKeyInUseKeepsWhatItUsedWhateverFloods) {
@@ -77,7 +77,7 @@ TEST_F(EvictionTest, AKeyInUseKeepsWhatItUsedWhateverFloods) {
     }
     flood("new ", 3 * kKeysThatFit, limit(Algorithm::kGcra, 10, 24 * kHour), flood_cost);
     flood("new log ", kKeysThatFit, limit(Algorithm::kSlidingLog, 10, 24 * kHour), flood_cost);
-    ASSERT_GT(store_.stats().no_room, kKeysThatFit);
+    ASSERT_GT(counters_.stats().no_room, kKeysThatFit);
     for (const Algorithm algorithm : kAlgorithms) {
       const std::string name(to_string(algorithm));
       SCOPED_TRACE(name);
@@ -98,7 +98,7 @@ TEST_F(EvictionTest, WithoutRoomNothingIsChargedAndAllElseGoesOn) {
   EXPECT_EQ(charge(key("late ", 0), ten, 1), Verdict::kNoRoom);
   EXPECT_EQ(charge(key("late ", 0), ten, 11), Verdict::kDenied) << "it would be denied anyway";
   EXPECT_EQ(left(key("late ", 0), ten), 10) << "a look is answered";
-  EXPECT_EQ(store_.no_room_at_us(), clock_.now_us());
+  EXPECT_EQ(counters_.no_room_at_us(), clock_.now_us());
 
   const ParamsId log = limit(Algorithm::kSlidingLog, 10, kHour);
   for (const Charge& late : {Charge{key("late ", 0), ten, 1}, {key("late log ", 0), log, 1}}) {
@@ -146,7 +146,7 @@ TEST_F(EvictionTest, TheFirstKeyAfterAVainSearchFindsTheFirstThatIsIdle) {
   flood("new ", kKeysThatFit, ten, 10);
   for (std::uint64_t n = 0; n < 10'000; ++n)
     ASSERT_EQ(charge(key("late ", n), ten, 1), Verdict::kNoRoom) << "each has looked, or knew better";
-  ASSERT_EQ(store_.reset({std::vector{key("new ", 0)}}), 1);
+  ASSERT_EQ(counters_.reset({std::vector{key("new ", 0)}}), 1);
   std::uint64_t late = 0;
   while (charge(key("late ", late), brief, 1) != Verdict::kAllowed) ASSERT_LT(++late, 1'000u);
   EXPECT_EQ(charge(key("late ", late), brief, 1), Verdict::kDenied);
@@ -160,7 +160,7 @@ TEST_F(EvictionTest, AFloodOfKeysThatWereOnlyDeniedEvictsNothingButItself) {
                  leaky = limit(Algorithm::kLeakyBucket, 10, kHour);
   flood("hardly used ", kKeysThatFit / 8, million, 1);
   flood("denied ", 4 * kKeysThatFit, leaky, 11);
-  EXPECT_GT(store_.stats().evicted_idle, 2 * kKeysThatFit) << "what they were denied was remembered";
+  EXPECT_GT(counters_.stats().evicted_idle, 2 * kKeysThatFit) << "what they were denied was remembered";
   EXPECT_GT(flood("new ", kKeysThatFit / 4, million, 1), kKeysThatFit / 4 * 99 / 100)
       << "and does not stand in the way";
   for (std::uint64_t n = 0; n < kKeysThatFit / 8; ++n)
@@ -184,7 +184,7 @@ TEST_F(EvictionTest, ALogThatCannotGrowStaysAsItIs) {
   EXPECT_EQ(charge(key("log ", 0), log, 4'096), Verdict::kDenied);
   EXPECT_EQ(apply({{key("log ", 0), log, 4'096, OnDenial::kCharge}}), Verdict::kDenied);
   EXPECT_EQ(left(key("log ", 0), log), 4'096 - used);
-  EXPECT_LE(store_.stats().bytes, kBytesMax);
+  EXPECT_LE(counters_.stats().bytes, kBytesMax);
 }
 
 TEST_F(EvictionTest, LogsTakeTheMemoryOfIdleCountersOfAllShards) {
@@ -199,7 +199,7 @@ TEST_F(EvictionTest, LogsTakeTheMemoryOfIdleCountersOfAllShards) {
       ASSERT_EQ(charge(key("large ", n), large, 1), Verdict::kAllowed) << i;
   }
   for (std::uint64_t n = 0; n < 4; ++n) EXPECT_EQ(charge(key("large ", n), large, 1), Verdict::kDenied);
-  EXPECT_LE(store_.stats().bytes, kBytesMax);
+  EXPECT_LE(counters_.stats().bytes, kBytesMax);
   for (std::uint64_t n = 0; n < 1'000; ++n)
     EXPECT_EQ(charge(key("denied ", n), one, 1), Verdict::kDenied) << n;
 }
@@ -207,16 +207,16 @@ TEST_F(EvictionTest, LogsTakeTheMemoryOfIdleCountersOfAllShards) {
 TEST_F(EvictionTest, NewCountersTakeTheMemoryThatIdleLogsHeld) {
   const ParamsId log = limit(Algorithm::kSlidingLog, 50, kHour), ten = limit(Algorithm::kGcra, 10, kHour);
   for (int i = 0; i < 50; ++i, clock_.advance(1)) flood("log ", kKeysThatFit / 16, log, 1);
-  ASSERT_GT(store_.stats().no_room, 0u);
+  ASSERT_GT(counters_.stats().no_room, 0u);
   clock_.advance(2 * kHour);
-  const std::uint64_t refused_before = store_.stats().no_room;
+  const std::uint64_t refused_before = counters_.stats().no_room;
   flood("new ", kKeysThatFit / 2, ten, 1);
-  EXPECT_LT(store_.stats().no_room - refused_before, kKeysThatFit / 64);
+  EXPECT_LT(counters_.stats().no_room - refused_before, kKeysThatFit / 64);
 }
 
 // If few counters hold all the memory, no page becomes free, only the memory of their logs.
 TEST_F(EvictionTest, WhoNeedsTheMemoryOfAnIdleLogGetsItAtOnce) {
-  MemoryStore one_shard{clock_, params_, {.bytes_max = kBytesMax, .shards = 1}};
+  MemoryCounters one_shard{clock_, params_, {.bytes_max = kBytesMax, .shards = 1}};
   const ParamsId large = limit(Algorithm::kSlidingLog, 4'096, kHour);
   const auto charge_log = [&](std::uint64_t n) {
     const Charge one{key("log ", n), large, 1};
@@ -240,7 +240,7 @@ TEST_F(EvictionTest, WhoNeedsTheMemoryOfAnIdleLogGetsItAtOnce) {
 }
 
 TEST_F(EvictionTest, EveryByteComesBack) {
-  const std::uint64_t bytes_at_start = store_.stats().bytes;
+  const std::uint64_t bytes_at_start = counters_.stats().bytes;
   const ParamsId log = limit(Algorithm::kSlidingLog, 20, kHour),
                  other = limit(Algorithm::kSlidingLog, 4, kHour), ten = limit(Algorithm::kGcra, 10, kHour);
   for (int round = 0; round < 30; ++round) {  // logs grow, change their limits and kinds, and are refunded
@@ -250,16 +250,17 @@ TEST_F(EvictionTest, EveryByteComesBack) {
       const Charge one{key("log ", n), params, 1, n % 3 == 0 ? OnDenial::kCharge : OnDenial::kFree};
       ChargeResult result;
       std::int64_t now_us = 0;
-      const Verdict verdict = store_.apply({&one, 1}, {&result, 1}, now_us);
-      if (verdict == Verdict::kAllowed && n % 11 == 0) store_.refund({&one, 1}, {&result, 1}, now_us, now_us);
-      if (n % 97 == 0) store_.reset({&one.key, 1});
+      const Verdict verdict = counters_.apply({&one, 1}, {&result, 1}, now_us);
+      if (verdict == Verdict::kAllowed && n % 11 == 0)
+        counters_.refund({&one, 1}, {&result, 1}, now_us, now_us);
+      if (n % 97 == 0) counters_.reset({&one.key, 1});
     }
   }
-  EXPECT_GT(store_.stats().bytes, bytes_at_start + 2'000 * 40);
+  EXPECT_GT(counters_.stats().bytes, bytes_at_start + 2'000 * 40);
   clock_.advance(50 * kHour);
-  for (int i = 0; i < 1'000; ++i) store_.tend();
-  EXPECT_EQ(store_.stats().keys, 0u);
-  EXPECT_EQ(store_.stats().bytes, bytes_at_start);
+  for (int i = 0; i < 1'000; ++i) counters_.tend();
+  EXPECT_EQ(counters_.stats().keys, 0u);
+  EXPECT_EQ(counters_.stats().bytes, bytes_at_start);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "store/memory/table.h"
+#include "store/memory/table/table.h"
 
 #include <algorithm>
 #include <new>

@@ -1,4 +1,4 @@
-#include "store/memory/slot.h"
+#include "store/memory/table/slot.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/testing/seed.h"
-#include "store/memory/memory_store.h"
-#include "store/testing/naive_store.h"
+#include "store/memory/memory_counters.h"
+#include "store/testing/naive_counters.h"
 
 namespace sluice {
 namespace {
@@ -23,9 +23,9 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
 
   ManualClock clock(1'800'000'000'000'000);
   ParamsTable params;
-  MemoryStore store(clock, params, {.bytes_max = 1 << 20});
-  NaiveStore naive(clock, params);
-  const std::uint64_t bytes_max = store.stats().bytes_max;
+  MemoryCounters counters(clock, params, {.bytes_max = 1 << 20});
+  NaiveCounters naive(clock, params);
+  const std::uint64_t bytes_max = counters.stats().bytes_max;
 
   constexpr std::uint64_t kNewLogsBytes = 40 * 6;  // of one check, see memory_store.h
   constexpr std::int64_t kSecond = 1'000'000;
@@ -42,7 +42,7 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
   for (int round = 0; round < 160'000; ++round) {
     if (below(8) == 0) clock.advance(static_cast<std::int64_t>(below(20'000)));
     if (below(40'000) == 0) clock.advance(static_cast<std::int64_t>(below(900)) * kSecond);
-    if (below(100) == 0) store.tend();
+    if (below(100) == 0) counters.tend();
     std::vector<Charge> charges;
     for (std::uint64_t i = 0, n = below(4) == 0 ? 1 + below(6) : 1; i < n; ++i) {
       const std::uint64_t k = below(4) == 0 ? below(regulars) : below(4) == 0 ? below(newest) : ++newest;
@@ -55,9 +55,9 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
     }
     std::vector<ChargeResult> results(charges.size()), expected(charges.size());
     std::int64_t now_us = 0;
-    const Verdict verdict = store.apply(charges, results, now_us);
+    const Verdict verdict = counters.apply(charges, results, now_us);
     ++answers[static_cast<std::size_t>(verdict)];
-    ASSERT_LE(store.stats().bytes, bytes_max + kNewLogsBytes);
+    ASSERT_LE(counters.stats().bytes, bytes_max + kNewLogsBytes);
     if (!is_answer(verdict)) continue;
     ASSERT_EQ(verdict, naive.apply(charges, expected, now_us)) << "round " << round;
     for (std::size_t i = 0; i < charges.size(); ++i)
@@ -65,7 +65,7 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
   }
   for (const Verdict verdict : {Verdict::kAllowed, Verdict::kDenied, Verdict::kNoRoom})
     EXPECT_GT(answers[static_cast<std::size_t>(verdict)], 1'000u) << static_cast<int>(verdict);
-  EXPECT_GT(store.stats().expired + store.stats().evicted_idle, 1'000u);
+  EXPECT_GT(counters.stats().expired + counters.stats().evicted_idle, 1'000u);
 }
 
 }  // namespace

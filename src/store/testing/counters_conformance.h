@@ -10,33 +10,34 @@
 #include "algorithm/limit_params.h"
 #include "base/limits.h"
 #include "base/secret/hash.h"
+#include "store/memory/counters.h"
 #include "store/params_table.h"
-#include "store/store.h"
 
 namespace sluice {
 
-// The interface of a store under test. Not thread-safe.
-class StoreUnderTest {
+// Counters under test, on a clock that the test moves. Not thread-safe.
+class CountersUnderTest {
  public:
-  virtual ~StoreUnderTest() = default;
-  virtual Store& store() = 0;
+  virtual ~CountersUnderTest() = default;
+  virtual Counters& counters() = 0;
   virtual ParamsTable& params() = 0;
-  virtual void advance(std::int64_t delta_us) = 0;  // the store's time
+  virtual void advance(std::int64_t delta_us) = 0;  // their time
 };
 
-struct StoreFactory {
+struct CountersFactory {
   std::string name;
-  std::function<std::unique_ptr<StoreUnderTest>()> make;
+  std::function<std::unique_ptr<CountersUnderTest>()> make;
 };
 
-// The promises of store.h, checked for every store (store_conformance.cc). A store's own test says:
+// The promises of memory/counters.h, checked for every implementation (counters_conformance.cc). Its own test
+// says:
 //
-//   INSTANTIATE_TEST_SUITE_P(Memory, StoreConformance, testing::Values(StoreFactory{"memory", make}));
-class StoreConformance : public testing::TestWithParam<StoreFactory> {
+//   INSTANTIATE_TEST_SUITE_P(Memory, CountersConformance, testing::Values(CountersFactory{"memory", make}));
+class CountersConformance : public testing::TestWithParam<CountersFactory> {
  protected:
   static constexpr std::int64_t kSecond = 1'000'000;
 
-  Store& store() { return under_test_->store(); }
+  Counters& counters() { return under_test_->counters(); }
   void advance(std::int64_t delta_us) { under_test_->advance(delta_us); }
 
   ParamsId limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us) {
@@ -49,7 +50,7 @@ class StoreConformance : public testing::TestWithParam<StoreFactory> {
   ChargeResult charge(const Charge& charge) {
     ChargeResult result;
     std::int64_t now_us = 0;
-    const Verdict verdict = store().apply({&charge, 1}, {&result, 1}, now_us);
+    const Verdict verdict = counters().apply({&charge, 1}, {&result, 1}, now_us);
     EXPECT_EQ(verdict == Verdict::kAllowed, result.outcome.allowed);
     return result;
   }
@@ -58,7 +59,7 @@ class StoreConformance : public testing::TestWithParam<StoreFactory> {
   }
 
  private:
-  std::unique_ptr<StoreUnderTest> under_test_ = GetParam().make();
+  std::unique_ptr<CountersUnderTest> under_test_ = GetParam().make();
 };
 
 }  // namespace sluice

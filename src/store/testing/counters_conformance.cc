@@ -1,4 +1,4 @@
-#include "store/testing/store_conformance.h"
+#include "store/testing/counters_conformance.h"
 
 #include <array>
 #include <vector>
@@ -11,7 +11,7 @@ constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket, 
 
 }  // namespace
 
-TEST_P(StoreConformance, EveryAlgorithmAdmitsItsLimitAndNoMore) {
+TEST_P(CountersConformance, EveryAlgorithmAdmitsItsLimitAndNoMore) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
@@ -28,7 +28,7 @@ TEST_P(StoreConformance, EveryAlgorithmAdmitsItsLimitAndNoMore) {
   }
 }
 
-TEST_P(StoreConformance, WaitingRetryAfterIsEnough) {
+TEST_P(CountersConformance, WaitingRetryAfterIsEnough) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId three = limit(algorithm, 3, 7 * kSecond);
@@ -39,14 +39,14 @@ TEST_P(StoreConformance, WaitingRetryAfterIsEnough) {
   }
 }
 
-TEST_P(StoreConformance, CountersAreApart) {
+TEST_P(CountersConformance, CountersAreApart) {
   const ParamsId one = limit(Algorithm::kGcra, 1, kSecond);
   EXPECT_TRUE(charge({key("a"), one, 1}).outcome.allowed);
   EXPECT_TRUE(charge({key("b"), one, 1}).outcome.allowed);
   EXPECT_FALSE(charge({key("a"), one, 1}).outcome.allowed);
 }
 
-TEST_P(StoreConformance, AllLimitsAreChargedOrNone) {
+TEST_P(CountersConformance, AllLimitsAreChargedOrNone) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId wide = limit(algorithm, 10, 60 * kSecond), narrow = limit(algorithm, 2, 60 * kSecond);
@@ -55,12 +55,12 @@ TEST_P(StoreConformance, AllLimitsAreChargedOrNone) {
     const std::array charges{Charge{tenant, wide, 1}, Charge{user, narrow, 1}};
     std::array<ChargeResult, 2> results;
     std::int64_t now_us = 0;
-    EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kAllowed);
-    EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kAllowed);
+    EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kAllowed);
+    EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kAllowed);
     EXPECT_EQ(results[0].outcome.remaining, 8);
     EXPECT_EQ(results[1].outcome.remaining, 0);
     for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kDenied);
+      EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kDenied);
       EXPECT_TRUE(results[0].outcome.allowed);
       EXPECT_EQ(results[0].outcome.remaining, 8);
       EXPECT_FALSE(results[1].outcome.allowed);
@@ -69,7 +69,7 @@ TEST_P(StoreConformance, AllLimitsAreChargedOrNone) {
   }
 }
 
-TEST_P(StoreConformance, ALimitThatCountsDenialsIsChargedAlthoughAnotherDenies) {
+TEST_P(CountersConformance, ALimitThatCountsDenialsIsChargedAlthoughAnotherDenies) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId wide = limit(algorithm, 10, 60 * kSecond), narrow = limit(algorithm, 2, 60 * kSecond);
@@ -78,7 +78,7 @@ TEST_P(StoreConformance, ALimitThatCountsDenialsIsChargedAlthoughAnotherDenies) 
     const std::array charges{Charge{counting, wide, 3, OnDenial::kCharge}, Charge{plain, narrow, 3}};
     std::array<ChargeResult, 2> results;
     std::int64_t now_us = 0;
-    EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kDenied);
+    EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kDenied);
     EXPECT_EQ(results[0].outcome.remaining, 7);
     EXPECT_EQ(results[1].outcome.remaining, 2);
     EXPECT_EQ(results[1].outcome.retry_after_us, kNever);
@@ -87,14 +87,14 @@ TEST_P(StoreConformance, ALimitThatCountsDenialsIsChargedAlthoughAnotherDenies) 
   }
 }
 
-TEST_P(StoreConformance, ADenialThatCountsKeepsTheCounterFull) {
+TEST_P(CountersConformance, ADenialThatCountsKeepsTheCounterFull) {
   const ParamsId two = limit(Algorithm::kFixedWindow, 2, 60 * kSecond);
   EXPECT_FALSE(charge({key("user"), two, 5, OnDenial::kCharge}).outcome.allowed);
   EXPECT_FALSE(charge({key("user"), two, 1}).outcome.allowed);
 }
 
 // Costs that are known only after the request: a look before it, a charge after it.
-TEST_P(StoreConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyondItsLimit) {
+TEST_P(CountersConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyondItsLimit) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const bool is_window = algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
@@ -116,12 +116,12 @@ TEST_P(StoreConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyondI
     const std::array both{look, other};
     std::array<ChargeResult, 2> results;
     std::int64_t now_us = 0;
-    EXPECT_EQ(store().apply(both, results, now_us), is_window ? Verdict::kDenied : Verdict::kAllowed);
+    EXPECT_EQ(counters().apply(both, results, now_us), is_window ? Verdict::kDenied : Verdict::kAllowed);
     EXPECT_EQ(left(other.key, ten), is_window ? 10 : 7);
   }
 }
 
-TEST_P(StoreConformance, ALookTellsTheLevelAndChangesNothing) {
+TEST_P(CountersConformance, ALookTellsTheLevelAndChangesNothing) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
@@ -133,7 +133,7 @@ TEST_P(StoreConformance, ALookTellsTheLevelAndChangesNothing) {
   }
 }
 
-TEST_P(StoreConformance, ALimitOfZeroAlwaysDenies) {
+TEST_P(CountersConformance, ALimitOfZeroAlwaysDenies) {
   for (const Algorithm algorithm : kAll) {
     const ParamsId never = limit(algorithm, 0, kSecond);
     const ChargeResult result = charge({key("user"), never, 1});
@@ -143,7 +143,7 @@ TEST_P(StoreConformance, ALimitOfZeroAlwaysDenies) {
 }
 
 // Limit 100, not refilled meanwhile. The warning starts above 80 and lasts down to 70.
-TEST_P(StoreConformance, PressureDoesNotFlicker) {
+TEST_P(CountersConformance, PressureDoesNotFlicker) {
   struct Row {
     std::int64_t seconds, cost;
     Pressure expected;
@@ -169,7 +169,7 @@ TEST_P(StoreConformance, PressureDoesNotFlicker) {
   }
 }
 
-TEST_P(StoreConformance, ALeakyBucketTellsWhatItDeniedSinceItLastAdmitted) {
+TEST_P(CountersConformance, ALeakyBucketTellsWhatItDeniedSinceItLastAdmitted) {
   const ParamsId two = limit(Algorithm::kLeakyBucket, 2, 2 * kSecond);
   EXPECT_EQ(charge({key("user"), two, 2}).denied_cost, 0);
   EXPECT_EQ(charge({key("user"), two, 1}).denied_cost, 1);
@@ -180,7 +180,7 @@ TEST_P(StoreConformance, ALeakyBucketTellsWhatItDeniedSinceItLastAdmitted) {
   EXPECT_EQ(charge({key("user"), two, 1}).denied_cost, 0);
 }
 
-TEST_P(StoreConformance, WhatALeakyBucketDeniedAddsUpThoughItIsEmpty) {
+TEST_P(CountersConformance, WhatALeakyBucketDeniedAddsUpThoughItIsEmpty) {
   const ParamsId hundred = limit(Algorithm::kLeakyBucket, 100, 600 * kSecond);
   for (const std::int64_t total : {101, 202, 303}) {
     EXPECT_EQ(charge({key("user"), hundred, 101}).denied_cost, total);
@@ -196,7 +196,7 @@ TEST_P(StoreConformance, WhatALeakyBucketDeniedAddsUpThoughItIsEmpty) {
 }
 
 // Two rates, which deny in turn.
-TEST_P(StoreConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt) {
+TEST_P(CountersConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt) {
   const ParamsId slow = limit(Algorithm::kLeakyBucket, 10, 1000 * kSecond),
                  fast = limit(Algorithm::kLeakyBucket, 4, 4 * kSecond),
                  zero = limit(Algorithm::kGcra, 0, kSecond);
@@ -206,7 +206,7 @@ TEST_P(StoreConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt) {
     std::array<ChargeResult, 3> results;
     std::int64_t now_us = 0;
     const auto asked = std::span(charges).first(last_limit_cost > 0 ? 3 : 2);
-    store().apply(asked, std::span(results).first(asked.size()), now_us);
+    counters().apply(asked, std::span(results).first(asked.size()), now_us);
     EXPECT_EQ(results[0].denied_cost, results[1].denied_cost);
     EXPECT_EQ(results[2].denied_cost, 0);
     return results[0].denied_cost;
@@ -225,7 +225,7 @@ TEST_P(StoreConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt) {
   EXPECT_EQ(check(1, 0, OnDenial::kFree), 0);
 }
 
-TEST_P(StoreConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
+TEST_P(CountersConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
   for (const Algorithm algorithm : kAll) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond), hundred = limit(algorithm, 100, 60 * kSecond);
@@ -237,7 +237,7 @@ TEST_P(StoreConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
   }
 }
 
-TEST_P(StoreConformance, ConsumptionSurvivesAChangeOfAlgorithm) {
+TEST_P(CountersConformance, ConsumptionSurvivesAChangeOfAlgorithm) {
   for (const Algorithm from : kAll)
     for (const Algorithm to : kAll) {
       const std::string change = std::string(to_string(from)) + " to " + std::string(to_string(to));
@@ -246,43 +246,43 @@ TEST_P(StoreConformance, ConsumptionSurvivesAChangeOfAlgorithm) {
     }
 }
 
-TEST_P(StoreConformance, ResetForgetsAndCountsWhatExisted) {
+TEST_P(CountersConformance, ResetForgetsAndCountsWhatExisted) {
   const ParamsId one = limit(Algorithm::kGcra, 1, 60 * kSecond),
                  log = limit(Algorithm::kSlidingLog, 1, 60 * kSecond);
   charge({key("a"), one, 1});
   charge({key("b"), log, 1});
-  EXPECT_EQ(store().reset(std::array{key("a"), key("b"), key("c")}), 2);
+  EXPECT_EQ(counters().reset(std::array{key("a"), key("b"), key("c")}), 2);
   EXPECT_TRUE(charge({key("a"), one, 1}).outcome.allowed);
   EXPECT_TRUE(charge({key("b"), log, 1}).outcome.allowed);
 }
 
-TEST_P(StoreConformance, NoChargesAreAllowed) {
+TEST_P(CountersConformance, NoChargesAreAllowed) {
   std::int64_t now_us = 0;
-  EXPECT_EQ(store().apply({}, {}, now_us), Verdict::kAllowed);
+  EXPECT_EQ(counters().apply({}, {}, now_us), Verdict::kAllowed);
   EXPECT_GT(now_us, 0);
 }
 
-TEST_P(StoreConformance, TheTimeOfTheDecisionIsTheStores) {
+TEST_P(CountersConformance, TheTimeOfTheDecisionIsTheStores) {
   const ParamsId one = limit(Algorithm::kGcra, 1, kSecond);
   const Charge charges[] = {{key("a"), one, 1}};
   ChargeResult results[1];
   std::int64_t before_us = 0, after_us = 0;
-  store().apply(charges, results, before_us);
+  counters().apply(charges, results, before_us);
   advance(5 * kSecond);
-  store().apply(charges, results, after_us);
+  counters().apply(charges, results, after_us);
   EXPECT_GE(after_us - before_us, 5 * kSecond);
 }
 
-TEST_P(StoreConformance, AsManyLimitsAsACheckMayHave) {
+TEST_P(CountersConformance, AsManyLimitsAsACheckMayHave) {
   const ParamsId two = limit(Algorithm::kGcra, 2, 60 * kSecond);
   std::vector<Charge> charges;
   for (std::size_t i = 0; i < kLimitsPerCheckMax; ++i) charges.push_back({key(std::to_string(i)), two, 1});
   std::vector<ChargeResult> results(charges.size());
   std::int64_t now_us = 0;
-  EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kAllowed);
+  EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kAllowed);
   for (const ChargeResult& result : results) EXPECT_EQ(result.outcome.remaining, 1);
   charges.back().cost = 2;
-  EXPECT_EQ(store().apply(charges, results, now_us), Verdict::kDenied);
+  EXPECT_EQ(counters().apply(charges, results, now_us), Verdict::kDenied);
   for (std::size_t i = 0; i < kLimitsPerCheckMax; ++i) EXPECT_EQ(left(charges[i].key, two), 1);
 }
 

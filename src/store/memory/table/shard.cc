@@ -1,4 +1,4 @@
-#include "store/memory/shard.h"
+#include "store/memory/table/shard.h"
 
 #include <algorithm>
 #include <cassert>
@@ -142,7 +142,7 @@ std::uint32_t Shard::sweep(std::uint32_t slots, std::int64_t now_us, Unused unus
   return forgotten;
 }
 
-void Shard::add_to(Store::Stats& stats) const {
+void Shard::add_to(Counters::Stats& stats) const {
   stats.keys += table_.count();
   stats.expired += expired_;
   stats.evicted_idle += evicted_idle_;

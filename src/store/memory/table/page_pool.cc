@@ -1,4 +1,4 @@
-#include "store/memory/page_pool.h"
+#include "store/memory/table/page_pool.h"
 
 #include <sys/mman.h>
 

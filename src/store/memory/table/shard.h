@@ -3,15 +3,15 @@
 #include <cstdint>
 
 #include "algorithm/migrate.h"
-#include "store/memory/byte_budget.h"
-#include "store/memory/spin_lock.h"
-#include "store/memory/table.h"
+#include "store/memory/counters.h"
+#include "store/memory/table/byte_budget.h"
+#include "store/memory/table/spin_lock.h"
+#include "store/memory/table/table.h"
 #include "store/params_table.h"
-#include "store/store.h"
 
 namespace sluice {
 
-// One part of a MemoryStore: a table of counters, its lock, and the rules for forgetting counters. Not
+// One part of a MemoryCounters: a table of counters, its lock, and the rules for forgetting counters. Not
 // thread-safe: everything except prefetch() needs the lock held.
 //
 // A counter is forgotten only when it would decide as a fresh one: a few at each insertion and in tend(), or
@@ -77,7 +77,7 @@ class alignas(64) Shard {
   void shrink() { table_.shrink(); }
 
   // Adds this shard's counts.
-  void add_to(Store::Stats& stats) const;
+  void add_to(Counters::Stats& stats) const;
 
  private:
   // Both decide as if the counter did not exist.

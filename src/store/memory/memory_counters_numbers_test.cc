@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/testing/seed.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_counters.h"
 #include "store/testing/used_stays_used.h"
 
 namespace sluice {
@@ -29,29 +29,29 @@ class MemoryNumbers : public testing::TestWithParam<Algorithm> {
   bool check(const Charge& charge) {
     ChargeResult result;
     std::int64_t now_us = 0;
-    return store_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+    return counters_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
   }
   UsedStaysUsed::StoreUnderTest under_test() {
     return {.params = params_,
             .check =
                 [&](const Charge& charge, ChargeResult& result) {
                   std::int64_t now_us = 0;
-                  if (charge.cost > 0) store_.tend();
-                  return store_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
+                  if (charge.cost > 0) counters_.tend();
+                  return counters_.apply({&charge, 1}, {&result, 1}, now_us) == Verdict::kAllowed;
                 },
             .refund =
                 [&](const Charge& charge, ChargeResult& result, std::int64_t granted_at_us) {
                   std::int64_t now_us = 0;
-                  store_.refund({&charge, 1}, {&result, 1}, granted_at_us, now_us);
+                  counters_.refund({&charge, 1}, {&result, 1}, granted_at_us, now_us);
                 },
-            .bytes = [&](const KeyHash& key) { return store_.bytes_of(key); },
+            .bytes = [&](const KeyHash& key) { return counters_.bytes_of(key); },
             .now_us = [&] { return clock_.now_us(); },
             .advance = [&](std::int64_t us) { clock_.advance(us); }};
   }
 
   ManualClock clock_{1'800'000'000'000'000 / kDay * kDay};
   ParamsTable params_;
-  MemoryStore store_{clock_, params_, {.bytes_max = 4 << 20}};
+  MemoryCounters counters_{clock_, params_, {.bytes_max = 4 << 20}};
   KeyHash key_{1, 2};
 };
 

@@ -1,0 +1,236 @@
+#include "store/memory/memory_counters.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <mutex>
+
+#include "base/limits.h"
+#include "store/memory/table/pending_charge.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::uint64_t kBytesPerShard = 512u << 10;
+constexpr std::uint64_t kShardsMin = 16, kShardsMax = 4096;
+
+// tend() checks this many slots, and releases the lock between steps.
+constexpr std::uint32_t kTendSteps = 8, kTendStepSlots = 256;
+
+// How many shards a check without room may ask for memory, and how many of them in vain. The last is the most
+// memory it may need: what the largest log grows by.
+constexpr int kReliefShardsMax = 8, kReliefInVainMax = 2;
+constexpr std::uint64_t kReliefBytes = kSlidingLogMax / 2 * sizeof(LogEntry) + PagePool::kPageBytes;
+
+std::uint64_t bytes_max_of(const MemoryCountersOptions& options) {
+  return std::max(options.bytes_max, MemoryCountersOptions::kBytesMin);
+}
+
+std::uint32_t shards_of(const MemoryCountersOptions& options) {
+  if (options.shards != 0) return options.shards;
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp(bytes_max_of(options) / kBytesPerShard, kShardsMin, kShardsMax)));
+}
+
+// Holds the locks of several shards, each once. Locks are taken in the order of the shards' addresses, so
+// that there is no deadlock.
+class ShardLocks {
+ public:
+  // REQUIRES: shards.size() <= kLimitsPerCheckMax. Reorders them.
+  explicit ShardLocks(std::span<Shard*> shards) {
+    std::ranges::sort(shards);
+    const auto repeated = std::ranges::unique(shards);
+    held_ = shards.first(shards.size() - repeated.size());
+    for (Shard* shard : held_) shard->lock.lock();
+  }
+  ~ShardLocks() {
+    for (Shard* shard : held_) shard->lock.unlock();
+  }
+  ShardLocks(const ShardLocks&) = delete;
+  ShardLocks& operator=(const ShardLocks&) = delete;
+
+ private:
+  std::span<Shard*> held_;
+};
+
+// Whether charges that are decided can be stored.
+enum class Reserved : std::uint8_t {
+  kYes,
+  kNo,
+  kMoved  // room was made; that moves slots, and may have forgotten an idle one of these: decide again
+};
+
+// REQUIRES: the locks of their shards are held.
+Reserved reserve_all(std::span<PendingCharge> pending, bool all_fit, std::int64_t now_us) {
+  for (PendingCharge& each : pending)
+    if (!each.reserve(all_fit)) return Reserved::kNo;
+  if (!all_fit) return Reserved::kYes;
+  for (const PendingCharge& each : pending) {
+    if (!each.is_new()) continue;
+    const auto is_beside = [&](const PendingCharge& other) {
+      return other.is_new() && &other.shard() == &each.shard();
+    };
+    const auto counters = static_cast<std::uint32_t>(std::ranges::count_if(pending, is_beside));
+    if (each.shard().has_room(counters)) continue;
+    return each.shard().make_room(counters, now_us) ? Reserved::kMoved : Reserved::kNo;
+  }
+  return Reserved::kYes;
+}
+
+}  // namespace
+
+MemoryCounters::MemoryCounters(const Clock& clock, const ParamsTable& params,
+                               const MemoryCountersOptions& options)
+    : clock_(clock),
+      params_(params),
+      shard_mask_(shards_of(options) - 1),
+      budget_(bytes_max_of(options)),
+      pool_(budget_) {
+  const std::uint32_t shards = shard_mask_ + 1;
+  assert(std::has_single_bit(shards));
+  // Hashes spread evenly; a shard never needs much more than its share.
+  const std::uint32_t pages_per_shard = 2 * (pool_.pages_max() / shards) + 8;
+  const std::size_t entries = std::size_t{pages_per_shard} * shards;
+  directories_ = std::make_unique<std::atomic<std::uint32_t>[]>(entries);
+  shards_ = std::make_unique<Shard[]>(shards);
+  budget_.take(entries * sizeof(std::uint32_t) + shards * sizeof(Shard));
+  for (std::uint32_t i = 0; i < shards; ++i)
+    shards_[i].open(pool_, budget_, params_, &directories_[std::size_t{pages_per_shard} * i],
+                    pages_per_shard);
+}
+
+Verdict MemoryCounters::apply(std::span<const Charge> charges, std::span<ChargeResult> results,
+                              std::int64_t& now_us) {
+  assert(charges.size() == results.size() && charges.size() <= kLimitsPerCheckMax);
+  return charges.size() == 1 ? apply_one(charges[0], results[0], now_us)
+                             : apply_several(charges, results, now_us);
+}
+
+// Flattened: nearly every check comes through here, and the intermediate values then stay in registers.
+[[gnu::flatten]] Verdict MemoryCounters::apply_one(const Charge& charge, ChargeResult& result,
+                                                   std::int64_t& now_us) {
+  Shard& shard = shard_of(charge.key);
+  shard.prefetch(charge.key);
+  now_us = clock_.now_us();  // while the slot is being fetched
+  bool fits = false, kept = false;
+  {
+    const std::lock_guard lock(shard.lock);
+    PendingCharge pending;
+    fits = pending.decide(shard, params_, charge, now_us, result);
+    kept = pending.reserve(fits) && (!pending.settle(fits, result) || pending.insert() || !fits);
+  }
+  if (!kept) [[unlikely]]
+    return on_no_room({&charge, 1}, {&result, 1}, now_us);
+  return fits ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+// Not inlined: otherwise apply() would set up its stack frame even when it calls apply_one().
+[[gnu::noinline]] Verdict MemoryCounters::apply_several(std::span<const Charge> charges,
+                                                        std::span<ChargeResult> results,
+                                                        std::int64_t& now_us) {
+  const Verdict verdict = try_several(charges, results, now_us);
+  return verdict == Verdict::kNoRoom ? on_no_room(charges, results, now_us) : verdict;
+}
+
+Verdict MemoryCounters::try_several(std::span<const Charge> charges, std::span<ChargeResult> results,
+                                    std::int64_t& now_us) {
+  std::array<Shard*, kLimitsPerCheckMax> shards;
+  std::array<PendingCharge, kLimitsPerCheckMax> pending;
+  std::array<bool, kLimitsPerCheckMax> is_new;
+  const std::size_t n = charges.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    shards[i] = &shard_of(charges[i].key);
+    shards[i]->prefetch(charges[i].key);
+  }
+  now_us = clock_.now_us();
+  const ShardLocks locks({shards.data(), n});
+  bool all_fit;
+  Reserved reserved;
+  do {
+    bool takes_memory = false;
+    all_fit = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
+      takes_memory |= pending[i].is_new() || pending[i].may_grow();
+    }
+    reserved = takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us) : Reserved::kYes;
+    if (reserved == Reserved::kNo) return Verdict::kNoRoom;
+  } while (reserved == Reserved::kMoved);
+  for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_new[i]) pending[i].insert();  // a denial on a new counter may be lost without failing the check
+  return all_fit ? Verdict::kAllowed : Verdict::kDenied;
+}
+
+// The check fits, but its shards have no memory for it. If other shards do, it is tried once more.
+// REQUIRES: no shard's lock is held.
+[[gnu::noinline, gnu::cold]] Verdict MemoryCounters::on_no_room(std::span<const Charge> charges,
+                                                                std::span<ChargeResult> results,
+                                                                std::int64_t& now_us) {
+  const Verdict verdict = relieve(now_us) ? try_several(charges, results, now_us) : Verdict::kNoRoom;
+  if (verdict != Verdict::kNoRoom) return verdict;
+  no_room_.fetch_add(1, std::memory_order_relaxed);
+  no_room_at_us_.store(now_us, std::memory_order_relaxed);
+  return Verdict::kNoRoom;
+}
+
+// Shards release memory that they do not need, in turn. False: the shards asked had none. REQUIRES: no
+// shard's lock is held.
+bool MemoryCounters::relieve(std::int64_t now_us) {
+  int asked = 0, in_vain = 0;
+  for (; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
+    if (budget_.has_room(kReliefBytes)) break;
+    Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
+    const std::lock_guard lock(shard.lock);
+    in_vain += !shard.release_memory(now_us);
+  }
+  return in_vain < asked;
+}
+
+int MemoryCounters::reset(std::span<const KeyHash> keys) {
+  int existed = 0;
+  for (const KeyHash& key : keys) {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.lock);
+    existed += shard.erase(key);
+  }
+  return existed;
+}
+
+void MemoryCounters::tend() {
+  const std::int64_t now_us = clock_.now_us();
+  for (std::uint32_t step = 0; step < kTendSteps; ++step) {
+    Shard& shard = shards_[tended_.load(std::memory_order_relaxed) & shard_mask_];
+    const std::unique_lock lock(shard.lock, std::try_to_lock);
+    if (!lock) return;  // the shard is busy; its turn will come again
+    if (!shard.expire(kTendStepSlots, now_us)) continue;
+    shard.shrink();
+    tended_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+std::string MemoryCounters::bytes_of(const KeyHash& key) const {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.lock);
+  const Slot* const slot = shard.find(key);
+  if (slot == nullptr) return {};
+  std::string bytes(reinterpret_cast<const char*>(slot), sizeof(Slot));
+  for (const LogEntry& entry : shard.kept(*slot).log)
+    bytes.append(reinterpret_cast<const char*>(&entry), sizeof(LogEntry));
+  return bytes;
+}
+
+Counters::Stats MemoryCounters::stats() const {
+  Stats stats;
+  for (std::uint32_t i = 0; i <= shard_mask_; ++i) {
+    const std::lock_guard lock(shards_[i].lock);
+    shards_[i].add_to(stats);
+  }
+  stats.no_room = no_room_.load(std::memory_order_relaxed);
+  stats.bytes = budget_.used();
+  stats.bytes_max = budget_.max();
+  return stats;
+}
+
+}  // namespace sluice
