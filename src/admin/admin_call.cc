@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/limits.h"
+#include "base/try.h"
 #include "document/document_text.h"
 #include "doors/http/problem.h"
 #include "doors/http/query_string.h"
@@ -65,7 +66,7 @@ Result<AdminCall> AdminCall::from(const net::HttpRequest& request, control::Prin
   call.idempotency_key = request.header("idempotency-key");
   call.reason = request.header("x-reason");
   call.principal = std::move(principal);
-  if (auto good = call.check_bounds("x-reason"); !good) return std::unexpected(good.error());
+  SLUICE_TRY(call.check_bounds("x-reason"));
   return call;
 }
 
@@ -128,10 +129,9 @@ Result<std::vector<ledger::Record>> AdminContext::written_before(const AdminCall
 
 Result<std::optional<ledger::Record>> AdminContext::written_before(const AdminCall& call, ledger::Kind kind,
                                                                    const std::string& name) {
-  auto records = written_before(call);
-  if (!records) return std::unexpected(records.error());
-  if (records->empty()) return std::nullopt;
-  for (ledger::Record& record : *records)
+  auto records = SLUICE_TRY(written_before(call));
+  if (records.empty()) return std::nullopt;
+  for (ledger::Record& record : records)
     if (record.kind == kind && record.name == name) return std::move(record);
   return std::unexpected(key_of_another_change(call));
 }

@@ -69,7 +69,7 @@ bool AdminDoor::handles(std::string_view path) const {
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
                        const std::function<net::Application::HttpLater()>& defer) {
-  auto principal = parts_.access.who(doors::peer_of(request), request.header("authorization"));
+  auto principal = access_.who(doors::peer_of(request), request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
   request.peer->recognise();
   auto call = AdminCall::from(request, std::move(*principal));
@@ -104,15 +104,21 @@ void AdminDoor::answer_switch(const AdminCall& call, net::HttpResponse& response
     response = std::move(answer);
 }
 
-// Do not wait for a database that is known to be unreachable.
+// A database that is known to be unreachable is not asked: then the file of the outbox has the records.
 bool AdminDoor::when_recorded(std::function<void()> then) {
-  if (!parts_.outbox || !parts_.plane.status().reachable) return false;
-  return client_.ask(
-      [outbox = parts_.outbox](AdminContext& context) {
-        outbox->write(context.registry);
+  if (!parts_.outbox) return false;
+  const bool is_reachable = parts_.plane.status().reachable;
+  const bool taken = client_.ask(
+      [outbox = parts_.outbox, is_reachable](AdminContext& context) {
+        if (is_reachable)
+          outbox->write(context.registry);
+        else
+          outbox->save();
         return true;
       },
       [then = std::move(then)](std::optional<bool>&&) { then(); });
+  if (!taken) parts_.outbox->save();  // on this thread: an answer must not be lost, whatever is queued
+  return taken;
 }
 
 }  // namespace sluice::admin

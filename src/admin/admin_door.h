@@ -23,9 +23,10 @@ class AdminDoor final : public doors::AdminSeam {
   // `seed` feeds the jitter of Retry-After; give each thread its own.
   AdminDoor(const AdminParts& parts, std::uint64_t seed)
       : parts_(parts),
+        access_(parts.access),
         limiter_(parts.self_limits, parts.dialects, seed),
         client_(parts),
-        policies_(parts.access, limiter_, client_) {}
+        policies_(access_, limiter_, client_) {}
 
   bool handles(std::string_view path) const override;
   void handle(const net::HttpRequest& request, net::HttpResponse& response,
@@ -49,6 +50,7 @@ class AdminDoor final : public doors::AdminSeam {
                      const std::function<net::Application::HttpLater()>& defer);
 
   const AdminParts parts_;
+  control::AccessReader access_;
   SelfLimiter limiter_;
   ControlPlaneClient client_;
   PolicyService policies_;

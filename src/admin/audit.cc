@@ -5,6 +5,7 @@
 #include "admin/policies/policy_views.h"
 #include "base/limits/control_limits.h"
 #include "base/text/encode.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 
@@ -44,9 +45,9 @@ Result<DocumentNode> entry_view(AdminContext& context, const Record& record) {
   put_text(view, "reason", record.reason);
   DocumentNode before = null_node();
   if (record.version > 1) {
-    const auto previous = context.registry.ledger().find(record.kind, record.name, record.version - 1);
-    if (!previous) return std::unexpected(previous.error());
-    if (*previous) before = document_of((*previous)->body, record.name);
+    const auto previous =
+        SLUICE_TRY(context.registry.ledger().find(record.kind, record.name, record.version - 1));
+    if (previous) before = document_of(previous->body, record.name);
   }
   put(view, "before", shown(std::move(before), record.kind));
   put(view, "after", shown(document_of(record.body, record.name), record.kind));
@@ -67,37 +68,31 @@ bool fits(const AdminCall& call, const Record& record) {
 
 Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   // The audit log covers all tenants.
-  if (auto may = call.principal.may(control::Role::kRead, ""); !may) return std::unexpected(may.error());
-  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
-  if (!limit) return std::unexpected(limit.error());
-  const auto newest = context.registry.ledger().revision();
-  if (!newest) return std::unexpected(newest.error());
-  const auto below = call.number("below", 1, INT64_MAX, *newest + 1);
-  if (!below) return std::unexpected(below.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead, ""));
+  const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
+  const auto newest = SLUICE_TRY(context.registry.ledger().revision());
+  const auto below = SLUICE_TRY(call.number("below", 1, INT64_MAX, newest + 1));
 
-  const auto oldest = context.registry.ledger().read_after(0, 1);
-  if (!oldest) return std::unexpected(oldest.error());
-  const std::int64_t first = oldest->empty() ? 1 : oldest->front().revision;  // older records were removed
+  const auto oldest = SLUICE_TRY(context.registry.ledger().read_after(0, 1));
+  const std::int64_t first = oldest.empty() ? 1 : oldest.front().revision;  // older records were removed
 
   PageItems items;
   bool is_full = false;
-  std::int64_t end = std::min(*below, *newest + 1);  // records from here on were already listed
+  std::int64_t end = std::min(below, newest + 1);  // records from here on were already listed
   const std::int64_t stop = std::max(end - kLookedAtMax, first);
-  while (end > stop && !is_full && items.size() < *limit) {
+  while (end > stop && !is_full && items.size() < limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
     const auto records =
-        context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin));
-    if (!records) return std::unexpected(records.error());
-    for (auto record = records->rbegin(); record != records->rend() && items.size() < *limit; ++record) {
+        SLUICE_TRY(context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin)));
+    for (auto record = records.rbegin(); record != records.rend() && items.size() < limit; ++record) {
       if (record->revision >= end) continue;  // some records before it were removed
       if (fits(call, *record)) {
-        auto entry = entry_view(context, *record);
-        if (!entry) return std::unexpected(entry.error());
-        if (is_full = !items.add(std::move(*entry)); is_full) break;
+        auto entry = SLUICE_TRY(entry_view(context, *record));
+        if (is_full = !items.add(std::move(entry)); is_full) break;
       }
       end = record->revision;
     }
-    if (!is_full && items.size() < *limit) end = begin;
+    if (!is_full && items.size() < limit) end = begin;
   }
   AdminAnswer answer;
   answer.body = map_node();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin_call.h"
+#include "base/try.h"
 
 namespace sluice::admin {
 
@@ -12,11 +13,10 @@ inline constexpr int kAttemptsMax = 20;
 // error instead.
 template <class Attempt>
 Result<AdminAnswer> retry_while_stale(const AdminCall& call, const Attempt& attempt) {
-  const auto seen = call.expected_version();
-  if (!seen) return std::unexpected(seen.error());
+  const auto seen = SLUICE_TRY(call.expected_version());
   for (int tried = 1;; ++tried) {
-    Result<AdminAnswer> answer = attempt(*seen);
-    if (answer || answer.error().code != ErrorCode::kStale || *seen || tried == kAttemptsMax) return answer;
+    Result<AdminAnswer> answer = attempt(seen);
+    if (answer || answer.error().code != ErrorCode::kStale || seen || tried == kAttemptsMax) return answer;
   }
 }
 

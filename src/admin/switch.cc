@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
 #include "base/text/utf8.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "doors/http/problem.h"
 
@@ -39,13 +40,13 @@ AdminAnswer view_of(const SwitchController& controller) {
 
 Result<AdminAnswer> get_switch(SwitchController& controller, const AdminCall& call) {
   // The switch affects all tenants.
-  if (auto may = call.principal.may(Role::kRead, ""); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(Role::kRead, ""));
   return view_of(controller);
 }
 
 Result<AdminAnswer> put_switch(SwitchController& controller, const AdminCall& call) {
   constexpr std::array<std::string_view, 3> kNames = {"mode", "reason", "ttl_seconds"};
-  if (auto may = call.principal.may(Role::kOperator, ""); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(Role::kOperator, ""));
   if (!is_utf8(call.reason)) return invalid("x-reason", "a reason must be UTF-8");
   const BodyReader body(call, kNames);
   const Fields& fields = body.fields();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "admin/body_reader.h"
+#include "base/try.h"
 #include "control/access/token.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
@@ -42,15 +43,14 @@ Result<std::map<std::string, Token>> stored_tokens(AdminContext& context) {
 // caller authenticated in another way can come back; and if there is no token at all, servers create a
 // bootstrap token.
 Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const std::string& name) {
-  auto tokens = stored_tokens(context);
-  if (!tokens) return std::unexpected(tokens.error());
-  const auto own = tokens->find(name);
-  if (own == tokens->end() || own->second.principal().name != call.principal.name) return {};
-  tokens->erase(own);
+  auto tokens = SLUICE_TRY(stored_tokens(context));
+  const auto own = tokens.find(name);
+  if (own == tokens.end() || own->second.principal().name != call.principal.name) return {};
+  tokens.erase(own);
   const auto stays_a_way_in = [](const auto& entry) {
     return entry.second.expires_us == 0 && entry.second.principal().can_administer();
   };
-  if (tokens->empty() || std::ranges::any_of(*tokens, stays_a_way_in)) return {};
+  if (tokens.empty() || std::ranges::any_of(tokens, stays_a_way_in)) return {};
   return std::unexpected(
       Error{ErrorCode::kConflict,
             "\"" + name +
@@ -63,7 +63,7 @@ Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const
 
 Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 4> kNames = {"name", "roles", "tenants", "expires_at"};
-  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
   const BodyReader body(call, kNames);
   Token token;
   token.name = body.fields().text("name", parse_name).value_or("");
@@ -98,11 +98,10 @@ Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
 }
 
 Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
-  const auto tokens = stored_tokens(context);
-  if (!tokens) return std::unexpected(tokens.error());
+  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
+  const auto tokens = SLUICE_TRY(stored_tokens(context));
   DocumentNode list = list_node();
-  for (const auto& [name, token] : *tokens) list.items.push_back(token_view(token));
+  for (const auto& [name, token] : tokens) list.items.push_back(token_view(token));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "tokens", std::move(list));
@@ -111,20 +110,18 @@ Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
 }
 
 Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kAdmin, ""); !may) return std::unexpected(may.error());
-  const auto before = context.written_before(call, Kind::kToken, call.path[2]);
-  if (!before) return std::unexpected(before.error());
-  if (*before && (*before)->is_withdrawn()) return no_content();
-  const auto newest = context.registry.ledger().history(Kind::kToken, call.path[2], INT64_MAX, 1);
-  if (!newest) return std::unexpected(newest.error());
-  if (newest->empty() || newest->front().is_withdrawn())
+  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
+  const auto before = SLUICE_TRY(context.written_before(call, Kind::kToken, call.path[2]));
+  if (before && before->is_withdrawn()) return no_content();
+  const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kToken, call.path[2], INT64_MAX, 1));
+  if (newest.empty() || newest.front().is_withdrawn())
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + call.path[2] + '"', ""});
   const auto written = context.write(call,
                                      {{.kind = Kind::kToken,
                                        .name = call.path[2],
                                        .action = "delete",
                                        .body = "",
-                                       .expected_version = newest->front().version}},
+                                       .expected_version = newest.front().version}},
                                      [&] { return leaves_a_way_in(context, call, call.path[2]); });
   if (!written) return std::unexpected(written.error());
   return no_content();

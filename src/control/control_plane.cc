@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/time_units.h"
+#include "telemetry/prometheus.h"
 
 namespace sluice::control {
 namespace {
@@ -23,7 +24,10 @@ constexpr std::chrono::milliseconds kRest(20);  // after running out of memory, 
 
 ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options options)
     : registry_(registry), clock_(clock), options_(std::move(options)) {
-  status_.since_us = clock_.now_us();
+  {
+    const Lock lock(mutex_);
+    status_.since_us = clock_.now_us();
+  }
   note(registry_.refresh());
   if (!registry_.is_loaded()) restore();
   thread_ = std::thread([this] { run(); });
@@ -31,7 +35,7 @@ ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options optio
 
 ControlPlane::~ControlPlane() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
   }
   woken_.notify_all();
@@ -41,7 +45,7 @@ ControlPlane::~ControlPlane() {
 
 bool ControlPlane::submit(Job job) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (stopping_ || jobs_.size() >= kControlJobsMax) return false;
     jobs_.push_back(std::move(job));
   }
@@ -51,16 +55,17 @@ bool ControlPlane::submit(Job job) {
 }
 
 ControlPlaneStatus ControlPlane::status() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return status_;
 }
 
+bool ControlPlane::is_stopping() const {
+  const Lock lock(mutex_);
+  return stopping_;
+}
+
 void ControlPlane::run() {
-  for (;;) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return;
-    }
+  while (!is_stopping()) {
     try {
       take_turn();
     } catch (const std::bad_alloc&) {
@@ -90,23 +95,26 @@ void ControlPlane::take_turn() {
 // connection.
 void ControlPlane::note_shortage() {
   registry_.ledger().start_over();
-  std::unique_lock lock(mutex_);
-  if (++status_.shortages == 1 || clock_.now_us() >= next_shortage_log_us_) {
-    next_shortage_log_us_ = clock_.now_us() + kShortageLogEveryUs;
-    lock.unlock();
+  std::uint64_t shortages;
+  {
+    const Lock lock(mutex_);
+    shortages = ++status_.shortages;
+  }
+  if (const std::int64_t now_us = clock_.now_us(); shortages == 1 || now_us >= next_shortage_log_us_) {
+    next_shortage_log_us_ = now_us + kShortageLogEveryUs;
     try {
       options_.log(true, "the control plane ran out of memory and dropped some work; it keeps running");
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not even for these words
     }
-    lock.lock();
   }
-  woken_.wait_for(lock, kRest, [this] { return stopping_; });
+  const Lock lock(mutex_);
+  woken_.wait_for(mutex_, kRest, [this]() SLUICE_REQUIRES(mutex_) { return stopping_; });
 }
 
 bool ControlPlane::run_a_job() {
   Job job;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (jobs_.empty()) return false;
     job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -116,7 +124,7 @@ bool ControlPlane::run_a_job() {
   show_problems();
   if (registry_.revision() == before) return true;
   note({});  // the database has answered
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   ++status_.writes;
   return true;
 }
@@ -145,7 +153,7 @@ void ControlPlane::restore() {
   if (auto sentence = registry_.restore())
     restored_ = "the policy database could not be used at the start; " + std::move(*sentence);
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     status_.restored = !restored_.empty();
   }
   options_.log(true, !restored_.empty() ? restored_
@@ -164,12 +172,14 @@ void ControlPlane::show_problems() {
     problems.push_back("the policy database " + registry_.ledger().name() + " answers but refuses writes (" +
                        refused + "); retrying every few seconds");
   if (!registry_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
-  if (!removal_trouble_.empty()) problems.push_back(removal_trouble_);
+  for (const std::string* more : {&removal_trouble_, &copy_trouble_})
+    if (!more->empty()) problems.push_back(*more);
   bool was_writable;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     was_writable = std::exchange(status_.writable, refused.empty());
     status_.restored &= !registry_.is_loaded();
+    status_.copy_usable = registry_.copy_trouble().empty() && copy_trouble_.empty();
     status_.problems = std::move(problems);
   }
   if (was_writable && !refused.empty()) options_.on_refusal(refused);
@@ -189,10 +199,12 @@ void ControlPlane::log_new(const std::vector<std::string>& problems) {
 
 void ControlPlane::keep_copy() {
   const auto kept = registry_.keep_copy(clock_);
-  if (!kept && !copy_failed_)
-    options_.log(true, "cannot save a copy of the policy database for a start without it (" +
-                           kept.error().message + "); set a folder with --state-dir");
-  copy_failed_ = !kept;
+  std::string trouble = kept ? ""
+                             : "cannot save a copy of the policy database for a start without it (" +
+                                   kept.error().message + "); set a folder with --state-dir";
+  if (!trouble.empty() && copy_trouble_.empty()) options_.log(true, trouble);
+  if (trouble == std::exchange(copy_trouble_, trouble)) return;
+  show_problems();
 }
 
 // The database may have answered that it has lost data, or that its data cannot be read.
@@ -205,7 +217,7 @@ void ControlPlane::note(const Result<void>& outcome) {
   const std::int64_t now_us = clock_.now_us();
   bool was_reachable, was_loaded;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     was_reachable = std::exchange(status_.reachable, outcome.has_value());
     was_loaded = std::exchange(status_.loaded, registry_.is_loaded());
     if (was_reachable != status_.reachable) status_.since_us = now_us;
@@ -237,11 +249,34 @@ void ControlPlane::note(const Result<void>& outcome) {
 
 // Pauses until there is a job, the database may be retried, or a second has passed.
 void ControlPlane::pause() {
-  std::unique_lock lock(mutex_);
-  const std::int64_t now_us = clock_.now_us();
-  const std::int64_t until_us = std::min(next_try_us_, next_second_us_);
-  woken_.wait_for(lock, std::chrono::microseconds(std::max<std::int64_t>(until_us - now_us, 1'000)),
-                  [this] { return stopping_ || !jobs_.empty(); });
+  const std::int64_t left_us = std::min(next_try_us_, next_second_us_) - clock_.now_us();
+  const Lock lock(mutex_);
+  woken_.wait_for(mutex_, std::chrono::microseconds(std::max<std::int64_t>(left_us, 1'000)),
+                  [this]() SLUICE_REQUIRES(mutex_) { return stopping_ || !jobs_.empty(); });
+}
+
+std::string ControlPlaneStatus::metrics() const {
+  PrometheusText text;
+  const auto put = [&](std::string_view name, std::string_view type, std::string_view help,
+                       std::uint64_t number) {
+    text.family(name, type, help);
+    text.sample({}, number);
+  };
+  put("rate_limiter_policy_database_up", "gauge", "Whether the latest call to the policy database succeeded.",
+      reachable);
+  put("rate_limiter_policy_database_writable", "gauge",
+      "Whether the policy database accepted the latest change.", writable);
+  put("rate_limiter_policy_copy_usable", "gauge",
+      "Whether the copy of the policy database could be read at the start, and written since.", copy_usable);
+  put("rate_limiter_policy_database_failures_total", "counter", "Failed calls to the policy database.",
+      failures);
+  put("rate_limiter_policy_revision", "gauge", "Revision of the policy database that is in force.",
+      static_cast<std::uint64_t>(revision));
+  put("rate_limiter_policy_problems", "gauge",
+      "Documents of the policy database that are not in force, and why.", problems.size());
+  put("rate_limiter_control_memory_failures_total", "counter",
+      "Control plane work dropped for lack of memory.", shortages);
+  return std::move(text).take();
 }
 
 }  // namespace sluice::control

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits/control_limits.h"
+#include "base/mutex.h"
 #include "control/registry.h"
 
 namespace sluice::control {
@@ -24,12 +21,15 @@ struct ControlPlaneStatus {
   bool restored = false;              // has not, but the contents of the copy are in force
   bool reachable = false;             // the latest call to the database succeeded
   bool writable = true;               // the latest change was accepted
+  bool copy_usable = true;            // the copy for a start without it could be read, and written since
   std::int64_t since_us = 0;          // when `reachable` last changed
   std::int64_t revision = 0;          // of the ledger, up to which everything is applied
   std::uint64_t failures = 0;         // failed calls to the database
   std::uint64_t writes = 0;           // changes written by this node
   std::uint64_t shortages = 0;        // work abandoned for lack of memory
   std::vector<std::string> problems;  // sentences, including one if the database is unreachable
+
+  std::string metrics() const;  // in Prometheus' text format
 };
 
 // Runs a Registry on its own thread, together with jobs: everything else that may block. Thread-safe.
@@ -71,6 +71,7 @@ class ControlPlane {
   void run();
   void take_turn();
   void note_shortage();
+  bool is_stopping() const SLUICE_EXCLUDES(mutex_);
   bool run_a_job();
   void look_after();  // follows or loads, if it is time
   void remove_old(std::int64_t now_us);
@@ -86,11 +87,11 @@ class ControlPlane {
   const Clock& clock_;
   const Options options_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable woken_;
-  std::deque<Job> jobs_;       // guarded by mutex_
-  bool stopping_ = false;      // guarded by mutex_
-  ControlPlaneStatus status_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Condition woken_;
+  std::deque<Job> jobs_ SLUICE_GUARDED_BY(mutex_);
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  ControlPlaneStatus status_ SLUICE_GUARDED_BY(mutex_);
 
   std::int64_t next_try_us_ = 0;  // while the database is unreachable
   std::int64_t next_second_us_ = 0;
@@ -102,7 +103,7 @@ class ControlPlane {
   std::string restored_;          // what is in force instead of the ledger's contents; empty: nothing
   std::string removal_trouble_;   // empty: none
   std::set<std::string> logged_;  // problems of documents
-  bool copy_failed_ = false;
+  std::string copy_trouble_;      // the copy cannot be written; empty: it can
   std::thread thread_;
 };
 

@@ -97,18 +97,18 @@ TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
                                    .actor = "test",
                                    .at_us = 1}));
   EXPECT_EQ(here.snapshots.current()->find_user("ann")->source.tier, "vip");
-  const auto principal = here.tokens.find(secret, 999);
+  const auto principal = here.tokens.published().current()->find(secret, 999);
   ASSERT_TRUE(principal);
   EXPECT_EQ(principal->name, "token ops");
   EXPECT_TRUE(principal->may(Role::kRead, "shop-7"));
   EXPECT_FALSE(principal->may(Role::kWrite, "bank"));
   EXPECT_FALSE(principal->may(Role::kWrite, "")) << "that would be all tenants";
   EXPECT_FALSE(principal->may(Role::kOperator));
-  EXPECT_FALSE(here.tokens.find(secret, 1'000)) << "it has expired";
-  EXPECT_FALSE(here.tokens.find(make_token(token_entropy()), 999));
+  EXPECT_FALSE(here.tokens.published().current()->find(secret, 1'000)) << "it has expired";
+  EXPECT_FALSE(here.tokens.published().current()->find(make_token(token_entropy()), 999));
   ASSERT_TRUE(here.registry.write(
       {.drafts = {{Kind::kToken, "ops", "delete", "", {}}}, .actor = "test", .at_us = 1}));
-  EXPECT_FALSE(here.tokens.find(secret, 999));
+  EXPECT_FALSE(here.tokens.published().current()->find(secret, 999));
 }
 
 TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
@@ -118,7 +118,7 @@ TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
   const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
   EXPECT_FALSE(make_first_token(there.registry, lacks_admin(there, clock), clock));
-  const auto principal = there.tokens.find(*token, 2);
+  const auto principal = there.tokens.published().current()->find(*token, 2);
   ASSERT_TRUE(principal);
   EXPECT_TRUE(principal->may(Role::kAdmin, "anybody"));
 }
@@ -139,7 +139,7 @@ TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
   EXPECT_TRUE(lacks_admin(here, clock)());
   const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
-  EXPECT_EQ(here.tokens.find(*token, 100)->name, "token bootstrap-2");
+  EXPECT_EQ(here.tokens.published().current()->find(*token, 100)->name, "token bootstrap-2");
   EXPECT_FALSE(make_first_token(here.registry, lacks_admin(here, clock), clock));
 }
 

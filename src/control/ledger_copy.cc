@@ -6,6 +6,7 @@
 
 #include "base/limits/control_limits.h"
 #include "base/secret/sealed_file.h"
+#include "base/try.h"
 
 namespace sluice::control {
 namespace {
@@ -59,9 +60,8 @@ LedgerCopy::LedgerCopy(const std::string& state_dir, const std::string& of)
 
 Result<LedgerCopy::Contents> LedgerCopy::read() const {
   if (path_.empty()) return std::unexpected(Error{ErrorCode::kNotFound, "no copy is kept", ""});
-  const auto bytes = read_sealed_file(path_, kPolicyCopyBytesMax);
-  if (!bytes) return std::unexpected(bytes.error());
-  StrictFieldReader reader(*bytes);
+  const auto bytes = SLUICE_TRY(read_sealed_file(path_, kPolicyCopyBytesMax));
+  StrictFieldReader reader(bytes);
   Contents contents;
   const std::string format = reader.text();
   const bool is_known = format == kFormat || format == kFormatWithoutHash;
@@ -105,9 +105,7 @@ Result<void> LedgerCopy::replace(std::int64_t revision, std::string hash, std::s
   for (const Record& record : documents) at_us_ = std::max(at_us_, record.at_us);
   std::error_code unknown;
   is_left_out_ = documents.empty() && !std::filesystem::exists(path_, unknown);
-  if (!is_left_out_)
-    if (auto written = write({revision_, at_us_, hash_, {documents.begin(), documents.end()}}); !written)
-      return written;
+  if (!is_left_out_) SLUICE_TRY(write({revision_, at_us_, hash_, {documents.begin(), documents.end()}}));
   whole_up_to_ = revision_;
   return {};
 }
@@ -137,19 +135,18 @@ Result<LedgerCopy::Contents> LedgerCopy::read_whole() const {
 }
 
 Result<void> LedgerCopy::write_news() {
-  auto contents = read_whole();
-  if (!contents) return std::unexpected(contents.error());
-  std::erase_if(news_, [&](const auto& each) { return each.second.revision <= contents->revision; });
-  std::erase_if(contents->documents,
+  auto contents = SLUICE_TRY(read_whole());
+  std::erase_if(news_, [&](const auto& each) { return each.second.revision <= contents.revision; });
+  std::erase_if(contents.documents,
                 [&](const Record& record) { return news_.contains({record.kind, record.name}); });
-  for (const auto& [name, record] : news_) contents->documents.push_back(record);
-  if (revision_ > contents->revision) {
-    contents->revision = revision_;
-    contents->at_us = at_us_;
-    contents->hash = hash_;
-    if (auto written = write(*contents); !written) return written;
+  for (const auto& [name, record] : news_) contents.documents.push_back(record);
+  if (revision_ > contents.revision) {
+    contents.revision = revision_;
+    contents.at_us = at_us_;
+    contents.hash = hash_;
+    SLUICE_TRY(write(contents));
   }
-  whole_up_to_ = contents->revision;
+  whole_up_to_ = contents.revision;
   is_left_out_ = false;
   news_.clear();
   return {};

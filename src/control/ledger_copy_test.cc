@@ -71,8 +71,8 @@ TEST_F(LedgerCopyTest, TokensOutliveTheDatabase) {
   ASSERT_TRUE(node.registry.keep_copy(clock));
   CopyingNode next(std::make_shared<ledger::MemoryDatabase>(), folder.path());
   ASSERT_TRUE(next.registry.restore());
-  EXPECT_TRUE(next.tokens.find(secret, 1));
-  EXPECT_FALSE(next.tokens.find(make_token(token_entropy()), 1));
+  EXPECT_TRUE(next.tokens.published().current()->find(secret, 1));
+  EXPECT_FALSE(next.tokens.published().current()->find(make_token(token_entropy()), 1));
 }
 
 TEST_F(LedgerCopyTest, ADamagedOneIsAProblemAndNoPolicies) {

@@ -12,6 +12,7 @@ namespace {
 
 using ledger::Kind;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LostLedgerTest : public ::testing::Test {
@@ -168,10 +169,42 @@ TEST_F(LostLedgerTest, WithoutACopyTheDatabaseIsBelieved) {
   EXPECT_EQ(loaded(""), "a#1");
 }
 
-TEST_F(LostLedgerTest, ACopyThatCannotBeUsedKnowsNothing) {
+TEST_F(LostLedgerTest, ACopyThatCannotBeUsedKnowsNothingAndThatIsTold) {
   database->go_back_to(1);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-  EXPECT_EQ(loaded(folder.path()), "a#1");
+  CopyingNode next(database, folder.path());
+  ASSERT_TRUE(next.registry.load());
+  EXPECT_EQ(next.in_force(), "a#1");
+  EXPECT_THAT(next.registry.problems(), ElementsAre(next.registry.copy_trouble()));
+  EXPECT_THAT(next.registry.copy_trouble(),
+              AllOf(HasSubstr(path), HasSubstr("cannot tell whether the database has lost policies")));
+  ASSERT_TRUE(next.put("c", policy_body("c", "1/s")));
+  EXPECT_FALSE(next.registry.copy_trouble().empty()) << "for as long as it runs";
+  EXPECT_EQ(CopyingNode(database, folder.path()).copy.read().value().revision, 1) << "there is a new one";
+}
+
+TEST_F(LostLedgerTest, ACopyThatOthersCanWriteIsNotTrusted) {
+  database->go_back_to(1);
+  std::filesystem::permissions(path, std::filesystem::perms::group_write, std::filesystem::perm_options::add);
+  CopyingNode next(database, folder.path());
+  ASSERT_TRUE(next.registry.load());
+  EXPECT_THAT(next.registry.copy_trouble(), HasSubstr(path));
+}
+
+TEST_F(LostLedgerTest, NorIsItTrustedWithoutTheDatabase) {
+  database->set_available(false);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  CopyingNode next(database, folder.path());
+  ASSERT_FALSE(next.registry.load());
+  EXPECT_FALSE(next.registry.restore());
+  EXPECT_THAT(next.registry.problems(), ElementsAre(HasSubstr(path)));
+}
+
+TEST_F(LostLedgerTest, NoCopyIsNoTrouble) {
+  std::filesystem::remove(path);
+  CopyingNode next(database, folder.path());
+  ASSERT_TRUE(next.registry.load());
+  EXPECT_EQ(next.registry.copy_trouble(), "");
 }
 
 TEST_F(LostLedgerTest, ACopyWithoutAHashKnowsHowManyThereWere) {

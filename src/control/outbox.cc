@@ -1,17 +1,21 @@
 #include "control/outbox.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "base/limits/switch_limits.h"
+#include "base/secret/sealed_file.h"
 #include "base/text/encode.h"
+#include "base/try.h"
 #include "control/access/token.h"
+#include "telemetry/prometheus.h"
 
 namespace sluice::control {
 namespace {
 
 // A call to a silent or locked database takes seconds to fail; other work must get most of the thread's time.
 constexpr std::int64_t kPauseUs = 2'000'000, kPauseFactor = 4;
-constexpr std::int64_t kKeepFactor = 10;
+constexpr std::string_view kOutboxFormat = "sluice: an outbox";
 
 std::string random_id() {
   const TokenEntropy random = token_entropy();
@@ -24,12 +28,82 @@ std::string described(const ledger::Change& change) {
   return draft.action + " of " + draft.name + " by " + change.actor;
 }
 
+ledger::Change read_change(StrictFieldReader& reader) {
+  ledger::Change change;
+  change.actor = reader.text();
+  change.reason = reader.text();
+  change.at_us = reader.number();
+  change.request_id = reader.text();
+  for (std::int64_t left = reader.number(); reader.ok() && left > 0; --left) {
+    ledger::Draft draft;
+    const auto kind = ledger::kind_from(reader.text());
+    if (!kind) reader.refuse();
+    draft.kind = kind.value_or(ledger::Kind::kEvent);
+    draft.name = reader.text();
+    draft.action = reader.text();
+    draft.body = reader.text();
+    change.drafts.push_back(std::move(draft));
+  }
+  if (change.drafts.empty()) reader.refuse();
+  return change;
+}
+
+void append_change(std::string& out, const ledger::Change& change) {
+  append_field(out, change.actor);
+  append_field(out, change.reason);
+  append_field(out, std::to_string(change.at_us));
+  append_field(out, change.request_id);
+  append_field(out, std::to_string(change.drafts.size()));
+  for (const ledger::Draft& draft : change.drafts) {
+    append_field(out, to_string(draft.kind));
+    append_field(out, draft.name);
+    append_field(out, draft.action);
+    append_field(out, draft.body);
+  }
+}
+
+// Empty: there is no file. kFailedPrecondition: the file is damaged.
+Result<std::vector<ledger::Change>> read_changes(const std::string& path) {
+  std::vector<ledger::Change> changes;
+  if (path.empty()) return changes;
+  const auto bytes = read_sealed_file(path, kOutboxBytesMax);
+  if (!bytes && bytes.error().code == ErrorCode::kNotFound) return changes;
+  if (!bytes) return std::unexpected(bytes.error());
+  StrictFieldReader reader(*bytes);
+  const bool is_known = reader.text() == kOutboxFormat;
+  while (is_known && !reader.at_end()) changes.push_back(read_change(reader));
+  if (is_known && reader.ok()) return changes;
+  return std::unexpected(
+      Error{ErrorCode::kFailedPrecondition, path + ": this version of Sluice cannot read it", ""});
+}
+
+// Replaces the contents, durably. An empty list removes the file.
+Result<void> write_changes(const std::string& path, const std::vector<ledger::Change>& changes) {
+  if (changes.empty()) {
+    std::error_code failed;
+    std::filesystem::remove(path, failed);
+    if (!failed) return {};
+    return std::unexpected(Error{ErrorCode::kUnavailable, path + ": " + failed.message(), ""});
+  }
+  std::string bytes;
+  append_field(bytes, kOutboxFormat);
+  for (const ledger::Change& change : changes) append_change(bytes, change);
+  if (bytes.size() > kOutboxBytesMax)
+    return std::unexpected(Error{ErrorCode::kUnavailable, path + ": it would be too large", ""});
+  return write_sealed_file(path, bytes);
+}
+
 }  // namespace
+
+Outbox::Outbox(const Clock& clock, Log log, const std::string& state_dir, const std::string& of)
+    : clock_(clock),
+      log_(std::move(log)),
+      path_(state_dir.empty() ? "" : state_dir + "/outbox-" + short_digest(of)) {}
 
 void Outbox::post(ledger::Change change, Revise revise) {
   if (change.request_id.empty()) change.request_id = random_id();
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (letters_.size() < kOutboxMax) {
       letters_.push_back({std::move(change), std::move(revise)});
       ++changes_;
@@ -44,34 +118,37 @@ void Outbox::write(Registry& registry) {
   if (clock_.now_us() >= next_try_us_ && registry.is_loaded())
     while (waiting() > 0 && write_first(registry)) {
     }
-  keep();
+  save();
 }
 
-// As often as a tenth of the thread's time allows.
-void Outbox::keep() {
-  const std::int64_t begin_us = clock_.now_us();
-  if (!file_.has_path() || begin_us < next_keep_us_) return;
+// Whoever finds it busy waits, and usually finds its own change in the file then.
+void Outbox::save() {
+  const Lock saving(saving_);
   std::vector<ledger::Change> changes;
+  std::uint64_t number;
   {
-    const std::lock_guard lock(mutex_);
-    if (kept_ == changes_ && !keeping_failed_) return;
-    kept_ = changes_;
+    const Lock lock(mutex_);
+    number = changes_;
+    if (saved_ == number && !saving_failed_) return;
     for (const Letter& letter : letters_) changes.push_back(letter.change);
   }
-  if (changes.empty() && !has_file_) return;
-  const auto kept = file_.write(changes);
-  has_file_ = !changes.empty();
-  if (!kept && !keeping_failed_)
+  if (path_.empty() || (changes.empty() && !has_file_)) return;
+  const auto saved = write_changes(path_, changes);
+  if (!saved && !saving_failed_)
     log_(true, "cannot save changes waiting for the policy database for the next start (" +
-                   kept.error().message + "); set a folder with --state-dir");
-  keeping_failed_ = !kept;
-  const std::int64_t end_us = clock_.now_us();
-  next_keep_us_ = end_us + kKeepFactor * (end_us - begin_us);
+                   saved.error().message + "); set a folder with --state-dir");
+  saving_failed_ = !saved;
+  if (!saved) return;
+  has_file_ = !changes.empty();
+  saved_ = number;
 }
 
 std::vector<ledger::Change> Outbox::take_up() {
-  auto changes = file_.read();
-  has_file_ = true;  // whatever it holds, it is removed when nothing waits
+  {
+    const Lock saving(saving_);
+    has_file_ = true;  // whatever it holds, it is removed when nothing waits
+  }
+  auto changes = read_changes(path_);
   if (changes) return *std::move(changes);
   log_(true, "changes that were waiting for the policy database when the last run ended are lost: " +
                  changes.error().message);
@@ -97,7 +174,7 @@ Result<std::vector<ledger::Record>> Outbox::write_letter(Registry& registry, Let
 bool Outbox::write_first(Registry& registry) {
   Letter letter;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     letter = letters_.front();
   }
   const std::int64_t begin_us = clock_.now_us();
@@ -115,15 +192,23 @@ bool Outbox::write_first(Registry& registry) {
     log_(true,
          "an audit log entry was dropped (" + written.error().message + "): " + described(letter.change));
   failed_ = false;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   letters_.pop_front();
   ++changes_;
   return true;
 }
 
 std::size_t Outbox::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return letters_.size();
+}
+
+std::string Outbox::metrics() const {
+  PrometheusText text;
+  text.family("rate_limiter_audit_records_waiting", "gauge",
+              "Audit records waiting for the policy database.");
+  text.sample({}, waiting());
+  return std::move(text).take();
 }
 
 }  // namespace sluice::control

@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/limits/switch_limits.h"
-#include "control/outbox_file.h"
+#include "base/mutex.h"
 #include "control/registry.h"
 
 namespace sluice::control {
@@ -23,8 +22,9 @@ namespace sluice::control {
 //   plane.submit([&](Registry& r) { outbox.write(r); });  // and again every second
 //
 // Changes are written in order, each once, as soon as the database accepts them. A change that the database
-// can never accept is logged and dropped. Waiting changes are kept in a file, for the next run of the
-// process.
+// can never accept is logged and dropped. Waiting changes are kept in a file of the state folder, for the
+// next run of the process. Before an answer, call save() or write(): then what it confirms is on disk, here
+// or in the database.
 //
 // Other nodes may write newer changes while one waits. So the poster may revise a change just before it is
 // written, against the state that it is written to.
@@ -34,8 +34,8 @@ class Outbox {
   // thread.
   using Revise = std::function<std::optional<ledger::Change>(const ledger::Change& change)>;
   using Log = std::function<void(bool is_problem, const std::string& sentence)>;
-  Outbox(const Clock& clock, Log log, OutboxFile file = {"", ""})
-      : clock_(clock), log_(std::move(log)), file_(std::move(file)) {}
+  // `of` identifies the ledger; each ledger has its own file. An empty folder: there is no file.
+  Outbox(const Clock& clock, Log log, const std::string& state_dir = "", const std::string& of = "");
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -43,15 +43,18 @@ class Outbox {
   // are waiting, the new one is dropped and the log says so.
   void post(ledger::Change change, Revise revise = {});
 
-  // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest to
-  // the file.
+  // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest.
   void write(Registry& registry);
+  // When it returns, what waits now is in the file and survives kill -9; if the file cannot be written, the
+  // log says so. May block for as long as the disk does.
+  void save();
   // Changes that the last run of the process left behind, to be posted again. Call it once, before write().
   std::vector<ledger::Change> take_up();
 
   std::size_t waiting() const;
   // Resets may be numerous, so they get only half of the room; the other half is for the switch.
   bool has_room_for_resets() const { return waiting() < kOutboxMax / 2; }
+  std::string metrics() const;  // in Prometheus' text format
 
  private:
   struct Letter {
@@ -60,22 +63,21 @@ class Outbox {
   };
 
   bool write_first(Registry& registry);
-  void keep();
   static Result<std::vector<ledger::Record>> write_letter(Registry& registry, Letter& letter);
 
   const Clock& clock_;
   const Log log_;
-  const OutboxFile file_;
-  mutable std::mutex mutex_;
-  std::deque<Letter> letters_;    // guarded by mutex_
-  std::uint64_t changes_ = 0;     // how often letters_ has changed; guarded by mutex_
-  std::int64_t next_try_us_ = 0;  // used only by the control plane's thread
-  bool failed_ = false;           // used only by the control plane's thread
-  // About the file; used only by the control plane's thread.
-  bool has_file_ = false;
-  bool keeping_failed_ = false;
-  std::uint64_t kept_ = 0;  // the value of changes_ that the file holds
-  std::int64_t next_keep_us_ = 0;
+  const std::string path_;  // of the file; empty: there is none
+  mutable Mutex mutex_;
+  std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);
+  std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;  // how often letters_ has changed
+  std::int64_t next_try_us_ = 0;                         // used only by the control plane's thread
+  bool failed_ = false;                                  // used only by the control plane's thread
+
+  Mutex saving_;                                      // held while the file is written; before mutex_
+  bool has_file_ SLUICE_GUARDED_BY(saving_) = false;  // there may be one
+  bool saving_failed_ SLUICE_GUARDED_BY(saving_) = false;
+  std::uint64_t saved_ SLUICE_GUARDED_BY(saving_) = 0;  // the value of changes_ that the file holds
 };
 
 }  // namespace sluice::control

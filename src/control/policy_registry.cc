@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "base/try.h"
 #include "policy/change_words.h"
 #include "policy/document/policy_document.h"
 #include "policy/document/user_document.h"
@@ -38,11 +39,10 @@ Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts)
       change.remove.push_back(draft->name);
       continue;
     }
-    auto policy = read_policy(draft->body, draft->name, 1);
-    if (!policy) return std::unexpected(policy.error());
-    change.put.push_back(std::move(*policy));
+    auto policy = SLUICE_TRY(read_policy(draft->body, draft->name, 1));
+    change.put.push_back(std::move(policy));
   }
-  if (auto fits = check_shares(change); !fits) return fits;
+  SLUICE_TRY(check_shares(change));
   return catalog_.try_change(std::move(change));
 }
 
@@ -127,8 +127,7 @@ void PolicyRegistry::tell(std::span<const ledger::Record* const> records, const 
 
 Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
   for (const ledger::Draft* draft : drafts)
-    if (!draft->body.empty())
-      if (const auto user = read_user(draft->body, draft->name); !user) return std::unexpected(user.error());
+    if (!draft->body.empty()) SLUICE_TRY(read_user(draft->body, draft->name));
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "document/literals.h"
 #include "ledger/anchor.h"
 #include "ledger/chain.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kRecordsAtATime = 1000;
 // Each further attempt means that another node has written.
 constexpr int kWriteAttemptsMax = 100;
+
 }  // namespace
 
 Error Registry::lost() const {
@@ -39,44 +41,52 @@ Error Registry::went_back() const {
 }
 
 Result<void> Registry::load() {
-  if (auto known = recognize_copy(); !known) return known;
-  const auto revision = ledger_.revision();
-  if (!revision) return std::unexpected(revision.error());
+  SLUICE_TRY(recognize_copy());
+  const auto revision = SLUICE_TRY(ledger_.revision());
   {
     std::vector<ledger::Record> documents;
-    if (auto applied = apply_documents(*revision, documents); !applied) return applied;
-    if (auto noted = note_newest(*revision); !noted) return noted;
+    SLUICE_TRY(apply_documents(revision, documents));
+    SLUICE_TRY(note_newest(revision));
     // If that fails, it is tried again by keep_copy(), which says so.
     if (copy_) {
       [[maybe_unused]] const auto copied = copy_->replace(revision_, hash_, documents);
     }
   }
   return_freed_memory();  // of what was read: it took as much as what has become of it
-  if (auto followed = follow(); !followed) return followed;
+  SLUICE_TRY(follow());
   loaded_ = true;
   return {};
+}
+
+// The next copy replaces one that cannot be read, but what that one knew is lost.
+Result<LedgerCopy::Contents> Registry::read_copy() {
+  auto contents = copy_->read();
+  if (!contents && contents.error().code != ErrorCode::kNotFound)
+    copy_trouble_ = "the copy of the policy database could not be used at the start (" +
+                    contents.error().message +
+                    "), so this node cannot tell whether the database has lost policies since; check that it "
+                    "has all of them";
+  return contents;
 }
 
 // The copy is read before the ledger: another node that shares it may be writing to both.
 Result<void> Registry::recognize_copy() {
   if (!copy_) return {};
   if (!known_) {
-    known_ = copy_->read().value_or(LedgerCopy::Contents{});  // one that cannot be used knows nothing
+    known_ = read_copy().value_or(LedgerCopy::Contents{});
     known_->documents = {};
   }
   if (known_->revision == 0) return {};
-  const auto found = ledger_.read_after(known_->revision - 1, 1);
-  if (!found) return std::unexpected(found.error());
-  if (found->empty()) return std::unexpected(went_back());
+  const auto found = SLUICE_TRY(ledger_.read_after(known_->revision - 1, 1));
+  if (found.empty()) return std::unexpected(went_back());
   const auto is_another = [this](const std::string& hash) {
     return !known_->hash.empty() && hash != known_->hash;
   };
-  if (found->front().revision == known_->revision)
-    return is_another(found->front().hash) ? Result<void>(std::unexpected(went_back())) : Result<void>();
+  if (found.front().revision == known_->revision)
+    return is_another(found.front().hash) ? Result<void>(std::unexpected(went_back())) : Result<void>();
   // There are newer ones. It was removed as old; or it is missing, which the list of documents tells.
-  const auto anchor = ledger::find_anchor(ledger_);
-  if (!anchor) return std::unexpected(anchor.error());
-  if (*anchor && (*anchor)->anchor.revision == known_->revision && is_another((*anchor)->anchor.hash))
+  const auto anchor = SLUICE_TRY(ledger::find_anchor(ledger_));
+  if (anchor && anchor->anchor.revision == known_->revision && is_another(anchor->anchor.hash))
     return std::unexpected(went_back());
   return {};
 }
@@ -107,12 +117,8 @@ void Registry::take_back_restored(std::vector<ledger::Record>& documents) const 
 
 std::optional<std::string> Registry::restore() {
   if (!copy_) return std::nullopt;
-  auto contents = copy_->read();
-  if (!contents && contents.error().code == ErrorCode::kNotFound) return std::nullopt;
-  if (!contents) {
-    problems_[{}] = {{}, "the copy of the policy database cannot be used: " + contents.error().message};
-    return std::nullopt;
-  }
+  auto contents = read_copy();
+  if (!contents) return std::nullopt;
   std::erase_if(contents->documents, [&](const ledger::Record& record) {
     return salvaged_documents_.contains({record.kind, record.name});
   });
@@ -129,7 +135,7 @@ Result<void> Registry::keep_copy(const Clock& clock) {
 
 // Made anew, from all there is, unless that is less than there was. What is written meanwhile comes as news.
 Result<void> Registry::replace_copy() {
-  if (auto followed = follow(); !followed) return followed;
+  SLUICE_TRY(follow());
   std::vector<ledger::Record> documents;
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
@@ -139,18 +145,17 @@ Result<void> Registry::replace_copy() {
 Result<void> Registry::note_newest(std::int64_t revision) {
   revision_ = revision;
   if (revision == 0) return {};
-  const auto newest = ledger_.read_after(revision - 1, 1);
-  if (!newest) return std::unexpected(newest.error());
-  if (newest->empty() || newest->front().revision != revision) return std::unexpected(lost());
-  hash_ = newest->front().hash;
+  const auto newest = SLUICE_TRY(ledger_.read_after(revision - 1, 1));
+  if (newest.empty() || newest.front().revision != revision) return std::unexpected(lost());
+  hash_ = newest.front().hash;
   return {};
 }
 
 Result<void> Registry::follow() {
   for (;;) {
-    const auto records = ledger_.read_after(std::max<std::int64_t>(revision_ - 1, 0), kRecordsAtATime);
-    if (!records) return std::unexpected(records.error());
-    std::span<const ledger::Record> news = *records;
+    const auto records =
+        SLUICE_TRY(ledger_.read_after(std::max<std::int64_t>(revision_ - 1, 0), kRecordsAtATime));
+    std::span<const ledger::Record> news = records;
     if (revision_ > 0) {
       if (news.empty()) return std::unexpected(lost());
       if (news.front().revision == revision_) {
@@ -173,15 +178,14 @@ Result<void> Registry::check(const ledger::Change& change) {
   for (const ledger::Draft& draft : change.drafts) by_kind[draft.kind].push_back(&draft);
   for (const auto& [kind, drafts] : by_kind)
     if (const auto documents = kinds_.find(kind); documents != kinds_.end())
-      if (auto good = documents->second->check(drafts); !good) return good;
+      SLUICE_TRY(documents->second->check(drafts));
   return {};
 }
 
 Result<void> Registry::recognize_removed() const {
-  const auto anchor = ledger::find_anchor(ledger_);
-  if (!anchor) return std::unexpected(anchor.error());
-  if (!*anchor || (*anchor)->anchor.revision < revision_) return std::unexpected(lost());
-  if ((*anchor)->anchor.revision == revision_ && (*anchor)->anchor.hash == hash_) return {};
+  const auto anchor = SLUICE_TRY(ledger::find_anchor(ledger_));
+  if (!anchor || anchor->anchor.revision < revision_) return std::unexpected(lost());
+  if (anchor->anchor.revision == revision_ && anchor->anchor.hash == hash_) return {};
   return std::unexpected(Error{ErrorCode::kUnavailable,
                                "it has pruned records that this node had not read yet (revision " +
                                    std::to_string(revision_) + "); restart this node",
@@ -191,7 +195,7 @@ Result<void> Registry::recognize_removed() const {
 Result<std::int64_t> Registry::prune(std::int64_t before_us, std::int64_t now_us) {
   auto removed = ledger::prune(ledger_, before_us, now_us);
   if (!removed || *removed == 0) return removed;
-  if (auto followed = follow(); !followed) return std::unexpected(followed.error());
+  SLUICE_TRY(follow());
   return removed;
 }
 
@@ -210,12 +214,12 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
     const bool refused = !written && written.error().code == ErrorCode::kUnavailable;
     if (written || refused) write_trouble_ = refused ? written.error().message : "";
     if (written) {
-      if (auto done = catch_up(*written); !done) return std::unexpected(done.error());
+      SLUICE_TRY(catch_up(*written));
       return written;
     }
     if (written.error().code != ErrorCode::kStale) return written;
     const std::int64_t before = revision_;
-    if (auto followed = follow(); !followed) return std::unexpected(followed.error());
+    SLUICE_TRY(follow());
     if (revision_ == before) return written;  // nothing new: the author has seen an old version
     if (attempt == kWriteAttemptsMax)
       return std::unexpected(Error{ErrorCode::kUnavailable, "too many concurrent writes; try again", ""});
@@ -223,10 +227,9 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
 }
 
 Result<std::vector<ledger::Record>> Registry::answer_of_then(const ledger::Change& change, Error error) {
-  auto earlier = ledger_.find_request(change.actor, change.request_id);
-  if (!earlier) return std::unexpected(earlier.error());
-  if (earlier->empty()) return std::unexpected(std::move(error));
-  return answer_again(change, *std::move(earlier));
+  auto earlier = SLUICE_TRY(ledger_.find_request(change.actor, change.request_id));
+  if (earlier.empty()) return std::unexpected(std::move(error));
+  return answer_again(change, std::move(earlier));
 }
 
 Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
@@ -280,6 +283,7 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems, Source so
 std::vector<std::string> Registry::problems() const {
   std::vector<std::string> sentences;
   for (const auto& [document, problem] : problems_) sentences.push_back(problem.sentence);
+  if (!copy_trouble_.empty()) sentences.push_back(copy_trouble_);
   return sentences;
 }
 

@@ -54,7 +54,8 @@ class DocumentRegistry {
 // was behind. Records that are written then take the numbers of lost ones, and nodes that had applied those
 // would differ from others for good. So every look begins with the newest record that is applied; unless that
 // is still the same, nothing is followed and nothing written, until it is there again. A start asks the same
-// about the newest record that the copy knows; without a copy it takes the database's word.
+// about the newest record that the copy knows; without a copy it takes the database's word. If there is a
+// copy that cannot be read, it does the same, and says so for as long as it runs.
 class Registry {
  public:
   explicit Registry(ledger::Ledger& ledger) : ledger_(ledger) {}
@@ -97,7 +98,11 @@ class Registry {
   std::int64_t revision() const { return revision_; }  // everything up to here is applied
   // Why the ledger refused the latest change although it answers; empty: it accepted it, or there was none.
   const std::string& write_trouble() const { return write_trouble_; }
-  // One sentence for each document whose newest version is not in force.
+  // Why the copy could not be read at the start, so that nobody can tell whether the ledger has gone back
+  // since the last run; empty: it could, or there was none.
+  const std::string& copy_trouble() const { return copy_trouble_; }
+  // One sentence for each document whose newest version is not in force, and one for a copy that could not be
+  // read.
   std::vector<std::string> problems() const;
   // The newest version of a document with such a problem, or null.
   const ledger::Record* not_in_force(ledger::Kind kind, std::string_view name) const;
@@ -105,6 +110,8 @@ class Registry {
  private:
   using Newest = std::map<std::pair<ledger::Kind, std::string_view>, const ledger::Record*>;
 
+  // Sets copy_trouble() if there is a copy that cannot be read.
+  Result<LedgerCopy::Contents> read_copy();
   // The ledger has the newest record that the copy knew at the start.
   Result<void> recognize_copy();
   Error went_back() const;
@@ -135,6 +142,7 @@ class Registry {
   std::int64_t revision_ = 0;
   std::string hash_;  // of the record of that revision
   std::string write_trouble_;
+  std::string copy_trouble_;
   // Documents up to this revision were applied although others were missing, and these are the ones applied.
   std::optional<std::int64_t> salvaged_;
   std::set<std::pair<ledger::Kind, std::string>> salvaged_documents_;

@@ -6,9 +6,11 @@
 
 #include "base/limits/switch_limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/fields.h"
+#include "telemetry/prometheus.h"
 
 namespace sluice::control {
 namespace {
@@ -52,11 +54,10 @@ Result<SwitchWord> parse_word(std::string_view body, const std::string& name) {
 }
 
 Result<SwitchWord> read_word(const ledger::Record& record) {
-  auto word = parse_word(record.body, record.name);
-  if (!word) return word;
-  word->at_us = record.at_us;
-  word->actor = record.actor;
-  word->reason = record.reason;
+  SwitchWord word = SLUICE_TRY(parse_word(record.body, record.name));
+  word.at_us = record.at_us;
+  word.actor = record.actor;
+  word.reason = record.reason;
   return word;
 }
 
@@ -88,7 +89,7 @@ Literal<bool> parse_switch_mode(std::string_view text) {
 }
 
 void SwitchController::turn(Hand hand, const Order& order) {
-  const std::lock_guard lock(turning_);
+  const Lock lock(turning_);
   const std::int64_t now_us = clock_.now_us();
   // Later than the previous order, whatever another node's clock said: the author of this one has seen that
   // order.
@@ -149,12 +150,12 @@ std::optional<ledger::Change> SwitchController::revise(const ledger::Change& cha
 }
 
 SwitchWord SwitchController::written() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return written_;
 }
 
 void SwitchController::note_written(const SwitchWord& word, bool by_a_copy) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   // The ledger's order replaces one from a copy, even if it is older.
   if (!is_by_a_copy_ && !word.is_newer_than(written_) && word.at_us != 0) return;
   written_ = word;
@@ -168,15 +169,22 @@ void SwitchController::expire() {
 
 std::string SwitchController::problem() const {
   if (switch_.is_open()) return sentence_of(in_force());
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const bool may_be_open = is_by_a_copy_ && written_.holds_open_at(clock_.now_us()) &&
                            !switch_.word(Hand::kOperators).is_newer_than(written_);
   return may_be_open ? doubtful(written_) : std::string();
 }
 
+std::string SwitchController::metrics() const {
+  PrometheusText text;
+  text.family("rate_limiter_switch_open", "gauge",
+              "Whether the big red switch is open, so that every check is allowed.");
+  text.sample({}, switch_.is_open());
+  return std::move(text).take();
+}
+
 Result<void> SwitchController::check(std::span<const ledger::Draft* const> drafts) {
-  for (const ledger::Draft* draft : drafts)
-    if (const auto word = parse_word(draft->body, draft->name); !word) return std::unexpected(word.error());
+  for (const ledger::Draft* draft : drafts) SLUICE_TRY(parse_word(draft->body, draft->name));
   return {};
 }
 

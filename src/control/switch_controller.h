@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "control/outbox.h"
 #include "control/registry.h"
 #include "document/literals.h"
@@ -61,6 +61,7 @@ class SwitchController final : public DocumentRegistry {
 
   // A sentence about a switch that is open or may be open; empty: it is not.
   std::string problem() const;
+  std::string metrics() const;  // in Prometheus' text format
   SwitchWord in_force() const { return switch_.in_force(clock_.now_us()); }
   std::int64_t now_us() const { return clock_.now_us(); }
 
@@ -82,10 +83,12 @@ class SwitchController final : public DocumentRegistry {
   const Clock& clock_;
   const Post post_;
   const Log log_;
-  std::mutex turning_;  // orders are handled one after the other
-  mutable std::mutex mutex_;
-  SwitchWord written_;         // the newest order in the ledger, as far as known; guarded by mutex_
-  bool is_by_a_copy_ = false;  // written_ comes from a copy, the ledger was not read yet; guarded by mutex_
+  Mutex turning_;  // orders are handled one after the other
+  mutable Mutex mutex_;
+  // The newest order in the ledger, as far as known.
+  SwitchWord written_ SLUICE_GUARDED_BY(mutex_);
+  // It comes from a copy; the ledger was not read yet.
+  bool is_by_a_copy_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::control

@@ -25,7 +25,7 @@ constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 // The switch of one node with everything around it except the threads.
 struct SwitchNode {
   explicit SwitchNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const std::string& folder = "")
-      : ledger(database), outbox(clock, log_to(), {folder, "ledger"}) {
+      : ledger(database), outbox(clock, log_to(), folder, "ledger") {
     registry.add(Kind::kSwitch, controller);
     for (const ledger::Change& change : outbox.take_up()) outbox.post(change, controller.take_up(change));
     loaded = registry.load().has_value();
@@ -272,6 +272,21 @@ TEST_F(SwitchControllerTest, ATurnThatWaitsOutlivesTheProcess) {
   ASSERT_TRUE(other.registry.follow());
   EXPECT_FALSE(other.is_open());
   EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(SwitchControllerTest, WhatIsSavedIsOnDiskBeforeTheDatabaseIsAsked) {
+  const ledger::TempFolder folder;
+  SwitchNode here{database, folder.path()};
+  here.outbox.save();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing waits";
+  here.open("x");
+  here.outbox.save();
+  EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 1u) << "as after kill -9";
+  here.close();
+  here.outbox.save();
+  EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 2u);
+  here.outbox.write(here.registry);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

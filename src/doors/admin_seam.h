@@ -26,8 +26,8 @@ class AdminSeam {
   // GetCurrentConfig of ratelimiter.v1.RateLimiterService.
   virtual net::GrpcStatus get_current_config(const GrpcCall& call) = 0;
 
-  // Calls `then` later, when all audit records so far are written or cannot be written at present. Returns
-  // false if it cannot wait; then `then` is never called.
+  // Calls `then` later, when all audit records so far are on disk: in the database, or, while that is
+  // unreachable, in a file of the state folder. False: they are already, and `then` is never called.
   virtual bool when_recorded(std::function<void()> then) = 0;
 
   virtual void tick() = 0;  // sends the answers that have arrived

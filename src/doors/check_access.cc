@@ -17,7 +17,7 @@ Result<void> may_imply(const Principal& principal, Role role, DoorContext& conte
 
 Result<Principal> recognise(DoorContext& context, const net::Peer& peer, std::string_view authorization,
                             Role role, std::span<CheckRequest> checks) {
-  auto principal = context.options.access->who(peer, authorization);
+  auto principal = context.access->who(peer, authorization);
   if (!principal) return principal;
   context.implied_tenants.clear();
   for (CheckRequest& check : checks) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,12 +90,15 @@ struct DoorContext {
         options(door_options),
         gate(door_options.capacity),
         headers(door_options.dialects, seed),
-        envoy_headers(door_options.envoy_dialects, seed) {}
+        envoy_headers(door_options.envoy_dialects, seed) {
+    if (options.access) access.emplace(*options.access);
+  }
 
   CheckRules check_rules() const { return {.has_default_tenant = limiter.has_default_tenant()}; }
 
   Limiter& limiter;
   const DoorOptions& options;
+  std::optional<control::AccessReader> access;  // of options.access
   // As AdminSeam::when_recorded(). Empty: there is nothing to wait for.
   std::function<bool(std::function<void()> then)> when_recorded;
   LoadGate gate;

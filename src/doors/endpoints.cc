@@ -31,7 +31,7 @@ void healthz(DoorContext&, const HttpRequest&, HttpResponse& response, const Def
 }
 
 void readyz(DoorContext& context, const HttpRequest& request, HttpResponse& response, const Defer&) {
-  http_readyz(context.options, request, response);
+  http_readyz(context, request, response);
 }
 
 void healthcheck(DoorContext& context, const HttpRequest&, HttpResponse& response, const Defer&) {
@@ -39,7 +39,7 @@ void healthcheck(DoorContext& context, const HttpRequest&, HttpResponse& respons
 }
 
 void metrics(DoorContext& context, const HttpRequest& request, HttpResponse& response, const Defer&) {
-  http_metrics(context.options, request, response);
+  http_metrics(context, request, response);
 }
 
 void openapi(DoorContext&, const HttpRequest& request, HttpResponse& response, const Defer&) {

@@ -11,8 +11,8 @@ std::string tenants_text(const std::vector<std::string>& tenants) {
 
 }  // namespace
 
-std::string owner_name(const DoorOptions& options, const net::Peer& peer, std::string_view authorization) {
-  if (const auto who = options.access->who(peer, authorization))
+std::string owner_name(DoorContext& context, const net::Peer& peer, std::string_view authorization) {
+  if (const auto who = context.access->who(peer, authorization))
     return who->tenants.empty() ? who->name : tenants_text(who->tenants);
   const auto address = IpAddress::parse(peer.address);
   return "address " + (address ? address->site().to_string() : peer.address);

@@ -17,7 +17,7 @@ using LimitOwner = std::function<std::string()>;
 
 // Made of what callers cannot choose: the tenants of their token or certificate, or its name if it is for all
 // tenants; without either, their address (of IPv6 the network of 64 bits, all of which one caller has).
-std::string owner_name(const DoorOptions& options, const net::Peer& peer, std::string_view authorization);
+std::string owner_name(DoorContext& context, const net::Peer& peer, std::string_view authorization);
 
 // Whether the caller may ask for these checks, as may_ask(). Checks with a request id, which needs memory,
 // are labelled with the same owner name. `caller` is a net::HttpRequest or a net::GrpcContext.
@@ -26,15 +26,15 @@ Result<void> may_check(DoorContext& context, const Caller& caller, std::span<Che
   if (auto may = may_ask(context, caller, control::Role::kCheck, checks); !may) return may;
   if (std::ranges::all_of(checks, &std::string_view::empty, &CheckRequest::request_id)) [[likely]]
     return {};
-  context.caller = owner_name(context.options, peer_of(caller), caller.header("authorization"));
+  context.caller = owner_name(context, peer_of(caller), caller.header("authorization"));
   for (CheckRequest& check : checks) check.caller = context.caller;
   return {};
 }
 
 // `caller` as above. REQUIRES: both arguments outlive the result.
 template <class Caller>
-LimitOwner owner_of(const DoorOptions& options, const Caller& caller) {
-  return [&options, &caller] { return owner_name(options, peer_of(caller), caller.header("authorization")); };
+LimitOwner owner_of(DoorContext& context, const Caller& caller) {
+  return [&context, &caller] { return owner_name(context, peer_of(caller), caller.header("authorization")); };
 }
 
 // The numbers of the limit. Errors as GivenLimits::add(). While the big red switch is open, a limit that

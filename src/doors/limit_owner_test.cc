@@ -12,21 +12,18 @@ class LimitOwnerTest : public DoorsFixture {
   LimitOwnerTest() {
     identities.replace({{"gateway-*", {{control::Role::kCheck}, {"shop", "stock"}}},
                         {"ops-*", {{control::Role::kAdmin}, {}}}});
-    options.access = &by_certificate;
     peer.is_trusted = false;
   }
   std::string name(std::vector<std::string> names, std::string address = "192.0.2.7") {
     peer.names = std::move(names);
     peer.address = std::move(address);
-    return owner_name(options, peer, "");
+    DoorContext context{limiter, options, 1};
+    return owner_name(context, peer, "");
   }
   Result<GivenNumbers> take(Limiter& engine, std::int64_t count) {
     DoorContext context{engine, options, 1};
     return take_limit(context, {Algorithm::kGcra, {count, kSecondUs}, 1}, [] { return "somebody"; });
   }
-
-  control::IdentityRegistry identities;
-  control::Access by_certificate{tokens, clock, &identities};
 };
 
 TEST_F(LimitOwnerTest, IsKnownByWhatNobodyCanChoose) {
@@ -41,12 +38,13 @@ TEST_F(LimitOwnerTest, IsKnownByWhatNobodyCanChoose) {
 }
 
 TEST_F(LimitOwnerTest, HttpAndGrpcCallersAreKnownByTheirHeader) {
+  DoorContext context{limiter, options, 1};
   peer.names = {"ops-1"};
   const std::vector<net::Header> stranger = {{"authorization", "Bearer nonsense"}};
   const net::HttpRequest http{.headers = stranger, .peer = &peer};
-  EXPECT_EQ(owner_of(options, http)(), "address 127.0.0.1") << "a token wins over a certificate";
+  EXPECT_EQ(owner_of(context, http)(), "address 127.0.0.1") << "a token wins over a certificate";
   const net::GrpcContext grpc{.metadata = &metadata, .peer = &peer};
-  EXPECT_EQ(owner_of(options, grpc)(), "certificate ops-1");
+  EXPECT_EQ(owner_of(context, grpc)(), "certificate ops-1");
 }
 
 // Request ids take memory, which is shared out between callers.

@@ -7,9 +7,9 @@ namespace sluice::doors {
 namespace {
 
 // Every peer of a trusted port, and callers with a token or certificate with the role `read` for all tenants.
-bool may_read_everything(const DoorOptions& options, const net::HttpRequest& request) {
-  if (!options.access) return true;
-  const auto who = options.access->who(peer_of(request), request.header("authorization"));
+bool may_read_everything(DoorContext& context, const net::HttpRequest& request) {
+  if (!context.access) return true;
+  const auto who = context.access->who(peer_of(request), request.header("authorization"));
   if (!who || !who->may(control::Role::kRead, "")) return false;
   request.peer->recognise();
   return true;
@@ -30,9 +30,10 @@ std::string without_policies(std::string_view page) {
 
 void http_healthz(net::HttpResponse& response) { response.body.append("{\"status\":\"ok\"}"); }
 
-void http_readyz(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response) {
+void http_readyz(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response) {
+  const DoorOptions& options = context.options;
   Readiness readiness = options.readiness();
-  if (!readiness.problems.empty() && options.checks_need_token && !may_read_everything(options, request))
+  if (!readiness.problems.empty() && options.checks_need_token && !may_read_everything(context, request))
     readiness.problems = {"there are problems; use a token with the role read to see them"};
   response.status = readiness.ready ? 200 : 503;
   std::string& body = response.body;
@@ -54,10 +55,10 @@ void http_healthcheck(const DoorOptions& options, net::HttpResponse& response) {
   response.body = ready ? "OK" : "not ready; /readyz says why\n";
 }
 
-void http_metrics(const DoorOptions& options, const net::HttpRequest& request, net::HttpResponse& response) {
+void http_metrics(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response) {
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = options.metrics();
-  if (!options.metrics_name_policies && !may_read_everything(options, request))
+  response.body = context.options.metrics();
+  if (!context.options.metrics_name_policies && !may_read_everything(context, request))
     response.body = without_policies(response.body);
 }
 

@@ -1,5 +1,4 @@
 // What callers see that may not read everything, and when a caller stops being a stranger.
-#include "control/access/identities.h"
 #include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
@@ -11,13 +10,9 @@ class StrangersTest : public DoorsFixture {
     using control::Role;
     identities.replace(
         {{"shop-app", {{Role::kCheck, Role::kRead}, {"shop"}}}, {"any-app", {{Role::kRead}, {}}}});
-    options.access = &by_certificate;
     options.checks_need_token = true;
     peer = {.address = "192.0.2.7", .is_trusted = false, .names = {"shop-app"}};
   }
-
-  control::IdentityRegistry identities;
-  control::Access by_certificate{tokens, clock, &identities};
 };
 
 TEST_F(StrangersTest, MetricsNamePoliciesOnlyToThoseWhoMayReadThem) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "control/access/identities.h"
 #include "doors/grpc/descriptor_index.h"
 #include "doors/resp/redis_door.h"
 #include "doors/testing/doors_fixture.h"
@@ -57,7 +56,6 @@ class TenantAccessTest : public DoorsFixture {
     publish(policies);
     using control::Role;
     identities.replace({{"CN=mine", {{Role::kCheck, Role::kRead, Role::kOperator}, {"mine"}}}});
-    options.access = &limited;
     options.checks_need_token = true;
     peer.is_trusted = false;
     peer.names = {"CN=mine"};
@@ -137,9 +135,6 @@ class TenantAccessTest : public DoorsFixture {
   std::int64_t left_of(std::string_view tenant) {
     return limiter.usage({.tenant = tenant, .resource = "/r", .key = "u1"})->remaining();
   }
-
-  control::IdentityRegistry identities;
-  control::Access limited{tokens, clock, &identities};
 };
 
 TEST_F(TenantAccessTest, OneTenantIsServedAndTheOtherIsNot) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/encode.h"
+#include "base/try.h"
 #include "ledger/chain.h"
 
 namespace sluice::ledger {
@@ -79,12 +80,11 @@ Result<Anchor> read_anchor(const Record& record) {
 }
 
 Result<std::optional<AnchorRecord>> find_anchor(Ledger& ledger) {
-  auto newest = ledger.history(Kind::kRetention, kAnchorName, std::numeric_limits<std::int64_t>::max(), 1);
-  if (!newest) return std::unexpected(std::move(newest.error()));
-  if (newest->empty()) return std::nullopt;
-  auto anchor = read_anchor(newest->front());
-  if (!anchor) return std::unexpected(std::move(anchor.error()));
-  return AnchorRecord{*std::move(anchor), std::move(newest->front())};
+  auto newest =
+      SLUICE_TRY(ledger.history(Kind::kRetention, kAnchorName, std::numeric_limits<std::int64_t>::max(), 1));
+  if (newest.empty()) return std::nullopt;
+  auto anchor = SLUICE_TRY(read_anchor(newest.front()));
+  return AnchorRecord{std::move(anchor), std::move(newest.front())};
 }
 
 void KeptHash::add(const Record& record) {

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/text/utf8.h"
+#include "base/try.h"
 
 namespace sluice::ledger {
 namespace {
@@ -46,12 +47,9 @@ Result<void> check_text(std::string field, std::string_view text, std::size_t by
 }
 
 Result<void> validate_draft(const Draft& draft, const std::string& where) {
-  if (auto good = check_text(where + ".name", draft.name, kKeyBytesMax, Presence::kNeeded); !good)
-    return good;
-  if (auto good = check_text(where + ".action", draft.action, kNameBytesMax, Presence::kNeeded); !good)
-    return good;
-  if (auto good = check_text(where + ".body", draft.body, kRecordBodyBytesMax, Presence::kOptional); !good)
-    return good;
+  SLUICE_TRY(check_text(where + ".name", draft.name, kKeyBytesMax, Presence::kNeeded));
+  SLUICE_TRY(check_text(where + ".action", draft.action, kNameBytesMax, Presence::kNeeded));
+  SLUICE_TRY(check_text(where + ".body", draft.body, kRecordBodyBytesMax, Presence::kOptional));
   if (draft.expected_version && *draft.expected_version < 0)
     return invalid(where + ".expected_version", "must be 0 or more");
   return {};
@@ -80,17 +78,15 @@ Result<void> validate(const Change& change) {
   if (change.drafts.empty()) return invalid("drafts", "must not be empty");
   if (change.drafts.size() > kDraftsPerChangeMax)
     return invalid("drafts", "must be at most " + std::to_string(kDraftsPerChangeMax));
-  if (auto good = check_text("actor", change.actor, kActorBytesMax, Presence::kNeeded); !good) return good;
-  if (auto good = check_text("reason", change.reason, kReasonBytesMax, Presence::kOptional); !good)
-    return good;
-  if (auto good = check_text("request_id", change.request_id, kRequestIdBytesMax, Presence::kOptional); !good)
-    return good;
+  SLUICE_TRY(check_text("actor", change.actor, kActorBytesMax, Presence::kNeeded));
+  SLUICE_TRY(check_text("reason", change.reason, kReasonBytesMax, Presence::kOptional));
+  SLUICE_TRY(check_text("request_id", change.request_id, kRequestIdBytesMax, Presence::kOptional));
   std::size_t bytes = 0;
   std::set<std::pair<Kind, std::string_view>> named;
   for (std::size_t i = 0; i < change.drafts.size(); ++i) {
     const Draft& draft = change.drafts[i];
     const std::string where = "drafts[" + std::to_string(i) + "]";
-    if (auto good = validate_draft(draft, where); !good) return good;
+    SLUICE_TRY(validate_draft(draft, where));
     if (!named.emplace(draft.kind, draft.name).second)
       return invalid(where + ".name", title(draft) + " is listed twice; list it once");
     bytes += draft.body.size();
@@ -184,7 +180,7 @@ Result<void> ChainVerifier::feed(const Record& record) {
   const std::int64_t expected = revision_ + 1;
   if (record.revision != expected)
     return broken(expected, "it is missing; revision " + std::to_string(record.revision) + " follows");
-  if (auto good = verify_body(record); !good) return good;
+  SLUICE_TRY(verify_body(record));
   if (record.hash != record_hash(hash_, record))
     return broken(expected, "its hash does not match; it or a record before it was changed");
   revision_ = expected;

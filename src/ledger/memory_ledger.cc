@@ -5,6 +5,7 @@
 #include <ranges>
 #include <set>
 
+#include "base/try.h"
 #include "ledger/chain.h"
 
 namespace sluice::ledger {
@@ -15,88 +16,87 @@ constexpr std::chrono::milliseconds kPauseWhenAway(50);
 }  // namespace
 
 void MemoryDatabase::set_available(bool available) {
-  const std::scoped_lock locked(mutex_);
+  const Lock lock(mutex_);
   available_ = available;
   changed_.notify_all();
 }
 
 void MemoryDatabase::go_back_to(std::size_t records) {
-  const std::scoped_lock locked(mutex_);
+  const Lock lock(mutex_);
   records_.resize(std::min(records, records_.size()));
   changed_.notify_all();
 }
 
-MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {
-  const std::scoped_lock locked(database_->mutex_);
-  watched_ = database_->revision();
+MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : keeper_(std::move(database)) {
+  const Lock lock(database_.mutex_);
+  watched_ = database_.revision();
 }
 
-Result<std::unique_lock<std::mutex>> MemoryLedger::lock() {
-  std::unique_lock locked(database_->mutex_);
-  if (database_->available_) return locked;
+Result<void> MemoryDatabase::check_available() const {
+  if (available_) return {};
   return std::unexpected(Error{ErrorCode::kUnavailable, "the memory ledger is switched off; try again", ""});
 }
 
-std::vector<Record> MemoryLedger::versions_of(Kind kind, std::string_view name) const {
+std::vector<Record> MemoryDatabase::versions_of(Kind kind, std::string_view name) const {
   std::vector<Record> found;
-  for (const Record& record : std::views::reverse(database_->records_))
+  for (const Record& record : std::views::reverse(records_))
     if (record.version > 0 && record.kind == kind && record.name == name) found.push_back(record);
   return found;
 }
 
-std::vector<Record> MemoryLedger::written_by(const std::string& actor, const std::string& request_id) const {
+std::vector<Record> MemoryDatabase::written_by(const std::string& actor,
+                                               const std::string& request_id) const {
   std::vector<Record> found;
   if (request_id.empty()) return found;
-  for (const Record& record : database_->records_)
+  for (const Record& record : records_)
     if (record.actor == actor && record.request_id == request_id) found.push_back(record);
   return found;
 }
 
 Result<std::vector<Record>> MemoryLedger::append(const Change& change, std::span<const Record> removed) {
-  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
-  if (auto earlier = written_by(change.actor, change.request_id); !earlier.empty())
+  SLUICE_TRY(validate(change));
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
+  if (auto earlier = database_.written_by(change.actor, change.request_id); !earlier.empty())
     return answer_again(change, std::move(earlier));
   std::vector<Newest> newest;
   for (const Draft& draft : change.drafts) {
-    const std::vector<Record> versions = versions_of(draft.kind, draft.name);
+    const std::vector<Record> versions = database_.versions_of(draft.kind, draft.name);
     newest.push_back(versions.empty() ? Newest{} : Newest{versions[0].version, versions[0].is_withdrawn()});
   }
-  std::vector<Record>& records = database_->records_;
-  const std::int64_t last_revision = database_->revision();
-  const auto versions = check_expected(change, newest, last_revision);
-  if (!versions) return std::unexpected(versions.error());
+  std::vector<Record>& records = database_.records_;
+  const std::int64_t last_revision = database_.revision();
+  const auto versions = SLUICE_TRY(check_expected(change, newest, last_revision));
   std::vector<Record> written =
-      link(change, *versions, last_revision, records.empty() ? "" : records.back().hash);
+      link(change, versions, last_revision, records.empty() ? "" : records.back().hash);
   records.insert(records.end(), written.begin(), written.end());
   std::erase_if(records, [&](const Record& record) {
     return std::ranges::binary_search(removed, record.revision, {}, &Record::revision);
   });
-  database_->changed_.notify_all();
+  database_.changed_.notify_all();
   return written;
 }
 
 Result<std::int64_t> MemoryLedger::revision() {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
-  return database_->revision();
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
+  return database_.revision();
 }
 
 Result<std::vector<Record>> MemoryLedger::read_after(std::int64_t revision, std::size_t max) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
   std::vector<Record> found;
-  for (const Record& record : database_->records_)
+  for (const Record& record : database_.records_)
     if (record.revision > revision && found.size() < max) found.push_back(record);
   return found;
 }
 
 Result<void> MemoryLedger::for_each_document(const std::function<void(Record&&)>& visit) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
   std::set<std::pair<Kind, std::string_view>> seen;
-  for (const Record& record : std::views::reverse(database_->records_))
+  for (const Record& record : std::views::reverse(database_.records_))
     if (record.version > 0 && seen.emplace(record.kind, record.name).second) visit(Record(record));
   return {};
 }
@@ -109,48 +109,49 @@ Result<void> MemoryLedger::for_each_listing(const std::function<void(Listing&&)>
 }
 
 Result<std::optional<Record>> MemoryLedger::find(Kind kind, std::string_view name, std::int64_t version) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
-  for (Record& record : versions_of(kind, name))
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
+  for (Record& record : database_.versions_of(kind, name))
     if (record.version == version) return std::move(record);
   return std::nullopt;
 }
 
 Result<std::vector<Record>> MemoryLedger::history(Kind kind, std::string_view name, std::int64_t version,
                                                   std::size_t max) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
   std::vector<Record> found;
-  for (Record& record : versions_of(kind, name))
+  for (Record& record : database_.versions_of(kind, name))
     if (record.version < version && found.size() < max) found.push_back(std::move(record));
   return found;
 }
 
 Result<std::vector<Record>> MemoryLedger::find_request(const std::string& actor,
                                                        const std::string& request_id) {
-  const auto locked = lock();
-  if (!locked) return std::unexpected(locked.error());
-  return written_by(actor, request_id);
+  const Lock lock(database_.mutex_);
+  SLUICE_TRY(database_.check_available());
+  return database_.written_by(actor, request_id);
 }
 
 bool MemoryLedger::wait(int timeout_ms) {
-  std::unique_lock locked(database_->mutex_);
+  const Lock lock(database_.mutex_);
   const std::chrono::milliseconds timeout(timeout_ms);
-  if (database_->available_)
-    database_->changed_.wait_for(locked, timeout, [this] {
-      return interrupted_ || !database_->available_ || database_->revision() != watched_;
+  if (database_.available_)
+    database_.changed_.wait_for(database_.mutex_, timeout, [this]() SLUICE_REQUIRES(database_.mutex_) {
+      return interrupted_ || !database_.available_ || database_.revision() != watched_;
     });
   else
-    database_->changed_.wait_for(locked, std::min(timeout, kPauseWhenAway), [this] { return interrupted_; });
+    database_.changed_.wait_for(database_.mutex_, std::min(timeout, kPauseWhenAway),
+                                [this]() SLUICE_REQUIRES(database_.mutex_) { return interrupted_; });
   interrupted_ = false;
-  watched_ = database_->revision();
-  return database_->available_;
+  watched_ = database_.revision();
+  return database_.available_;
 }
 
 void MemoryLedger::interrupt() {
-  const std::scoped_lock locked(database_->mutex_);
+  const Lock lock(database_.mutex_);
   interrupted_ = true;
-  database_->changed_.notify_all();
+  database_.changed_.notify_all();
 }
 
 }  // namespace sluice::ledger

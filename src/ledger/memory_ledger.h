@@ -1,9 +1,8 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ledger/ledger.h"
 
 namespace sluice::ledger {
@@ -18,11 +17,19 @@ class MemoryDatabase {
 
  private:
   friend class MemoryLedger;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::int64_t revision() const { return records_.empty() ? 0 : records_.back().revision; }
-  std::vector<Record> records_;
-  bool available_ = true;
+  std::int64_t revision() const SLUICE_REQUIRES(mutex_) {
+    return records_.empty() ? 0 : records_.back().revision;
+  }
+  Result<void> check_available() const SLUICE_REQUIRES(mutex_);
+  std::vector<Record> versions_of(Kind kind, std::string_view name) const
+      SLUICE_REQUIRES(mutex_);  // newest first
+  std::vector<Record> written_by(const std::string& actor, const std::string& request_id) const
+      SLUICE_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<Record> records_ SLUICE_GUARDED_BY(mutex_);
+  bool available_ SLUICE_GUARDED_BY(mutex_) = true;
 };
 
 // A ledger in memory, lost with its MemoryDatabase: the slow and obvious implementation. It defines what the
@@ -50,15 +57,10 @@ class MemoryLedger : public Ledger {
   std::string name() const override { return "memory"; }
 
  private:
-  // The database, locked; or the error if it is unavailable.
-  Result<std::unique_lock<std::mutex>> lock();
-  // REQUIRES: locked.
-  std::vector<Record> versions_of(Kind kind, std::string_view name) const;  // newest first
-  std::vector<Record> written_by(const std::string& actor, const std::string& request_id) const;
-
-  const std::shared_ptr<MemoryDatabase> database_;
+  const std::shared_ptr<MemoryDatabase> keeper_;
+  MemoryDatabase& database_ = *keeper_;
   std::int64_t watched_;  // the newest revision when the last wait ended
-  bool interrupted_ = false;
+  bool interrupted_ SLUICE_GUARDED_BY(database_.mutex_) = false;
 };
 
 }  // namespace sluice::ledger

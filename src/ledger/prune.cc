@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "ledger/anchor.h"
 
 namespace sluice::ledger {
@@ -28,17 +29,15 @@ class Planner {
   }
 
   Result<Step> run() {
-    auto listed = ledger_.for_each_listing([&](Listing&& listing) { in_force_.insert(listing.revision); });
-    if (!listed) return std::unexpected(std::move(listed.error()));
+    SLUICE_TRY(ledger_.for_each_listing([&](Listing&& listing) { in_force_.insert(listing.revision); }));
     for (std::int64_t at = 0;;) {
-      auto page = ledger_.read_after(at, kRecordsAtATime);
-      if (!page) return std::unexpected(std::move(page.error()));
-      if (page->empty()) break;
-      at = page->back().revision;
+      auto page = SLUICE_TRY(ledger_.read_after(at, kRecordsAtATime));
+      if (page.empty()) break;
+      at = page.back().revision;
       // Clocks differ: a new record must not keep the old ones after it from being removed.
       const bool any_old =
-          std::ranges::any_of(*page, [&](const Record& record) { return record.at_us < before_us_; });
-      for (Record& record : *page) decide(std::move(record));
+          std::ranges::any_of(page, [&](const Record& record) { return record.at_us < before_us_; });
+      for (Record& record : page) decide(std::move(record));
       if (at > step_.anchor.revision && (!any_old || is_full())) break;
     }
     finish();
@@ -82,30 +81,26 @@ class Planner {
 
 // Whether some record that was not examined yet is old enough.
 Result<bool> is_due(Ledger& ledger, const std::optional<AnchorRecord>& anchor, std::int64_t before_us) {
-  const auto page = ledger.read_after(anchor ? anchor->anchor.revision : 0, kRecordsAtATime);
-  if (!page) return std::unexpected(page.error());
-  return std::ranges::any_of(*page,
+  const auto page = SLUICE_TRY(ledger.read_after(anchor ? anchor->anchor.revision : 0, kRecordsAtATime));
+  return std::ranges::any_of(page,
                              [&](const Record& record) { return record.at_us < before_us - kPruneSlackUs; });
 }
 
 }  // namespace
 
 Result<std::int64_t> prune(Ledger& ledger, std::int64_t before_us, std::int64_t now_us) {
-  const auto anchor = find_anchor(ledger);
-  if (!anchor) return std::unexpected(anchor.error());
-  const auto due = is_due(ledger, *anchor, before_us);
-  if (!due) return std::unexpected(due.error());
-  if (!*due) return 0;
-  const auto step = Planner(ledger, *anchor, before_us).run();
-  if (!step) return std::unexpected(step.error());
-  if (step->removed.empty()) return 0;
-  const Change change{.drafts = {draft_of(step->anchor, *anchor ? (*anchor)->record.version : 0)},
+  const auto anchor = SLUICE_TRY(find_anchor(ledger));
+  const bool due = SLUICE_TRY(is_due(ledger, anchor, before_us));
+  if (!due) return 0;
+  const auto step = SLUICE_TRY(Planner(ledger, anchor, before_us).run());
+  if (step.removed.empty()) return 0;
+  const Change change{.drafts = {draft_of(step.anchor, anchor ? anchor->record.version : 0)},
                       .actor = "retention",
                       .reason = "",
                       .at_us = now_us,
                       .request_id = ""};
-  const auto written = ledger.append(change, step->removed);
-  if (written) return std::ssize(step->removed);
+  const auto written = ledger.append(change, step.removed);
+  if (written) return std::ssize(step.removed);
   if (written.error().code == ErrorCode::kStale) return 0;
   return std::unexpected(written.error());
 }

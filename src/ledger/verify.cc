@@ -8,6 +8,7 @@
 
 #include "base/text/encode.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 
@@ -33,7 +34,7 @@ class LedgerWalk {
 
   Result<void> feed(const Record& record) {
     const bool is_kept = anchor_ && record.revision <= anchor_->anchor.revision;
-    if (auto good = is_kept ? feed_kept(record) : feed_chain(record); !good) return good;
+    SLUICE_TRY(is_kept ? feed_kept(record) : feed_chain(record));
     if (++found_.records == 1) {
       found_.first_revision = record.revision;
       found_.first_at_us = record.at_us;
@@ -52,7 +53,7 @@ class LedgerWalk {
   Result<void> finish() {
     const std::int64_t last = found_.revision;
     if (anchor_) {
-      if (auto good = compare_kept(); !good) return good;
+      SLUICE_TRY(compare_kept());
       if (!saw_anchor_) return tampered(anchor_->record.revision, "it is not the original record");
     }
     const auto& noted = options_.noted;
@@ -82,13 +83,11 @@ class LedgerWalk {
     if (!read || !outcome) return read ? outcome : read;
     for (const auto& [name, newest] : newest_) {
       if (listed.contains(name)) continue;
-      const auto rewritten = is_newer(ledger, name);  // if so, it moved in the list
-      if (!rewritten) return std::unexpected(rewritten.error());
-      if (!*rewritten) return tampered(newest.revision, "the list of documents has lost " + text_of(name));
+      const bool rewritten = SLUICE_TRY(is_newer(ledger, name));  // if so, it moved in the list
+      if (!rewritten) return tampered(newest.revision, "the list of documents has lost " + text_of(name));
     }
-    const auto end = ledger.revision();
-    if (!end) return std::unexpected(end.error());
-    if (last_listed > *end) return std::unexpected(missing_record(last_listed));
+    const auto end = SLUICE_TRY(ledger.revision());
+    if (last_listed > end) return std::unexpected(missing_record(last_listed));
     return ledger.for_each_document([](Record&&) {});
   }
 
@@ -109,8 +108,8 @@ class LedgerWalk {
   }
 
   Result<void> feed_chain(const Record& record) {
-    if (auto good = compare_kept(); !good) return good;
-    if (auto good = verifier_.feed(record); !good) return good;
+    SLUICE_TRY(compare_kept());
+    SLUICE_TRY(verifier_.feed(record));
     if (!anchor_ || record.revision != anchor_->record.revision) return {};
     saw_anchor_ = record == anchor_->record;
     const std::int64_t kept_us = record.at_us - anchor_->anchor.before_us;
@@ -142,9 +141,9 @@ class LedgerWalk {
   Result<bool> is_newer(Ledger& ledger, const Name& name) const {
     const auto kind = kind_from(name.first);
     if (!kind) return false;
-    const auto newest = ledger.history(*kind, name.second, std::numeric_limits<std::int64_t>::max(), 1);
-    if (!newest) return std::unexpected(newest.error());
-    return !newest->empty() && newest->front().revision > found_.revision;
+    const auto newest =
+        SLUICE_TRY(ledger.history(*kind, name.second, std::numeric_limits<std::int64_t>::max(), 1));
+    return !newest.empty() && newest.front().revision > found_.revision;
   }
 
   // A listing that was written after our walk is newer than what we know.
@@ -175,20 +174,17 @@ class LedgerWalk {
 
 Result<VerifiedLedger> walk_along(Ledger& ledger, const VerifyOptions& options,
                                   const std::optional<AnchorRecord>& anchor) {
-  const auto end = ledger.revision();
-  if (!end) return std::unexpected(end.error());
+  const auto end = SLUICE_TRY(ledger.revision());
   LedgerWalk walk(options, anchor);
   while (true) {
-    const auto records = ledger.read_after(walk.found().revision, kRecordsAtOnce);
-    if (!records) return std::unexpected(records.error());
-    for (const Record& record : *records)
-      if (auto good = walk.feed(record); !good) return std::unexpected(good.error());
-    if (records->size() < kRecordsAtOnce) break;
+    const auto records = SLUICE_TRY(ledger.read_after(walk.found().revision, kRecordsAtOnce));
+    for (const Record& record : records) SLUICE_TRY(walk.feed(record));
+    if (records.size() < kRecordsAtOnce) break;
   }
   const std::int64_t last = walk.found().revision;
-  if (last < *end) return tampered(last + 1, "it is missing, with everything after it");
-  if (auto good = walk.finish(); !good) return std::unexpected(good.error());
-  if (auto good = walk.compare_documents(ledger); !good) return std::unexpected(good.error());
+  if (last < end) return tampered(last + 1, "it is missing, with everything after it");
+  SLUICE_TRY(walk.finish());
+  SLUICE_TRY(walk.compare_documents(ledger));
   return walk.found();
 }
 
@@ -197,14 +193,13 @@ Result<VerifiedLedger> walk_along(Ledger& ledger, const VerifyOptions& options,
 Result<VerifiedLedger> verify_ledger(Ledger& ledger, const VerifyOptions& options) {
   constexpr int kAttemptsMax = 10;
   for (int attempt = 1;; ++attempt) {
-    const auto anchor = find_anchor(ledger);
-    if (!anchor) return std::unexpected(anchor.error());
-    auto found = walk_along(ledger, options, *anchor);
+    const auto anchor = SLUICE_TRY(find_anchor(ledger));
+    auto found = walk_along(ledger, options, anchor);
     if (found || attempt == kAttemptsMax) return found;
     // If another process prunes ahead of us, records are missing where we expect them.
     const auto now = find_anchor(ledger);
-    const auto version = [](const auto& of) { return *of ? (*of)->record.version : 0; };
-    if (!now || version(now) == version(anchor)) return found;
+    const auto version = [](const std::optional<AnchorRecord>& of) { return of ? of->record.version : 0; };
+    if (!now || version(*now) == version(anchor)) return found;
   }
 }
 

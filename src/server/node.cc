@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "control/access/first_token.h"
-#include "control/control_plane_metrics.h"
 #include "doors/grpc/multi_rate_service.h"
 #include "server/audit_events.h"
 #include "server/command_error.h"
@@ -137,8 +136,8 @@ Node::Node(const ServeOptions& options)
       ledger_copy_(options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
       policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
       user_keeper_(catalog_),
-      outbox_(clock_, log_sentence,
-              {options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)}),
+      outbox_(clock_, log_sentence, options.state_dir,
+              ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
       switch_controller_(
           big_switch_, wall_clock_,
           [this](ledger::Change change, control::Outbox::Revise revise) {
@@ -249,7 +248,10 @@ void Node::tell_reset(const doors::ResetReport& report) {
 void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
   outbox_.post(std::move(change), std::move(revise));
   // If too many jobs are queued, the job that runs every second writes it.
-  static_cast<void>(plane_->submit([this](control::Registry& registry) { outbox_.write(registry); }));
+  static_cast<void>(plane_->submit([this](control::Registry& registry) {
+    outbox_.save();  // the database may be silent for seconds before it is known to be gone
+    outbox_.write(registry);
+  }));
 }
 
 doors::DoorOptions Node::door_options(const ServeOptions& options) {
@@ -284,9 +286,8 @@ std::string Node::metrics() {
   memory_store_.report(memory);
   return metrics_page(totals_.sum(), memory.metrics, stores(),
                       policies_ ? policies_->status() : RepositoryStatus{}) +
-         (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") +
-         control::control_plane_metrics(plane_->status()) + rollouts_.metrics() +
-         control::switch_metrics(big_switch_.is_open(), outbox_.waiting()) + self_limits_.metrics() +
+         (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + plane_->status().metrics() +
+         rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
          settings_status_.metrics() + connection_metrics();
 }

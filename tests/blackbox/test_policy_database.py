@@ -265,6 +265,44 @@ def test_a_start_on_a_database_that_went_back_lifts_no_limit(server, http, after
     expect(put(client, "3/d"), 200)
 
 
+@pytest.mark.parametrize("what", ["damaged", "writable by others"])
+def test_a_copy_that_cannot_be_used_is_told(server, http, after_a_loss, what):
+    args, file, older, _ = after_a_loss
+    shutil.copy(older, file)
+    (copy,) = file.parent.glob(COPY)
+    if what == "damaged":
+        copy.write_bytes(copy.read_bytes()[:-1])
+    else:
+        copy.chmod(0o660)
+    running = server(args=args)
+    client = http(running)
+    (problem,) = client.get("/readyz").json["problems"]
+    assert str(copy) in problem and "cannot tell whether the database has lost policies" in problem
+    assert metric(client, "rate_limiter_policy_copy_usable") == 0
+    assert running.wait_for_log(r"error.*cannot tell whether the database has lost policies")
+    assert running.stop() == 0
+    assert metric(http(server(args=args)), "rate_limiter_policy_copy_usable") == 1, "there is a new copy"
+
+
+def test_a_database_that_is_overwritten_in_place_is_told_and_not_written_to(server, http, tmp_path):
+    file, older, newest = tmp_path / "policies.db", tmp_path / "older.db", tmp_path / "newest.db"
+    client = http(server(args=[*sqlite(tmp_path), "--state-dir", str(tmp_path / "state")]))
+    expect(put(client, "10/h"), 201)
+    back_up(file, older)
+    expect(put(client, "2/h"), 200)
+    back_up(file, newest)
+    log = tmp_path / "policies.db-wal"
+    wait_until(lambda: b"2/h" in file.read_bytes() or not log.exists(), PUSH_SECONDS, "the database to rest")
+    shutil.copyfile(older, file)  # as `cp` does it
+    wait_until(lambda: any("has lost policies that were there" in problem for problem in client.get("/readyz").json["problems"]),
+               PUSH_SECONDS, "it in /readyz")
+    expect_problem(put(client, "50/h"), 503)
+    assert limit(client) == 2, "what is in force stays"
+    shutil.copyfile(newest, file)
+    wait_until(lambda: client.get("/readyz").json["problems"] == [], PUSH_SECONDS, "the restored database to be used")
+    expect(put(client, "3/h"), 200)
+
+
 def test_who_removes_the_copy_goes_on_with_what_the_database_has(server, http, after_a_loss):
     args, file, older, _ = after_a_loss
     shutil.copy(older, file)

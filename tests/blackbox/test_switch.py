@@ -165,6 +165,37 @@ def test_a_turn_that_waited_for_the_database_does_not_undo_a_newer_one(server, h
         "an old word", "a new word"}
 
 
+@pytest.mark.parametrize("mode", ["open", "normal"])
+def test_a_turn_that_was_answered_without_the_database_survives_kill_9(server, http, tmp_path, postgres, mode):
+    place = ["--policy-db", postgres.url, "--state-dir", str(tmp_path / "state"), *QUICK_END]
+    node = server(POLICIES, args=place)
+    if mode == "normal":
+        expect(turn(http(node), "open", reason="before"), 200)
+    postgres.stop()
+    expect(turn(http(node), mode, reason="answered"), 200)
+    node.kill()  # at once
+    postgres.start()
+    client = http(server(POLICIES, args=place))
+    wait_for(client, "switch" if mode == "open" else "never")
+    wait_until(lambda: entries(client, kind="switch")[0]["reason"] == "answered", SOON_SECONDS, "the record")
+    wait_until(lambda: metric(client, "rate_limiter_audit_records_waiting") == 0, SOON_SECONDS, "an empty outbox")
+
+
+def test_a_reset_that_was_answered_without_the_database_survives_kill_9(server, http, tmp_path, postgres):
+    place = ["--policy-db", postgres.url, "--state-dir", str(tmp_path / "state"), *QUICK_END]
+    node = server(POLICIES, args=place)
+    client = http(node)
+    postgres.stop()
+    wait_until(lambda: metric(client, "rate_limiter_policy_database_up") == 0, SOON_SECONDS, "the loss to be noticed")
+    for number in range(3):
+        expect(client.post("/v1/reset", {"policy_id": "hour", "key": "k", "reason": f"reset {number}"}), 200)
+    node.kill()
+    postgres.start()
+    client = http(server(POLICIES, args=place))
+    wait_until(lambda: len(entries(client, kind="event", actor="loopback")) == 3, SOON_SECONDS, "the records")
+    assert [entry["reason"] for entry in entries(client, kind="event", actor="loopback")] == ["reset 2", "reset 1", "reset 0"]
+
+
 def test_a_start_from_a_copy_is_normal_and_says_what_the_copy_knows(server, http, tmp_path, postgres):
     place = ["--policy-db", postgres.url, "--state-dir", str(tmp_path / "state"), *QUICK_END]
     node = server(POLICIES, args=place)

@@ -2,6 +2,7 @@
 
 #include "admin/policies/policy_views.h"
 #include "base/limits.h"
+#include "base/try.h"
 #include "document/literals.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/grpc/protobuf_wire.h"
@@ -70,17 +71,16 @@ Result<PolicyChangeCall> PolicyChangeCall::read(std::string_view message, const 
   if (const std::string_view confirm = context.header("confirm"); !confirm.empty())
     change.call.query["confirm"] = confirm;
   change.call.principal = std::move(principal);
-  if (auto good = change.call.check_bounds("reason"); !good) return std::unexpected(good.error());
+  SLUICE_TRY(change.call.check_bounds("reason"));
   return change;
 }
 
 Result<std::string> configure_policy(AdminContext& context, const PolicyChangeCall& change) {
-  auto policy = policy_of(change);
-  if (!policy) return std::unexpected(policy.error());
+  auto policy = SLUICE_TRY(policy_of(change));
   const auto expected = change.version == 0 ? std::nullopt : std::optional(change.version);
-  auto written = put_one_policy(context, change.call, *policy, expected, "put");
+  auto written = put_one_policy(context, change.call, policy, expected, "put");
   if (!written) return std::unexpected(in_words_of_grpc(std::move(written.error())));
-  return policy->id + '#' + std::to_string(version_in_force(*written));
+  return policy.id + '#' + std::to_string(version_in_force(*written));
 }
 
 }  // namespace sluice::admin

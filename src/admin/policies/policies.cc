@@ -7,6 +7,7 @@
 #include "admin/policies/policy_batch.h"
 #include "admin/policies/policy_views.h"
 #include "base/limits/control_limits.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/document/policy_document.h"
@@ -34,11 +35,10 @@ DocumentNode version_view(const Record& record) {
 
 Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::string& id,
                                             std::int64_t version) {
-  auto record = context.registry.ledger().find(Kind::kPolicy, id, version);
-  if (!record) return std::unexpected(record.error());
-  if (!*record || (*record)->is_withdrawn()) return std::nullopt;
+  auto record = SLUICE_TRY(context.registry.ledger().find(Kind::kPolicy, id, version));
+  if (!record || record->is_withdrawn()) return std::nullopt;
   Problems problems;
-  auto policy = parse_policy((*record)->body, id, problems);
+  auto policy = parse_policy(record->body, id, problems);
   if (!policy) return std::unexpected(problems.first_error());
   return policy;
 }
@@ -87,9 +87,8 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
   for (std::int64_t seen = 0; seen < range.limit;) {
     const auto portion = std::min<std::size_t>(kRecordsAtATime, static_cast<std::size_t>(range.limit - seen));
     const auto records =
-        context.registry.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion);
-    if (!records) return std::unexpected(records.error());
-    for (const Record& record : *records) {
+        SLUICE_TRY(context.registry.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion));
+    for (const Record& record : records) {
       Problems unused;
       const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);
       const bool is_seen =
@@ -98,7 +97,7 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
       below = record.version;
       ++seen;
     }
-    if (records->size() < portion) return 1;
+    if (records.size() < portion) return 1;
   }
   return below;
 }
@@ -106,7 +105,7 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
 }  // namespace
 
 Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const std::string_view tenant = call.parameter("tenant_id");
   const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     return tenant.empty() || policy.source.tenant == tenant;
@@ -127,59 +126,50 @@ Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) 
 }
 
 Result<AdminAnswer> get_policy(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  auto policy = find_policy(context, call, call.path[2]);
-  if (!policy) return std::unexpected(policy.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  auto policy = SLUICE_TRY(find_policy(context, call, call.path[2]));
   AdminAnswer answer;
-  answer.body = policy_view(context, **policy);
-  answer.version = (*policy)->source.version;
+  answer.body = policy_view(context, *policy);
+  answer.version = policy->source.version;
   return answer;
 }
 
 Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
-  auto policy = policy_of_body(call);
-  if (!policy) return std::unexpected(policy.error());
-  if (call.if_match == "*" && !find_policy(context, call, policy->id))
+  const auto expected = SLUICE_TRY(call.expected_version());
+  auto policy = SLUICE_TRY(policy_of_body(call));
+  if (call.if_match == "*" && !find_policy(context, call, policy.id))
     return std::unexpected(
-        Error{ErrorCode::kStale, "there is no policy \"" + policy->id + "\" yet", "if-match"});
-  const auto written = put_one_policy(context, call, *policy, *expected, "put");
-  if (!written) return std::unexpected(written.error());
-  AdminAnswer answer = written_answer(context, *written);
-  put_warnings(answer.body, {&*policy, 1});
+        Error{ErrorCode::kStale, "there is no policy \"" + policy.id + "\" yet", "if-match"});
+  const auto written = SLUICE_TRY(put_one_policy(context, call, policy, expected, "put"));
+  AdminAnswer answer = written_answer(context, written);
+  put_warnings(answer.body, {&policy, 1});
   return answer;
 }
 
 Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
   const std::string& id = call.path[2];
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
-  const auto deleted = delete_policy(context, call, id, *expected);
+  const auto expected = SLUICE_TRY(call.expected_version());
+  const auto deleted = delete_policy(context, call, id, expected);
   if (deleted || deleted_before(context, call, id)) return no_content();
   return std::unexpected(deleted.error());
 }
 
 Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
-  const auto batch = PolicyBatch::read(call);
-  if (!batch) return std::unexpected(batch.error());
-  if (call.parameter("dry_run") == "true") return try_batch(context, call, *batch);
+  const auto batch = SLUICE_TRY(PolicyBatch::read(call));
+  if (call.parameter("dry_run") == "true") return try_batch(context, call, batch);
   const auto earlier = context.written_before(call);
   if (!earlier) return std::unexpected(earlier.error());
-  if (!earlier->empty()) return answer_again(context, call, *batch, *earlier);
-  return write_batch(context, call, *batch);
+  if (!earlier->empty()) return answer_again(context, call, batch, *earlier);
+  return write_batch(context, call, batch);
 }
 
 Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
-  if (!limit) return std::unexpected(limit.error());
-  const auto below = call.number("below", 1, INT64_MAX, INT64_MAX);
-  if (!below) return std::unexpected(below.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
+  const auto below = SLUICE_TRY(call.number("below", 1, INT64_MAX, INT64_MAX));
   PageItems items;
-  const auto next = add_versions(context, call, {*below, *limit}, items);
-  if (!next) return std::unexpected(next.error());
-  if (items.size() == 0 && *below == INT64_MAX)
+  const auto next = SLUICE_TRY(add_versions(context, call, {below, limit}, items));
+  if (items.size() == 0 && below == INT64_MAX)
     return std::unexpected(Error{
         ErrorCode::kNotFound,
         "the database has no policy \"" + call.path[2] + "\"; policies from files have no versions here",
@@ -187,29 +177,26 @@ Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) 
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "versions", items.take());
-  put(answer.body, "next", *next > 1 ? number_node(*next) : null_node());
+  put(answer.body, "next", next > 1 ? number_node(next) : null_node());
   return answer;
 }
 
 Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 1> kNames = {"version"};
-  if (auto may = call.principal.may(control::Role::kWrite); !may) return std::unexpected(may.error());
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
+  SLUICE_TRY(call.principal.may(control::Role::kWrite));
+  const auto expected = SLUICE_TRY(call.expected_version());
   const BodyReader body(call, kNames);
   const auto version = body.fields().integer("version", 1, INT64_MAX);
   body.fields().missing("version", "; the one to go back to");
   if (auto wrong = body.error()) return std::unexpected(*wrong);
-  auto policy = stored_policy(context, call.path[2], *version);
-  if (!policy) return std::unexpected(policy.error());
-  if (!*policy || !call.principal.sees_tenant((*policy)->tenant))
+  auto policy = SLUICE_TRY(stored_policy(context, call.path[2], *version));
+  if (!policy || !call.principal.sees_tenant(policy->tenant))
     return std::unexpected(Error{ErrorCode::kNotFound,
                                  "policy \"" + call.path[2] + "\" has no version " +
                                      std::to_string(*version) + " to roll back to; GET …/versions lists them",
                                  "version"});
-  const auto written = put_one_policy(context, call, **policy, *expected, "rollback");
-  if (!written) return std::unexpected(written.error());
-  return written_answer(context, *written);
+  const auto written = SLUICE_TRY(put_one_policy(context, call, *policy, expected, "rollback"));
+  return written_answer(context, written);
 }
 
 }  // namespace sluice::admin

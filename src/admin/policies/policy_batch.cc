@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits/control_limits.h"
+#include "base/try.h"
 #include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/fields.h"
@@ -44,11 +45,11 @@ Result<void> all_are_named(const PolicyBatch& batch) {
 // a caller that may not write must not find out whether they guessed the contents.
 Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall& call,
                                          const PolicyBatch& batch) {
-  if (auto followed = context.registry.refresh(); !followed) return std::unexpected(followed.error());
+  SLUICE_TRY(context.registry.refresh());
   const auto before = context.catalog.current();
   std::vector<Policy> changed;
   for (const Policy& policy : batch.policies) {
-    if (auto may = may_write(context, call, policy); !may) return std::unexpected(may.error());
+    SLUICE_TRY(may_write(context, call, policy));
     const CompiledPolicy* const old = before->find(policy.id);
     Policy same = policy;
     if (old) same.version = old->source.version;
@@ -73,11 +74,10 @@ Result<std::string> body_then(AdminContext& context, const std::string& id,
   std::int64_t below = INT64_MAX;
   for (std::int64_t seen = 0; seen < kPageMax && below > 1; seen += kRecordsAtATime) {
     const auto versions =
-        context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime);
-    if (!versions) return std::unexpected(versions.error());
-    for (const Record& version : *versions)
+        SLUICE_TRY(context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime));
+    for (const Record& version : versions)
       if (version.revision <= change.back().revision) return version.body;
-    below = versions->empty() ? 1 : versions->back().version;
+    below = versions.empty() ? 1 : versions.back().version;
   }
   const auto now = context.catalog.current();
   const CompiledPolicy* const filed = now->find(id);
@@ -125,31 +125,29 @@ Result<PolicyBatch> PolicyBatch::read(const AdminCall& call) {
   if (problems.empty()) check_together(written, problems);
   if (!problems.empty()) return std::unexpected(problems.first_error());
   for (WrittenPolicy& each : written) batch.policies.push_back(std::move(each.policy));
-  if (auto named = all_are_named(batch); !named) return std::unexpected(named.error());
+  SLUICE_TRY(all_are_named(batch));
   return batch;
 }
 
 Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
-  const auto changed = changed_ones(context, call, batch);
-  if (!changed) return std::unexpected(changed.error());
-  if (changed->empty()) return answer_of(list_node(), batch);
-  auto records = put_policies(context, call, *changed, batch.seen, "put");
+  const auto changed = SLUICE_TRY(changed_ones(context, call, batch));
+  if (changed.empty()) return answer_of(list_node(), batch);
+  auto records = put_policies(context, call, changed, batch.seen, "put");
   if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
   if (!records) return std::unexpected(records.error());
   return answer_of(versions_of(*records), batch, rollouts_of(*records));
 }
 
 Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
-  auto changed = changed_ones(context, call, batch);
-  if (!changed) return std::unexpected(changed.error());
+  auto changed = SLUICE_TRY(changed_ones(context, call, batch));
   DocumentNode ids = list_node();
-  for (const Policy& policy : *changed) {
-    if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+  for (const Policy& policy : changed) {
+    SLUICE_TRY(refuse_denying_everyone(call, policy));
     ids.items.push_back(text_node(policy.id));
   }
   PolicyChange change;
-  change.put = *std::move(changed);
-  if (auto good = context.catalog.try_change(std::move(change)); !good) return std::unexpected(good.error());
+  change.put = std::move(changed);
+  SLUICE_TRY(context.catalog.try_change(std::move(change)));
   return answer_of(std::move(ids), batch);
 }
 
@@ -168,9 +166,8 @@ Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, c
         return std::unexpected(key_of_another_change(call));
       continue;
     }
-    const auto body = body_then(context, policy.id, earlier);
-    if (!body) return std::unexpected(body.error());
-    if (*body != body_of(policy)) return std::unexpected(key_of_another_change(call));
+    const auto body = SLUICE_TRY(body_then(context, policy.id, earlier));
+    if (body != body_of(policy)) return std::unexpected(key_of_another_change(call));
   }
   return answer_of(versions_of(earlier), batch, rollouts_of(earlier));
 }

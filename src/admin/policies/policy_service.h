@@ -18,7 +18,7 @@ namespace sluice::admin {
 class PolicyService {
  public:
   // REQUIRES: all outlive this object.
-  PolicyService(const control::Access& access, SelfLimiter& limiter, ControlPlaneClient& client)
+  PolicyService(control::AccessReader& access, SelfLimiter& limiter, ControlPlaneClient& client)
       : access_(access), limiter_(limiter), client_(client) {}
   PolicyService(const PolicyService&) = delete;
   PolicyService& operator=(const PolicyService&) = delete;
@@ -43,7 +43,7 @@ class PolicyService {
     return principal;
   }
 
-  const control::Access& access_;
+  control::AccessReader& access_;
   SelfLimiter& limiter_;
   ControlPlaneClient& client_;
   PolicyListings listings_;

@@ -86,7 +86,7 @@ class PolicyServiceTest : public ::testing::Test {
     registry.add(ledger::Kind::kPolicy, documents);
     plane.emplace(registry, clock, control::ControlPlane::Options{});
     client.emplace(AdminParts{*plane, catalog, access, clock, controller, limits, {}, rollouts});
-    service.emplace(access, limiter, *client);
+    service.emplace(access_reader, limiter, *client);
   }
 
   void run_until(const std::function<bool()>& done) {
@@ -181,6 +181,7 @@ class PolicyServiceTest : public ::testing::Test {
   SelfLimiter limiter{limits, {}, 1};
   control::TokenRegistry tokens;
   control::Access access{tokens, clock};
+  control::AccessReader access_reader{access};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   std::optional<control::ControlPlane> plane;
   std::optional<ControlPlaneClient> client;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/limits/control_limits.h"
+#include "base/try.h"
 #include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
@@ -103,7 +104,7 @@ bool sees_policy(AdminContext& context, const AdminCall& call, std::string_view 
 }
 
 Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy) {
-  if (auto may = call.principal.may(Role::kWrite, policy.tenant); !may) return may;
+  SLUICE_TRY(call.principal.may(Role::kWrite, policy.tenant));
   if (!tenant_now(context, policy.id) || sees_policy(context, call, policy.id)) return {};
   return std::unexpected(Error{ErrorCode::kPermissionDenied,
                                "the id \"" + policy.id + "\" belongs to a policy that " +
@@ -139,7 +140,7 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
   std::vector<ledger::Draft> drafts;
   std::set<std::string_view> written;  // written as policies, not as rollouts
   for (const Policy& policy : policies) {
-    if (auto fine = refuse_denying_everyone(call, policy); !fine) return std::unexpected(fine.error());
+    SLUICE_TRY(refuse_denying_everyone(call, policy));
     if (auto rollout = may_stage ? staged_change(context, policy) : std::nullopt) {
       drafts.push_back(*std::move(rollout));
       continue;
@@ -155,16 +156,15 @@ Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const Ad
   }
   return context.write(call, std::move(drafts), [&]() -> Result<void> {
     for (const Policy& policy : policies) {
-      if (auto may = may_write(context, call, policy); !may) return may;
-      if (auto may = stands_still(context, policy.id); !may) return may;
+      SLUICE_TRY(may_write(context, call, policy));
+      SLUICE_TRY(stands_still(context, policy.id));
       if (written.contains(policy.id)) continue;
       PolicyChange becomes;  // the policy at the end of the rollout must be valid, too
       becomes.put.push_back(policy);
-      if (auto good = context.catalog.try_change(std::move(becomes)); !good) return good;
+      SLUICE_TRY(context.catalog.try_change(std::move(becomes)));
     }
     for (const auto& [id, version] : seen)  // for policies that are written, the ledger compares it
-      if (!written.contains(id))
-        if (auto same = is_at_version(context, call, id, version); !same) return same;
+      if (!written.contains(id)) SLUICE_TRY(is_at_version(context, call, id, version));
     return {};
   });
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "admin/admin_call.h"
+#include "base/try.h"
 
 // What several parts of the admin API do with policies.
 namespace sluice::admin {
@@ -98,8 +99,7 @@ class PageItems {
 
 template <class Takes>
 Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call, const Takes& takes) {
-  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
-  if (!limit) return std::unexpected(limit.error());
+  const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
   const std::string_view after = call.parameter("after");
   PolicyPage page;
   context.catalog.current()->policies().for_each([&](const PolicyPointer& policy) {
@@ -107,9 +107,9 @@ Result<PolicyPage> page_of_policies(AdminContext& context, const AdminCall& call
       page.policies.push_back(policy);
   });
   const auto by_id = [](const PolicyPointer& a, const PolicyPointer& b) { return a->name() < b->name(); };
-  const auto wanted = static_cast<std::size_t>(*limit);
+  const auto wanted = static_cast<std::size_t>(limit);
   const bool more = page.policies.size() > wanted;
-  const auto end = more ? page.policies.begin() + *limit : page.policies.end();
+  const auto end = more ? page.policies.begin() + limit : page.policies.end();
   std::partial_sort(page.policies.begin(), end, page.policies.end(), by_id);
   if (more) {
     page.policies.resize(wanted);

@@ -7,6 +7,7 @@
 #include "admin/body_reader.h"
 #include "admin/policies/policy_views.h"
 #include "base/limits.h"
+#include "base/try.h"
 #include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
@@ -117,12 +118,11 @@ Result<AdminAnswer> write_step(AdminContext& context, const AdminCall& call, con
 template <class Says>
 Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
                                                    const Says& says) {
-  const auto before = context.written_before(call, Kind::kRollout, call.path[2]);
-  if (!before) return std::unexpected(before.error());
-  if (!*before) return std::nullopt;
-  const auto rollout = control::parse_rollout((*before)->body, call.path[2]);
-  if (!rollout || !says(**before, *rollout)) return std::unexpected(key_of_another_change(call));
-  return rollout_answer(context, *rollout, (*before)->version);
+  const auto before = SLUICE_TRY(context.written_before(call, Kind::kRollout, call.path[2]));
+  if (!before) return std::nullopt;
+  const auto rollout = control::parse_rollout(before->body, call.path[2]);
+  if (!rollout || !says(*before, *rollout)) return std::unexpected(key_of_another_change(call));
+  return rollout_answer(context, *rollout, before->version);
 }
 
 Result<StagedRollout> read_plan(const AdminCall& call) {
@@ -153,17 +153,15 @@ Error in_candidate(Error error) {
 
 // The policy to replace, at the version that the caller has seen.
 Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& call) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
+  const auto expected = SLUICE_TRY(call.expected_version());
   auto policy = find_policy(context, call, call.path[2]);
   if (!policy) return policy;
   const Policy& source = (*policy)->source;
-  if (auto may = call.principal.may(control::Role::kWrite, source.tenant); !may)
-    return std::unexpected(may.error());
-  if (*expected && **expected != source.version)
+  SLUICE_TRY(call.principal.may(control::Role::kWrite, source.tenant));
+  if (expected && *expected != source.version)
     return std::unexpected(Error{ErrorCode::kStale,
                                  "policy \"" + source.id + "\" is at version " +
-                                     std::to_string(source.version) + ", not " + std::to_string(**expected) +
+                                     std::to_string(source.version) + ", not " + std::to_string(*expected) +
                                      "; read it and try again",
                                  "if-match"});
   if ((*policy)->candidate)
@@ -174,18 +172,16 @@ Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& 
 // The running rollout, if the caller has one of these roles and has seen its newest version.
 Result<const RolloutRegistry::Known*> rollout_under_way(AdminContext& context, const AdminCall& call,
                                                         bool operators_may) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
+  const auto expected = SLUICE_TRY(call.expected_version());
   const auto known = find_rollout(context, call);
   if (!known) return known;
   const std::string& tenant = (*known)->rollout.candidate.tenant;
   if (!operators_may || !call.principal.may(control::Role::kOperator, tenant))
-    if (auto may = call.principal.may(control::Role::kWrite, tenant); !may)
-      return std::unexpected(may.error());
-  if (*expected && **expected != (*known)->version)
+    SLUICE_TRY(call.principal.may(control::Role::kWrite, tenant));
+  if (expected && *expected != (*known)->version)
     return std::unexpected(Error{ErrorCode::kStale,
                                  "the rollout is at version " + std::to_string((*known)->version) + ", not " +
-                                     std::to_string(**expected) + "; read it and try again",
+                                     std::to_string(*expected) + "; read it and try again",
                                  "if-match"});
   if (!(*known)->rollout.is_running())
     return std::unexpected(Error{ErrorCode::kConflict,
@@ -198,9 +194,8 @@ Result<const RolloutRegistry::Known*> rollout_under_way(AdminContext& context, c
 }  // namespace
 
 Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  const auto limit = call.number("limit", 1, kPageMax, kPageDefault);
-  if (!limit) return std::unexpected(limit.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
   const std::string_view state = call.parameter("state");
   const auto& all = context.rollouts.registry().all();
   DocumentNode list = list_node();
@@ -209,7 +204,7 @@ Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) 
     const auto& [id, known] = *each;
     if (!call.principal.sees_tenant(known.rollout.candidate.tenant)) continue;
     if (!state.empty() && to_string(known.rollout.state) != state) continue;
-    if (list.items.size() == static_cast<std::size_t>(*limit)) {
+    if (list.items.size() == static_cast<std::size_t>(limit)) {
       next = list.items.back().find("policy_id")->text;
       break;
     }
@@ -223,17 +218,15 @@ Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) 
 }
 
 Result<AdminAnswer> get_rollout(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  const auto known = find_rollout(context, call);
-  if (!known) return std::unexpected(known.error());
-  return rollout_answer(context, (*known)->rollout, (*known)->version);
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  const auto known = SLUICE_TRY(find_rollout(context, call));
+  return rollout_answer(context, known->rollout, known->version);
 }
 
 Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) {
-  auto rollout = read_plan(call);
-  if (!rollout) return std::unexpected(rollout.error());
+  auto rollout = SLUICE_TRY(read_plan(call));
   auto again = answered_before(context, call, [&](const ledger::Record& record, const StagedRollout& then) {
-    return record.action == "start" && is_same_plan(*rollout, then);
+    return record.action == "start" && is_same_plan(rollout, then);
   });
   if (!again) return std::unexpected(again.error());
   if (*again) {
@@ -241,24 +234,22 @@ Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) 
     (*again)->location = place_of(call);
     return **std::move(again);
   }
-  const auto policy = policy_to_replace(context, call);
-  if (!policy) return std::unexpected(policy.error());
-  if (auto fine = refuse_denying_everyone(call, rollout->candidate); !fine)
+  const auto policy = SLUICE_TRY(policy_to_replace(context, call));
+  if (auto fine = refuse_denying_everyone(call, rollout.candidate); !fine)
     return std::unexpected(in_candidate(fine.error()));
-  rollout->candidate.version = (*policy)->source.version;
-  if (rollout->candidate == (*policy)->source)
-    return invalid("policy",
-                   "is the same as " + (*policy)->version_text() + "; there is nothing to roll out");
-  rollout->started_us = rollout->since_us = context.clock.now_us();
+  rollout.candidate.version = policy->source.version;
+  if (rollout.candidate == policy->source)
+    return invalid("policy", "is the same as " + policy->version_text() + "; there is nothing to roll out");
+  rollout.started_us = rollout.since_us = context.clock.now_us();
   // Valid as a candidate, and as the policy that it will become.
-  if (auto good = context.catalog.try_candidate(rollout->as_candidate()); !good)
+  if (auto good = context.catalog.try_candidate(rollout.as_candidate()); !good)
     return std::unexpected(in_candidate(good.error()));
   PolicyChange change;
-  change.put.push_back(rollout->candidate);
+  change.put.push_back(rollout.candidate);
   if (auto good = context.catalog.try_change(std::move(change)); !good)
     return std::unexpected(in_candidate(good.error()));
   const RolloutRegistry::Known* const before = context.rollouts.registry().find(call.path[2]);
-  auto answer = write_step(context, call, *rollout, before ? before->version : 0, "start");
+  auto answer = write_step(context, call, rollout, before ? before->version : 0, "start");
   if (!answer) return answer;
   answer->status = 201;
   answer->location = place_of(call);
@@ -271,10 +262,9 @@ Result<AdminAnswer> advance_rollout(AdminContext& context, const AdminCall& call
   });
   if (!again) return std::unexpected(again.error());
   if (*again) return **std::move(again);
-  const auto known = rollout_under_way(context, call, false);
-  if (!known) return std::unexpected(known.error());
-  const StagedRollout next = (*known)->rollout.advanced(context.clock.now_us());
-  return write_step(context, call, next, (*known)->version, next.is_running() ? "advance" : "finish");
+  const auto known = SLUICE_TRY(rollout_under_way(context, call, false));
+  const StagedRollout next = known->rollout.advanced(context.clock.now_us());
+  return write_step(context, call, next, known->version, next.is_running() ? "advance" : "finish");
 }
 
 Result<AdminAnswer> abort_rollout(AdminContext& context, const AdminCall& call) {
@@ -283,11 +273,10 @@ Result<AdminAnswer> abort_rollout(AdminContext& context, const AdminCall& call) 
   });
   if (!again) return std::unexpected(again.error());
   if (*again) return **std::move(again);
-  const auto known = rollout_under_way(context, call, true);
-  if (!known) return std::unexpected(known.error());
+  const auto known = SLUICE_TRY(rollout_under_way(context, call, true));
   const std::string why = call.reason.empty() ? "stopped by " + call.principal.name : call.reason;
-  const StagedRollout next = (*known)->rollout.ended(RolloutState::kAborted, why, context.clock.now_us());
-  return write_step(context, call, next, (*known)->version, "abort");
+  const StagedRollout next = known->rollout.ended(RolloutState::kAborted, why, context.clock.now_us());
+  return write_step(context, call, next, known->version, "abort");
 }
 
 }  // namespace sluice::admin

@@ -10,6 +10,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/document/limit_reader.h"
@@ -118,13 +119,12 @@ Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const 
                                                    const EndpointRuleName& name, const EndpointRule& rule) {
   if (const auto all = context.written_before(call); all && std::ranges::any_of(*all, is_staged))
     return std::nullopt;  // it started a rollout; put_policies() answers it
-  const auto before = context.written_before(call, ledger::Kind::kPolicy, name.policy_id);
-  if (!before) return std::unexpected(before.error());
-  if (!*before) return std::nullopt;
+  const auto before = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, name.policy_id));
+  if (!before) return std::nullopt;
   Problems unused;
-  auto policy = parse_policy((*before)->body, name.policy_id, unused);
+  auto policy = parse_policy(before->body, name.policy_id, unused);
   if (!policy || find_rule(*policy, name) != rule) return std::unexpected(key_of_another_change(call));
-  policy->version = (*before)->version;
+  policy->version = before->version;
   return rule_answer(context, *policy, name, rule);
 }
 
@@ -138,13 +138,11 @@ bool has_rule(const ledger::Record& record, const EndpointRuleName& name) {
 // Whether the caller deleted this rule before with the same idempotency key: the version that they wrote then
 // lacks the rule, and the version before has it.
 Result<bool> deleted_before(AdminContext& context, const AdminCall& call, const EndpointRuleName& name) {
-  const auto written = context.written_before(call, ledger::Kind::kPolicy, name.policy_id);
-  if (!written) return std::unexpected(written.error());
-  if (!*written) return false;
+  const auto written = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, name.policy_id));
+  if (!written) return false;
   const auto before =
-      context.registry.ledger().find(ledger::Kind::kPolicy, name.policy_id, (*written)->version - 1);
-  if (!before) return std::unexpected(before.error());
-  if (has_rule(**written, name) || !*before || !has_rule(**before, name))
+      SLUICE_TRY(context.registry.ledger().find(ledger::Kind::kPolicy, name.policy_id, written->version - 1));
+  if (has_rule(*written, name) || !before || !has_rule(*before, name))
     return std::unexpected(key_of_another_change(call));
   return true;
 }
@@ -155,12 +153,11 @@ using Seen = std::optional<std::int64_t>;
 
 Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, const Policy& policy,
                                std::int64_t version, const EndpointRuleName& name, std::string_view action) {
-  const auto written = put_one_policy(context, call, policy, version, action);
-  if (!written) return std::unexpected(written.error());
+  const auto written = SLUICE_TRY(put_one_policy(context, call, policy, version, action));
   Policy now = policy;
-  now.version = version_in_force(*written);
+  now.version = version_in_force(written);
   AdminAnswer answer = rule_answer(context, now, name, *find_rule(now, name));
-  if (is_staged(*written)) {
+  if (is_staged(written)) {
     answer.status = 202;
     answer.location = "/v1/policies/" + policy.id + "/rollout";
   }
@@ -168,15 +165,14 @@ Result<AdminAnswer> write_rule(AdminContext& context, const AdminCall& call, con
 }
 
 Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, const Seen& seen) {
-  auto rule = read_rule(call, std::nullopt);
-  if (!rule) return std::unexpected(rule.error());
+  auto rule = SLUICE_TRY(read_rule(call, std::nullopt));
   const auto snapshot = context.catalog.current();
-  const CompiledPolicy* former = snapshot->find(former_endpoint_policy_id(rule->endpoint_pattern));
-  if (former && former->source.resource != rule->endpoint_pattern) former = nullptr;
-  const EndpointRuleName name{former ? former->source.id : endpoint_policy_id(rule->endpoint_pattern),
-                              rule->name, rule->tier};
+  const CompiledPolicy* former = snapshot->find(former_endpoint_policy_id(rule.endpoint_pattern));
+  if (former && former->source.resource != rule.endpoint_pattern) former = nullptr;
+  const EndpointRuleName name{former ? former->source.id : endpoint_policy_id(rule.endpoint_pattern),
+                              rule.name, rule.tier};
   const CompiledPolicy* const there = former ? former : snapshot->find(name.policy_id);
-  if (there && (there->source.resource != rule->endpoint_pattern || !there->source.tenant.empty()))
+  if (there && (there->source.resource != rule.endpoint_pattern || !there->source.tenant.empty()))
     return std::unexpected(Error{
         ErrorCode::kConflict,
         "the policy \"" + name.policy_id + "\" is for another tenant or resource; change it, or delete it",
@@ -186,20 +182,19 @@ Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, 
     policy = there->source;
   } else {
     policy.id = name.policy_id;
-    policy.resource = rule->endpoint_pattern;
+    policy.resource = rule.endpoint_pattern;
   }
-  auto again = answered_before(context, call, name, *rule);
-  if (!again) return std::unexpected(again.error());
-  if (*again) {
-    (*again)->status = 201;
-    return **std::move(again);
+  auto again = SLUICE_TRY(answered_before(context, call, name, rule));
+  if (again) {
+    again->status = 201;
+    return *std::move(again);
   }
   // First: who may not write rules is not told which exist.
-  if (auto may = may_write(context, call, policy); !may) return std::unexpected(may.error());
+  SLUICE_TRY(may_write(context, call, policy));
   if (there && find_rule(policy, name))
     return std::unexpected(Error{
         ErrorCode::kConflict, "the rule \"" + name.id() + "\" already exists; use PUT to change it", "name"});
-  put_rule(policy, *rule);
+  put_rule(policy, rule);
   auto answer = write_rule(context, call, policy, seen.value_or(there ? there->source.version : 0), name,
                            "create rule");
   if (answer && answer->status == 200) answer->status = 201;
@@ -207,32 +202,26 @@ Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, 
 }
 
 Result<AdminAnswer> try_to_update(AdminContext& context, const AdminCall& call, const Seen& seen) {
-  auto found = find(context, call);
-  if (!found) return std::unexpected(found.error());
-  const auto rule = read_rule(call, found->rule);
-  if (!rule) return std::unexpected(rule.error());
-  auto again = answered_before(context, call, found->name, *rule);
-  if (!again) return std::unexpected(again.error());
-  if (*again) return **std::move(again);
-  put_rule(found->policy, *rule);
-  return write_rule(context, call, found->policy, seen.value_or(found->policy.version), found->name,
+  auto found = SLUICE_TRY(find(context, call));
+  const auto rule = SLUICE_TRY(read_rule(call, found.rule));
+  auto again = SLUICE_TRY(answered_before(context, call, found.name, rule));
+  if (again) return *std::move(again);
+  put_rule(found.policy, rule);
+  return write_rule(context, call, found.policy, seen.value_or(found.policy.version), found.name,
                     "update rule");
 }
 
 Result<AdminAnswer> try_to_delete(AdminContext& context, const AdminCall& call, const Seen& seen) {
   if (const auto name = EndpointRuleName::from(call.path[3])) {
-    const auto again = deleted_before(context, call, *name);
-    if (!again) return std::unexpected(again.error());
-    if (*again) return no_content();
+    const auto again = SLUICE_TRY(deleted_before(context, call, *name));
+    if (again) return no_content();
   }
-  auto found = find(context, call);
-  if (!found) return std::unexpected(found.error());
-  const std::int64_t version = seen.value_or(found->policy.version);
-  take_rule(found->policy, found->name);
-  if (found->policy.limits.empty()) {
-    if (auto deleted = delete_policy(context, call, found->name.policy_id, version); !deleted)
-      return std::unexpected(deleted.error());
-  } else if (auto left = put_one_policy(context, call, found->policy, version, "delete rule"); !left) {
+  auto found = SLUICE_TRY(find(context, call));
+  const std::int64_t version = seen.value_or(found.policy.version);
+  take_rule(found.policy, found.name);
+  if (found.policy.limits.empty()) {
+    SLUICE_TRY(delete_policy(context, call, found.name.policy_id, version));
+  } else if (auto left = put_one_policy(context, call, found.policy, version, "delete rule"); !left) {
     return std::unexpected(left.error());
   }
   return no_content();
@@ -253,17 +242,16 @@ Result<AdminAnswer> delete_endpoint_rule(AdminContext& context, const AdminCall&
 }
 
 Result<AdminAnswer> get_endpoint_rule(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  const auto found = find(context, call);
-  if (!found) return std::unexpected(found.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  const auto found = SLUICE_TRY(find(context, call));
   AdminAnswer answer;
-  answer.body = rule_view(context, found->policy, found->rule);
-  answer.version = found->policy.version;
+  answer.body = rule_view(context, found.policy, found.rule);
+  answer.version = found.policy.version;
   return answer;
 }
 
 Result<AdminAnswer> list_endpoint_rules(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const auto page = page_of_policies(
       context, call, [](const CompiledPolicy& policy) { return is_endpoint_policy_id(policy.source.id); });
   if (!page) return std::unexpected(page.error());

@@ -8,6 +8,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/document/policy_reader.h"
@@ -64,33 +65,30 @@ DocumentNode rule_view(AdminContext& context, const Policy& source) {
 }  // namespace
 
 Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
-  auto policy = read_rule(call);
-  if (!policy) return std::unexpected(policy.error());
-  if (auto may = call.principal.may(control::Role::kWrite, policy->tenant); !may)
-    return std::unexpected(may.error());
+  auto policy = SLUICE_TRY(read_rule(call));
+  SLUICE_TRY(call.principal.may(control::Role::kWrite, policy.tenant));
   const Error there_is_one{
       ErrorCode::kConflict,
-      "the rule \"" + policy->id + "\" already covers this tenant and resource; delete it first", "resource"};
-  if (context.catalog.current()->find(policy->id)) {
+      "the rule \"" + policy.id + "\" already covers this tenant and resource; delete it first", "resource"};
+  if (context.catalog.current()->find(policy.id)) {
     // It may be a retry of the same request, which the ledger answers.
-    const auto before = context.written_before(call, ledger::Kind::kPolicy, policy->id);
-    if (!before) return std::unexpected(before.error());
-    if (!*before) return std::unexpected(there_is_one);
+    const auto before = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, policy.id));
+    if (!before) return std::unexpected(there_is_one);
   }
-  const auto written = put_one_policy(context, call, *policy, 0, "create");
+  const auto written = put_one_policy(context, call, policy, 0, "create");
   if (!written)
     return std::unexpected(written.error().code == ErrorCode::kStale ? there_is_one : written.error());
-  policy->version = written->version;
+  policy.version = written->version;
   AdminAnswer answer;
   answer.status = 201;
-  answer.body = rule_view(context, *policy);
+  answer.body = rule_view(context, policy);
   answer.version = written->version;
-  answer.location = "/v1/policies/" + policy->id;
+  answer.location = "/v1/policies/" + policy.id;
   return answer;
 }
 
 Result<AdminAnswer> list_rules(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const bool of_all = call.path.size() == 2;
   const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     return of_all || policy.source.tenant == (call.path[2] == "*" ? "" : call.path[2]);
@@ -106,14 +104,12 @@ Result<AdminAnswer> list_rules(AdminContext& context, const AdminCall& call) {
 }
 
 Result<AdminAnswer> delete_rule(AdminContext& context, const AdminCall& call) {
-  const auto expected = call.expected_version();
-  if (!expected) return std::unexpected(expected.error());
+  const auto expected = SLUICE_TRY(call.expected_version());
   auto policy = find_policy(context, call, call.path[2]);
   if (!policy && deleted_before(context, call, call.path[2])) return no_content();
   if (!policy)
     return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + call.path[2] + '"', ""});
-  if (auto deleted = delete_policy(context, call, (*policy)->source.id, *expected); !deleted)
-    return std::unexpected(deleted.error());
+  SLUICE_TRY(delete_policy(context, call, (*policy)->source.id, expected));
   return no_content();
 }
 

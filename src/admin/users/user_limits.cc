@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "engine/planner/rollout.h"
@@ -126,8 +127,8 @@ Result<void> check_user_id(const std::string& id) {
 }
 
 Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call) {
-  if (auto may = call.principal.may(control::Role::kRead); !may) return std::unexpected(may.error());
-  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  SLUICE_TRY(call.principal.may(control::Role::kRead));
+  SLUICE_TRY(check_user_id(call.path[3]));
   const std::string_view tenant = call.parameter("tenant_id"), policy_id = call.parameter("policy_id");
   const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     if (!policy_id.empty() && policy.source.id != policy_id) return false;

@@ -10,6 +10,7 @@
 #include "admin/users/user_limits.h"
 #include "base/limits/override_limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "document/document_builder.h"
 #include "document/literals.h"
 #include "policy/document/user_document.h"
@@ -50,14 +51,13 @@ struct StoredUser {
 
 // Reads from the database, to include what another node wrote just now.
 Result<StoredUser> stored_user(AdminContext& context, const std::string& id) {
-  const auto newest = context.registry.ledger().history(Kind::kUser, id, INT64_MAX, 1);
-  if (!newest) return std::unexpected(newest.error());
+  const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kUser, id, INT64_MAX, 1));
   StoredUser stored{User{.id = id, .tier = "", .overrides = {}}, 0};
-  if (newest->empty()) return stored;
-  stored.version = newest->front().version;
-  if (newest->front().is_withdrawn()) return stored;
+  if (newest.empty()) return stored;
+  stored.version = newest.front().version;
+  if (newest.front().is_withdrawn()) return stored;
   Problems problems;
-  auto user = parse_user(newest->front().body, id, problems);
+  auto user = parse_user(newest.front().body, id, problems);
   if (!user) return std::unexpected(problems.first_error());
   stored.user = *std::move(user);
   return stored;
@@ -75,18 +75,16 @@ Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, st
           ErrorCode::kStale, "the user \"" + call.path[3] + "\" has no tier or overrides yet", "if-match"});
   }
   const auto change = [&](const std::optional<std::int64_t>& seen) -> Result<AdminAnswer> {
-    auto stored = stored_user(context, call.path[3]);
-    if (!stored) return std::unexpected(stored.error());
-    if (auto edited = edit(stored->user); !edited) return std::unexpected(edited.error());
+    auto stored = SLUICE_TRY(stored_user(context, call.path[3]));
+    SLUICE_TRY(edit(stored.user));
     ledger::Draft draft{.kind = Kind::kUser,
                         .name = call.path[3],
                         .action = std::string(action),
                         .body = "",
-                        .expected_version = seen.value_or(stored->version)};
-    write_user(stored->user, draft.body);
-    const auto written = context.write(call, {std::move(draft)});
-    if (!written) return std::unexpected(written.error());
-    return user_answer(context, call, written->front());
+                        .expected_version = seen.value_or(stored.version)};
+    write_user(stored.user, draft.body);
+    const auto written = SLUICE_TRY(context.write(call, {std::move(draft)}));
+    return user_answer(context, call, written.front());
   };
   return retry_while_stale(call, change);
 }
@@ -145,13 +143,12 @@ Result<void> add(AdminContext& context, User& user, const Override& wanted, cons
 template <class Says>
 Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
                                                    const Says& says) {
-  const auto before = context.written_before(call, Kind::kUser, call.path[3]);
-  if (!before) return std::unexpected(before.error());
-  if (!*before) return std::nullopt;
+  const auto before = SLUICE_TRY(context.written_before(call, Kind::kUser, call.path[3]));
+  if (!before) return std::nullopt;
   Problems unused;
-  const auto user = parse_user((*before)->body, call.path[3], unused);
-  if (!user || !says(**before, *user)) return std::unexpected(key_of_another_change(call));
-  return user_answer(context, call, **before);
+  const auto user = parse_user(before->body, call.path[3], unused);
+  if (!user || !says(*before, *user)) return std::unexpected(key_of_another_change(call));
+  return user_answer(context, call, *before);
 }
 
 // The limit that an override is for.
@@ -180,8 +177,8 @@ Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::st
 
 Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 1> kNames = {"tier"};
-  if (auto may = call.principal.may(control::Role::kWrite, ""); !may) return std::unexpected(may.error());
-  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  SLUICE_TRY(call.principal.may(control::Role::kWrite, ""));
+  SLUICE_TRY(check_user_id(call.path[3]));
   const BodyReader body(call, kNames);
   const auto tier = body.fields().text("tier", [](std::string_view text) -> Literal<std::string> {
     return text.empty() ? Literal<std::string>(std::string()) : parse_name(text);
@@ -202,7 +199,7 @@ Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
 Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 6> kNames = {"policy_id",  "limit",      "window_seconds",
                                                       "expires_at", "limit_name", "burst"};
-  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  SLUICE_TRY(check_user_id(call.path[3]));
   const BodyReader body(call, kNames);
   const Fields& fields = body.fields();
   const auto policy_id = fields.text("policy_id", parse_name);
@@ -217,14 +214,12 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
 
   const auto policy = find_policy(context, call, *policy_id);
   if (!policy) return invalid("policy_id", policy.error().message);
-  if (auto may = call.principal.may(control::Role::kWrite, (*policy)->source.tenant); !may)
-    return std::unexpected(may.error());
-  const auto meant = limit_for((*policy)->source, limit_name);
-  if (!meant) return std::unexpected(meant.error());
-  const auto params = checked_limit_params((*meant)->params.algorithm, {*limit, *window * kSecondUs}, burst);
+  SLUICE_TRY(call.principal.may(control::Role::kWrite, (*policy)->source.tenant));
+  const auto meant = SLUICE_TRY(limit_for((*policy)->source, limit_name));
+  const auto params = checked_limit_params(meant->params.algorithm, {*limit, *window * kSecondUs}, burst);
   if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
 
-  const Override wanted{*policy_id, (*meant)->name, *params, expires.value_or(0)};
+  const Override wanted{*policy_id, meant->name, *params, expires.value_or(0)};
   auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
     return record.action == "override" && std::ranges::find(then.overrides, wanted) != then.overrides.end();
   });
@@ -242,10 +237,9 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
 // Ends the override now but keeps it on record as expired: its counters can then be read with the policy's
 // numbers.
 Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call) {
-  if (auto good = check_user_id(call.path[3]); !good) return std::unexpected(good.error());
+  SLUICE_TRY(check_user_id(call.path[3]));
   const auto policy = find_policy(context, call, call.path[5]);
-  if (auto may = call.principal.may(control::Role::kWrite, policy ? (*policy)->source.tenant : ""); !may)
-    return std::unexpected(may.error());
+  SLUICE_TRY(call.principal.may(control::Role::kWrite, policy ? (*policy)->source.tenant : ""));
   const std::string_view limit_name = call.parameter("limit_name");
   const auto is_meant = [&](const Override& each) {
     return each.policy_id == call.path[5] && (limit_name.empty() || each.limit == limit_name);

@@ -32,10 +32,14 @@ std::optional<std::string_view> bearer(std::string_view authorization) {
 
 }  // namespace
 
-Result<Principal> Access::who(const net::Peer& peer, std::string_view authorization) const {
+AccessReader::AccessReader(const Access& access) : clock_(access.clock), tokens_(access.tokens.published()) {
+  if (access.identities) identities_.emplace(access.identities->published());
+}
+
+Result<Principal> AccessReader::who(const net::Peer& peer, std::string_view authorization) {
   if (authorization.empty()) {
     if (identities_ && !peer.names.empty())
-      if (auto principal = identities_->find(peer.names)) return *std::move(principal);
+      if (auto principal = identities_->get().find(peer.names)) return *std::move(principal);
     if (peer.is_trusted) return Principal::loopback();
     if (!peer.names.empty()) return refused(unknown_certificate(peer.names));
     return refused("this needs a token; send it as `Authorization: Bearer sluice_…`");
@@ -43,7 +47,7 @@ Result<Principal> Access::who(const net::Peer& peer, std::string_view authorizat
   const auto token = bearer(authorization);
   if (!token) return refused("send the token as `Authorization: Bearer sluice_…`");
   if (!is_token(*token)) return refused("this is not a Sluice token, or it is mistyped");
-  if (auto principal = tokens_.find(*token, clock_.now_us())) return *std::move(principal);
+  if (auto principal = tokens_.get().find(*token, clock_.now_us())) return *std::move(principal);
   return refused("this token is unknown or has expired");
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/published.h"
 #include "control/access/identities.h"
 #include "control/access/principal.h"
 #include "control/access/token_registry.h"
@@ -10,22 +12,32 @@
 
 namespace sluice::control {
 
-// Authenticates callers. Thread-safe.
-class Access {
+// What callers are authenticated by. Thread-safe. REQUIRES: all outlive this object.
+struct Access {
+  Access(const TokenRegistry& token_registry, const Clock& wall_clock,
+         const IdentityRegistry* identity_registry = nullptr)
+      : tokens(token_registry), clock(wall_clock), identities(identity_registry) {}
+
+  const TokenRegistry& tokens;
+  const Clock& clock;
+  const IdentityRegistry* const identities;  // null: certificates identify no one
+};
+
+// Authenticates callers, without a lock. Belongs to one thread: give each its own. REQUIRES: `access`
+// outlives this object.
+class AccessReader {
  public:
-  // identities: null if certificates identify no one. REQUIRES: all outlive this object.
-  Access(const TokenRegistry& tokens, const Clock& clock, const IdentityRegistry* identities = nullptr)
-      : tokens_(tokens), clock_(clock), identities_(identities) {}
+  explicit AccessReader(const Access& access);
 
   // Identifies the caller by the `Authorization` header; without one, by the names in the peer's certificate.
   // With neither, a trusted peer may do everything. kUnauthenticated: the token is missing, unknown or
   // expired (the error does not say which of the last two), or no identity matches the certificate.
-  Result<Principal> who(const net::Peer& peer, std::string_view authorization) const;
+  Result<Principal> who(const net::Peer& peer, std::string_view authorization);
 
  private:
-  const TokenRegistry& tokens_;
   const Clock& clock_;
-  const IdentityRegistry* const identities_;
+  PublishedReader<Tokens> tokens_;
+  std::optional<PublishedReader<Identities>> identities_;
 };
 
 }  // namespace sluice::control

@@ -16,7 +16,8 @@ Result<void> may_make(const std::function<bool()>& is_needed) {
 }  // namespace
 
 bool needs_first_token(const TokenRegistry& tokens, const IdentityRegistry& identities, std::int64_t now_us) {
-  return identities.can_administer() ? tokens.empty() : !tokens.can_administer(now_us);
+  const auto known = tokens.published().current();
+  return identities.published().current()->can_administer() ? known->empty() : !known->can_administer(now_us);
 }
 
 std::optional<std::string> make_first_token(Registry& registry, const std::function<bool()>& is_needed,

@@ -47,30 +47,18 @@ std::vector<Identity> parse_identities(std::string_view text, const std::string&
   return identities;
 }
 
-std::optional<Principal> IdentityRegistry::find(std::span<const std::string> names) const {
-  std::shared_ptr<const List> list;
-  {
-    const std::lock_guard lock(mutex_);
-    list = list_;
-  }
-  for (const Identity& identity : *list)
+std::optional<Principal> Identities::find(std::span<const std::string> names) const {
+  for (const Identity& identity : list_)
     for (const std::string& name : names)
       if (name_matches(identity.name, name))
         return Principal{"certificate " + name, identity.rights.roles, identity.rights.tenants};
   return std::nullopt;
 }
 
-bool IdentityRegistry::can_administer() const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(*list_, [](const Identity& identity) {
+bool Identities::can_administer() const {
+  return std::ranges::any_of(list_, [](const Identity& identity) {
     return Principal{"", identity.rights.roles, identity.rights.tenants}.can_administer();
   });
-}
-
-void IdentityRegistry::replace(std::vector<Identity> identities) {
-  auto list = std::make_shared<const List>(std::move(identities));
-  const std::lock_guard lock(mutex_);
-  list_ = std::move(list);
 }
 
 }  // namespace sluice::control

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/published.h"
 #include "control/access/principal.h"
 #include "control/access/rights.h"
 #include "document/problems.h"
@@ -26,19 +25,30 @@ struct Identity {
 //   - { name: "CN=Ops", roles: [admin] }
 std::vector<Identity> parse_identities(std::string_view text, const std::string& file, Problems& problems);
 
-// The identities in force. Thread-safe.
-class IdentityRegistry {
+// A list of identities that does not change. Thread-safe.
+class Identities {
  public:
+  Identities() = default;
+  explicit Identities(std::vector<Identity> list) : list_(std::move(list)) {}
   // The principal for these names, from the first identity that matches one of them.
   std::optional<Principal> find(std::span<const std::string> names) const;
   // Whether one of the identities can create tokens.
   bool can_administer() const;
-  void replace(std::vector<Identity> identities);
 
  private:
-  using List = std::vector<Identity>;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const List> list_ = std::make_shared<const List>();  // guarded by mutex_
+  std::vector<Identity> list_;
+};
+
+// The identities in force. Thread-safe.
+class IdentityRegistry {
+ public:
+  const Published<Identities>& published() const { return published_; }
+  void replace(std::vector<Identity> identities) {
+    published_.publish(std::make_shared<const Identities>(std::move(identities)));
+  }
+
+ private:
+  Published<Identities> published_{std::make_shared<const Identities>()};
 };
 
 }  // namespace sluice::control

@@ -71,7 +71,7 @@ class AccessByCertificateTest : public testing::Test {
   }
   std::string who(std::vector<std::string> names, bool is_trusted = false, std::string_view header = "") {
     const net::Peer peer{.address = "10.0.0.7", .is_trusted = is_trusted, .names = std::move(names)};
-    const auto principal = access_.who(peer, header);
+    const auto principal = reader_.who(peer, header);
     if (!principal) return principal.error().message;
     std::string text = principal->name;
     for (const Role role : principal->roles) text += " " + std::string(to_string(role));
@@ -83,6 +83,7 @@ class AccessByCertificateTest : public testing::Test {
   TokenRegistry tokens_;
   IdentityRegistry identities_;
   Access access_{tokens_, clock_, &identities_};
+  AccessReader reader_{access_};
 };
 
 TEST_F(AccessByCertificateTest, TheFirstThatFitsCounts) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/try.h"
+
 namespace sluice::control {
 namespace {
 
@@ -46,7 +48,7 @@ Result<void> Principal::may(Role role) const {
 }
 
 Result<void> Principal::may(Role role, std::string_view tenant) const {
-  if (auto allowed = may(role); !allowed) return allowed;
+  SLUICE_TRY(may(role));
   if (sees_tenant(tenant)) return {};
   return std::unexpected(
       Error{ErrorCode::kPermissionDenied,

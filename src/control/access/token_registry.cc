@@ -2,24 +2,18 @@
 
 #include <algorithm>
 
+#include "base/try.h"
+
 namespace sluice::control {
 
-std::optional<Principal> TokenRegistry::find(std::string_view token, std::int64_t now_us) const {
+std::optional<Principal> Tokens::find(std::string_view token, std::int64_t now_us) const {
   if (!is_token(token)) return std::nullopt;
-  const std::string hash = hash_token(token);
-  const std::lock_guard lock(mutex_);
-  const auto found = by_hash_.find(hash);
+  const auto found = by_hash_.find(hash_token(token));
   if (found == by_hash_.end() || !found->second->holds_at(now_us)) return std::nullopt;
   return found->second->principal();
 }
 
-bool TokenRegistry::empty() const {
-  const std::lock_guard lock(mutex_);
-  return by_hash_.empty();
-}
-
-bool TokenRegistry::can_administer(std::int64_t now_us) const {
-  const std::lock_guard lock(mutex_);
+bool Tokens::can_administer(std::int64_t now_us) const {
   return std::ranges::any_of(by_hash_, [now_us](const auto& entry) {
     return entry.second->holds_at(now_us) && entry.second->principal().can_administer();
   });
@@ -27,15 +21,14 @@ bool TokenRegistry::can_administer(std::int64_t now_us) const {
 
 Result<void> TokenRegistry::check(std::span<const ledger::Draft* const> drafts) {
   for (const ledger::Draft* draft : drafts)
-    if (!draft->body.empty())
-      if (const auto token = parse_token(draft->body, draft->name); !token)
-        return std::unexpected(token.error());
+    if (!draft->body.empty()) SLUICE_TRY(parse_token(draft->body, draft->name));
   return {};
 }
 
 std::map<std::string, std::string> TokenRegistry::apply(std::span<const ledger::Record* const> records) {
   std::map<std::string, std::string> problems;
-  const std::lock_guard lock(mutex_);
+  // Published as a whole: if this runs out of memory, nothing has changed.
+  auto tokens = std::make_shared<Tokens>(*published_.current());
   for (const ledger::Record* record : records) {
     std::shared_ptr<const Token> token;
     if (!record->is_withdrawn()) {
@@ -46,14 +39,15 @@ std::map<std::string, std::string> TokenRegistry::apply(std::span<const ledger::
       }
       token = std::make_shared<const Token>(std::move(*parsed));
     }
-    if (const auto old = hash_of_.find(record->name); old != hash_of_.end()) {
-      by_hash_.erase(old->second);
-      hash_of_.erase(old);
+    if (const auto old = tokens->hash_of_.find(record->name); old != tokens->hash_of_.end()) {
+      tokens->by_hash_.erase(old->second);
+      tokens->hash_of_.erase(old);
     }
     if (!token) continue;
-    hash_of_[record->name] = token->hash;
-    by_hash_[token->hash] = std::move(token);
+    tokens->hash_of_[record->name] = token->hash;
+    tokens->by_hash_[token->hash] = std::move(token);
   }
+  published_.publish(std::move(tokens));
   return problems;
 }
 

@@ -131,7 +131,7 @@ bool RolloutController::write(Registry& registry, const RolloutRegistry::Known& 
     blocks_.erase(id);
     parts_.log(false, what);
     if (next.state == RolloutState::kRolledBack) {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       ++rollbacks_[id];
     }
     return true;
@@ -152,21 +152,21 @@ void RolloutController::show() {
   std::vector<Shown> shown;
   for (const auto& [id, known] : parts_.rollouts.all())
     if (known.rollout.is_running()) shown.push_back({id, known.rollout.stage + 1, known.rollout.percent()});
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   shown_ = std::move(shown);
   shown_blocks_ = blocks_;
 }
 
 std::vector<std::string> RolloutController::problems() const {
   std::vector<std::string> sentences;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& [id, block] : shown_blocks_)
     if (!block.sentence.empty()) sentences.push_back(block.sentence);
   return sentences;
 }
 
 std::string RolloutController::metrics() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   PrometheusText text;
   text.family("rate_limiter_rollout_stage", "gauge", "The current stage of a running rollout, from 1.");
   for (const Shown& each : shown_) text.sample({{"policy", each.policy_id}}, each.stage);

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "control/rollout/rollout_evaluator.h"
 #include "control/rollout/rollout_registry.h"
 #include "telemetry/decision_counters.h"
@@ -70,10 +70,10 @@ class RolloutController {
   std::map<std::string, Block> blocks_;                 // by policy id
   std::int64_t next_try_us_ = 0;                        // while the database is unreachable
 
-  mutable std::mutex mutex_;
-  std::vector<Shown> shown_;                        // guarded by mutex_
-  std::map<std::string, Block> shown_blocks_;       // guarded by mutex_
-  std::map<std::string, std::uint64_t> rollbacks_;  // by policy id, written by this node; guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<Shown> shown_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, Block> shown_blocks_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::uint64_t> rollbacks_ SLUICE_GUARDED_BY(mutex_);  // by policy id; by this node
 };
 
 }  // namespace sluice::control

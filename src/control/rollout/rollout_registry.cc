@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice::control {
 
 const RolloutRegistry::Known* RolloutRegistry::find(std::string_view policy_id) const {
@@ -12,10 +14,9 @@ const RolloutRegistry::Known* RolloutRegistry::find(std::string_view policy_id) 
 Result<void> RolloutRegistry::check(std::span<const ledger::Draft* const> drafts) {
   for (const ledger::Draft* draft : drafts) {
     if (draft->body.empty()) continue;
-    const auto rollout = parse_rollout(draft->body, draft->name);
-    if (!rollout) return std::unexpected(rollout.error());
-    if (!rollout->is_running()) continue;
-    if (auto good = catalog_.try_candidate(rollout->as_candidate()); !good) return good;
+    const StagedRollout rollout = SLUICE_TRY(parse_rollout(draft->body, draft->name));
+    if (!rollout.is_running()) continue;
+    SLUICE_TRY(catalog_.try_candidate(rollout.as_candidate()));
   }
   return {};
 }
@@ -34,9 +35,8 @@ Result<void> RolloutRegistry::bring_into_force(const ledger::Record& record) {
     known_.erase(record.name);
     return catalog_.remove_candidate(record.name);
   }
-  auto rollout = parse_rollout(record.body, record.name);
-  if (!rollout) return std::unexpected(rollout.error());
-  Known& known = known_[record.name] = {*std::move(rollout), record.version};
+  auto rollout = SLUICE_TRY(parse_rollout(record.body, record.name));
+  Known& known = known_[record.name] = {std::move(rollout), record.version};
   return known.rollout.is_running() ? catalog_.put_candidate(known.rollout.as_candidate())
                                     : catalog_.remove_candidate(record.name);
 }

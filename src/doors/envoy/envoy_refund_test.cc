@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "control/access/identities.h"
 #include "doors/testing/envoy_rls_fixture.h"
 
 namespace sluice::doors::testing {
@@ -129,7 +128,6 @@ class EnvoyRefundAccessTest : public EnvoyRefundTest {
                         {"CN=operates", {{Role::kCheck, Role::kOperator}, {"d"}}},
                         {"CN=checks for all", {{Role::kCheck}, {}}},
                         {"CN=operates for all", {{Role::kCheck, Role::kOperator}, {}}}});
-    options.access = &with_identities;
   }
   // What remains of the limit of "d" (10) and of the shared limit (100) after 7 were charged and then given
   // back by the caller with this certificate name. "" is a stranger; "loopback" needs no name.
@@ -151,8 +149,6 @@ class EnvoyRefundAccessTest : public EnvoyRefundTest {
   }
 
   const std::vector<Dimension> entry = {{"k", "x"}};
-  control::IdentityRegistry identities;
-  control::Access with_identities{tokens, clock, &identities};
 };
 
 TEST_F(EnvoyRefundAccessTest, IsForWhoMayReset) {

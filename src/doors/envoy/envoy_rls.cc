@@ -262,7 +262,7 @@ void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook
 template <class Asker, class Caller>
 void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const Caller& caller,
             std::string_view body, Read read) {
-  const LimitOwner owner = owner_of(context.options, caller);
+  const LimitOwner owner = owner_of(context, caller);
   Call<Asker> call{context, deadline_us, asker, owner};
   const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
   if (auto good = read(body, context); !good) return refuse(std::move(good.error()));

@@ -41,7 +41,7 @@ RedisDoor::RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::
 }
 
 bool RedisDoor::needs_no_token() const {
-  return !context_.options.checks_need_token || context_.options.access->who(peer_, "").has_value();
+  return !context_.options.checks_need_token || context_.access->who(peer_, "").has_value();
 }
 
 bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
@@ -108,7 +108,7 @@ Result<GivenNumbers> RedisDoor::numbers_of(const Throttle& throttle) {
   if (const GivenNumbers* const known = throttle_.find(throttle)) [[likely]]
     return *known;
   const auto taken = take_limit(context_, {Algorithm::kGcra, throttle.rate, throttle.limit},
-                                [this] { return owner_name(context_.options, peer_, authorization_); });
+                                [this] { return owner_name(context_, peer_, authorization_); });
   if (taken && taken->params != 0) throttle_.keep(throttle, *taken);
   return taken;
 }
@@ -143,7 +143,7 @@ void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) 
 
 bool RedisDoor::log_in(std::string_view token) {
   std::string authorization = "Bearer " + std::string(token);
-  if (!context_.options.access->who(peer_, authorization)) return false;
+  if (!context_.access->who(peer_, authorization)) return false;
   authorization_ = std::move(authorization);
   peer_.recognise();
   return is_known_ = true;

@@ -82,7 +82,6 @@ class LateAdmin final : public AdminSeam {
 class DoorsFixture : public sluice::testing::LimiterFixture {
  protected:
   DoorsFixture() {
-    options.access = &access;
     options.given_limits = &given_limits;
     options.multi_rate_default = make_multi_rate_default(snapshots, params);
     options.readiness = [this] { return readiness; };
@@ -127,15 +126,23 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     return limiter.usage({.policy_id = "api", .key = key})->remaining();
   }
 
+  // An App takes these at once; the other options may be set later.
+  static DoorOptions options_with(const control::Access& access) {
+    DoorOptions options;
+    options.access = &access;
+    return options;
+  }
+
   Readiness readiness{.ready = true, .draining = false, .problems = {}};
   control::TokenRegistry tokens;
   net::HeaderList metadata;            // of gRPC calls
   std::string idempotency_key;         // of the metadata
   std::uint32_t idempotency_keys = 0;  // how many
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
-  control::Access access{tokens, clock};
+  control::IdentityRegistry identities;  // of client certificates
+  control::Access access{tokens, clock, &identities};
   GivenLimits given_limits{params};
-  DoorOptions options;
+  DoorOptions options = options_with(access);
   App app{limiter, options, 1};
 };
 

@@ -1,5 +1,6 @@
 #include "ledger/postgres/postgres_append.h"
 
+#include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 
@@ -26,17 +27,16 @@ PostgresResult<Present> lock_and_read(PostgresConnection& connection, const Chan
     queries.emplace_back("SELECT version, withdrawn FROM sluice_documents WHERE kind = $1 AND name = $2");
     queries.back().bytes(to_string(draft.kind)).bytes(draft.name);
   }
-  const auto answers = connection.run(queries);
-  if (!answers) return std::unexpected(answers.error());
-  const PostgresRows& head = answers->at(1);
+  const auto answers = SLUICE_TRY(connection.run(queries));
+  const PostgresRows& head = answers.at(1);
   if (head.size() == 0)
     return std::unexpected(PostgresError{
         {ErrorCode::kUnavailable, "the row of sluice_head is missing; restore the tables from a backup", ""},
         "XX000"});
-  auto earlier = to_records(answers->at(2));
+  auto earlier = to_records(answers.at(2));
   if (!earlier) return std::unexpected(PostgresError{earlier.error(), "XX000"});
   Present present{head[0].get_number(0), head[0].get_text(1), std::move(*earlier), {}};
-  for (const PostgresRows& rows : std::span(*answers).subspan(3))
+  for (const PostgresRows& rows : std::span(answers).subspan(3))
     present.newest.push_back(rows.size() == 0 ? Newest{}
                                               : Newest{rows[0].get_number(0), rows[0].get_number(1) != 0});
   return present;
@@ -90,18 +90,17 @@ PostgresResult<void> write_and_commit(PostgresConnection& connection, const std:
 // When this returns, the transaction is still open, unless it wrote the change.
 PostgresResult<std::vector<Record>> try_once(PostgresConnection& connection, const PostgresAppend& append) {
   const Change& change = append.change;
-  auto present = lock_and_read(connection, change);
-  if (!present) return std::unexpected(present.error());
+  auto present = SLUICE_TRY(lock_and_read(connection, change));
   const auto ours = [](Error error) { return std::unexpected(PostgresError{std::move(error), "00000"}); };
-  if (!present->earlier.empty()) {
-    auto answer = answer_again(change, std::move(present->earlier));
+  if (!present.earlier.empty()) {
+    auto answer = answer_again(change, std::move(present.earlier));
     if (!answer) return ours(answer.error());
     return std::move(*answer);
   }
-  const auto versions = check_expected(change, present->newest, present->revision);
+  const auto versions = check_expected(change, present.newest, present.revision);
   if (!versions) return ours(versions.error());
-  std::vector<Record> records = link(change, *versions, present->revision, present->hash);
-  if (auto done = write_and_commit(connection, records, append); !done) return std::unexpected(done.error());
+  std::vector<Record> records = link(change, *versions, present.revision, present.hash);
+  SLUICE_TRY(write_and_commit(connection, records, append));
   return records;
 }
 
@@ -122,9 +121,8 @@ PostgresQuery find_by_request(const std::string& actor, const std::string& reque
 Result<std::vector<Record>> to_records(const PostgresRows& rows) {
   std::vector<Record> records;
   for (int row = 0; row < rows.size(); ++row) {
-    auto record = record_from(rows[row]);
-    if (!record) return std::unexpected(record.error());
-    records.push_back(std::move(*record));
+    auto record = SLUICE_TRY(record_from(rows[row]));
+    records.push_back(std::move(record));
   }
   return records;
 }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice::ledger {
 namespace {
 
@@ -103,14 +105,13 @@ PostgresResult<std::unique_ptr<PostgresConnection>> PostgresConnection::open(con
   // A client that is cut off in the middle of a change must not block other writers.
   const PostgresQuery settings[] = {PostgresQuery("SET statement_timeout = '3s'"),
                                     PostgresQuery("SET idle_in_transaction_session_timeout = '5s'")};
-  if (auto set = connection->run(settings); !set) return std::unexpected(set.error());
+  SLUICE_TRY(connection->run(settings));
   return connection;
 }
 
 PostgresResult<PostgresRows> PostgresConnection::run(const PostgresQuery& query) {
-  auto answers = run({&query, 1});
-  if (!answers) return std::unexpected(answers.error());
-  return std::move(answers->front());
+  auto answers = SLUICE_TRY(run({&query, 1}));
+  return std::move(answers.front());
 }
 
 PostgresResult<std::vector<PostgresRows>> PostgresConnection::run(std::span<const PostgresQuery> queries) {

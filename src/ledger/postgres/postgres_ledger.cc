@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/postgres/postgres_append.h"
 #include "ledger/postgres/postgres_schema.h"
@@ -18,9 +19,8 @@ constexpr std::int64_t kDocumentsPerPage = 1000;
 }  // namespace
 
 Result<std::unique_ptr<PostgresLedger>> PostgresLedger::open(const std::string& url, Options options) {
-  auto name = PostgresConnection::name_of(url);
-  if (!name) return std::unexpected(name.error());
-  return std::unique_ptr<PostgresLedger>(new PostgresLedger(url, std::move(*name), options));
+  auto name = SLUICE_TRY(PostgresConnection::name_of(url));
+  return std::unique_ptr<PostgresLedger>(new PostgresLedger(url, std::move(name), options));
 }
 
 Result<PostgresConnection*> PostgresLedger::connected() {
@@ -42,33 +42,29 @@ Result<PostgresConnection*> PostgresLedger::connected() {
 }
 
 Result<PostgresRows> PostgresLedger::ask(const PostgresQuery& query) {
-  const auto connection = connected();
-  if (!connection) return std::unexpected(connection.error());
-  auto rows = (*connection)->run(query);
+  const auto connection = SLUICE_TRY(connected());
+  auto rows = connection->run(query);
   if (rows) return std::move(*rows);
   connection_.reset();
   return std::unexpected(rows.error().error);
 }
 
 Result<std::vector<Record>> PostgresLedger::ask_records(const PostgresQuery& query) {
-  const auto rows = ask(query);
-  if (!rows) return std::unexpected(rows.error());
-  return to_records(*rows);
+  const auto rows = SLUICE_TRY(ask(query));
+  return to_records(rows);
 }
 
 Result<std::vector<Record>> PostgresLedger::append(const Change& change, std::span<const Record> removed) {
-  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
-  const auto connection = connected();
-  if (!connection) return std::unexpected(connection.error());
-  auto written = append_to(**connection, {change, removed, listens_ ? Notify::kYes : Notify::kNo});
+  SLUICE_TRY(validate(change));
+  const auto connection = SLUICE_TRY(connected());
+  auto written = append_to(*connection, {change, removed, listens_ ? Notify::kYes : Notify::kNo});
   if (!written && written.error().code == ErrorCode::kUnavailable) connection_.reset();
   return written;
 }
 
 Result<std::int64_t> PostgresLedger::revision() {
-  const auto rows = ask(PostgresQuery("SELECT revision FROM sluice_head WHERE id = 1"));
-  if (!rows) return std::unexpected(rows.error());
-  return rows->size() == 0 ? 0 : (*rows)[0].get_number(0);
+  const auto rows = SLUICE_TRY(ask(PostgresQuery("SELECT revision FROM sluice_head WHERE id = 1")));
+  return rows.size() == 0 ? 0 : rows[0].get_number(0);
 }
 
 Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, std::size_t max) {
@@ -81,25 +77,23 @@ Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, st
 // In pages, so that no statement takes long. A document that is written meanwhile moves beyond `end` and is
 // left out; the caller reads it after that revision anyway.
 Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&)>& visit) {
-  const auto end = revision();
-  if (!end) return std::unexpected(end.error());
+  const auto end = SLUICE_TRY(revision());
   Result<void> whole;
   for (std::int64_t at = 0;;) {
     // The page is limited before the join: without statistics the planner would join everything first.
-    const auto page = ask(
+    const auto page = SLUICE_TRY(ask(
         PostgresQuery("SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, "
                       "r.at_us, r.request_id, r.body_hash, r.hash "
                       "FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
                       "AND revision <= $2 ORDER BY revision LIMIT $3) d "
                       "LEFT JOIN sluice_records r ON r.revision = d.revision ORDER BY d.revision")
             .number(at)
-            .number(*end)
-            .number(kDocumentsPerPage));
-    if (!page) return std::unexpected(page.error());
-    if (page->size() == 0) break;
-    for (int i = 0; i < page->size(); ++i) {
-      at = (*page)[i].get_number(0);
-      auto record = record_from((*page)[i]);
+            .number(end)
+            .number(kDocumentsPerPage)));
+    if (page.size() == 0) break;
+    for (int i = 0; i < page.size(); ++i) {
+      at = page[i].get_number(0);
+      auto record = record_from(page[i]);
       if (record)
         visit(std::move(*record));
       else if (whole)
@@ -112,14 +106,13 @@ Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&
 Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
   for (std::int64_t at = INT64_MIN;;) {
     const auto rows =
-        ask(PostgresQuery("SELECT kind, name, version, withdrawn, revision "
-                          "FROM sluice_documents WHERE revision > $1 ORDER BY revision LIMIT $2")
-                .number(at)
-                .number(kDocumentsPerPage));
-    if (!rows) return std::unexpected(rows.error());
-    if (rows->size() == 0) return {};
-    for (int i = 0; i < rows->size(); ++i) {
-      Listing listing = listing_from((*rows)[i]);
+        SLUICE_TRY(ask(PostgresQuery("SELECT kind, name, version, withdrawn, revision "
+                                     "FROM sluice_documents WHERE revision > $1 ORDER BY revision LIMIT $2")
+                           .number(at)
+                           .number(kDocumentsPerPage)));
+    if (rows.size() == 0) return {};
+    for (int i = 0; i < rows.size(); ++i) {
+      Listing listing = listing_from(rows[i]);
       at = listing.revision;
       visit(std::move(listing));
     }
@@ -127,14 +120,14 @@ Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&
 }
 
 Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
-  auto found = ask_records(PostgresQuery("SELECT * FROM sluice_records "
-                                         "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
-                               .bytes(to_string(kind))
-                               .bytes(name)
-                               .number(version));
-  if (!found) return std::unexpected(found.error());
-  if (found->empty()) return std::nullopt;
-  return std::move(found->front());
+  auto found =
+      SLUICE_TRY(ask_records(PostgresQuery("SELECT * FROM sluice_records "
+                                           "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
+                                 .bytes(to_string(kind))
+                                 .bytes(name)
+                                 .number(version)));
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
 }
 
 Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view name, std::int64_t version,

@@ -1,5 +1,7 @@
 #include "ledger/postgres/postgres_schema.h"
 
+#include "base/try.h"
+
 namespace sluice::ledger {
 namespace {
 
@@ -35,8 +37,7 @@ PostgresResult<std::int64_t> format_of(PostgresConnection& connection) {
 }
 
 PostgresResult<void> make_all(PostgresConnection& connection) {
-  for (const char* sql : kMakeTables)
-    if (auto made = connection.run(PostgresQuery(sql)); !made) return std::unexpected(made.error());
+  for (const char* sql : kMakeTables) SLUICE_TRY(connection.run(PostgresQuery(sql)));
   return {};
 }
 
@@ -66,9 +67,8 @@ PostgresResult<void> make_postgres_tables(PostgresConnection& connection) {
 }
 
 PostgresResult<void> find_postgres_tables(PostgresConnection& connection) {
-  const auto format = format_of(connection);
-  if (!format) return std::unexpected(format.error());
-  if (*format != 0) return check_format(*format);
+  const auto format = SLUICE_TRY(format_of(connection));
+  if (format != 0) return check_format(format);
   return std::unexpected(
       PostgresError{{ErrorCode::kInvalidArgument,
                      "this PostgreSQL database has no Sluice tables; use the one that the server uses", ""},

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/try.h"
 #include "ledger/chain.h"
 
 namespace sluice::ledger {
@@ -65,18 +66,17 @@ class Appender {
   }
 
   Outcome try_once() {
-    auto present = read_present();
-    if (!present) return std::unexpected(present.error());
+    auto present = SLUICE_TRY(read_present());
     if (in_doubt_) {
-      if (is_in(*present)) return std::move(in_doubt_->records);
+      if (is_in(present)) return std::move(in_doubt_->records);
       // If the head has changed, the script will refuse that attempt, should it still arrive. If it is the
       // same, the next attempt is equal to that one, record by record, and only one of them can succeed.
-      if (present->head.text() != in_doubt_->expected.text()) in_doubt_.reset();
+      if (present.head.text() != in_doubt_->expected.text()) in_doubt_.reset();
     }
-    if (present->earlier.second > 0) return read_again(present->earlier);
-    const auto versions = check_expected(change_, present->newest, present->head.revision);
+    if (present.earlier.second > 0) return read_again(present.earlier);
+    const auto versions = check_expected(change_, present.newest, present.head.revision);
     if (!versions) return fail(versions.error());
-    return write({present->head, link(change_, *versions, present->head.revision, present->head.hash)});
+    return write({present.head, link(change_, *versions, present.head.revision, present.head.hash)});
   }
 
   bool is_in(const Present& present) const {
@@ -93,15 +93,14 @@ class Appender {
       fields.push_back(newest_field(draft.kind, draft.name));
     std::vector<std::string_view> words = {"HMGET", book_.keys().ledger};
     words.insert(words.end(), fields.begin(), fields.end());
-    const auto reply = book_.ask(words);
-    if (!reply) return std::unexpected(reply.error());
-    if (reply->size() != fields.size() + 1)
+    const auto reply = SLUICE_TRY(book_.ask(words));
+    if (reply.size() != fields.size() + 1)
       return fail({ErrorCode::kUnavailable,
                    book_.session().name() + " sent an unexpected reply; check the server", ""});
-    auto head = book_.note_head(reply->at(1).bytes);
+    auto head = book_.note_head(reply.at(1).bytes);
     if (!head) return fail(head.error());
-    Present present{std::move(*head), read_numbers(reply->at(2).bytes), {}, reply->at(3)};
-    for (const RedisValue& value : std::span(*reply).subspan(4)) {
+    Present present{std::move(*head), read_numbers(reply.at(2).bytes), {}, reply.at(3)};
+    for (const RedisValue& value : std::span(reply).subspan(4)) {
       const RedisNumbers numbers = read_numbers(value.bytes);
       present.newest.push_back({numbers.first, numbers.second != 0});
     }

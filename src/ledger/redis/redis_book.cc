@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/try.h"
 #include "ledger/anchor.h"
 #include "ledger/redis/redis_advice.h"
 #include "ledger/redis/redis_script.h"
@@ -26,14 +27,14 @@ RedisBook::RedisBook(const redis::StoreTarget& target, RedisLedgerOptions option
 
 RedisResult<RedisReply> RedisBook::ask(std::span<const std::string_view> words) {
   for (std::uint32_t hops = 0;; ++hops) {
-    if (auto ready = prepare(); !ready) return std::unexpected(ready.error());
+    SLUICE_TRY(prepare());
     auto reply = session_.ask(words);
     if (reply || reply.error().kind != redis::ServerError::kMoved || hops == kRedisHopsMax) return reply;
   }
 }
 
 RedisResult<RedisReply> RedisBook::run(std::span<const std::string> words) {
-  if (auto ready = prepare(); !ready) return std::unexpected(ready.error());
+  SLUICE_TRY(prepare());
   const std::string sha = session_.script_sha();
   std::vector<std::string_view> command = {"EVALSHA", sha, "2", keys_.ledger, keys_.documents};
   command.insert(command.end(), words.begin(), words.end());
@@ -64,17 +65,15 @@ RedisResult<void> RedisBook::prepare() {
 RedisResult<void> RedisBook::recognize() {
   // This comes first: if there are documents, a head was written before them.
   const std::string_view count[] = {"ZCARD", keys_.documents};
-  const auto documents = session_.ask(count);
-  if (!documents) return std::unexpected(documents.error());
+  const auto documents = SLUICE_TRY(session_.ask(count));
   const std::string known = record_field(newest_.revision);
   const std::string_view words[] = {"HMGET", keys_.ledger, "head", "format", known};
-  const auto reply = session_.ask(words);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->size() != 4)
+  const auto reply = SLUICE_TRY(session_.ask(words));
+  if (reply.size() != 4)
     return std::unexpected(ours(
         {ErrorCode::kUnavailable, session_.name() + " sent an unexpected reply; is it a Redis server?", ""}));
-  const RedisValue &head = reply->at(1), &format = reply->at(2), &record = reply->at(3);
-  if (head.is_nothing() && documents->front().integer > 0) return std::unexpected(ours(lost_documents()));
+  const RedisValue &head = reply.at(1), &format = reply.at(2), &record = reply.at(3);
+  if (head.is_nothing() && documents.front().integer > 0) return std::unexpected(ours(lost_documents()));
   if (head.is_nothing() && options_.must_exist)
     return std::unexpected(
         ours({ErrorCode::kInvalidArgument,
@@ -150,7 +149,7 @@ Result<Head> RedisBook::head() {
         Error{ErrorCode::kUnavailable, session_.name() + " sent an unexpected reply; check the server", ""});
   auto head = note_head(reply->at(1).bytes);
   if (!head || reply->at(2).integer == 1) return head;
-  if (auto mended = mend(); !mended) return std::unexpected(mended.error());
+  SLUICE_TRY(mend());
   return head;
 }
 
@@ -198,9 +197,8 @@ Result<std::vector<Record>> RedisBook::read(std::span<const std::int64_t> revisi
     for (std::size_t i = 0; i < got; ++i) {
       const RedisValue& value = reply->at(i + 1);
       if (value.is_nothing()) continue;
-      auto record = decode(revisions[i], value.bytes);
-      if (!record) return std::unexpected(record.error());
-      records.push_back(std::move(*record));
+      auto record = SLUICE_TRY(decode(revisions[i], value.bytes));
+      records.push_back(std::move(record));
     }
     revisions = revisions.subspan(got);
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 #include "ledger/redis/redis_append.h"
@@ -25,28 +26,25 @@ RedisLedger::RedisLedger(const redis::StoreTarget& target, RedisLedgerOptions op
       subscription_(book_.session().transport(), book_.session().clock(), book_.keys().ledger) {}
 
 Result<std::vector<Record>> RedisLedger::append(const Change& change, std::span<const Record> removed) {
-  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
+  SLUICE_TRY(validate(change));
   return append_to(book_, change, removed);
 }
 
 Result<std::int64_t> RedisLedger::revision() {
-  const auto head = book_.head();
-  if (!head) return std::unexpected(head.error());
-  return head->revision;
+  const auto head = SLUICE_TRY(book_.head());
+  return head.revision;
 }
 
 Result<std::vector<Record>> RedisLedger::read_after(std::int64_t revision, std::size_t max) {
-  const auto end = this->revision();
-  if (!end) return std::unexpected(end.error());
+  const auto end = SLUICE_TRY(this->revision());
   std::vector<Record> records;
   // Old records may be missing, so each request asks for as many as there is still room for.
-  for (std::int64_t at = std::max(revision, std::int64_t{0}); at < *end && records.size() < max;) {
+  for (std::int64_t at = std::max(revision, std::int64_t{0}); at < end && records.size() < max;) {
     std::vector<std::int64_t> revisions(
-        static_cast<std::size_t>(std::min({*end - at, row_count(max - records.size()), kRevisionsPerPage})));
+        static_cast<std::size_t>(std::min({end - at, row_count(max - records.size()), kRevisionsPerPage})));
     std::iota(revisions.begin(), revisions.end(), at + 1);
-    auto more = book_.read(revisions);
-    if (!more) return more;
-    std::ranges::move(*more, std::back_inserter(records));
+    auto more = SLUICE_TRY(book_.read(revisions));
+    std::ranges::move(more, std::back_inserter(records));
     at = revisions.back();
   }
   return records;
@@ -55,27 +53,23 @@ Result<std::vector<Record>> RedisLedger::read_after(std::int64_t revision, std::
 // In pages, so that no command takes long. A document that is written meanwhile moves beyond `end` and is
 // left out; the caller reads it after that revision anyway.
 Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>& visit) {
-  const auto end = revision();
-  if (!end) return std::unexpected(end.error());
+  const auto end = SLUICE_TRY(revision());
   Result<void> whole;
   for (std::int64_t at = 0;;) {
-    const auto page = newest_revisions(at, *end);
-    if (!page) return std::unexpected(page.error());
-    if (page->empty()) return whole;
-    at = page->back();
-    auto records = book_.read(*page);
-    if (!records) return std::unexpected(records.error());
-    const auto gap = std::ranges::mismatch(*page, *records, {}, {}, &Record::revision);
-    if (whole && gap.in1 != page->end()) whole = std::unexpected(missing_record(*gap.in1));
-    for (Record& record : *records) visit(std::move(record));
+    const auto page = SLUICE_TRY(newest_revisions(at, end));
+    if (page.empty()) return whole;
+    at = page.back();
+    auto records = SLUICE_TRY(book_.read(page));
+    const auto gap = std::ranges::mismatch(page, records, {}, {}, &Record::revision);
+    if (whole && gap.in1 != page.end()) whole = std::unexpected(missing_record(*gap.in1));
+    for (Record& record : records) visit(std::move(record));
   }
 }
 
 Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
-  const auto end = revision();
-  if (!end) return std::unexpected(end.error());
+  const auto end = SLUICE_TRY(revision());
   for (std::string above = "-inf";;) {
-    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, std::to_string(*end),
+    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, std::to_string(end),
                                  "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
     if (!page) return std::unexpected(page.error().error);
     if (page->size() < 3) return {};
@@ -94,7 +88,7 @@ Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>&
       // The set has the revision, too. If they differ, and not because the document was written just now,
       // report both, for the comparison to find.
       if (const std::int64_t in_set = read_numbers(page->at(2 * i + 2).bytes).first;
-          in_set != listing.revision && listing.revision <= *end) {
+          in_set != listing.revision && listing.revision <= end) {
         Listing other = listing;
         other.revision = in_set;
         visit(std::move(other));
@@ -120,10 +114,9 @@ Result<std::optional<Record>> RedisLedger::find(Kind kind, std::string_view name
   if (!reply) return std::unexpected(reply.error().error);
   if (reply->front().is_nothing()) return std::nullopt;
   const std::int64_t revision = read_numbers(reply->front().bytes).first;
-  auto records = book_.read({&revision, 1});
-  if (!records) return std::unexpected(records.error());
-  if (records->empty()) return std::nullopt;
-  return std::move(records->front());
+  auto records = SLUICE_TRY(book_.read({&revision, 1}));
+  if (records.empty()) return std::nullopt;
+  return std::move(records.front());
 }
 
 Result<std::vector<Record>> RedisLedger::find_request(const std::string& actor,
@@ -142,16 +135,13 @@ Result<std::int64_t> RedisLedger::newest_version(Kind kind, std::string_view nam
 
 Result<std::vector<Record>> RedisLedger::history(Kind kind, std::string_view name, std::int64_t version,
                                                  std::size_t max) {
-  const auto newest = newest_version(kind, name);
-  if (!newest) return std::unexpected(newest.error());
+  const auto newest = SLUICE_TRY(newest_version(kind, name));
   std::vector<Record> records;
-  for (std::int64_t at = std::min(version - 1, *newest); at > 0 && records.size() < max;) {
+  for (std::int64_t at = std::min(version - 1, newest); at > 0 && records.size() < max;) {
     const auto count = std::min({at, row_count(max - records.size()), kRevisionsPerPage});
-    const auto page = revisions_of(kind, name, at, count);
-    if (!page) return std::unexpected(page.error());
-    auto more = book_.read(*page);
-    if (!more) return more;
-    std::ranges::move(*more, std::back_inserter(records));
+    const auto page = SLUICE_TRY(revisions_of(kind, name, at, count));
+    auto more = SLUICE_TRY(book_.read(page));
+    std::ranges::move(more, std::back_inserter(records));
     at -= count;
   }
   return records;

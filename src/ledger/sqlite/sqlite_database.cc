@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/try.h"
+
 namespace sluice::ledger {
 namespace {
 
@@ -83,7 +85,7 @@ Result<bool> SqliteQuery::next() {
 }
 
 Result<void> SqliteQuery::run() {
-  if (auto row = next(); !row) return std::unexpected(row.error());
+  SLUICE_TRY(next());
   return {};
 }
 
@@ -127,14 +129,8 @@ Result<void> SqliteDatabase::run(const char* sql) {
 
 Result<std::int64_t> SqliteDatabase::number(const char* sql) {
   SqliteQuery asked = query(sql);
-  auto row = asked.next();
-  if (!row) return std::unexpected(row.error());
-  return *row ? asked.get_number(0) : 0;
-}
-
-bool SqliteDatabase::is_moved() const {
-  int moved = 0;
-  return sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+  const bool row = SLUICE_TRY(asked.next());
+  return row ? asked.get_number(0) : 0;
 }
 
 SqliteTransaction::~SqliteTransaction() {

@@ -63,9 +63,6 @@ class SqliteDatabase {
   // The first number of the first row.
   Result<std::int64_t> number(const char* sql);
 
-  // The file was renamed or deleted: no other process sees what is written here.
-  bool is_moved() const;
-
  private:
   SqliteDatabase(sqlite3* handle, std::string name) : handle_(handle), name_(std::move(name)) {}
 

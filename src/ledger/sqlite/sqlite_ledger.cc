@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/record_row.h"
 #include "ledger/sqlite/sqlite_schema.h"
@@ -23,9 +24,8 @@ constexpr int kPauseWhenAwayMs = 500;
 Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& visit) {
   Result<void> whole;
   while (true) {
-    const auto row = query.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return whole;
+    const auto row = SLUICE_TRY(query.next());
+    if (!row) return whole;
     auto record = record_from(query);
     if (record)
       visit(std::move(*record));
@@ -36,8 +36,7 @@ Result<void> for_each(SqliteQuery& query, const std::function<void(Record&&)>& v
 
 Result<std::vector<Record>> all(SqliteQuery& query) {
   std::vector<Record> records;
-  auto done = for_each(query, [&](Record&& record) { records.push_back(std::move(record)); });
-  if (!done) return std::unexpected(done.error());
+  SLUICE_TRY(for_each(query, [&](Record&& record) { records.push_back(std::move(record)); }));
   return records;
 }
 
@@ -57,9 +56,8 @@ Result<std::vector<Newest>> newest_of(SqliteDatabase& database, const Change& ch
     SqliteQuery query =
         database.query("SELECT version, withdrawn FROM documents WHERE kind = ? AND name = ?");
     query.text(to_string(change.drafts[i].kind)).text(change.drafts[i].name);
-    const auto row = query.next();
-    if (!row) return std::unexpected(row.error());
-    if (*row) newest[i] = {query.get_number(0), query.get_number(1) != 0};
+    const auto row = SLUICE_TRY(query.next());
+    if (row) newest[i] = {query.get_number(0), query.get_number(1) != 0};
   }
   return newest;
 }
@@ -71,9 +69,8 @@ struct Head {
 
 Result<Head> head_of(SqliteDatabase& database) {
   SqliteQuery query = database.query("SELECT revision, hash FROM records ORDER BY revision DESC LIMIT 1");
-  const auto row = query.next();
-  if (!row) return std::unexpected(row.error());
-  return *row ? Head{query.get_number(0), query.get_text(1)} : Head{};
+  const bool row = SLUICE_TRY(query.next());
+  return row ? Head{query.get_number(0), query.get_text(1)} : Head{};
 }
 
 Result<void> insert(SqliteDatabase& database, const Record& record) {
@@ -91,7 +88,7 @@ Result<void> insert(SqliteDatabase& database, const Record& record) {
 Result<void> remove(SqliteDatabase& database, std::span<const Record> records) {
   for (const Record& record : records) {
     SqliteQuery query = database.query("DELETE FROM records WHERE revision = ?");
-    if (auto done = query.number(record.revision).run(); !done) return done;
+    SLUICE_TRY(query.number(record.revision).run());
   }
   return {};
 }
@@ -99,21 +96,17 @@ Result<void> remove(SqliteDatabase& database, std::span<const Record> records) {
 Result<std::vector<Record>> append_to(SqliteDatabase& database, const Change& change,
                                       std::span<const Record> removed) {
   SqliteTransaction transaction(database);
-  if (auto begun = transaction.begin(); !begun) return std::unexpected(begun.error());
+  SLUICE_TRY(transaction.begin());
   auto earlier = written_by(database, change.actor, change.request_id);
   if (!earlier) return earlier;
   if (!earlier->empty()) return answer_again(change, std::move(*earlier));
-  const auto newest = newest_of(database, change);
-  if (!newest) return std::unexpected(newest.error());
-  const auto head = head_of(database);
-  if (!head) return std::unexpected(head.error());
-  const auto versions = check_expected(change, *newest, head->revision);
-  if (!versions) return std::unexpected(versions.error());
-  std::vector<Record> records = link(change, *versions, head->revision, head->hash);
-  for (const Record& record : records)
-    if (auto done = insert(database, record); !done) return std::unexpected(done.error());
-  if (auto done = remove(database, removed); !done) return std::unexpected(done.error());
-  if (auto done = transaction.commit(); !done) return std::unexpected(done.error());
+  const auto newest = SLUICE_TRY(newest_of(database, change));
+  const auto head = SLUICE_TRY(head_of(database));
+  const auto versions = SLUICE_TRY(check_expected(change, newest, head.revision));
+  std::vector<Record> records = link(change, versions, head.revision, head.hash);
+  for (const Record& record : records) SLUICE_TRY(insert(database, record));
+  SLUICE_TRY(remove(database, removed));
+  SLUICE_TRY(transaction.commit());
   return records;
 }
 
@@ -132,8 +125,7 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(const std::string& path
                            "; create it, or use another file");
   if (auto opened = ledger->to_read(); !opened && opened.error().code == ErrorCode::kInvalidArgument)
     return std::unexpected(opened.error());
-  if (absent == Absent::kMustBePossibleToMake)
-    if (auto possible = ledger->try_to_make_file(); !possible) return std::unexpected(possible.error());
+  if (absent == Absent::kMustBePossibleToMake) SLUICE_TRY(ledger->try_to_make_file());
   return ledger;
 }
 
@@ -159,25 +151,26 @@ Result<T> SqliteLedger::checked(Result<T> result) {
 
 template <class T, class Read>
 Result<T> SqliteLedger::reading(const Read& read) {
-  auto database = to_read();
-  if (!database) return std::unexpected(database.error());
-  if (*database == nullptr) return T{};
-  return checked<T>(read(**database));
+  auto database = SLUICE_TRY(to_read());
+  if (database == nullptr) return T{};
+  return checked<T>(read(*database));
 }
 
 Result<void> SqliteLedger::connect() {
   has_tables_ = false;
   may_write_ = false;
-  auto opened = SqliteDatabase::open(path_, name_);
-  if (!opened) return std::unexpected(opened.error());
-  if (auto set = (*opened)->run("PRAGMA synchronous = FULL"); !set) return set;
-  database_ = std::move(*opened);
+  may_have_log_ = true;
+  file_ = file_state();
+  auto opened = SLUICE_TRY(SqliteDatabase::open(path_, name_));
+  SLUICE_TRY(opened->run("PRAGMA synchronous = FULL"));
+  database_ = std::move(opened);
   ++connections_made_;
   return {};
 }
 
 Result<SqliteDatabase*> SqliteLedger::to_read() {
-  if (database_ != nullptr && database_->is_moved()) database_.reset();
+  // SQLite would go on with the pages that it has in memory.
+  if (database_ != nullptr && file_state() != file_) database_.reset();
   if (database_ == nullptr) {
     struct stat status{};
     const bool is_known = stat(path_.c_str(), &status) == 0;
@@ -185,12 +178,11 @@ Result<SqliteDatabase*> SqliteLedger::to_read() {
     if (is_known && S_ISDIR(status.st_mode)) return invalid("", name_ + " is a folder; name a file in it");
     if (is_known && !S_ISREG(status.st_mode))
       return invalid("", name_ + " is not a regular file; use a file");
-    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
+    SLUICE_TRY(connect());
   }
   if (has_tables_) return database_.get();
-  const auto present = checked(has_our_tables(*database_, name_));
-  if (!present) return std::unexpected(present.error());
-  if (!*present) return nullptr;
+  const auto present = SLUICE_TRY(checked(has_our_tables(*database_, name_)));
+  if (!present) return nullptr;
   has_tables_ = true;
   return database_.get();
 }
@@ -208,30 +200,28 @@ Result<void> SqliteLedger::make_file() const {
 Result<SqliteDatabase*> SqliteLedger::to_write() {
   auto present = to_read();
   if (!present || (*present != nullptr && may_write_)) return present;
-  if (auto made = make_file(); !made) return std::unexpected(made.error());
-  if (database_ == nullptr)
-    if (auto connected = connect(); !connected) return std::unexpected(connected.error());
-  if (*present == nullptr)
-    if (auto made = checked(make_our_tables(*database_, name_)); !made) return std::unexpected(made.error());
+  SLUICE_TRY(make_file());
+  if (database_ == nullptr) SLUICE_TRY(connect());
+  if (*present == nullptr) SLUICE_TRY(checked(make_our_tables(*database_, name_)));
   // Fails while another process does the same. The file is correct and durable in either mode; this one is
   // faster.
   [[maybe_unused]] const auto set = database_->run("PRAGMA journal_mode = WAL");
   may_write_ = true;
+  file_ = file_state();  // it was changed by ourselves
   return to_read();
 }
 
 Result<std::vector<Record>> SqliteLedger::append(const Change& change, std::span<const Record> removed) {
-  if (auto valid = validate(change); !valid) return std::unexpected(valid.error());
-  auto database = to_write();
-  if (!database) return std::unexpected(database.error());
-  return checked(append_to(**database, change, removed));
+  SLUICE_TRY(validate(change));
+  auto database = SLUICE_TRY(to_write());
+  may_have_log_ = true;
+  return checked(append_to(*database, change, removed));
 }
 
 Result<std::int64_t> SqliteLedger::revision() {
   return reading<std::int64_t>([](SqliteDatabase& database) -> Result<std::int64_t> {
-    const auto head = head_of(database);
-    if (!head) return std::unexpected(head.error());
-    return head->revision;
+    const auto head = SLUICE_TRY(head_of(database));
+    return head.revision;
   });
 }
 
@@ -245,11 +235,10 @@ Result<std::vector<Record>> SqliteLedger::read_after(std::int64_t revision, std:
 }
 
 Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>& visit) {
-  auto database = to_read();
-  if (!database) return std::unexpected(database.error());
-  if (*database == nullptr) return {};
+  auto database = SLUICE_TRY(to_read());
+  if (database == nullptr) return {};
   const auto read = [&]() -> Result<void> {
-    SqliteQuery query = (*database)->query(
+    SqliteQuery query = database->query(
         "SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, r.at_us,"
         " r.request_id, r.body_hash, r.hash FROM documents d LEFT JOIN records r ON r.revision = d.revision");
     return for_each(query, visit);
@@ -258,15 +247,13 @@ Result<void> SqliteLedger::for_each_document(const std::function<void(Record&&)>
 }
 
 Result<void> SqliteLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
-  auto database = to_read();
-  if (!database) return std::unexpected(database.error());
-  if (*database == nullptr) return {};
+  auto database = SLUICE_TRY(to_read());
+  if (database == nullptr) return {};
   const auto read = [&]() -> Result<void> {
-    SqliteQuery query = (*database)->query("SELECT kind, name, version, withdrawn, revision FROM documents");
+    SqliteQuery query = database->query("SELECT kind, name, version, withdrawn, revision FROM documents");
     while (true) {
-      const auto row = query.next();
-      if (!row) return std::unexpected(row.error());
-      if (!*row) return {};
+      const auto row = SLUICE_TRY(query.next());
+      if (!row) return {};
       visit(listing_from(query));
     }
   };
@@ -275,10 +262,9 @@ Result<void> SqliteLedger::for_each_listing(const std::function<void(Listing&&)>
 
 Result<std::optional<Record>> SqliteLedger::find(Kind kind, std::string_view name, std::int64_t version) {
   if (version < 1 || version == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  auto found = history(kind, name, version + 1, 1);
-  if (!found) return std::unexpected(found.error());
-  if (found->empty() || found->front().version != version) return std::nullopt;
-  return std::move(found->front());
+  auto found = SLUICE_TRY(history(kind, name, version + 1, 1));
+  if (found.empty() || found.front().version != version) return std::nullopt;
+  return std::move(found.front());
 }
 
 Result<std::vector<Record>> SqliteLedger::history(Kind kind, std::string_view name, std::int64_t version,
@@ -299,12 +285,26 @@ Result<std::vector<Record>> SqliteLedger::find_request(const std::string& actor,
 }
 
 Result<SqliteLedger::Watch> SqliteLedger::watch() {
-  const auto database = to_read();
-  if (!database) return std::unexpected(database.error());
-  if (*database == nullptr) return Watch{};
-  const auto data_version = checked((*database)->number("PRAGMA data_version"));
-  if (!data_version) return std::unexpected(data_version.error());
-  return Watch{connections_made_, *data_version};
+  const auto database = SLUICE_TRY(to_read());
+  if (database == nullptr) return Watch{};
+  const auto data_version = SLUICE_TRY(checked(database->number("PRAGMA data_version")));
+  return Watch{connections_made_, data_version};
+}
+
+SqliteLedger::FileState SqliteLedger::file_state() const {
+  struct stat status{};
+  if (stat(path_.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino, status.st_size,
+          status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec};
+}
+
+// Fails while another process does the same, or if this one may not write: then the log is emptied later, or
+// by others.
+void SqliteLedger::empty_log() {
+  if (database_ == nullptr || !may_have_log_) return;
+  [[maybe_unused]] const auto emptied = database_->run("PRAGMA wal_checkpoint(PASSIVE)");
+  may_have_log_ = false;
+  file_ = file_state();
 }
 
 bool SqliteLedger::wait(int timeout_ms) {
@@ -316,8 +316,10 @@ bool SqliteLedger::wait(int timeout_ms) {
     }
     if (*seen != watched_) {
       watched_ = *seen;
+      may_have_log_ = true;
       return true;
     }
+    empty_log();
     const int pause_ms = std::min(left_ms, kLookEveryMs);
     if (interrupter_.pause(pause_ms) || left_ms == pause_ms) return true;
     left_ms -= pause_ms;

@@ -14,7 +14,11 @@ namespace sluice::ledger {
 //
 // The file is created on the first write, readable only by its owner; until then the ledger is empty and
 // nothing is created. What append() returned survives kill -9 and, if the disk honours flushes, a power loss
-// (WAL, synchronous=FULL). If the file is replaced by another one, the next call detects it.
+// (WAL, synchronous=FULL).
+//
+// A file that is replaced by another one, or overwritten in place (`cp backup.db sluice.db`), is read afresh
+// by the next call, whoever did it. For that an idle ledger leaves nothing in SQLite's write-ahead log, which
+// would be read on top of the new contents.
 class SqliteLedger final : public Ledger {
  public:
   enum class Absent : std::uint8_t { kIsFine, kMustBePossibleToMake };  // for a file that does not exist yet
@@ -48,6 +52,13 @@ class SqliteLedger final : public Ledger {
     friend bool operator==(const Watch&, const Watch&) = default;
   };
 
+  // What changes when somebody replaces the file or writes to it.
+  struct FileState {
+    std::uint64_t device = 0, inode = 0;
+    std::int64_t bytes = 0, changed_ns = 0;
+    friend bool operator==(const FileState&, const FileState&) = default;
+  };
+
   explicit SqliteLedger(const std::string& path);
 
   // The connection, opened if necessary; null while nothing was ever written.
@@ -58,6 +69,8 @@ class SqliteLedger final : public Ledger {
   Result<void> make_file() const;
   Result<void> try_to_make_file() const;
   Result<Watch> watch();
+  FileState file_state() const;  // of a file that does not exist: zeros
+  void empty_log();              // of SQLite, into the file
 
   // The result of `read(database)`, or an empty T while there is nothing to read. If the database fails, the
   // connection is dropped, and the next call reopens it.
@@ -71,6 +84,8 @@ class SqliteLedger final : public Ledger {
   std::unique_ptr<SqliteDatabase> database_;
   bool has_tables_ = false;  // of the current connection, like the next member
   bool may_write_ = false;
+  FileState file_;            // as this connection knows it
+  bool may_have_log_ = true;  // something was written, here or elsewhere, since the log was emptied
   std::int64_t connections_made_ = 0;
   Watch watched_;  // what the last wait() saw
   Interrupter interrupter_;

@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -41,6 +43,19 @@ void run_sql(const std::string& path, const char* sql) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
   sqlite3_close(handle);
+}
+
+// As `cp` does, into the same inode. In another process: whoever closes a file of SQLite drops its locks.
+void overwrite(const std::string& path, const std::string& with) {
+  const pid_t copier = fork();
+  if (copier == 0) {
+    std::error_code failed;
+    std::filesystem::copy_file(with, path, std::filesystem::copy_options::overwrite_existing, failed);
+    _exit(failed ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(copier, &status, 0), copier);
+  ASSERT_EQ(status, 0);
 }
 
 class SqliteLedgerFile : public testing::Test {
@@ -80,6 +95,28 @@ TEST_F(SqliteLedgerFile, MayBeThereAndEmpty) {
   const auto ledger = open();
   EXPECT_EQ(ledger->revision(), 0);
   EXPECT_TRUE(ledger->append(sample()));
+}
+
+TEST_F(SqliteLedgerFile, OverwrittenInPlaceIsReadAfresh) {
+  const auto ledger = open(), another = open();
+  const std::string backup = folder() + "/backup.db", newest = folder() + "/newest.db";
+  const auto rest = [&] {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(ledger->wait(0));
+  };
+  const auto revisions = [&] { return std::vector{ledger->revision().value(), another->revision().value()}; };
+  ASSERT_TRUE(ledger->append(sample("1")));
+  rest();
+  overwrite(backup, path());
+  ASSERT_TRUE(ledger->append(sample("2")));
+  rest();
+  overwrite(newest, path());
+  ASSERT_EQ(revisions(), (std::vector<std::int64_t>{2, 2}));
+  overwrite(path(), backup);
+  EXPECT_EQ(revisions(), (std::vector<std::int64_t>{1, 1}));
+  overwrite(path(), newest);
+  EXPECT_EQ(revisions(), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_TRUE(ledger->append(sample("3")));
+  EXPECT_EQ(another->read_after(0, 10).value().size(), 3u);
 }
 
 TEST_F(SqliteLedgerFile, TamperingIsFoundByTheVerifier) {

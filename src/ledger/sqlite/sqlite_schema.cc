@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/try.h"
+
 namespace sluice::ledger {
 namespace {
 
@@ -26,29 +28,25 @@ constexpr const char* kMakeTables = R"(
 }  // namespace
 
 Result<bool> has_our_tables(SqliteDatabase& database, const std::string& name) {
-  const auto application = database.number("PRAGMA application_id");
-  if (!application) return std::unexpected(application.error());
-  if (*application != kApplication) {
-    const auto tables = database.number("SELECT count(*) FROM sqlite_schema");
-    if (!tables) return std::unexpected(tables.error());
-    if (*tables == 0) return false;
+  const auto application = SLUICE_TRY(database.number("PRAGMA application_id"));
+  if (application != kApplication) {
+    const auto tables = SLUICE_TRY(database.number("SELECT count(*) FROM sqlite_schema"));
+    if (tables == 0) return false;
     return invalid("", name + " belongs to another application; use another file");
   }
-  const auto schema = database.number("PRAGMA user_version");
-  if (!schema) return std::unexpected(schema.error());
-  if (*schema == kSchema) return true;
-  return invalid("", name + " has format " + std::to_string(*schema) +
+  const auto schema = SLUICE_TRY(database.number("PRAGMA user_version"));
+  if (schema == kSchema) return true;
+  return invalid("", name + " has format " + std::to_string(schema) +
                          ", but this version of Sluice supports only " + std::to_string(kSchema) +
                          "; use the version that made it, or another file");
 }
 
 Result<void> make_our_tables(SqliteDatabase& database, const std::string& name) {
   SqliteTransaction transaction(database);
-  if (auto begun = transaction.begin(); !begun) return begun;
-  const auto present = has_our_tables(database, name);
-  if (!present) return std::unexpected(present.error());
-  if (*present) return {};
-  if (auto made = database.run(kMakeTables); !made) return made;
+  SLUICE_TRY(transaction.begin());
+  const auto present = SLUICE_TRY(has_our_tables(database, name));
+  if (present) return {};
+  SLUICE_TRY(database.run(kMakeTables));
   return transaction.commit();
 }
 
