@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cctype>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/limits.h"
 #include "base/limits/connection_limits.h"
@@ -16,7 +18,9 @@
 namespace sluice::cli {
 namespace {
 
-std::string environment_name(std::string flag) {
+// `names`: of the flag, without the leading dashes; the first of them counts.
+std::string environment_name(std::string_view names) {
+  std::string flag(names.substr(0, names.find(',')));
   for (char& c : flag) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return "SLUICE_" + flag;
 }
@@ -76,6 +80,21 @@ void apply_config_file(CLI::App& command, const ServeOptions& options) {
   if (!root.IsMap())
     throw CommandError(fmt::format("{}: write one `setting: value` per line", options.config));
   for (const auto& entry : root) apply_entry(command, options.config, entry.first, entry.second);
+}
+
+// Existing deployments of the multi-rate services set RATE_LIMIT_CONFIG. It ranks with the environment: below
+// flags, above the file of --config.
+void apply_rate_limit_config(CLI::App& command) {
+  const char* const path = std::getenv("RATE_LIMIT_CONFIG");
+  if (!path || !*path) return;
+  CLI::Option* const option = command.get_option("--multi-rate-policies");
+  const char* const own = std::getenv(option->get_envname().c_str());
+  if (own && *own && std::string_view(own) != path)
+    throw CommandError(fmt::format("{} and RATE_LIMIT_CONFIG name different files; set only one of them",
+                                   option->get_envname()));
+  if (option->count() > 0) return;
+  option->add_result(path);
+  option->run_callback();
 }
 
 // Options that --help leaves to --help-all.
@@ -163,10 +182,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "every change of a policy by the API is rolled out in these stages, as 1%:10m,10%:1h,100%:1h, or\n"
       "default; empty: it is in force at once");
   add("switch-file", o.switch_file, "while this file exists every check is allowed, for an hour at most");
-  command
-      .add_option("--multi-rate-policies,--mr-policies", o.multi_rate_policies,
-                  "JSON file in the `domains` schema")
-      ->envname("RATE_LIMIT_CONFIG");
+  add("multi-rate-policies,--mr-policies", o.multi_rate_policies,
+      "JSON file in the `domains` schema; RATE_LIMIT_CONFIG in the environment names it too");
   add("store", o.store,
       "where counters live: memory, redis://…, rediss://…, redis+sentinel://h:p,h:p/master,\n"
       "redis+cluster://h:p,h:p or unix:///path; reread on SIGHUP")
@@ -226,6 +243,7 @@ ServeOptions read_serve_options(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& e) {
     throw CommandError(e.what());
   }
+  apply_rate_limit_config(command);
   apply_config_file(command, options);
   return options;
 }

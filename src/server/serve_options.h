@@ -14,7 +14,7 @@ struct ServeOptions {
   std::string admin_listen;              // empty: the admin API is on `listen`
   std::string resp_listen;               // empty: no Redis protocol
   std::string policies;                  // file or directory
-  std::string multi_rate_policies;       // file in the `domains` schema; environment: RATE_LIMIT_CONFIG
+  std::string multi_rate_policies;       // file in the `domains` schema; also RATE_LIMIT_CONFIG
   std::string tls_cert, tls_key;         // files; with them, TLS on every port
   std::string tls_client_ca;             // file: CAs of client certificates
   bool tls_require_client_cert = false;  // if false, a token is enough

@@ -69,7 +69,7 @@ def test_a_server_that_cannot_start_is_reported_with_its_log(tmp_path):
 
 
 def test_a_server_that_never_listens_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(server_module, "START_SECONDS", 0.2)
+    monkeypatch.setattr(server_module, "WAIT_SECONDS", 0.2)
     started = []
 
     class Watched(subprocess.Popen):
@@ -84,8 +84,8 @@ def test_a_server_that_never_listens_is_ended(tmp_path, monkeypatch):
 
 
 def test_a_server_that_ignores_sigterm_is_ended_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(server_module, "STOP_SECONDS", 0.2)
     one = Server(tmp_path, args=["--misbehave", "stubborn"])
+    monkeypatch.setattr(server_module, "WAIT_SECONDS", 0.2)
     with pytest.raises(TimeoutError, match="SIGTERM"):
         one.stop()
     assert gone(one.pid)
@@ -126,7 +126,7 @@ def test_a_failing_test_leaves_no_server_behind(tmp_path, name, status):
                          cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == status, run.stdout
     (pid,) = map(int, (tmp_path / "pids").read_text().split())
-    server_module.wait_until(lambda: gone(pid), 10, "the server's end")
+    server_module.wait_until(lambda: gone(pid), "the server's end")
 
 
 PROTO = """

@@ -134,8 +134,8 @@ def test_both_ports_drain(server, http, tmp_path):
         slow.send(b"PUT /v1/policies/p HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:10])
         node.signal(signal.SIGTERM)
         for client in clients:
-            wait_until(lambda client=client: client.get("/readyz").status == 503, 10, "readyz to turn")
-        wait_until(lambda: not accepts(node) and not accepts(port), 60, "both listeners to close")
+            wait_until(lambda client=client: client.get("/readyz").status == 503, "readyz to turn")
+        wait_until(lambda: not accepts(node) and not accepts(port), "both listeners to close")
         slow.send(body[10:])
         assert slow.read_answer()[0] == 201, "a change in flight is made, and answered"
     assert node.stop() == 0

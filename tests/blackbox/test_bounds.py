@@ -72,7 +72,7 @@ def test_what_connections_hold_is_bounded_and_given_back(server, kind):
         assert metric(client, 'rate_limiter_connections_shed_total{reason="memory"}') > 0
         for one in held:
             one.close()
-        wait_until(lambda: metric(client, "rate_limiter_buffered_bytes") == 0, 60, "the account to return to zero")
+        wait_until(lambda: metric(client, "rate_limiter_buffered_bytes") == 0, "the account to return to zero")
         assert client.check(policy_id="p", key="k")["allowed"] is True
 
 
@@ -134,10 +134,10 @@ def test_what_memory_is_too_short_for_is_refused_and_counted(server, tmp_path):
             return metric(client, "rate_limiter_control_memory_failures_total")
     assert put({**large, "id": "small", "resource": "/small", "costs": {}}) == 201
     if limit_memory(running, 6):  # else it is only a large change
-        wait_until(lambda: put(large) in (503, None) and given_up() > 0, 60, "a change that there is no memory for")
+        wait_until(lambda: put(large) in (503, None) and given_up() > 0, "a change that there is no memory for")
         assert put({**large, "id": "small", "resource": "/small", "costs": {"/x": 1}}) == 200
     resource.prlimit(running.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    wait_until(lambda: put(large) in (200, 201), 60, "the same change, with memory")
+    wait_until(lambda: put(large) in (200, 201), "the same change, with memory")
 
 
 def test_with_few_descriptors_health_checks_get_through(server):

@@ -7,7 +7,6 @@ import pytest
 from harness.redis_server import Redis
 from harness.server import wait_until
 
-WAIT_SECONDS = 60
 POLICY = """
 policies:
   - id: p
@@ -37,7 +36,7 @@ class Rig:
         self.write("tenants: [acme], tiers: [gold]")
         self.server = server(POLICY, ["--store", self.home.url, "--cells", str(self.file), "--threads", "2"])
         self.http = http(self.server)
-        wait_until(lambda: self.http.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+        wait_until(lambda: self.http.get("/readyz").status == 200, "readiness")
         # To be placed there for the first time is a move as any other: it may have been counted at home.
         self.wait_for_end_of_move("moved tenant acme from default to eu")
 
@@ -59,7 +58,7 @@ class Rig:
 
     def wait_for_metric(self, line, expected):
         """What a loop knows is seen a moment later."""
-        wait_until(lambda: self.metric(line) == expected, WAIT_SECONDS, f"{line} {expected}")
+        wait_until(lambda: self.metric(line) == expected, f"{line} {expected}")
 
     def wait_for_remaining(self, tenant, expected):
         """Every thread follows a change at its next tick; until then a tenant that has moved is denied."""
@@ -67,10 +66,10 @@ class Rig:
             answer = self.http.check(policy_id="p", tenant_id=tenant, tokens=0)
             assert answer["allowed"] and not answer.get("degraded") or answer["reason"] == "tenant_moving", answer
             return answer["remaining"] == expected
-        wait_until(look, WAIT_SECONDS, f"{expected} left for {tenant}")
+        wait_until(look, f"{expected} left for {tenant}")
 
     def wait_for_end_of_move(self, which):
-        self.server.wait_for_log(rf"{which}: \d+ leftover counters deleted", WAIT_SECONDS)
+        self.server.wait_for_log(rf"{which}: \d+ leftover counters deleted")
 
 
 @pytest.fixture
@@ -92,7 +91,7 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     assert rig.remaining("bank", tokens=30) == 70
     assert rig.remaining("other", tokens=1) == 99
     rig.change("tenants: [acme, bank], tiers: [gold]")
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved")
     rig.wait_for_remaining("bank", 70)
     assert rig.remaining("bank", tokens=1) == 69
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
@@ -101,7 +100,7 @@ def test_a_moved_tenant_keeps_its_counters(rig):
     assert rig.metric("rate_limiter_tenant_moved_keys_total") == 1
 
     rig.change("tenants: [acme], tiers: [gold]")
-    rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters moved", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from eu to default: 1 counters moved")
     rig.wait_for_remaining("bank", 69)
 
 
@@ -111,16 +110,16 @@ def test_a_move_is_audited(rig):
         return [(one["kind"], one["name"], one["actor"], one["after"]) for one in entries][::-1]
     rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")
     there = ("event", "bank", "cells file", {"from": "default", "to": "eu", "counters": "reset"})
-    wait_until(lambda: moves() == [there], WAIT_SECONDS, "the entry")
+    wait_until(lambda: moves() == [there], "the entry")
     rig.change("tenants: [acme], tiers: [gold]")
     back = ("event", "bank", "cells file", {"from": "eu", "to": "default", "counters": "keep"})
-    wait_until(lambda: moves() == [there, back], WAIT_SECONDS, "both entries")
+    wait_until(lambda: moves() == [there, back], "both entries")
 
 
 def test_a_moved_tenant_starts_anew_if_so_asked(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")
-    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as configured", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as configured")
     rig.wait_for_remaining("bank", 100)
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
     assert rig.home.counters() == 0, "and is forgotten where it was"
@@ -133,41 +132,39 @@ def test_a_move_is_seen_while_it_goes_on(rig):
     rig.eu.client.client_pause(3000)
     rig.change("tenants: [acme, bank]")
     wait_until(lambda: any("moving tenant bank from default to eu" in problem
-                           for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "the move in /readyz")
+                           for problem in rig.http.get("/readyz").json["problems"]), "the move in /readyz")
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
-    wait_until(lambda: not rig.http.get("/readyz").json["problems"], WAIT_SECONDS, "the end of it in /readyz")
+    wait_until(lambda: not rig.http.get("/readyz").json["problems"], "the end of it in /readyz")
 
 
 def test_a_tenant_waits_for_a_new_cell_that_is_gone(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.eu.stop()
     rig.change("tenants: [acme, bank]")
-    rig.server.wait_for_log("tenant bank, and 0 others, cannot move to eu yet", WAIT_SECONDS)
+    rig.server.wait_for_log("tenant bank, and 0 others, cannot move to eu yet")
     assert rig.remaining("bank", tokens=1) == 69, "it is served where it was"
     wait_until(lambda: any("the tenant stays where it is" in problem
-                           for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS, "it in /readyz")
+                           for problem in rig.http.get("/readyz").json["problems"]), "it in /readyz")
     rig.eu.start()
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved")
     rig.wait_for_remaining("bank", 69)
 
 
 def test_a_bad_file_changes_nothing(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [bank, bank]")
-    rig.server.wait_for_log(r"cells\.yaml:2: cells\[0\]\.tenants\[1\]: \"bank\" is placed by .* keeping the current settings",
-                            WAIT_SECONDS)
+    rig.server.wait_for_log(r"cells\.yaml:2: cells\[0\]\.tenants\[1\]: \"bank\" is placed by .* keeping the current settings")
     assert rig.remaining("bank") == 70
     assert rig.remaining("acme", tokens=1) == 99
     assert (rig.home.counters(), rig.eu.counters()) == (1, 1)
     rig.change("tenants: [acme, bank]")
-    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved", WAIT_SECONDS)
+    rig.server.wait_for_log("moved tenant bank from default to eu: 1 counters moved")
     rig.wait_for_remaining("bank", 70)
-    wait_until(lambda: rig.eu.counters() == 2, WAIT_SECONDS, "the counter in its new place")
+    wait_until(lambda: rig.eu.counters() == 2, "the counter in its new place")
 
 
 def test_a_cell_that_cannot_be_reached_costs_only_its_own(rig):
     rig.eu.client.shutdown(nosave=True)
-    wait_until(lambda: any("cell eu" in problem for problem in rig.http.get("/readyz").json["problems"]), WAIT_SECONDS,
-               "a problem that names the cell")
+    wait_until(lambda: any("cell eu" in problem for problem in rig.http.get("/readyz").json["problems"]), "a problem that names the cell")
     assert rig.remaining("other", tokens=1) == 99
     assert rig.http.check(policy_id="p", tenant_id="acme", tokens=1)["degraded"] is True

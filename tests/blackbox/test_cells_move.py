@@ -8,10 +8,9 @@ import threading
 
 import pytest
 from harness.redis_server import Redis
-from harness.server import wait_until
+from harness.server import WAIT_SECONDS, wait_until
 from harness.web import Http
 
-WAIT_SECONDS = 120
 LIMIT = 50
 ALGORITHMS = ["gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log"]
 POLICY = "policies:\n" + "".join(f"""
@@ -45,6 +44,13 @@ def state(redis, tenant="acme"):
     return records[0][:1].decode() if records else "-"
 
 
+def ready(node):
+    """The node, when it has met its stores and knows where its tenants are."""
+    with Http(node.host, node.port) as connection:
+        wait_until(lambda: connection.get("/readyz").status == 200, f"readiness:\n{node.log()}")
+    return node
+
+
 class Load:
     """Threads that check one user after the other on the nodes that there are, and count what was admitted."""
 
@@ -63,6 +69,7 @@ class Load:
             assert answer["reason"] in self.reasons, answer
 
     def on(self, server):
+        """Begins. A server that has not met its stores yet would decide by the failure rule: see ready()."""
         self.threads.append(threading.Thread(target=self._run, args=(server,)))
         self.threads[-1].start()
 
@@ -88,11 +95,10 @@ def test_no_unit_is_had_twice(server, two_redis, tmp_path, dies):
     file.write_text(f"cells:\n  - {{ name: eu, store: '{eu.url}', tenants: [other] }}\n")
     home.client.eval("for i = 1, ARGV[1] do redis.call('SET', 'filler:' .. i, 'x') end", 0, FILLER_KEYS)
     args = ["--store", home.url, "--cells", str(file), "--threads", "2"]
-    nodes = [server(POLICY, args), server(POLICY, args)]
+    nodes = [ready(server(POLICY, args)), ready(server(POLICY, args))]
     load = Load()
     try:
         with Http(nodes[0].host, nodes[0].port) as connection:
-            wait_until(lambda: connection.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
             for name in ALGORITHMS:
                 answer = connection.check(policy_id=name, tenant_id="acme", tokens=LIMIT, dimensions={"user": "u0"})
                 load.admitted[name, 0] += LIMIT * answer["allowed"]
@@ -100,18 +106,19 @@ def test_no_unit_is_had_twice(server, two_redis, tmp_path, dies):
             load.on(node)
         file.write_text(f"cells:\n  - {{ name: eu, store: '{eu.url}', tenants: [other, acme] }}\n")
         nodes[0].signal(signal.SIGHUP)
-        nodes[0].wait_for_log("moving tenant acme from default to eu", WAIT_SECONDS)
+        nodes[0].wait_for_log("moving tenant acme from default to eu")
         if dies:
-            wait_until(lambda: state(eu) == "a", WAIT_SECONDS, "the beginning of the copy")
+            # In the middle of the copy; on a busy machine we may look too late, and kill it just after its end.
+            wait_until(lambda: state(eu) in ("a", "o"), "the beginning of the copy")
             nodes[0].kill()
-            nodes[0] = server(POLICY, args)  # with the new file
+            nodes[0] = ready(server(POLICY, args))  # with the new file
             load.on(nodes[0])
         # The other has not heard of it, and must not count anew.
-        wait_until(lambda: state(home) == "x", WAIT_SECONDS, "the end of the move")
-        wait_until(lambda: load.answers["tenant_moving"] > 10, WAIT_SECONDS, "refusals")
+        wait_until(lambda: state(home) == "x", "the end of the move")
+        wait_until(lambda: load.answers["tenant_moving"] > 10, "refusals")
         with Http(nodes[1].host, nodes[1].port) as connection:
             wait_until(lambda: any("--cells of this server" in problem for problem in connection.get("/readyz").json["problems"]),
-                       WAIT_SECONDS, "a problem that is told")
+                       "a problem that is told")
         # A reload that finds a store too slow is refused, and asked for again, as an operator would.
         moved = "moved tenant acme from default to eu: another server has moved its counters"
         for seconds in (WAIT_SECONDS / 4, WAIT_SECONDS / 4, WAIT_SECONDS):
@@ -120,7 +127,7 @@ def test_no_unit_is_had_twice(server, two_redis, tmp_path, dies):
                 nodes[1].wait_for_log(moved, seconds)
                 break
         answers = [load.answers["limited"]]
-        wait_until(lambda: load.answers["limited"] > answers[0] + 200, WAIT_SECONDS, "answers after it")
+        wait_until(lambda: load.answers["limited"] > answers[0] + 200, "answers after it")
     finally:
         load.stop()
     assert {which: count for which, count in load.admitted.items() if count > LIMIT} == {}
@@ -157,11 +164,11 @@ class Restarts:
     def use_up(self):
         """Every user has had all that there is; more is denied."""
         expected = len(ALGORITHMS) * USERS * LIMIT
-        wait_until(lambda: sum(self.load.admitted.values()) == expected, WAIT_SECONDS, "all limits to be used up")
+        wait_until(lambda: sum(self.load.admitted.values()) == expected, "all limits to be used up")
 
     def goes_on(self, reason="limited", answers=200):
         before = self.load.answers[reason]
-        wait_until(lambda: self.load.answers[reason] > before + answers, WAIT_SECONDS, f"answers: {reason}")
+        wait_until(lambda: self.load.answers[reason] > before + answers, f"answers: {reason}")
 
     def expect_nothing_had_twice(self):
         self.load.stop()
@@ -179,7 +186,7 @@ def test_a_file_that_changes_while_no_node_runs_moves_the_tenant_at_the_start(re
     restarts.start("other")
     restarts.use_up()
     restarts.start("other", "acme")
-    restarts.node.wait_for_log("moved tenant acme from default to eu", WAIT_SECONDS)
+    restarts.node.wait_for_log("moved tenant acme from default to eu")
     restarts.goes_on()
     assert (state(restarts.home), state(restarts.eu)) == ("x", "o")
     restarts.expect_nothing_had_twice()
@@ -189,7 +196,7 @@ def test_the_first_file_of_cells_is_such_a_change(restarts):
     restarts.start(cells=False)
     restarts.use_up()
     restarts.start("acme")
-    restarts.node.wait_for_log("moved tenant acme from default to eu", WAIT_SECONDS)
+    restarts.node.wait_for_log("moved tenant acme from default to eu")
     restarts.goes_on()
     restarts.expect_nothing_had_twice()
 
@@ -197,15 +204,15 @@ def test_the_first_file_of_cells_is_such_a_change(restarts):
 def test_a_lone_mover_killed_before_its_first_record_begins_again_when_it_starts(restarts):
     restarts.start("other")
     restarts.use_up()
-    wait_until(lambda: state(restarts.eu, "other") == "o", WAIT_SECONDS, "the other to have settled")
+    wait_until(lambda: state(restarts.eu, "other") == "o", "the other to have settled")
     restarts.eu.client.client_pause(2000)  # so that the move cannot begin
     restarts.write("other", "acme")
     restarts.node.signal(signal.SIGHUP)
-    wait_until(lambda: "moving tenant acme" in restarts.node.log() or "cannot be used" in restarts.node.log(), WAIT_SECONDS, "the mover")
+    wait_until(lambda: "moving tenant acme" in restarts.node.log() or "cannot be used" in restarts.node.log(), "the mover")
     restarts.node.kill()
     assert state(restarts.home) == "-"
     restarts.start("other", "acme")
-    restarts.node.wait_for_log("moved tenant acme from default to eu", WAIT_SECONDS)
+    restarts.node.wait_for_log("moved tenant acme from default to eu")
     restarts.goes_on()
     restarts.expect_nothing_had_twice()
 
@@ -214,19 +221,19 @@ def test_a_tenant_that_comes_back_by_a_restart_is_carried_or_denied(restarts):
     """Without its state a node cannot tell a file of before from a new wish: then nobody is let through, and that is told."""
     restarts.start("acme")
     restarts.use_up()
-    wait_until(lambda: state(restarts.eu) == "o", WAIT_SECONDS, "acme in eu")
+    wait_until(lambda: state(restarts.eu) == "o", "acme in eu")
     restarts.goes_on()
     if restarts.keeps_state:  # a node writes once a second where its tenants are
-        wait_until(lambda: b"eu" in next((restarts.path / "state").glob("cells-*")).read_bytes(), WAIT_SECONDS, "it to be remembered")
+        wait_until(lambda: b"eu" in next((restarts.path / "state").glob("cells-*")).read_bytes(), "it to be remembered")
     restarts.start("other")
     if restarts.keeps_state:
-        restarts.node.wait_for_log("moved tenant acme from eu to default", WAIT_SECONDS)
+        restarts.node.wait_for_log("moved tenant acme from eu to default")
         restarts.goes_on()
     else:
         restarts.goes_on("tenant_moving")
         with Http(restarts.node.host, restarts.node.port) as connection:
             wait_until(lambda: any("--cells of this server" in problem for problem in connection.get("/readyz").json["problems"]),
-                       WAIT_SECONDS, "a problem that is told")
+                       "a problem that is told")
     restarts.expect_nothing_had_twice()
 
 
@@ -244,9 +251,9 @@ def test_while_the_new_cell_is_silent_at_the_start_the_failure_rule_decides(serv
         told = {rule: client.check(policy_id=rule, tenant_id="acme") for rule in ("open", "closed")}
         assert all(answer["degraded"] for answer in told.values()), told
         return {answer["reason"] for answer in told.values()} == {reason} and told
-    told = wait_until(lambda: answers("store_unavailable"), WAIT_SECONDS, "the failure rule")
+    told = wait_until(lambda: answers("store_unavailable"), "the failure rule")
     assert (told["open"]["allowed"], told["closed"]["allowed"]) == (True, False)
     assert client.get("/readyz").status == 503
     eu.start()
-    wait_until(lambda: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
-    wait_until(lambda: client.check(policy_id="open", tenant_id="acme")["reason"] in ("ok", "limited"), WAIT_SECONDS, "answers")
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
+    wait_until(lambda: client.check(policy_id="open", tenant_id="acme")["reason"] in ("ok", "limited"), "answers")

@@ -8,7 +8,6 @@ from harness.server import wait_until
 from harness.web import Http
 from test_cells_move import ALGORITHMS, LIMIT, POLICY, USERS, Load, state
 
-WAIT_SECONDS = 400  # however busy the machine is
 CLOSED = POLICY.replace("on_failure: open", "on_failure: closed")
 ALL = len(ALGORITHMS) * USERS * LIMIT
 
@@ -34,7 +33,7 @@ class Rig:
         self.write(number, **tenants)
         node = self.launch(number)
         with Http(node.host, node.port) as connection:
-            wait_until(lambda: connection.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+            wait_until(lambda: connection.get("/readyz").status == 200, "readiness")
         return node
 
     def change(self, node, number, **wanted):
@@ -42,15 +41,15 @@ class Rig:
         node.signal(signal.SIGHUP)
 
     def use_up(self):
-        wait_until(lambda: sum(self.load.admitted.values()) == ALL, WAIT_SECONDS, "all limits to be used up")
+        wait_until(lambda: sum(self.load.admitted.values()) == ALL, "all limits to be used up")
 
     def goes_on(self, reason, answers=100):
         before = self.load.answers[reason]
-        wait_until(lambda: self.load.answers[reason] > before + answers, WAIT_SECONDS, f"answers: {reason}")
+        wait_until(lambda: self.load.answers[reason] > before + answers, f"answers: {reason}")
 
     def wait_for_problem(self, node, text):
         with Http(node.host, node.port) as connection:
-            wait_until(lambda: any(text in problem for problem in connection.get("/readyz").json["problems"]), WAIT_SECONDS, f"a problem: {text}")
+            wait_until(lambda: any(text in problem for problem in connection.get("/readyz").json["problems"]), f"a problem: {text}")
 
     def expect_nothing_had_twice(self):
         self.load.stop()
@@ -93,11 +92,11 @@ def test_a_silent_old_cell_lifts_no_limit(rig, restarts):
         rig.wait_for_problem(node, "the cell default does not answer")
     else:
         rig.change(node, 1, eu="acme")
-        node.wait_for_log("tenant acme, and 0 others, cannot move to eu yet; they stay where they are", WAIT_SECONDS)
+        node.wait_for_log("tenant acme, and 0 others, cannot move to eu yet; they stay where they are")
     rig.goes_on("store_unavailable")
     assert state(rig.redis["eu"]) == "-"
     home.start()
-    node.wait_for_log("moved tenant acme from default to eu: .* counters moved", WAIT_SECONDS)
+    node.wait_for_log("moved tenant acme from default to eu: .* counters moved")
     rig.goes_on("limited")
     rig.expect_nothing_had_twice()
 
@@ -108,13 +107,13 @@ def test_a_tenant_goes_without_its_counters_when_the_operator_says_so(rig):
     rig.use_up()
     rig.redis["default"].stop()
     rig.change(node, 1, eu="acme")
-    node.wait_for_log("cannot move to eu yet", WAIT_SECONDS)
+    node.wait_for_log("cannot move to eu yet")
     rig.change(node, 1, eu="acme", start_anew=["acme"])
-    node.wait_for_log("moved tenant acme from default to eu: its counters start anew, as configured", WAIT_SECONDS)
-    wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, WAIT_SECONDS, "all limits to be used up once more")
-    wait_until(lambda: audit_of(node) == [{"from": "default", "to": "eu", "counters": "reset"}], WAIT_SECONDS, "the entry")
+    node.wait_for_log("moved tenant acme from default to eu: its counters start anew, as configured")
+    wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, "all limits to be used up once more")
+    wait_until(lambda: audit_of(node) == [{"from": "default", "to": "eu", "counters": "reset"}], "the entry")
     rig.redis["default"].start()
-    wait_until(lambda: state(rig.redis["default"]) == "x", WAIT_SECONDS, "the old cell to be told")
+    wait_until(lambda: state(rig.redis["default"]) == "x", "the old cell to be told")
 
 
 def test_an_old_cell_that_goes_back_in_time_does_not_count_again(rig):
@@ -126,14 +125,14 @@ def test_an_old_cell_that_goes_back_in_time_does_not_count_again(rig):
         rig.load.on(node)
     rig.use_up()
     rig.change(first, 1, eu="acme")
-    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
+    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted")
     rig.wait_for_problem(second, "--cells of this server differs from the other servers': tenant acme")
     home.stop()
     home.start()
     assert state(home) == "-"
     with Http(second.host, second.port) as connection:
         wait_until(lambda: connection.check(policy_id="gcra", tenant_id="other", dimensions={"user": "u0"})["reason"] in ("ok", "limited"),
-                   WAIT_SECONDS, "the old cell to be used again")
+                   "the old cell to be used again")
     rig.goes_on("tenant_moving")
     rig.goes_on("limited")
     second.kill()
@@ -141,7 +140,7 @@ def test_an_old_cell_that_goes_back_in_time_does_not_count_again(rig):
     rig.load.on(second)
     rig.goes_on("tenant_moving")
     rig.change(second, 2, eu="acme")
-    wait_until(lambda: "differs from the other servers" not in str(problems(second)), WAIT_SECONDS, "the end of it")
+    wait_until(lambda: "differs from the other servers" not in str(problems(second)), "the end of it")
     rig.goes_on("limited")
     rig.expect_nothing_had_twice()
 
@@ -156,7 +155,7 @@ def test_a_new_cell_that_goes_back_to_the_arrival_is_told_and_comes_to_an_end(ri
     rig.load.on(node)
     rig.use_up()
     rig.change(node, 1, eu="acme")
-    node.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
+    node.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted")
     eu = rig.redis["eu"]
     field, record = next((field, record) for field, record in eu.client.hgetall("rl:moves").items() if record.endswith(b"\nacme"))
     eu.client.flushall()
@@ -164,16 +163,16 @@ def test_a_new_cell_that_goes_back_to_the_arrival_is_told_and_comes_to_an_end(ri
     eu.client.save()  # as a dump of the middle of the arrival is
     eu.stop()
     eu.start()
-    node.wait_for_log("has lost writes made during the move of this tenant", WAIT_SECONDS)
+    node.wait_for_log("has lost writes made during the move of this tenant")
     rig.goes_on("tenant_moving")
     node.kill()
     node = rig.launch(1)
     rig.load.on(node)
     rig.wait_for_problem(node, "list the tenant in start_anew")
     rig.change(node, 1, eu="acme", start_anew=["acme"])
-    wait_until(lambda: state(eu) == "o", WAIT_SECONDS, "the end of it")
-    wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, WAIT_SECONDS, "all limits to be used up once more, and not thrice")
-    wait_until(lambda: {"from": "eu", "to": "eu", "counters": "reset"} in audit_of(node), WAIT_SECONDS, "the entry")
+    wait_until(lambda: state(eu) == "o", "the end of it")
+    wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, "all limits to be used up once more, and not thrice")
+    wait_until(lambda: {"from": "eu", "to": "eu", "counters": "reset"} in audit_of(node), "the entry")
     rig.goes_on("limited")
     rig.load.stop()
     assert {which: count for which, count in rig.load.admitted.items() if count != 2 * LIMIT} == {}
@@ -186,18 +185,18 @@ def test_who_missed_a_move_finds_the_counters_by_their_records(rig, last):
         rig.load.on(node)
     rig.use_up()
     rig.change(first, 1, eu="acme")
-    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted", WAIT_SECONDS)
+    first.wait_for_log("moved tenant acme from default to eu: .* leftover counters deleted")
     rig.change(first, 1, **{last: "acme"})
     if last == "us":
         rig.change(second, 2, us="acme")  # whoever of the two carries it
-    wait_until(lambda: state(rig.redis[last]) == "o", WAIT_SECONDS, "the second move")
-    wait_until(lambda: not any("acme" in one or "--cells" in one for one in problems(first) + problems(second)), WAIT_SECONDS, "the end of it")
+    wait_until(lambda: state(rig.redis[last]) == "o", "the second move")
+    wait_until(lambda: not any("acme" in one or "--cells" in one for one in problems(first) + problems(second)), "the end of it")
     assert state(rig.redis["eu"]) == "x"
     before = rig.load.answers["limited"]
-    wait_until(lambda: rig.load.answers["limited"] > before + 200, WAIT_SECONDS, "answers")
+    wait_until(lambda: rig.load.answers["limited"] > before + 200, "answers")
     for node in (first, second):
         with Http(node.host, node.port) as connection:
             answer = wait_until(lambda: (told := connection.check(policy_id="gcra", tenant_id="acme", dimensions={"user": "u0"}))["reason"] == "limited" and told,
-                                WAIT_SECONDS, "an answer from where the counters are")
+                                "an answer from where the counters are")
             assert not answer["allowed"]
     rig.expect_nothing_had_twice()

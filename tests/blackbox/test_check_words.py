@@ -72,7 +72,7 @@ def test_a_dimension_that_nobody_provides_is_warned_of(admin, server, write):
     done = sluice("policy", "validate", path)
     assert done.returncode == 0 and 'did you mean "user"?' in done.stderr
     node = server("policies: [{ id: p, limits: [{ per: [usr], rate: 1/s }] }]\n")
-    assert node.wait_for_log('no endpoint fills in the dimension "usr"', 60)
+    assert node.wait_for_log('no endpoint fills in the dimension "usr"')
     document = {"id": "q", "resource": "/q", "limits": [{"name": "one", "per": ["kye"], "rate": "1/s"}]}
     written = expect(admin().request("PUT", "/v1/policies/q", document), 201)
     assert 'did you mean "key"?' in written["warnings"][0]

@@ -7,10 +7,9 @@ import grpc
 import pytest
 from harness.admin import bearer, expect, sqlite
 from harness.redis_server import Redis
-from harness.server import wait_until
+from harness.server import WAIT_SECONDS, wait_until
 
 MR, ALLOW, QUOTA = "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow", "sluice.compat.v1.Quota"
-WAIT_SECONDS = 60
 DOMAINS = {"domains": [
     {"domain": "shop", "prefix": "user", "rate": {"capacity": 5, "leak_rate_per_second": 0.0001},
      "rates": [{"name": "day", "flow_rate_per_second": 0.00001, "burst_capacity": 8}]},
@@ -60,7 +59,7 @@ def folder(tmp_path):
 @pytest.fixture
 def node(server, folder, store, http):
     one = server(folder, args=["--drain-notice-ms", "0", *store])
-    wait_until(lambda: http(one).get("/readyz").status == 200, WAIT_SECONDS, "the store")
+    wait_until(lambda: http(one).get("/readyz").status == 200, "the store")
     return one
 
 
@@ -116,7 +115,7 @@ def test_mr_the_most_restrictive_rate_is_named(server, grpc_stub, write):
     rates = [{"name": "fast", "flow_rate_per_second": 1000, "burst_capacity": 10}, {"name": "slow", "flow_rate_per_second": 0.0001, "burst_capacity": 12}]
     mr = grpc_stub(server(write(json.dumps({"domains": [{"domain": "d", "rates": rates}]}), "d.json")), MR)
     assert consume(mr, "k", "d", cost=10)[:3:2] == (True, 0)
-    wait_until(lambda: consume(mr, "k", "d", cost=0)[2] == 1, WAIT_SECONDS, "the fast bucket leaks")
+    wait_until(lambda: consume(mr, "k", "d", cost=0)[2] == 1, "the fast bucket leaks")
     assert consume(mr, "k", "d", cost=3) == (False, near(-1), 1, 3)
     assert consume(mr, "k", "d", cost=2) == (True, near(0), 1, 0)
 
@@ -126,7 +125,7 @@ def test_mr_denials_add_up_until_the_next_admission(server, grpc_stub, write):
     mr = grpc_stub(server(write(json.dumps({"domains": [one]}), "d.json")), MR)
     assert consume(mr, "k", "d", cost=2)[0]
     assert [consume(mr, "k", "d", cost=2)[3] for _ in range(3)] == [2, 4, 6]
-    wait_until(lambda: consume(mr, "k", "d")[0], WAIT_SECONDS, "a unit leaks")
+    wait_until(lambda: consume(mr, "k", "d")[0], "a unit leaks")
     assert consume(mr, "k", "d", cost=2)[3] == 2
 
 
@@ -167,10 +166,10 @@ def test_mr_config(mr, node, folder):
     assert shown(mr.GetCurrentConfig()) == first
     changed = {"domains": [{"domain": "shop", "prefix": "guest", "rate": {"capacity": 7, "leak_rate_per_second": 0.0001}}, *DOMAINS["domains"]]}
     (folder / "domains.json").write_text(json.dumps(changed))
-    wait_until(lambda: len(mr.GetCurrentConfig().configs) == 3, WAIT_SECONDS, "the changed file")
+    wait_until(lambda: len(mr.GetCurrentConfig().configs) == 3, "the changed file")
     assert consume(mr, "somebody") == (True, near(6), 0, 0), "the first entry is another one now"
     (folder / "domains.json").write_text('{"domains": [{"domain": "shop"}]}')
-    wait_until(lambda: "domains[0].rate" in node.log(), WAIT_SECONDS, "the bad file is refused")
+    wait_until(lambda: "domains[0].rate" in node.log(), "the bad file is refused")
     assert len(mr.GetCurrentConfig().configs) == 3
 
 
@@ -306,7 +305,7 @@ def test_tokens_and_the_audit_log(server, grpc_stub, http, folder, tmp_path):
              (quota.CheckRateLimit, {"identifier": "k"}), (quota.GetRemainingQuota, {"identifier": "k"}), (quota.ResetLimit, {"identifier": "k"})]
     for call, fields in calls:
         assert refused(call, **fields)[0] == grpc.StatusCode.UNAUTHENTICATED
-    wait_until(lambda: "\nsluice_" in node.log(), WAIT_SECONDS, "the first token is printed")
+    wait_until(lambda: "\nsluice_" in node.log(), "the first token is printed")
     admin = bearer(next(line for line in node.log().splitlines() if line.startswith("sluice_")))
     client = http(node)
 
@@ -337,7 +336,7 @@ def test_tokens_and_the_audit_log(server, grpc_stub, http, folder, tmp_path):
     def audited():
         entries[:] = expect(client.get("/v1/audit?kind=event", admin), 200)["entries"]
         return len(entries) == 2
-    wait_until(audited, WAIT_SECONDS, "two resets in the audit log")
+    wait_until(audited, "two resets in the audit log")
     assert {entry["actor"] for entry in entries} == {"token ops"}
 
 
@@ -346,7 +345,7 @@ def test_without_the_store(server, grpc_stub, http, folder, tmp_path):
     try:
         node = server(folder, args=["--drain-notice-ms", "0", "--store", redis.url])
         mr, allow, quota = (grpc_stub(node, service) for service in (MR, ALLOW, QUOTA))
-        wait_until(lambda: allow.Allow(key="warm").limit == 10, WAIT_SECONDS, "the store")
+        wait_until(lambda: allow.Allow(key="warm").limit == 10, "the store")
         redis.stop()
         assert consume(mr) == (True, 0, -1, 0), "open, and no bucket was looked at"
         open_answer = allow.Allow(key="k")
@@ -359,7 +358,7 @@ def test_without_the_store(server, grpc_stub, http, folder, tmp_path):
             assert refused(call, **fields)[0] == grpc.StatusCode.UNAVAILABLE
         assert len(mr.GetCurrentConfig().configs) == 2, "needs no store"
         redis.start()
-        wait_until(lambda: consume(mr)[2] == 0, WAIT_SECONDS, "the store is back")
+        wait_until(lambda: consume(mr)[2] == 0, "the store is back")
     finally:
         redis.stop()
 
@@ -387,7 +386,7 @@ def test_overload(server, grpc_stub, folder):
             except grpc.RpcError as error:
                 assert error.code() == grpc.StatusCode.UNAVAILABLE
                 return True
-        wait_until(is_refused, WAIT_SECONDS, f"{method} meets the bound")
+        wait_until(is_refused, f"{method} meets the bound")
 
 
 def test_they_are_healthy(server, grpc_stub, folder):

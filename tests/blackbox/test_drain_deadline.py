@@ -76,7 +76,7 @@ def test_a_second_signal_ends_the_notice_too_and_others_do_not(server, http):
     running = server(POLICIES, args=["--drain-notice-ms", "600000", "--drain-seconds", "3600"])
     client = http(running)
     running.signal(signal.SIGTERM)
-    wait_until(lambda: client.get("/readyz").status == 503, 30, "readyz to turn")
+    wait_until(lambda: client.get("/readyz").status == 503, "readyz to turn")
     running.signal(signal.SIGHUP)
     assert client.get("/healthz").status == 200
     running.signal(signal.SIGTERM)
@@ -199,7 +199,7 @@ def test_a_signal_ends_the_start_too(tmp_path):
     with open(tmp_path / "log", "wb") as log, subprocess.Popen([*DIE_WITH_PARENT, *command], stdin=subprocess.DEVNULL,
                                                                stdout=log, stderr=subprocess.STDOUT) as process:
         try:
-            wait_until(lambda: through.sockets, 60, "the server to ask its database")
+            wait_until(lambda: through.sockets, "the server to ask its database")
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
         finally:

@@ -4,10 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from harness.server import ROOT
+from harness.server import ROOT, WAIT_SECONDS
 
 ALLOW = "sluice.compat.v1.Allow/Allow"
-WAIT_SECONDS = 60
 
 
 @pytest.mark.parametrize("arguments, says", [

@@ -7,7 +7,6 @@ import pytest
 from harness.redis_server import Redis
 from harness.server import binary, wait_until
 
-WAIT_SECONDS = 60
 POLICY = """
 policies:
   - id: p
@@ -59,7 +58,7 @@ def test_two_nodes_with_one_file_count_together_and_one_without_counts_apart(ser
     clients = [http(server(POLICY, [*store, *more])) for more in
                (["--key-secrets", secrets.path], ["--key-secrets", secrets.path], ["--key-secret", OLD])]
     for client in clients:
-        wait_until(lambda client=client: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+        wait_until(lambda client=client: client.get("/readyz").status == 200, "readiness")
     assert remaining(clients[0], 30) == 70
     assert remaining(clients[1]) == 70
     assert remaining(clients[2]) == 100
@@ -76,11 +75,11 @@ def test_a_new_secret_begins_at_its_moment_and_can_be_taken_back(server, http, s
     assert (version(client), remaining(client)) == (1, 70), "its time has not come"
     secrets.write((1, OLD), (2, NEW, moment(1)))
     running.signal(signal.SIGHUP)
-    wait_until(lambda: version(client) == 2, WAIT_SECONDS, "the second secret")
+    wait_until(lambda: version(client) == 2, "the second secret")
     assert remaining(client) == 100, "counters begin anew"
     secrets.write((1, OLD))
     running.signal(signal.SIGHUP)
-    wait_until(lambda: version(client) == 1, WAIT_SECONDS, "the first secret")
+    wait_until(lambda: version(client) == 1, "the first secret")
     assert remaining(client) == 70
 
 

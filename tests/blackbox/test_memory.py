@@ -63,7 +63,7 @@ def test_new_keys_that_a_full_store_cannot_count_get_the_failure_rule_visibly(se
     def problems():
         return [problem for problem in client.get("/readyz").json["problems"] if "raise --memory-mib" in problem]
     one.wait_for_log("raise --memory-mib")
-    wait_until(problems, 10, "the problem in /readyz")
+    wait_until(problems, "the problem in /readyz")
     assert one.log().count("raise --memory-mib") == 1
 
 

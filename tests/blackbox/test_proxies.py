@@ -10,7 +10,7 @@ import yaml
 from harness.cli import works
 from harness.proxies import EXAMPLES, Application, Client, Proxy
 from harness.redis_server import Redis
-from harness.server import START_SECONDS, wait_until
+from harness.server import wait_until
 
 POLICIES = """
 policies:
@@ -63,7 +63,7 @@ def site(request, server, tmp_path):
         sluice = server(POLICIES, args=["--drain-notice-ms", "0", *args])
         token = sluice.wait_for_log(token_in_log)[0] if token_in_log else None
         with contextlib.closing(Client(sluice.port)) as probe:  # or HAProxy's first health check might be too early
-            wait_until(lambda: probe.get("/readyz").status == 200, START_SECONDS, "a server that is ready")
+            wait_until(lambda: probe.get("/readyz").status == 200, "a server that is ready")
         application = Application()
         try:
             proxy = Proxy(request.param, tmp_path / "proxy", sluice.port, application.port, when_silent, patient, token)
@@ -199,21 +199,21 @@ def dead(sluice):
 def test_while_sluice_is_silent_requests_pass(site, silent):
     here = site(patient=False)
     client = here.client()
-    wait_until(lambda: "ratelimit" in client.get().headers, START_SECONDS, "an answer in time")
+    wait_until(lambda: "ratelimit" in client.get().headers, "an answer in time")
     with silent(here.sluice):
         for _ in range(3):
             answer = client.get(headers={"X-Api-Key": "k"})
             assert answer.status == 200
             assert not RATE_LIMIT_HEADERS & answer.headers.keys()
     if here.sluice.running:
-        wait_until(lambda: "ratelimit" in client.get().headers, START_SECONDS, "limits again")
+        wait_until(lambda: "ratelimit" in client.get().headers, "limits again")
 
 
 @pytest.mark.parametrize("silent", [frozen, dead])
 def test_or_are_turned_away_if_the_proxy_says_closed(site, silent):
     here = site("closed", patient=False)
     client = here.client()
-    wait_until(lambda: client.get().status == 200, START_SECONDS, "an answer in time")
+    wait_until(lambda: client.get().status == 200, "an answer in time")
     seen = here.application.requests
     with silent(here.sluice):
         for _ in range(3):
@@ -221,7 +221,7 @@ def test_or_are_turned_away_if_the_proxy_says_closed(site, silent):
             assert answer.status == 503 and answer.headers["retry-after"] in ("1", "2")
     assert here.application.requests == seen
     if here.sluice.running:
-        wait_until(lambda: client.get().status == 200, START_SECONDS, "limits again")
+        wait_until(lambda: client.get().status == 200, "limits again")
 
 
 def test_without_the_store_each_policy_decides(site, tmp_path):
@@ -229,7 +229,7 @@ def test_without_the_store_each_policy_decides(site, tmp_path):
     try:
         here = site(args=["--store", redis.url])
         client = here.client()
-        wait_until(lambda: client.get("/login").headers.get("ratelimit"), START_SECONDS, "the store")
+        wait_until(lambda: client.get("/login").headers.get("ratelimit"), "the store")
     finally:
         redis.stop()
     closed = client.get("/login")

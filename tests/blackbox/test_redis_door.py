@@ -7,9 +7,7 @@ import pytest
 import redis
 from harness.admin import bearer, expect
 from harness.redis_server import Redis
-from harness.server import wait_until
-
-WAIT_SECONDS = 60
+from harness.server import WAIT_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -76,7 +74,7 @@ def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, co
     try:
         running, port = door(["--store", store.url])
         client = connect(port)
-        wait_until(lambda: store.client.ping() and throttle(client, "warm")[0] == 0 and store.counters() > 0, WAIT_SECONDS, "the store")
+        wait_until(lambda: store.client.ping() and throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
         prefixes = (f"k{attempt}-" for attempt in itertools.count())
         used = []
 
@@ -90,10 +88,10 @@ def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, co
             answers = pipeline.execute()
             assert all(answers[1::2])
             return [answer[2] for answer in answers[::2]] == [999 - i // 2 for i in range(1000)]
-        wait_until(is_answered_in_order, WAIT_SECONDS, "answers that the store gave in time")
+        wait_until(is_answered_in_order, "answers that the store gave in time")
         second, other = door(["--store", store.url])
         again = connect(other)
-        wait_until(lambda: throttle(again, f"{used[-1]}0", 999, quantity=0)[2] == 500, WAIT_SECONDS, "the shared counter")
+        wait_until(lambda: throttle(again, f"{used[-1]}0", 999, quantity=0)[2] == 500, "the shared counter")
     finally:
         store.stop()
 
@@ -105,7 +103,7 @@ def test_a_transaction_is_one_answer(door, connect, tmp_path, in_redis):
     try:
         client = connect(door(["--store", store.url] if store else [])[1])
         if store:
-            wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, WAIT_SECONDS, "the store")
+            wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
         pipeline = client.pipeline()
         for _ in range(3):
             pipeline.execute_command("CL.THROTTLE", "k", 9, 1, 3600)
@@ -142,7 +140,7 @@ def test_del_resets_keys_and_is_audited(door, connect, http):
     assert client.delete("a", "b", "nobody") == 2
     assert [throttle(client, key, burst=0, quantity=0)[2] for key in ("a", "b", "c")] == [1, 1, 0]
     log = http(running)
-    wait_until(lambda: "cl.throttle" in log.get("/v1/audit").body.decode(), WAIT_SECONDS, "the entry in the audit log")
+    wait_until(lambda: "cl.throttle" in log.get("/v1/audit").body.decode(), "the entry in the audit log")
     assert '"b"' not in log.get("/v1/audit").body.decode(), "keys are not told"
 
 

@@ -6,7 +6,6 @@ import pytest
 from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, number_out_of_bounds, pages, sqlite
 from harness.server import wait_until
 
-SOON = 60  # seconds; whatever is waited for takes one or two
 KEYS = [f"user-{number}" for number in range(500)]
 FILED = "policies: [{ id: filed, resource: /filed, limits: [{ name: one, per: [key], rate: 10/h }] }]"
 LONG = [{"percent": 10, "hold": "1h"}, {"percent": 100, "hold": "1h"}]
@@ -33,7 +32,7 @@ def wait_for(client, **expected):
     """Waits until the rollout is so, and returns it."""
     def is_so():
         return all(rollout(client)[name] == value for name, value in expected.items())
-    wait_until(is_so, SOON, f"a rollout with {expected}")
+    wait_until(is_so, f"a rollout with {expected}")
     return rollout(client)
 
 
@@ -75,7 +74,7 @@ def test_it_goes_through_its_stages_by_itself(client):
         now = rollout(client)
         seen.add((now["stage"], now["percent"]))
         return now["state"] == "finished"
-    wait_until(finished, SOON, "the end of the rollout")
+    wait_until(finished, "the end of the rollout")
     assert seen == {(1, 10), (2, 50), (3, 100)}
     assert set(limits_of(client)) == {500}
     assert expect(client.get("/v1/policies/p"), 200) == {"id": "p", "version": 2, "source": "api", "document": policy("500/h")}
@@ -132,14 +131,14 @@ def test_a_bad_candidate_is_rolled_back_by_itself(client):
     def rolled_back():
         allowed.append(ask(client))
         return rollout(client)["state"] == "rolled_back"
-    wait_until(rolled_back, SOON, "a rollback")
+    wait_until(rolled_back, "a rollback")
     assert 300 < allowed[0] < 700, "about half of the keys were denied"
     body = rollout(client)
     assert "the candidate denied" in body["note"] and "sigmas" in body["note"]
     assert body["next"] is None
     assert ask(client, 1) == len(KEYS)
     assert expect(client.get("/v1/policies/p"), 200)["version"] == 1
-    wait_until(lambda: metrics(client).get("rollout_rollbacks_total") == 1, SOON, "the metric")
+    wait_until(lambda: metrics(client).get("rollout_rollbacks_total") == 1, "the metric")
     assert metrics(client)["rollout_candidate_denied_total"] > 500
     assert "rollout_stage" not in metrics(client)
     entry = client.get("/v1/audit?limit=1").json["entries"][0]
@@ -155,7 +154,7 @@ def test_a_good_candidate_is_not_rolled_back(client):
     assert body["samples"]["live"]["allowed"] + body["samples"]["candidate"]["allowed"] == 10 * len(KEYS)
     assert body["samples"]["candidate"]["denial_rate"] == 0 and body["excess_sigmas"] == 0
     assert (body["state"], body["next"]) == ("running", {"step": "wait"}), "below 100 % the last stage waits for an operator"
-    wait_until(lambda: metrics(client).get("rollout_percent") == 50, SOON, "the metric")
+    wait_until(lambda: metrics(client).get("rollout_percent") == 50, "the metric")
     assert metrics(client)["requests_allowed_total"] == 10 * len(KEYS), "of both versions"
 
 
@@ -246,20 +245,20 @@ def test_two_nodes_on_one_database(server, http, tmp_path, request, kind):
     one, other = http(server(args=place)), http(server(args=place))
     put(one)
     start(one)
-    wait_until(lambda: other.get("/v1/policies/p").status == 200, SOON, "the policy on the other node")
-    wait_until(lambda: 500 in limits_of(other), SOON, "the rollout on the other node")
+    wait_until(lambda: other.get("/v1/policies/p").status == 200, "the policy on the other node")
+    wait_until(lambda: 500 in limits_of(other), "the rollout on the other node")
     assert limits_of(one) == limits_of(other), "the same keys"
     expect(other.post("/v1/policies/p/rollout/advance", {}), 200)
-    wait_until(lambda: set(limits_of(one)) == {500}, SOON, "the next stage on the first node")
+    wait_until(lambda: set(limits_of(one)) == {500}, "the next stage on the first node")
     other.request("DELETE", "/v1/policies/p/rollout")
     wait_for(one, state="aborted")
     start(one, "0/h", stages=[{"percent": 50, "hold": "1h"}])
-    wait_until(lambda: 0 in limits_of(other), SOON, "the rollout on the other node")
+    wait_until(lambda: 0 in limits_of(other), "the rollout on the other node")
 
     def rolled_back():
         ask(other)
         return rollout(one)["state"] == "rolled_back"
-    wait_until(rolled_back, SOON, "a rollback by the node that has the traffic")
+    wait_until(rolled_back, "a rollback by the node that has the traffic")
     assert rollout(other)["version"] == rollout(one)["version"]
     start(one, stages=QUICK)
     for node in (one, other):
@@ -288,7 +287,7 @@ def test_without_the_database_nothing_moves_and_then_it_goes_on(server, http, po
     start(client, stages=[{"percent": 10, "hold": "1s"}, {"percent": 100, "hold": "1h"}])
     before = limits_of(client)
     postgres.stop()
-    wait_until(lambda: client.get("/readyz").json["problems"], SOON, "the database to be missed")
+    wait_until(lambda: client.get("/readyz").json["problems"], "the database to be missed")
     assert limits_of(client) in (before, [500] * len(KEYS))  # the second may have been over before
     expect_problem(client.request("DELETE", "/v1/policies/p/rollout"), 503)
     postgres.start()
@@ -298,7 +297,7 @@ def test_without_the_database_nothing_moves_and_then_it_goes_on(server, http, po
 
 def test_roles(server, http, tmp_path):
     running = server(args=[*sqlite(tmp_path), "--require-token"])
-    first = running.wait_for_log(r"\n(sluice_\w+)", SOON)[1]
+    first = running.wait_for_log(r"\n(sluice_\w+)")[1]
     client = http(running)
 
     def token(name, *roles, tenants=("*",)):

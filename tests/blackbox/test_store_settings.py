@@ -7,7 +7,6 @@ import pytest
 from harness.redis_server import Redis
 from harness.server import wait_until
 
-WAIT_SECONDS = 60
 POLICY = """
 policies:
   - id: p
@@ -43,12 +42,12 @@ def test_a_new_store_that_is_not_there_changes_nothing(server, http, redis_serve
     config.write_text(f"store: {one.url}\n")
     running = server(POLICY, ["--config", str(config), "--threads", "1"])
     client = http(running)
-    wait_until(lambda: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
     assert remaining(client, tokens=10) == 40
     two.stop()
     config.write_text(f"store: {two.url}\n")
     running.signal(signal.SIGHUP)
-    running.wait_for_log(rf"\[?error\]?.*the new store of the cell default, {two.url}, cannot be used: .*keeping the current settings", WAIT_SECONDS)
+    running.wait_for_log(rf"\[?error\]?.*the new store of the cell default, {two.url}, cannot be used: .*keeping the current settings")
     assert remaining(client, tokens=1) == 39, "it counts where it did"
     assert any("the last reload of the settings was refused" in problem for problem in client.get("/readyz").json["problems"])
     assert client.get("/readyz").status == 200
@@ -56,16 +55,16 @@ def test_a_new_store_that_is_not_there_changes_nothing(server, http, redis_serve
 
     two.start()
     running.signal(signal.SIGHUP)
-    running.wait_for_log("the store default is now ", WAIT_SECONDS)
-    wait_until(lambda: two.counters() > 0 or remaining(client, tokens=1) is None, WAIT_SECONDS, "a check at the new store")
-    wait_until(lambda: not client.get("/readyz").json["problems"], WAIT_SECONDS, "no problems")
+    running.wait_for_log("the store default is now ")
+    wait_until(lambda: two.counters() > 0 or remaining(client, tokens=1) is None, "a check at the new store")
+    wait_until(lambda: not client.get("/readyz").json["problems"], "no problems")
     assert (reloads(client, "taken"), reloads(client, "refused")) == (1, 1)
 
 
 def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, redis_servers):
     one, _ = redis_servers
     client = http(server(POLICY, ["--threads", "1"], env={"REDIS_CLUSTER_URL": one.url}))
-    wait_until(lambda: client.get("/readyz").status == 200, WAIT_SECONDS, "readiness")
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
     assert client.get("/readyz").json["problems"] == []
     assert remaining(client, tokens=10) == 40
     assert remaining(client, tokens=1) == 39
@@ -76,5 +75,5 @@ def test_a_store_that_was_never_there_is_an_error(server, redis_servers):
     one, _ = redis_servers
     one.stop()
     running = server(POLICY, ["--store", one.url, "--threads", "2"])
-    running.wait_for_log(r"(?i)error.*the store has been unreachable since the start, failure rules decide: Redis at", WAIT_SECONDS)
+    running.wait_for_log(r"(?i)error.*the store has been unreachable since the start, failure rules decide: Redis at")
     assert len(re.findall("has been unreachable since the start", running.log())) == 1

@@ -14,12 +14,11 @@ sys.path[:0] = [str(HERE), str(BLACKBOX)]
 from harness.server import wait_until  # noqa: E402
 from rig.cluster import RedisCluster  # noqa: E402
 from rig.load import Load, Plan  # noqa: E402
-from rig.patience import WAIT_S  # noqa: E402
 from rig.process import children  # noqa: E402
 from rig.proxy import FaultProxy  # noqa: E402
 from rig.redis_server import RedisServer  # noqa: E402
 from rig.sentinels import SentinelSet  # noqa: E402
-from rig.trial import POLICIES, run_trial  # noqa: E402
+from rig.trial import POLICIES, Trial  # noqa: E402
 
 SUMMARIES = pytest.StashKey()  # a line per trial, shown at the end
 
@@ -113,19 +112,23 @@ def sluice(server, http):
                                         "--drain-notice-ms", "0", *args], **more)
         if ready:
             client = http(node)
-            wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, f"the store:\n{node.log()}")
+            wait_until(lambda: client.get("/readyz").status == 200, f"the store:\n{node.log()}")
         return node
     return start
 
 
 @pytest.fixture
 def trial(load, http, request):
-    """A function: trial(node, fault) is the Outcome of a fault under load; see rig/trial.py."""
+    """A function: trial(node, fault) is the Outcome of a fault under load. A fault calls trial.hold() to last until it
+    is felt; see rig/trial.py."""
+    trials = Trial(load)
+
     def run(node, fault, **options):
         client = http(node[0] if isinstance(node, list) else node)
-        outcome = run_trial(node, load, client, fault, **options)
+        outcome = trials.run(node, client, fault, **options)
         request.config.stash.setdefault(SUMMARIES, []).append(f"{request.node.name:55} {outcome.summary()}")
         return outcome
+    run.hold, run.is_felt = trials.hold, trials.is_felt
     return run
 
 

@@ -9,7 +9,7 @@ import pytest
 from harness.server import wait_until
 
 from rig.load import Answer, Report, now
-from rig.patience import RECOVERY_S, WAIT_S, slack_s
+from rig.patience import RECOVERY_S, slack_s
 
 
 class Decider(http.server.BaseHTTPRequestHandler):
@@ -49,7 +49,7 @@ def decider(cleanup):
 
 
 def run_until_seen(decider, running, count):
-    wait_until(lambda: len(decider.seen) >= count, WAIT_S, f"{count} requests")
+    wait_until(lambda: len(decider.seen) >= count, f"{count} requests")
     return running.stop()
 
 
@@ -82,6 +82,13 @@ def test_an_id_is_asked_for_until_its_answer_is_not_degraded(decider, load):
     assert len(report.granted()) == len(ids) < len(report.answers)
     assert {one["request_id"]: one["tokens"] for one in decider.seen} == {
         f"a{number}": cost for number, cost in report.granted().items()}
+
+
+def test_what_is_degraded_is_told_while_the_load_runs(decider, load):
+    decider.decide = lambda number, body: answer(degraded=number == 2)
+    running = load(decider, policy_id="p", connections=1)
+    wait_until(lambda: running.degraded_so_far(), "the degraded answer")
+    assert len(running.stop().degraded()) == 1
 
 
 def test_ids_without_a_decision_are_given_up_and_reported(decider, load):

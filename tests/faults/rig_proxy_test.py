@@ -192,7 +192,7 @@ def test_half_closed(echo, proxy, connect):
     one.half_close()
     assert connection.recv(1) == b""
     connection.sendall(b"still read")
-    wait_until(lambda: echo.received == b"astill read", WAIT_S, "what was sent after the goodbye")
+    wait_until(lambda: echo.received == b"astill read", "what was sent after the goodbye")
 
 
 def test_refusing_and_accepting_again(echo, proxy, connect):

@@ -11,7 +11,6 @@ import redis
 from harness.server import wait_until
 from redis.crc import key_slot
 
-from rig.patience import WAIT_S
 from harness.ports import free_port
 from rig.process import children
 from rig.redis_server import RedisServer
@@ -98,7 +97,7 @@ def test_sentinels_promote_a_replica_when_the_master_dies(sentinels):
     assert after.cli.get("a") == "1"
     after.cli.set("b", 2)
     before.start()
-    wait_until(lambda: before.cli.role()[0] == "slave", WAIT_S, "the old master to follow the new one")
+    wait_until(lambda: before.cli.role()[0] == "slave", "the old master to follow the new one")
 
 
 def test_a_cluster_moves_slots_with_their_keys(cluster):

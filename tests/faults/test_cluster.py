@@ -8,7 +8,6 @@ from harness.server import wait_until
 from redis.crc import key_slot
 
 from rig.load import now
-from rig.patience import WAIT_S
 from rig.trial import EXACT_DEADLINE_S
 
 TENANTS = 12  # spread over the masters: a tenant's counters live together
@@ -161,10 +160,10 @@ def test_a_master_lost_for_good(cluster, sluice, trial, http):
 
     def fault():
         lost.kill()
-        time.sleep(2)
+        trial.hold(2)
         fault.seen = client.get("/readyz").json["problems"]
         lost.start()
-        wait_until(lambda: lost.state()["cluster_state"] == "ok", WAIT_S, "the node to join again")
+        wait_until(lambda: lost.state()["cluster_state"] == "ok", "the node to join again")
     outcome = trial(node, fault, tenants=TENANTS, patient=True)
     here = {tenant for tenant, where in home.items() if where is lost}
     for report in (outcome.exact, outcome.quick):
@@ -201,7 +200,7 @@ def test_a_master_frozen_and_thawed(cluster, sluice, trial, http):
 
     def fault():
         frozen.freeze()
-        time.sleep(0.8)
+        trial.hold(0.8, quick_only=True)
         frozen.thaw()
     outcome = trial(node, fault, tenants=TENANTS)
     outcome.assert_promises()

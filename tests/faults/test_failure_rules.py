@@ -58,7 +58,7 @@ def test_answers_without_a_store(node, http):
         assert {(one["degraded"], one["reason"], one["policy_id"]) for one in heard} == {
             (True, "store_unavailable", policy)}
     store.start()
-    wait_until(lambda: not answers(client, "closed", 1)[0]["degraded"], WAIT_S, "the store")
+    wait_until(lambda: not answers(client, "closed", 1)[0]["degraded"], "the store")
 
 
 def test_each_degraded_decision_is_counted(node, http):
@@ -109,7 +109,7 @@ def test_reads_and_resets_are_unavailable(node, grpc_stub):
             return stub.ResetKey(**question)
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.UNAVAILABLE
-    wait_until(reset, WAIT_S, "the store")
+    wait_until(reset, "the store")
     assert stub.GetUsage(**question).usages[0].current == 0
 
 
@@ -131,13 +131,13 @@ def test_degraded_answers_are_not_remembered(node, http):
     store.kill()
     assert client.check(**question)["degraded"]
     store.start()
-    wait_until(lambda: not answers(client, "open", 1)[0]["degraded"], WAIT_S, "the store")
+    wait_until(lambda: not answers(client, "open", 1)[0]["degraded"], "the store")
     decided = []
 
     def decide():
         decided.append(client.check(**question))
         return not decided[-1]["degraded"]
-    wait_until(decide, WAIT_S, "a decision")
+    wait_until(decide, "a decision")
     assert (decided[-1]["allowed"], decided[-1]["replayed"]) == (True, False)
     again = client.check(**question)
     assert (again["allowed"], again["replayed"], again["remaining"]) == (True, True, decided[-1]["remaining"])
@@ -195,9 +195,9 @@ def test_changes_of_the_breaker_are_counted(node, http):
         return int(line.removeprefix(name))
     assert [transitions(state) for state in ("open", "half_open", "closed")] == [0, 0, 0]
     store.kill()
-    wait_until(lambda: answers(client, "open", 1) and transitions("open") > 0, WAIT_S, "an open breaker")
+    wait_until(lambda: answers(client, "open", 1) and transitions("open") > 0, "an open breaker")
     store.start()
-    wait_until(lambda: transitions("closed") > 0, WAIT_S, "a closed breaker")
+    wait_until(lambda: transitions("closed") > 0, "a closed breaker")
     assert transitions("half_open") >= transitions("closed")
 
 
@@ -216,7 +216,7 @@ def test_nodes_on_one_store_share_one_limit(redis_server, sluice, load):
     store = redis_server()
     nodes = [sluice(store.url) for _ in range(2)]
     running = load(nodes, policy_id="scarce", per_second=400, connections=32)
-    wait_until(lambda: store.script_calls() > SCARCE_LIMIT, WAIT_S, "enough checks")
+    wait_until(lambda: store.script_calls() > SCARCE_LIMIT, "enough checks")
     report = running.stop()
     report.assert_all_answered()
     assert report.counts()["denied"] > 0
@@ -248,7 +248,7 @@ def test_a_denial_stands_while_the_store_is_silent(redis_server, server, http):
     store = redis_server()
     node = server(ENVOY, args=["--store", store.url, "--threads", "1"])  # each loop remembers its own
     client = http(node)
-    wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, "the store")
+    wait_until(lambda: client.get("/readyz").status == 200, "the store")
 
     def statuses(*keys):
         return client.post("/json", {"domain": "d", "descriptors": [{"entries": [{"key": k, "value": "x"}]} for k in keys]}).status
@@ -266,5 +266,5 @@ def test_a_denial_stands_while_the_store_is_silent(redis_server, server, http):
 
     assert statuses("a") == 200
     heard = []
-    wait_until(lambda: heard.append(in_silence()) or heard[-1], WAIT_S, "a quick try")
+    wait_until(lambda: heard.append(in_silence()) or heard[-1], "a quick try")
     assert heard[-1] == (429, 429, 429, 200)

@@ -4,7 +4,6 @@ import time
 
 from harness.server import wait_until
 
-from rig.patience import WAIT_S
 from rig.sentinels import Sentinel
 from rig.trial import RESIGN_S
 
@@ -13,7 +12,7 @@ def assert_left_alone(server, trial, node):
     """A former master gets no more writes, although it may not know yet that it is one; and nobody misses it."""
     time.sleep(RESIGN_S)
     before = server.script_calls()
-    outcome = trial(node, lambda: wait_until(lambda: server.cli.role()[0] == "slave", WAIT_S, "its end as a master"),
+    outcome = trial(node, lambda: wait_until(lambda: server.cli.role()[0] == "slave", "its end as a master"),
                     patient=True)
     assert server.script_calls() == before
     for report in outcome.reports:
@@ -90,12 +89,12 @@ def test_none_is_the_master(sentinels, sluice, trial, http):
         for one in stores.sentinels:
             one.freeze()
         master.cli.replicaof(stores.servers[1].host, 1)
-        time.sleep(1.5)
+        trial.hold(1.5)
         seen.append(client.get("/readyz").json["problems"])
         master.cli.execute_command("REPLICAOF", "NO", "ONE")
         for one in stores.sentinels:
             one.thaw()
-        wait_until(lambda: stores.master().cli.role()[0] == "master", WAIT_S, "a master")
+        wait_until(lambda: stores.master().cli.role()[0] == "master", "a master")
     outcome = trial(node, fault)
     outcome.assert_promises(counters_kept=False)
     outcome.assert_was_felt()
@@ -122,5 +121,5 @@ def test_a_sentinel_left_over_from_another_group_is_outvoted(redis_server, direc
 
     for node in nodes:
         wait_until(lambda: any("Sentinels disagree" in one for one in http(node).get("/readyz").json["problems"]),
-                   WAIT_S, "a word about the disagreement")
-        wait_until(lambda: leaves_the_old_one_alone(node), WAIT_S, "the master that most name")
+                   "a word about the disagreement")
+        wait_until(lambda: leaves_the_old_one_alone(node), "the master that most name")

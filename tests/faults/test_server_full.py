@@ -7,7 +7,6 @@ import re
 import pytest
 from harness.server import wait_until
 
-from rig.patience import WAIT_S
 
 LIMIT = 10
 POLICIES = f"""
@@ -78,13 +77,13 @@ def test_a_full_server_counts_what_it_knows(store, sluice, http):
         assert not any(one["degraded"] for one in old)
     assert [ask("/local", "new")["allowed"] for _ in range(4)] == [True] * 2 + [False] * 2, "its counters are our own"
     metrics = lambda: client.get("/metrics").body.decode()  # loops tell theirs now and then
-    wait_until(lambda: re.search(r"^rate_limiter_store_full_total 12$", metrics(), re.M), WAIT_S, "the metric")
+    wait_until(lambda: re.search(r"^rate_limiter_store_full_total 12$", metrics(), re.M), "the metric")
     assert re.search(r'rate_limiter_redis_breaker_transitions_total\{state="open"\} 0', metrics())
     ready = client.get("/readyz")
     assert ready.status == 200 and "no memory left" in " ".join(ready.json["problems"])
     for one in masters(store):
         one.config_set("maxmemory", 0)
-    wait_until(lambda: not ask("/closed", "new0")["degraded"], WAIT_S, "memory")
+    wait_until(lambda: not ask("/closed", "new0")["degraded"], "memory")
     assert not ask("/closed", "old")["allowed"]
 
 

@@ -8,7 +8,6 @@ import redis
 from harness.server import wait_until
 
 from rig.load import now
-from rig.patience import WAIT_S
 from harness.ports import free_port
 from rig.redis_server import RedisServer
 from rig.trial import OUTAGE_S, SCARCE_LIMIT
@@ -24,7 +23,7 @@ def test_killed_and_back_with_its_data(redis_server, sluice, trial, http):
 
     def fault():
         store.kill()
-        time.sleep(OUTAGE_S)
+        trial.hold()
         store.start()
     outcome = trial(node, fault)
     outcome.assert_promises()
@@ -38,7 +37,7 @@ def test_killed_and_back_with_nothing(redis_server, sluice, trial):
 
     def fault():
         store.kill()
-        time.sleep(OUTAGE_S)
+        trial.hold()
         store.start()
     outcome = trial(node, fault)
     outcome.assert_promises(counters_kept=False)
@@ -67,7 +66,7 @@ def test_frozen_and_thawed(redis_server, sluice, trial, http):
 
     def fault():
         store.freeze()
-        time.sleep(FREEZE_S)
+        trial.hold(FREEZE_S)
         store.thaw()
     outcome = trial(node, fault)
     outcome.assert_promises()
@@ -104,7 +103,7 @@ def test_absent_at_the_start(directory, cleanup, sluice, http, trial):
     assert (decision["allowed"], decision["degraded"], decision["reason"]) == (False, True, "store_unavailable")
 
     def fault():
-        time.sleep(OUTAGE_S)
+        trial.hold()
         assert client.get("/healthz").status == 200
         assert client.get("/readyz").status == 503
         store.start()
@@ -112,7 +111,7 @@ def test_absent_at_the_start(directory, cleanup, sluice, http, trial):
     outcome.assert_promises()
     outcome.assert_was_felt()
     outcome.assert_exact(client)
-    wait_until(lambda: client.get("/readyz").status == 200, WAIT_S, "readiness")
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
     assert client.get("/readyz").json["problems"] == []
     assert client.get("/healthz").status == 200
 
@@ -123,19 +122,22 @@ def test_lost_later_it_stays_ready_and_says_what_is_wrong(redis_server, sluice, 
     client = http(node)
     assert client.get("/readyz").json["problems"] == []
     store.kill()
-    wait_until(lambda: client.get("/readyz").json["problems"], WAIT_S, "the problem")
+    wait_until(lambda: client.get("/readyz").json["problems"], "the problem")
     answer = client.get("/readyz")
     assert answer.status == 200
     assert store.address in str(answer.json["problems"])
     assert client.get("/healthz").status == 200
     store.start()
-    wait_until(lambda: client.get("/readyz").json["problems"] == [], WAIT_S, "the problem's end")
+    wait_until(lambda: client.get("/readyz").json["problems"] == [], "the problem's end")
 
 
 def test_asleep(redis_server, sluice, trial, http):
     store = redis_server()
     node = sluice(store.url)
-    outcome = trial(node, lambda: store.cli.execute_command("DEBUG", "SLEEP", OUTAGE_S))
+
+    def fault():  # until it is felt: a check that begins late in its sleep is not late itself
+        wait_until(lambda: store.cli.execute_command("DEBUG", "SLEEP", OUTAGE_S) and trial.is_felt(), "its effect")
+    outcome = trial(node, fault)
     outcome.assert_promises()
     outcome.assert_was_felt()
     outcome.assert_exact(http(node))
@@ -149,7 +151,7 @@ def test_busy_with_another_script(redis_server, sluice, trial, http):
         endless = store.connect()
         thread = threading.Thread(target=run_endless_script, args=(endless,))
         thread.start()
-        time.sleep(OUTAGE_S)
+        trial.hold()
         store.cli.script_kill()
         thread.join()
         endless.connection_pool.disconnect()
@@ -174,6 +176,7 @@ def test_failures_are_logged_but_not_each_of_them(redis_server, sluice, http, lo
     began = now()
     running = load(node, policy_id="quick", per_second=500)
     time.sleep(3)
+    wait_until(lambda: running.degraded_so_far() > 100, "checks without the store")
     report = running.stop()
     lines = node.log().splitlines()[before:]
     assert report.counts()["degraded denied"] > 100

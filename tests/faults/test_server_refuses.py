@@ -53,15 +53,15 @@ def test_it_takes_no_writes(redis_server, sluice, trial, http):
 
     def fault():
         store.cli.config_set("min-replicas-to-write", 5)
-        time.sleep(OUTAGE_S)
-        seen.append(problems(client))
+        trial.hold()
+        seen.append(wait_until(lambda: problems(client), "the problem"))
         store.cli.config_set("min-replicas-to-write", 0)
     outcome = trial(node, fault)
     outcome.assert_promises()
     assert outcome.exact.degraded() and outcome.quick.degraded()
     outcome.assert_exact(client)
     assert "replicas" in seen[0]
-    wait_until(lambda: problems(client) == "", WAIT_S, "the problem's end")
+    wait_until(lambda: problems(client) == "", "the problem's end")
 
 
 def test_it_became_the_replica_of_nobody(redis_server, sluice, trial, http):
@@ -87,16 +87,16 @@ def test_it_became_the_replica_of_nobody(redis_server, sluice, trial, http):
 def test_an_evicting_server_is_warned_of_and_admits_one_limit_more_per_loss(redis_server, sluice, load, http):
     store = redis_server(maxmemory="2mb", maxmemory_policy="allkeys-random", notify_keyspace_events="Ee")
     node = sluice(store.url)
-    node.wait_for_log(r"(?i)warn.*maxmemory-policy", WAIT_S)
+    node.wait_for_log(r"(?i)warn.*maxmemory-policy")
     assert "allkeys-random" in node.log()
     scarce = load(node, policy_id="scarce", per_second=100, connections=8)
     client = http(node)
-    wait_until(lambda: used_scarce(client) == SCARCE_LIMIT, WAIT_S, "the limit")
+    wait_until(lambda: used_scarce(client) == SCARCE_LIMIT, "the limit")
     [counter] = store.cli.keys()
     losses = Losses(store, counter)
     flood = load(node, policy_id="exact", keys=1_000_000, per_second=1000, connections=32, ids="e")
     # Twice, so it was made anew in between.
-    wait_until(lambda: losses.read() and losses.seen >= 2, WAIT_S, "evictions of the key")
+    wait_until(lambda: losses.read() and losses.seen >= 2, "evictions of the key")
     admitted = sum(scarce.stop().granted().values())
     report = flood.stop()
     while losses.read():
@@ -193,12 +193,12 @@ def test_the_new_password_is_taken_over_without_a_restart(redis_server, server, 
 
     def decides():
         return not client.check(policy_id="exact", tenant_id="t", key="k")["degraded"]
-    wait_until(decides, WAIT_S, "the store")
+    wait_until(decides, "the store")
     change_password(store, "new")
-    wait_until(lambda: not decides(), WAIT_S, "the store to refuse us")
+    wait_until(lambda: not decides(), "the store to refuse us")
     settings.write_text(write % "new")
     node.signal(signal.SIGHUP)
-    wait_until(decides, WAIT_S, f"the store under its new password:\n{node.log()}")
+    wait_until(decides, f"the store under its new password:\n{node.log()}")
     assert client.check(policy_id="exact", tenant_id="t", key="k", tokens=0)["remaining"] < EXACT_LIMIT - 1
 
 
@@ -237,9 +237,9 @@ def test_no_room_for_another_client(redis_server, sluice, http):
         pass
     node = sluice(store.url, ready=False)
     client = http(node)
-    wait_until(lambda: "number of clients" in problems(client), WAIT_S, "the problem")
+    wait_until(lambda: "number of clients" in problems(client), "the problem")
     assert client.check(policy_id="exact", tenant_id="t", key="k")["degraded"]
     assert reconnects_per_second(lambda: ours.info("stats")["rejected_connections"], 3) < THREADS
     for one in kept:
         one.connection_pool.disconnect()
-    wait_until(lambda: not client.check(policy_id="exact", tenant_id="t", key="k")["degraded"], WAIT_S, "room")
+    wait_until(lambda: not client.check(policy_id="exact", tenant_id="t", key="k")["degraded"], "room")

@@ -83,7 +83,7 @@ class Envoy:
             self.process = subprocess.Popen([*DIE_WITH_PARENT, *command], cwd=directory, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, env={**os.environ, "HOME": str(directory)})
         try:
-            wait_until(self._listens, SECONDS, "Envoy to listen")
+            wait_until(self._listens, "Envoy to listen", SECONDS)
         except BaseException:
             self.stop()
             raise
@@ -233,7 +233,7 @@ def counts_afterwards(site):
         before = told()
         answer = site.get("/model", headers={"x-user": "ann", "x-tokens": "60"})
         if answer.status == 200:
-            wait_until(lambda: told() >= before + 2, SECONDS, "the report at the end of a request")
+            wait_until(lambda: told() >= before + 2, "the report at the end of a request", SECONDS)
         return answer.status
 
     return [status() for _ in range(4)] == [200, 200, 429, 429] and site.get("/model", headers={"x-user": "bob"}).status == 200

@@ -133,7 +133,7 @@ class Matrix:
         server = self.serve("drain-" + name, "--store", self.redis.url, "--drain-notice-ms", "300")
         for line in Program(start("drain", server.address), self.directory).lines():
             if line["case"] == "before the drain":
-                wait_until(lambda: self.charged("load", self.counters) > 1000, CLIENT_SECONDS, "load")
+                wait_until(lambda: self.charged("load", self.counters) > 1000, "load", CLIENT_SECONDS)
                 server.signal(signal.SIGTERM)
         status = server.process.wait(CLIENT_SECONDS)
         self.servers.remove(server)
@@ -151,8 +151,7 @@ class Matrix:
         look = json.dumps({"policy_id": "p", "key": key, "tokens": 0})
         asked = Http(server.port)
         try:
-            answer = wait_until(lambda: self._from_redis(asked.request("POST", "/v1/ratelimit/check", look).json), CLIENT_SECONDS,
-                                "an answer from Redis")
+            answer = wait_until(lambda: self._from_redis(asked.request("POST", "/v1/ratelimit/check", look).json), "an answer from Redis", CLIENT_SECONDS)
         finally:
             asked.close()
         return LIMIT - answer["remaining"]

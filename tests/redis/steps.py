@@ -6,7 +6,7 @@ import importlib.util
 import pathlib
 import subprocess
 
-from vectors import ALGORITHMS, ROOT
+from vectors import ROOT
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -12,7 +12,6 @@ from .ports import free_port
 from .server import wait_until
 
 PASSWORD = "s3cret"
-START_SECONDS = 60
 
 
 def program(name):
@@ -56,7 +55,7 @@ class Postgres:
              "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={self.folder}", "-c", "fsync=off",
              "-c", "shared_buffers=16MB"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
-        wait_until(self.answers, START_SECONDS, "an answer of PostgreSQL")
+        wait_until(self.answers, "an answer of PostgreSQL")
         return self
 
     def sql(self, statement):

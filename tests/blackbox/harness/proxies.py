@@ -10,7 +10,7 @@ import subprocess
 import threading
 
 from harness.ports import free_port
-from harness.server import DIE_WITH_PARENT, ROOT, START_SECONDS, wait_until
+from harness.server import DIE_WITH_PARENT, ROOT, WAIT_SECONDS, wait_until
 from harness.web import Answer
 
 EXAMPLES = ROOT / "examples"
@@ -83,7 +83,7 @@ class Proxy:
             self.process = subprocess.Popen([*DIE_WITH_PARENT, *map(str, command)], cwd=directory, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **home})
         try:
-            wait_until(self._listens, START_SECONDS, f"{kind} to listen")
+            wait_until(self._listens, f"{kind} to listen")
         except BaseException:
             self.stop()
             raise
@@ -155,7 +155,7 @@ class Proxy:
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(START_SECONDS)
+            self.process.wait(WAIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -165,7 +165,7 @@ class Client:
     """A client of a proxy: one keep-alive connection from an address of its own on the loopback."""
 
     def __init__(self, port, address="127.0.0.1"):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_SECONDS, source_address=(address, 0))
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS, source_address=(address, 0))
 
     def request(self, method, path, body=None, headers=None):
         self.connection.request(method, path, body=body, headers=headers or {})

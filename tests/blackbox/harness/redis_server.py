@@ -5,7 +5,7 @@ import subprocess
 import redis
 
 from harness.ports import free_port
-from harness.server import DIE_WITH_PARENT, START_SECONDS, wait_until
+from harness.server import DIE_WITH_PARENT, WAIT_SECONDS, wait_until
 
 
 class Redis:
@@ -20,7 +20,7 @@ class Redis:
         self.directory = directory
         self.persistence = ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no"]
         self.url = f"redis://127.0.0.1:{self.port}"
-        self.client = redis.Redis(port=self.port, socket_timeout=START_SECONDS)
+        self.client = redis.Redis(port=self.port, socket_timeout=WAIT_SECONDS)
         self.start()
 
     def start(self):
@@ -28,7 +28,7 @@ class Redis:
         self.process = subprocess.Popen(
             [*DIE_WITH_PARENT, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
              "--save", "", *self.persistence], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        wait_until(self._answers, START_SECONDS, f"redis-server on port {self.port}")
+        wait_until(self._answers, f"redis-server on port {self.port}")
 
     def _answers(self):
         assert self.process.poll() is None, "redis-server ended"

@@ -6,7 +6,6 @@ import redis
 from harness.server import wait_until
 from redis.crc import key_slot
 
-from rig.patience import WAIT_S
 from harness.ports import free_port
 from rig.redis_server import RedisServer
 
@@ -70,13 +69,13 @@ class RedisCluster:
         for node in others:
             first.cluster("MEET", node.host, node.port, node.bus_port)
         for node in self.nodes:
-            wait_until(lambda: int(node.state()["cluster_known_nodes"]) == len(self.nodes), WAIT_S, "the nodes to meet")
+            wait_until(lambda: int(node.state()["cluster_known_nodes"]) == len(self.nodes), "the nodes to meet")
         for master, replica in zip(self.masters, self.replicas):
-            wait_until(lambda: self._try(replica.cluster, "REPLICATE", master.id), WAIT_S, "replicas to know masters")
+            wait_until(lambda: self._try(replica.cluster, "REPLICATE", master.id), "replicas to know masters")
         for node in self.nodes:
-            wait_until(lambda: self._complete(node), WAIT_S, "every node to know every slot")
+            wait_until(lambda: self._complete(node), "every node to know every slot")
         for replica in self.replicas:
-            wait_until(lambda: replica.cli.info("replication")["master_link_status"] == "up", WAIT_S, "replication")
+            wait_until(lambda: replica.cli.info("replication")["master_link_status"] == "up", "replication")
         return self
 
     def _complete(self, node):
@@ -108,7 +107,7 @@ class RedisCluster:
             ports = {port for node in self.running_nodes() for first, last, port in node.slot_ranges()
                      if first <= slot <= last}
             return len(ports) == 1 and before.port not in ports
-        wait_until(agreed, WAIT_S, f"another owner of slot {slot} than port {before.port}")
+        wait_until(agreed, f"another owner of slot {slot} than port {before.port}")
         return self.owner(slot)
 
     def begin_move(self, slot, to):

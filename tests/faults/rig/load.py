@@ -181,11 +181,17 @@ class Load:
     def start(self):
         program = pathlib.Path(__file__).with_name("load_client.py")
         with open(self.directory / "log", "wb") as log:
-            self.process = subprocess.Popen([*DIE_WITH_PARENT, sys.executable, program, self.directory / "records"],
+            self.process = subprocess.Popen([*DIE_WITH_PARENT, sys.executable, program, self.directory / "records",
+                                             self.directory / "degraded"],
                                             stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
         self.process.stdin.write(json.dumps(dataclasses.asdict(self.plan)).encode() + b"\n")
         self.process.stdin.flush()
         return self
+
+    def degraded_so_far(self):
+        """How many answers were degraded, while it runs."""
+        file = self.directory / "degraded"
+        return file.stat().st_size if file.exists() else 0
 
     def stop(self):
         with contextlib.suppress(BrokenPipeError):  # it is gone: the status says so

@@ -1,6 +1,8 @@
 """Keeps checks in flight and remembers every answer. A process of its own, so that nothing the test does slows it down.
 
-    load_client.py OUTPUT < plan.json      runs until stdin ends, then settles, and writes its records to OUTPUT
+    load_client.py OUTPUT DEGRADED < plan.json      runs until stdin ends, then settles, and writes its records to OUTPUT
+
+While it runs, the file DEGRADED is as many bytes long as answers were degraded so far.
 
 rig.load starts it and reads what it writes; the plan is load.Plan as JSON.
 """
@@ -45,8 +47,9 @@ class Connection:
 
 
 class Client:
-    def __init__(self, plan):
+    def __init__(self, plan, degraded):
         self.plan = plan
+        self.degraded = degraded
         self.records = []
         self.stalls = []
         self.stopping = False
@@ -97,6 +100,8 @@ class Client:
             status, answer = 0, "no answer"
         self.records.append((number, check["tokens"], check["key"], check["tenant_id"], began, time.monotonic(), status,
                              answer))
+        if status == 200 and answer["degraded"]:
+            self.degraded.write(b".")
         return status, answer
 
     async def beat(self):
@@ -117,8 +122,9 @@ class Client:
 
 
 def main():
-    client = Client(json.loads(sys.stdin.buffer.readline()))
-    asyncio.run(client.run())
+    with open(sys.argv[2], "wb", buffering=0) as degraded:
+        client = Client(json.loads(sys.stdin.buffer.readline()), degraded)
+        asyncio.run(client.run())
     with open(sys.argv[1], "wb") as output:
         pickle.dump((client.records, client.stalls), output)
 

@@ -86,7 +86,7 @@ class RedisServer(Process):
     def _launch(self):
         self.forget_client()
         self.run(self.command())
-        wait_until(self._answers, WAIT_S, f"redis-server on port {self.port}")
+        wait_until(self._answers, f"redis-server on port {self.port}")
 
     def _answers(self):
         if not self.running:

@@ -3,7 +3,6 @@
 import redis
 from harness.server import wait_until
 
-from rig.patience import WAIT_S
 from rig.redis_server import RedisServer
 
 DOWN_AFTER_MS = 700
@@ -63,11 +62,11 @@ class SentinelSet:
         for replica in replicas:
             replica.start()
             replica.cli.replicaof(master.host, master.port)
-        wait_until(lambda: master.cli.info("replication")["connected_slaves"] == len(replicas), WAIT_S, "the replicas")
+        wait_until(lambda: master.cli.info("replication")["connected_slaves"] == len(replicas), "the replicas")
         for one in self.sentinels:
             one.start()
         for one in self.sentinels:
-            wait_until(lambda: one.knows(len(self.sentinels), len(replicas)), WAIT_S, "the Sentinels to meet")
+            wait_until(lambda: one.knows(len(self.sentinels), len(replicas)), "the Sentinels to meet")
         return self
 
     def master(self):
@@ -93,7 +92,7 @@ class SentinelSet:
                 return after if after.cli.role()[0] == "master" else None
             except (redis.ConnectionError, redis.TimeoutError):
                 return None
-        return wait_until(promoted, WAIT_S, f"another master than port {before.port}")
+        return wait_until(promoted, f"another master than port {before.port}")
 
     def kill(self):
         for one in [*self.sentinels, *self.servers]:

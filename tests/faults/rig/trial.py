@@ -93,7 +93,7 @@ class Outcome:
             assert report.degraded(after=self.began), f"nothing was degraded: {report.counts()}"
 
     def assert_not_felt(self):
-        """No check noticed. REQUIRES: run_trial(patient=True)"""
+        """No check noticed. REQUIRES: Trial.run(patient=True)"""
         assert self.quick_deadline_s == EXACT_DEADLINE_S
         for report in self.reports:
             report.assert_not_felt(EXACT_DEADLINE_S)
@@ -138,32 +138,54 @@ def charged(client, policy_id, key, tenant, limit=EXACT_LIMIT):
     def answer():
         decision = client.check(policy_id=policy_id, tenant_id=tenant, key=key, tokens=0)
         return None if decision["degraded"] else decision
-    return limit - wait_until(answer, patience.WAIT_S, "an answer of the store")["remaining"]
+    return limit - wait_until(answer, "an answer of the store")["remaining"]
 
 
-def run_trial(node, load, client, fault, tenants=1, patient=False):
-    """Loads the node, calls fault() (which does the harm and returns when it is undone), and waits for the recovery.
+class Trial:
+    """Runs trials, one after the other. `load` starts a load, as the fixture of that name does."""
 
-    patient: for faults that nobody may feel; the quick load, too, has the deadline that a busy machine meets. Else its
-    misses could make the breaker open for all.
-    """
-    servers = node if isinstance(node, list) else [node]
-    running = [load(servers, policy_id="exact", ids="e", keys=KEYS, costs=KEYS, tenants=tenants, per_second=200),
-               load(servers, policy_id="exact" if patient else "quick", key="q", keys=50, tenants=tenants,
-                    per_second=200),
-               load(servers, policy_id="scarce", per_second=100, connections=8)]
-    time.sleep(WARM_UP_S)
-    wait_until(lambda: used_scarce(client) != 0, patience.WAIT_S, "the load to begin")
-    began = now()
-    fault()
-    returned = now()
-    # Stop when all is well again and the small limit is used up; if that never comes, the reports say so.
-    give_up = now() + patience.WAIT_S
-    while used_scarce(client) != SCARCE_LIMIT and now() < give_up:
-        time.sleep(0.05)
-    time.sleep(CALM_S)
-    return Outcome(*(one.stop() for one in running), began, returned,
-                   quick_deadline_s=EXACT_DEADLINE_S if patient else QUICK_DEADLINE_S)
+    def __init__(self, load):
+        self._load = load
+        self._running, self._degraded_before = [], []
+
+    def run(self, node, client, fault, tenants=1, patient=False):
+        """Loads the node, calls fault() (which does the harm and returns when it is undone), waits for the recovery, and
+        returns the Outcome.
+
+        patient: for faults that nobody may feel; the quick load, too, has the deadline that a busy machine meets. Else
+        its misses could make the breaker open for all.
+        """
+        load, servers = self._load, node if isinstance(node, list) else [node]
+        running = [load(servers, policy_id="exact", ids="e", keys=KEYS, costs=KEYS, tenants=tenants, per_second=200),
+                   load(servers, policy_id="exact" if patient else "quick", key="q", keys=50, tenants=tenants,
+                        per_second=200),
+                   load(servers, policy_id="scarce", per_second=100, connections=8)]
+        time.sleep(WARM_UP_S)
+        wait_until(lambda: used_scarce(client) != 0, "the load to begin")
+        self._running, self._degraded_before = running, [one.degraded_so_far() for one in running]
+        began = now()
+        fault()
+        returned = now()
+        # Stop when all is well again and the small limit is used up; if that never comes, the reports say so.
+        give_up = now() + patience.WAIT_S
+        while used_scarce(client) != SCARCE_LIMIT and now() < give_up:
+            time.sleep(0.05)
+        time.sleep(CALM_S)
+        return Outcome(*(one.stop() for one in running), began, returned,
+                       quick_deadline_s=EXACT_DEADLINE_S if patient else QUICK_DEADLINE_S)
+
+    def is_felt(self, quick_only=False):
+        """Whether the exact and the quick load have had degraded answers since the fault began; or the quick one alone."""
+        felt = [one.degraded_so_far() > before for one, before in zip(self._running, self._degraded_before)]
+        return felt[1] and (quick_only or felt[0])
+
+    def hold(self, seconds=OUTAGE_S, quick_only=False):
+        """Lets a fault last: for so long, and on a busy machine until it is felt. A fault that nobody feels is not waited
+        for without end: then the report says so."""
+        time.sleep(seconds)
+        give_up = now() + patience.WAIT_S
+        while not self.is_felt(quick_only) and now() < give_up:
+            time.sleep(0.05)
 
 
 def used_scarce(client):
