@@ -15,7 +15,7 @@ class Clock {
 };
 
 // Reads the wall clock once, on construction, and follows the monotonic clock from there: if an operator or
-// NTP sets the wall clock, no tokens are gained and no caller is blocked. Thread-safe.
+// NTP sets the wall clock, no quota is gained and no caller is blocked. Thread-safe.
 class SystemClock final : public Clock {
  public:
   SystemClock();

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 
 namespace sluice {
@@ -24,6 +26,8 @@ struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // one sentence that says what to do
   std::string field;    // "tokens", "checks[3].key", "policies[0].limits[1].rate"; may be empty
+  // If the caller gave a list whose name is known only to them: the position of the item that `field` is in.
+  std::optional<std::uint32_t> item = {};
 };
 
 template <class T>

@@ -4,8 +4,9 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace sluice {
 
@@ -41,10 +42,10 @@ class Interned {
   }
 
   static Pointer share(T value) {
-    static std::mutex mutex;
-    static std::map<T, std::weak_ptr<const T>> known;
-    static std::size_t sweep_at = kSweepMin;
-    const std::lock_guard lock(mutex);
+    static Mutex mutex;
+    static std::map<T, std::weak_ptr<const T>> known SLUICE_GUARDED_BY(mutex);
+    static std::size_t sweep_at SLUICE_GUARDED_BY(mutex) = kSweepMin;
+    const Lock lock(mutex);
     // Sweep when there are twice as many as survived the last sweep, so that the cost per value is constant.
     if (known.size() >= sweep_at) {
       std::erase_if(known, [](const auto& each) { return each.second.expired(); });

@@ -38,7 +38,7 @@ inline constexpr std::int64_t kIdempotencyTtlUsMax = 7LL * 86'400 * 1'000'000;
 inline constexpr std::size_t kPolicyFilesMax = 1000;              // in one directory
 inline constexpr std::size_t kPolicyProblemsMax = 20;             // named in one report; the rest is counted
 inline constexpr std::size_t kWithdrawnPoliciesMax = 10'000;      // whose versions are remembered
-inline constexpr std::size_t kWithdrawnNumbersKept = 10'000;      // see policy/snapshot/policy_numbers.h
+inline constexpr std::size_t kWithdrawnIndexesKept = 10'000;      // see policy/snapshot/policy_indexes.h
 inline constexpr std::size_t kDistinctLimitParamsMax = 1u << 22;  // see store/params_table.h
 
 // The control plane.

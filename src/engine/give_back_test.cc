@@ -30,7 +30,11 @@ class GiveBackTest : public LimiterFixture {
   }
 
   static std::vector<std::string> shown(const Result<JointDecision>& joint) {
-    if (!joint) return {joint.error().field + ": " + joint.error().message};
+    if (!joint) {
+      const auto& [code, message, field, item] = joint.error();
+      return {'[' + (item ? std::to_string(*item) : "") + (field.empty() ? "]" : "].") + field + ": " +
+              message};
+    }
     std::vector<std::string> texts;
     for (const Decision& part : joint->parts)
       texts.push_back((part.allowed ? "yes " : "no ") + std::to_string(part.remaining()) +

@@ -4,15 +4,14 @@
 #include <cassert>
 #include <utility>
 
-#include "engine/decision/comparison.h"
 #include "engine/planner/slot_tag.h"
 #include "engine/request/request_identity.h"
 
 namespace sluice {
 namespace {
 
-constexpr char kPartNames[] = {'e', 's', 'c'};
-constexpr std::int64_t kMarginUs = 2'000;  // for our answer to reach a caller who waits only so long
+constexpr char kKindNames[] = {'e', 's', 'c'};  // by PlanKind
+constexpr std::int64_t kMarginUs = 2'000;       // for our answer to reach a caller who waits only so long
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
 
@@ -20,6 +19,38 @@ Error overloaded() {
   return {ErrorCode::kOverloaded,
           "not decided: the store is overloaded, or the deadline of the call is too short; try again later",
           ""};
+}
+
+// Whether the limits of that policy have room; nullopt if they were not asked, or gave no answer.
+std::optional<bool> allows(const Answered& answered, const std::string& policy_id) {
+  if (!is_answer(answered.verdict)) return std::nullopt;
+  std::optional<bool> allowed;
+  for (const LimitStatus& status : answered.limits)
+    if (status.policy->source.id == policy_id)
+      allowed = allowed.value_or(true) && status.result->outcome.retry_after_us == 0;
+  return allowed;
+}
+
+// Counts where candidates would have decided differently from their policies: compares the results of the
+// candidates' limits with those of the policies' own limits, enforced or shadow. If either side made no real
+// decision (no answer, a replay, every limit skipped), it is not compared.
+void count_differences(const Answered& candidates, const Answered& enforced, const Answered& shadow,
+                       DecisionCounters& counters) {
+  for (const Answered* answered : {&candidates, &enforced, &shadow})
+    if (answered->replayed || answered->conflict) return;
+  const CompiledPolicy* last = nullptr;
+  for (const LimitStatus& status : candidates.limits) {
+    if (status.policy == last) continue;  // the limits of a policy are adjacent
+    last = status.policy;
+    const std::string& id = last->source.id;
+    const auto newly = allows(candidates, id);
+    const auto live = allows(enforced, id);
+    const auto before = live ? live : allows(shadow, id);
+    if (!newly || !before) continue;
+    counters.add(*last, DecisionCounters::kCompared);
+    if (*before && !*newly) counters.add(*last, DecisionCounters::kNewlyDenied);
+    if (!*before && *newly) counters.add(*last, DecisionCounters::kNewlyAllowed);
+  }
 }
 
 }  // namespace
@@ -46,7 +77,7 @@ Limiter::Limiter(const Parts& parts)
   Store& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
     return begin_later(store, request, is_look, answer);
-  ask_now(store, request, {planner_.first_policy(), is_look}, answer);
+  ask_now(store, request, {planner_.first_policy(), !is_look}, answer);
   if (!planner_.tier().empty()) [[unlikely]]
     warn_of_tier(request, is_look, answer);
   return nullptr;
@@ -84,9 +115,9 @@ Result<void> Limiter::validate(const CheckRequest& request) {
 void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
-    ask_part(kEnforced, store, planner_.enforced(), request, asked, enforced);
+    ask_about(kEnforced, store, request, asked, enforced);
   if (planner_.shadow().size > 0) [[unlikely]]
-    ask_part(kShadow, store, planner_.shadow(), request, asked, shadow);
+    ask_about(kShadow, store, request, asked, shadow);
   conclude(asked, enforced, shadow, answer);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
@@ -96,27 +127,28 @@ void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& as
                                             const Answered& enforced, const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
-  ask_part(kComparison, store, planner_.comparison(), request, asked, candidates);
-  if (!asked.is_look) count_differences(candidates, enforced, shadow, planner_.counters());
+  ask_about(kComparison, store, request, asked, candidates);
+  if (asked.is_check) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
-void Limiter::ask_part(std::size_t part, Store& store, Plan& plan, const CheckRequest& request,
-                       const Asked& asked, Answered& answered) {
+void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request, const Asked& asked,
+                        Answered& answered) {
+  Plan& plan = planner_.plan_of(kind);
   assert(plan.size > 0);
-  InstantCall& call = calls_[part];
+  InstantCall& call = calls_[kind];
   call.charges = {plan.charges.data(), plan.size};
   call.results = {plan.results.data(), plan.size};
   call.refund_of_us = asked.refund_of_us;
   call.dedupe.reset();
   if (!request.request_id.empty()) [[unlikely]]
-    call.dedupe = identity(request, plan, part);
+    call.dedupe = identity(request, kind);
   store.start(call);
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
 
 [[gnu::noinline]] PendingCheck* Limiter::begin_later(Store& store, const CheckRequest& request, bool is_look,
                                                      Answer& answer) {
-  PendingCheck& pending = make_pending(request, {planner_.first_policy(), is_look});
+  PendingCheck& pending = make_pending(request, {planner_.first_policy(), !is_look});
   pending.has_unknown_tier = planner_.has_unknown_tier(request);
   if (pending.has_unknown_tier && !is_look) planner_.counters().add_unknown_tier();
   if (pending.start(store)) return &pending;
@@ -141,18 +173,18 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
                                   .caller_deadline_us = caller_deadline_us(request, now_us),
                                   .flow = flow_of(tenant_tag),
                                   .refund_of_us = asked.refund_of_us};
-  const auto fill = [&](PendingCheck::Call& part, const Plan& plan, std::size_t number) {
-    part.fill(plan, identity(request, plan, number), terms);
+  const auto fill = [&](PendingCheck::Call& call, PlanKind kind) {
+    call.fill(planner_.plan_of(kind), identity(request, kind), terms);
   };
   const Plan& enforced = planner_.enforced();
   terms.without_answer = FailureRule::without_answer({enforced.limits.data(), enforced.size});
-  fill(pending.enforced, enforced, kEnforced);
+  fill(pending.enforced, kEnforced);
   terms.without_answer = StoreCall::WithoutAnswer::kUnknown;
-  fill(pending.shadow, planner_.shadow(), kShadow);
-  fill(pending.comparison, planner_.comparison(), kComparison);
+  fill(pending.shadow, kShadow);
+  fill(pending.comparison, kComparison);
   pending.snapshot = planner_.snapshot();
   pending.first_policy = asked.first_policy;
-  pending.is_look = asked.is_look;
+  pending.is_check = asked.is_check;
   pending.has_unknown_tier = false;
   return pending;
 }
@@ -177,11 +209,11 @@ void Limiter::on_answered(PendingCheck& pending) {
 
 // The decision may point into `pending`, which stays unchanged until the next check begins.
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
-  const Asked asked{pending.first_policy, pending.is_look, pending.enforced.refund_of_us};
+  const Asked asked{pending.first_policy, pending.is_check, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, answer);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
-  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty() && !asked.is_look)
+  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty() && asked.is_check)
     count_differences(candidates, enforced, shadow, planner_.counters());
   pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
@@ -191,10 +223,11 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
   if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
-  if (enforced.verdict == Verdict::kShed || (asked.is_look && shadow.verdict == Verdict::kShed)) [[unlikely]]
+  if (enforced.verdict == Verdict::kShed || (!asked.is_check && shadow.verdict == Verdict::kShed))
+      [[unlikely]]
     return void(answer = std::unexpected(overloaded()));
   const bool failed = !is_answer(enforced.verdict);
-  if (asked.is_look && (failed || !is_answer(shadow.verdict)))
+  if (!asked.is_check && (failed || !is_answer(shadow.verdict)))
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
@@ -206,10 +239,10 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   decision.replayed = deciding.replayed;
   if (!shadow.charges.empty() && !shadow.conflict) [[unlikely]] {
     add_shadow(shadow, decision);
-    if (shadow.verdict == Verdict::kDenied && !asked.is_look && !shadow.limits.empty())
+    if (shadow.verdict == Verdict::kDenied && asked.is_check && !shadow.limits.empty())
       planner_.counters().add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   }
-  if (!asked.is_look) count(enforced, decision);
+  if (asked.is_check) count(enforced, decision);
   if (asked.refund_of_us != 0) [[unlikely]]
     count_given_back(enforced);
   // It is not known which version of which policy decided then; it is not the one in force now.
@@ -245,11 +278,11 @@ Error Limiter::request_id_conflict() {
 }
 
 std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
-  if (planner_.enforced().size > 0) return identity(request, planner_.enforced(), kEnforced);
-  return identity(request, planner_.shadow(), kShadow);
+  return identity(request, planner_.enforced().size > 0 ? kEnforced : kShadow);
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan& plan, std::size_t part) {
+std::optional<Dedupe> Limiter::identity(const CheckRequest& request, PlanKind kind) {
+  const Plan& plan = planner_.plan_of(kind);
   if (request.request_id.empty() || !has_charged({plan.charges.data(), plan.size}, Verdict::kAllowed))
       [[likely]]
     return std::nullopt;
@@ -257,7 +290,7 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, const Plan&
                                .policy = *planner_.first_policy(),
                                .policies = *planner_.snapshot(),
                                .plan = plan,
-                               .part = kPartNames[part]};
+                               .kind = kKindNames[kind]};
   return identity_of(request, planned, parts_.hasher, scratch_);
 }
 

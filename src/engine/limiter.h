@@ -63,8 +63,8 @@ class Limiter final : private PendingCheckEvents {
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` and deadlines; decisions use the store's clock
     DecisionTotals& totals;
-    Counters* local = nullptr;              // counters of `on_failure: local`; null: such policies are closed
-    StorePlacement* placement = nullptr;    // null: all counters are in `store`
+    Counters* local = nullptr;            // counters of `on_failure: local`; null: such policies fail closed
+    StorePlacement* placement = nullptr;  // null: all counters are in `store`
     const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
     std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
   };
@@ -85,8 +85,7 @@ class Limiter final : private PendingCheckEvents {
 
   // Decides several checks in one step of the store: all are charged or, if one is denied, none (except
   // limits that count what they deny). If the store does not answer, each policy's failure rule decides for
-  // its own check, and all must allow. Errors as check(); the field begins with the request's position:
-  // "[2].cost".
+  // its own check, and all must allow. Errors as check(); `item` is the request's position.
   // REQUIRES: at least one request; none has a request_id; their deadlines are the same.
   template <class Postpone>
   std::optional<Result<JointDecision>> check_together(std::span<const CheckRequest> requests,
@@ -120,7 +119,7 @@ class Limiter final : private PendingCheckEvents {
     return ask(request, true, postpone);
   }
 
-  // usage() of several requests in one step of the store. Errors as usage(), with fields as in
+  // usage() of several requests in one step of the store. Errors as usage(), with `item` as in
   // check_together(). REQUIRES: as check_together(), and every cost is 0.
   template <class Postpone>
   std::optional<Result<JointDecision>> usage_together(std::span<const CheckRequest> requests,
@@ -208,7 +207,6 @@ class Limiter final : private PendingCheckEvents {
   };
 
  private:
-  static constexpr std::size_t kEnforced = 0, kShadow = 1, kComparison = 2;
   // The call for a store that answers at once: it points into the plan.
   class InstantCall final : public StoreCall {
     void on_done() override {}
@@ -222,7 +220,7 @@ class Limiter final : private PendingCheckEvents {
   // What an answer belongs to.
   struct Asked {
     const CompiledPolicy* first_policy;
-    bool is_look;                   // or a refund: not counted
+    bool is_check;                  // false: a look or a refund, which is not counted and has no failure rule
     std::int64_t refund_of_us = 0;  // as in StoreCall
   };
 
@@ -273,8 +271,8 @@ class Limiter final : private PendingCheckEvents {
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
   // REQUIRES: the plan has charges.
-  void ask_part(std::size_t part, Store& store, Plan& plan, const CheckRequest& request, const Asked& asked,
-                Answered& answered);
+  void ask_about(PlanKind kind, Store& store, const CheckRequest& request, const Asked& asked,
+                 Answered& answered);
   std::string_view planned_tenant(const CheckRequest& request) const {
     return planner_.tenant_of(request, planner_.first_policy());
   }
@@ -288,7 +286,7 @@ class Limiter final : private PendingCheckEvents {
   void compare_now(Store& store, const CheckRequest& request, const Asked& asked, const Answered& enforced,
                    const Answered& shadow);
   Result<void> plan_look(CheckRequest request);
-  std::optional<Dedupe> identity(const CheckRequest& request, const Plan& plan, std::size_t part);
+  std::optional<Dedupe> identity(const CheckRequest& request, PlanKind kind);
   std::int64_t store_time_us();
   Flow flow_of(std::uint32_t tenant_tag);
   static std::int64_t caller_deadline_us(const CheckRequest& request, std::int64_t now_us);
@@ -306,7 +304,7 @@ class Limiter final : private PendingCheckEvents {
   FailureRule failure_rule_;
   JointPlan joint_plan_;
   JointExplainer joint_explainer_;
-  InstantCall calls_[3];                                // by kEnforced, kShadow, kComparison
+  InstantCall calls_[3];                                // by PlanKind
   std::vector<std::unique_ptr<PendingCheck>> pending_;  // all of them, in use or free
   std::vector<PendingCheck*> free_;
   std::string scratch_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/try.h"
 #include "engine/limiter.h"
 
 namespace sluice {
@@ -21,7 +22,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
     if (refuse_unknown(is_look, answer)) return nullptr;
-  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), is_look}, answer);
+  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), !is_look}, answer);
 }
 
 // Checks that are decided together are denied together, before anything is charged.
@@ -52,7 +53,7 @@ PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, R
     return nullptr;
   }
   keep_within(reach);
-  const Asked asked{joint_plan_.first_policy(), true, Grant::kAnyTime};
+  const Asked asked{joint_plan_.first_policy(), false, Grant::kAnyTime};
   return ask_planned(**planned, requests.front(), asked, answer);
 }
 
@@ -83,8 +84,7 @@ void Limiter::count_given_back(const Answered& enforced) {
 }
 
 Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests) {
-  if (auto planned = plan_all(requests, Purpose::kAmend); !planned)
-    return std::unexpected(std::move(planned.error()));
+  SLUICE_TRY(plan_all(requests, Purpose::kAmend));
   return {};
 }
 
@@ -112,8 +112,7 @@ PendingCheck* Limiter::ask_planned(Store& store, const CheckRequest& first, cons
 // Plans all requests and selects their store. The nodes of a Cluster can split a step's counters between them
 // (ClusterStore does), two stores cannot.
 Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
-  if (auto planned = plan_together(planner_, requests, purpose, joint_plan_); !planned)
-    return std::unexpected(std::move(planned.error()));
+  SLUICE_TRY(plan_together(planner_, requests, purpose, joint_plan_));
   if (!parts_.placement) [[likely]]
     return &parts_.store;
   Store* store = nullptr;

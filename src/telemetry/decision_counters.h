@@ -5,40 +5,40 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/limits.h"
+#include "base/mutex.h"
 #include "policy/snapshot/snapshot.h"
 
 namespace sluice {
 
 class DecisionTotals;
 
-// Counters by policy number, `Width` of them for each. Blocks are allocated on first use and never move. One
+// Counters by policy index, `Width` of them for each. Blocks are allocated on first use and never move. One
 // thread adds, any thread may read.
 template <std::size_t Width>
 class CounterBlocks {
  public:
   // Only one thread writes, so a load and a store are enough, and much cheaper than fetch_add.
-  void add(std::uint32_t number, std::size_t field, std::uint64_t n) {
-    std::atomic<Block*>& place = blocks_[number / kBlock];
+  void add(std::uint32_t index, std::size_t field, std::uint64_t n) {
+    std::atomic<Block*>& place = blocks_[index / kBlock];
     Block* block = place.load(std::memory_order_relaxed);
     if (!block) [[unlikely]]
       place.store(block = new Block(), std::memory_order_release);
-    std::atomic<std::uint64_t>& cell = (*block)[number % kBlock][field];
+    std::atomic<std::uint64_t>& cell = (*block)[index % kBlock][field];
     cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  std::uint64_t get(std::uint32_t number, std::size_t field) const {
-    const Block* block = blocks_[number / kBlock].load(std::memory_order_acquire);
-    return block ? (*block)[number % kBlock][field].load(std::memory_order_relaxed) : 0;
+  std::uint64_t get(std::uint32_t index, std::size_t field) const {
+    const Block* block = blocks_[index / kBlock].load(std::memory_order_acquire);
+    return block ? (*block)[index % kBlock][field].load(std::memory_order_relaxed) : 0;
   }
   // Only on the thread that adds.
-  void clear(std::uint32_t number) {
-    if (Block* const block = blocks_[number / kBlock].load(std::memory_order_relaxed))
-      for (std::atomic<std::uint64_t>& cell : (*block)[number % kBlock])
+  void clear(std::uint32_t index) {
+    if (Block* const block = blocks_[index / kBlock].load(std::memory_order_relaxed))
+      for (std::atomic<std::uint64_t>& cell : (*block)[index % kBlock])
         cell.store(0, std::memory_order_relaxed);
   }
   CounterBlocks() = default;
@@ -51,7 +51,7 @@ class CounterBlocks {
  private:
   static constexpr std::uint32_t kBlock = 256;
   using Block = std::array<std::array<std::atomic<std::uint64_t>, Width>, kBlock>;
-  std::array<std::atomic<Block*>, PolicyNumbers::kMax / kBlock> blocks_{};
+  std::array<std::atomic<Block*>, PolicyIndexes::kMax / kBlock> blocks_{};
 };
 
 // One thread's counters of decisions, by policy and limit. Its own thread writes them without locks or shared
@@ -77,22 +77,22 @@ class DecisionCounters {
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
-  // From now on policies have these numbers. Counts of numbers that were released meanwhile are added to
+  // From now on policies have these indexes. Counts of indexes that were released meanwhile are added to
   // kWithdrawn.
-  void rebind(const std::shared_ptr<PolicyNumbers>& numbers) {
-    if (numbers != cells_->numbers) [[unlikely]]
-      begin_anew(numbers);
-    if (numbers->given_up() != cells_->given_up) [[unlikely]]
-      forget_given_up();
+  void rebind(const std::shared_ptr<PolicyIndexes>& indexes) {
+    if (indexes != cells_->indexes) [[unlikely]]
+      begin_anew(indexes);
+    if (indexes->released() != cells_->released) [[unlikely]]
+      forget_released();
   }
 
-  // REQUIRES: the policy's number comes from the latest rebind().
+  // REQUIRES: the policy's index comes from the latest rebind().
   void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
-    cells_->policies.add(policy.number, field, n);
+    cells_->policies.add(policy.index, field, n);
   }
   // A request lacked a dimension, so that limit was skipped.
   void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {
-    cells_->limits.add(policy.number, limit.index, 1);
+    cells_->limits.add(policy.index, limit.index, 1);
   }
   void add_no_policy() { add_one(no_policy_); }
   // A check named a tier that no policy knows.
@@ -105,18 +105,18 @@ class DecisionCounters {
  private:
   friend class DecisionTotals;
   struct Cells {
-    std::shared_ptr<PolicyNumbers> numbers;  // null: nothing was counted
-    // Numbers released after this one still count for their previous policy. Changed only with totals_.mutex_
+    std::shared_ptr<PolicyIndexes> indexes;  // null: nothing was counted
+    // Indexes released after this one still count for their previous policy. Changed only with totals_.mutex_
     // held.
-    std::uint64_t given_up = 0;
+    std::uint64_t released = 0;
     CounterBlocks<kFields> policies;
     CounterBlocks<kLimitsPerPolicyMax> limits;  // skipped limits
   };
   static void add_one(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  void begin_anew(const std::shared_ptr<PolicyNumbers>& numbers);
-  void forget_given_up();
+  void begin_anew(const std::shared_ptr<PolicyIndexes>& indexes);
+  void forget_released();
 
   DecisionTotals& totals_;
   std::unique_ptr<Cells> cells_;  // replaced only with totals_.mutex_ held
@@ -156,11 +156,11 @@ class DecisionTotals {
   static void collect(const DecisionCounters& counters, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy, PolicySum& into);
-  static void collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t number, Sum& into);
+  static void collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into);
 
-  std::mutex mutex_;
-  std::vector<const DecisionCounters*> live_;  // guarded by mutex_
-  Sum past_;                                   // guarded by mutex_: threads that ended
+  Mutex mutex_;
+  std::vector<const DecisionCounters*> live_ SLUICE_GUARDED_BY(mutex_);
+  Sum past_ SLUICE_GUARDED_BY(mutex_);  // of threads that ended
 };
 
 }  // namespace sluice

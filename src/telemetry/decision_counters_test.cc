@@ -39,11 +39,11 @@ TEST(DecisionCounters, SumOverThreadsThatLiveAndThatEnded) {
   DecisionTotals totals;
   const Snapshots snapshot = snapshot_of({"a", "b"}, params);
   DecisionCounters here(totals);
-  here.rebind(snapshot->numbers());
+  here.rebind(snapshot->policy_indexes());
   here.add(*snapshot->find("a"), DecisionCounters::kAllowed, 2);
   {
     DecisionCounters gone(totals);
-    gone.rebind(snapshot->numbers());
+    gone.rebind(snapshot->policy_indexes());
     gone.add(*snapshot->find("a"), DecisionCounters::kAllowed);
     gone.add_no_policy();
   }
@@ -59,12 +59,12 @@ TEST(DecisionCounters, NothingIsLostOrCountedTwiceWhenPoliciesChange) {
   DecisionCounters counters(totals);
   const Snapshots before = snapshot_of({"a"}, params);
   const Snapshots after = snapshot_of({"b", "a"}, params, before.get());
-  counters.rebind(before->numbers());
+  counters.rebind(before->policy_indexes());
   const CompiledPolicy& a_before = *before->find("a");
   counters.add(a_before, DecisionCounters::kDenied, 5);
   counters.add_dimension_missing(a_before, a_before.limits[1]);
   counters.add_no_policy();
-  counters.rebind(after->numbers());
+  counters.rebind(after->policy_indexes());
   const CompiledPolicy& a_after = *after->find("a");
   counters.add(a_after, DecisionCounters::kDenied, 2);
   counters.add_dimension_missing(a_after, a_after.limits[1]);
@@ -84,8 +84,8 @@ TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {
   ParamsTable params;
   DecisionTotals totals;
   DecisionCounters quick(totals), slow(totals);
-  Snapshots snapshot = Snapshot::empty(std::make_shared<PolicyNumbers>(kKept)), of_slow = snapshot;
-  slow.rebind(of_slow->numbers());
+  Snapshots snapshot = Snapshot::empty(std::make_shared<PolicyIndexes>(kKept)), of_slow = snapshot;
+  slow.rebind(of_slow->policy_indexes());
   std::uint64_t counted = 0;
   std::map<std::string, std::uint64_t> counted_of;
   const auto count = [&](DecisionCounters& counters, const Snapshot& seen, const std::string& id) {
@@ -98,11 +98,11 @@ TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {
   for (int i = 0; i < 200; ++i) {
     const std::string id = "p" + std::to_string(i), last = "p" + std::to_string(i - 1);
     snapshot = snapshot->with({.put = {policy_of(id)}, .remove = {last}}, params).value();
-    quick.rebind(snapshot->numbers());
+    quick.rebind(snapshot->policy_indexes());
     for (int n = 0; n < 3; ++n) count(quick, *snapshot, id);
     if (i % 7 == 0) {
       of_slow = snapshot;
-      slow.rebind(of_slow->numbers());
+      slow.rebind(of_slow->policy_indexes());
     }
     const std::string slowly = "p" + std::to_string(i / 7 * 7);
     count(slow, *of_slow, slowly);
@@ -115,7 +115,7 @@ TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {
     for (const auto& [name, each] : sum.by_policy) all += each.fields[DecisionCounters::kAllowed];
     ASSERT_EQ(all, counted) << "nothing is lost or counted twice, " << i;
     ASSERT_LE(sum.by_policy.size(), 2 * kKept + 2) << "those of long ago are one";
-    ASSERT_LE(snapshot->numbers()->all().size(), 2 * kKept + 2);
+    ASSERT_LE(snapshot->policy_indexes()->all().size(), 2 * kKept + 2);
   }
   EXPECT_GT(
       totals.sum().by_policy.at(std::string(DecisionTotals::kWithdrawn)).fields[DecisionCounters::kAllowed],
@@ -131,7 +131,7 @@ TEST(ConcurrentDecisionCounters, AreReadWhileTheyAreWritten) {
     threads.emplace_back([&] {
       DecisionCounters counters(totals);
       for (int round = 0; round < 100; ++round) {
-        counters.rebind(snapshot->numbers());
+        counters.rebind(snapshot->policy_indexes());
         for (int i = 0; i < 100; ++i) counters.add(*snapshot->find("a"), DecisionCounters::kAllowed);
       }
     });

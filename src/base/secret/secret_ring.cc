@@ -10,7 +10,7 @@ std::string number(std::size_t i, const char* field) { return '[' + std::to_stri
 }  // namespace
 
 Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_t now_us) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::size_t fresh = 0;
   bool in_force = false;
   for (std::size_t i = 0; i < secrets.size(); ++i) {
@@ -39,7 +39,7 @@ Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_
 }
 
 void SecretRing::advance(std::int64_t now_us) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   choose(now_us);
 }
 

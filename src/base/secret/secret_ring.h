@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/secret/hmac.h"
 
 namespace sluice {
@@ -50,12 +50,12 @@ class SecretRing {
     std::int64_t from_us;
     const Version* version;
   };
-  const Version* find(int version) const;
-  void choose(std::int64_t now_us);
+  const Version* find(int version) const SLUICE_REQUIRES(mutex_);
+  void choose(std::int64_t now_us) SLUICE_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::deque<Version> known_;  // guarded by mutex_; never shrinks, because elements may be in use
-  std::vector<Turn> turns_;    // guarded by mutex_; by version
+  Mutex mutex_;
+  std::deque<Version> known_ SLUICE_GUARDED_BY(mutex_);  // never shrinks, because elements may be in use
+  std::vector<Turn> turns_ SLUICE_GUARDED_BY(mutex_);    // by version
   std::atomic<const Version*> current_ = nullptr;
 };
 

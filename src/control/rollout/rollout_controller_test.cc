@@ -46,7 +46,7 @@ struct RolloutNode {
   // Simulates decisions of the version in force and of the candidate.
   void decide(const Tally& live, const Tally& candidate) {
     const auto snapshot = snapshots.current();
-    counters.rebind(snapshot->numbers());
+    counters.rebind(snapshot->policy_indexes());
     const CompiledPolicy& policy = *snapshot->find("p");
     counters.add(policy, DecisionCounters::kAllowed, live.allowed);
     counters.add(policy, DecisionCounters::kDenied, live.denied);

@@ -47,14 +47,14 @@ void YamlAnchors::count(std::size_t bytes, int line) {
 void YamlAnchors::keep(Id id, const DocumentNode& value) {
   const std::size_t bytes = bytes_of(value);
   count(bytes, value.line);
-  kept_.insert_or_assign(id, Kept{value, bytes});
+  anchors_.insert_or_assign(id, Anchor{value, bytes});
 }
 
 DocumentNode YamlAnchors::copy(Id id, int line) {
-  const auto kept = kept_.find(id);
-  if (kept == kept_.end()) throw Refused{line, "an alias (*name) refers to itself"};
-  count(kept->second.bytes, line);
-  return kept->second.value;
+  const auto anchor = anchors_.find(id);
+  if (anchor == anchors_.end()) throw Refused{line, "an alias (*name) refers to itself"};
+  count(anchor->second.bytes, line);
+  return anchor->second.value;
 }
 
 void merge_fields(DocumentNode& map) {

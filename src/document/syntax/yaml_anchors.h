@@ -25,13 +25,13 @@ class YamlAnchors {
   DocumentNode copy(Id id, int line);
 
  private:
-  struct Kept {
+  struct Anchor {
     DocumentNode value;
     std::size_t bytes;
   };
   void count(std::size_t bytes, int line);
 
-  std::unordered_map<Id, Kept> kept_;  // only complete ones
+  std::unordered_map<Id, Anchor> anchors_;  // only complete ones
   std::size_t copied_bytes_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "doors/envoy/envoy_rls.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -20,13 +19,13 @@ using net::GrpcStatus;
 // Rewrites an error of the engine so that it names the descriptor instead of the check or, if `gives_back`,
 // the refund.
 Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots, bool gives_back = false) {
-  if (!error.field.starts_with('[')) return error;
-  std::size_t check = 0;
-  const char* const field_end = error.field.data() + error.field.size();
-  const char* const end = std::from_chars(error.field.data() + 1, field_end, check).ptr;
-  const auto slot = std::ranges::find_if(
-      slots, [&](const EnvoySlot& each) { return each.check == check && each.gives_back == gives_back; });
-  error.field = "descriptors[" + std::to_string(slot - slots.begin()) + std::string(end, field_end);
+  if (!error.item) return error;
+  const auto slot = std::ranges::find_if(slots, [&](const EnvoySlot& each) {
+    return each.check == *error.item && each.gives_back == gives_back;
+  });
+  const std::string descriptor = "descriptors[" + std::to_string(slot - slots.begin()) + ']';
+  error.field = error.field.empty() ? descriptor : descriptor + '.' + error.field;
+  error.item.reset();
   return error;
 }
 

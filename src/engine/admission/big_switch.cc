@@ -6,7 +6,7 @@
 namespace sluice {
 
 bool BigSwitch::say(Hand hand, SwitchWord word, std::int64_t now_us) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   SwitchWord& last = words_[static_cast<std::size_t>(hand)];
   if (!word.is_newer_than(last)) return false;
   last = std::move(word);
@@ -16,7 +16,7 @@ bool BigSwitch::say(Hand hand, SwitchWord word, std::int64_t now_us) {
 
 bool BigSwitch::expire(std::int64_t now_us) {
   if (!is_open()) return false;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const bool was_open = is_open();
   settle(now_us);
   return was_open && !is_open();
@@ -28,12 +28,12 @@ void BigSwitch::settle(std::int64_t now_us) {
 }
 
 SwitchWord BigSwitch::word(Hand hand) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return words_[static_cast<std::size_t>(hand)];
 }
 
 SwitchWord BigSwitch::in_force(std::int64_t now_us) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto lasts_until = [&](const SwitchWord& word) {
     return word.holds_open_at(now_us) ? word.until_us : 0;
   };
@@ -41,8 +41,8 @@ SwitchWord BigSwitch::in_force(std::int64_t now_us) const {
 }
 
 const BigSwitch& BigSwitch::never_open() {
-  static const BigSwitch closed;
-  return closed;
+  static const BigSwitch normal;
+  return normal;
 }
 
 }  // namespace sluice

@@ -3,10 +3,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
+
+#include "base/mutex.h"
 
 namespace sluice {
 
@@ -40,7 +41,7 @@ struct SwitchWord {
 //   limiter.check(request);   // allowed, degraded, reason "switch"
 //
 // Two hands can hold it open, and one is enough: the latest command of the operators, which reaches all
-// nodes, and a file on this machine. Nobody has to remember to close it: every command has an end, and
+// nodes, and a file on this machine. Nobody has to remember to turn it back: every command has an end, and
 // regular calls of expire() bring the node back to normal.
 class BigSwitch {
  public:
@@ -56,7 +57,7 @@ class BigSwitch {
   // Returns false if this hand has given a newer command already; then nothing happens.
   bool say(Hand hand, SwitchWord word, std::int64_t now_us);
 
-  // Returns true if the last command that held it open has ended and this call closed the switch.
+  // Returns true if the last command that held it open has ended and this call brought it back to normal.
   bool expire(std::int64_t now_us);
 
   SwitchWord word(Hand hand) const;
@@ -68,11 +69,11 @@ class BigSwitch {
   static const BigSwitch& never_open();
 
  private:
-  void settle(std::int64_t now_us);  // REQUIRES: mutex_ is held
+  void settle(std::int64_t now_us) SLUICE_REQUIRES(mutex_);
 
   std::atomic<bool> open_ = false;
-  mutable std::mutex mutex_;
-  std::array<SwitchWord, 2> words_;  // by hand; guarded by mutex_
+  mutable Mutex mutex_;
+  std::array<SwitchWord, 2> words_ SLUICE_GUARDED_BY(mutex_);  // by hand
 };
 
 }  // namespace sluice

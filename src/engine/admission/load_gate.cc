@@ -23,7 +23,7 @@ NodeCapacity::NodeCapacity(std::int64_t per_second, const Clock& clock, const Bi
 NodeCapacity::Draw NodeCapacity::draw(std::int64_t wanted) {
   const std::int64_t least = std::min(wanted, params_.capacity);
   const std::int64_t now_us = clock_.now_us();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const std::int64_t room = step(params_, state_, now_us, 0).outcome.remaining;
   const std::int64_t share = std::min(room, params_.capacity / kShare);
   const Stepped stepped = step(params_, state_, now_us, std::max(least, share));

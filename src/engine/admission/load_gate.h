@@ -3,13 +3,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "algorithm/limit_params.h"
 #include "algorithm/step.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "engine/admission/big_switch.h"
 
 namespace sluice {
@@ -45,8 +45,8 @@ class NodeCapacity {
   const Clock& clock_;
   const BigSwitch& switch_;
   std::atomic<std::uint64_t> refused_ = 0;
-  std::mutex mutex_;
-  State state_;  // guarded by mutex_
+  Mutex mutex_;
+  State state_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // One loop's access to the node's capacity. Not thread-safe: one per loop.

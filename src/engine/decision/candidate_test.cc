@@ -178,6 +178,33 @@ TEST_F(CandidateTest, WhereTheCandidateDecidesThereIsNothingToCompare) {
   EXPECT_EQ(sum().candidate[DecisionCounters::kDenied], 1u);
 }
 
+// A candidate that cannot be planned for a request is not compared, not even by those of its limits that came
+// before the failure; and it takes nothing from the candidates before it.
+TEST_F(CandidateTest, ACandidateThatCannotBePlannedIsNotComparedAtAll) {
+  Policy cap = make_policy("cap", {make_limit({.name = "all", .per = {}, .rate = {100, kSecondUs}})});
+  cap.always = true;
+  ASSERT_TRUE(catalog.change({.put = {policy_with(10), cap}}));
+  roll_out(10, 0, true);
+  Policy by_region = cap;
+  by_region.limits[0] = make_limit({.name = "all", .per = {}, .rate = {1, 3600 * kSecondUs}});
+  by_region.limits.push_back(make_limit({.name = "region", .per = {"region"}}));
+  by_region.limits[1].required = true;
+  roll_out(by_region, 0, true);
+  const auto compared = [&](const char* id) {
+    return totals.sum().by_policy[id].candidate[DecisionCounters::kCompared];
+  };
+
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask("u").allowed);
+  EXPECT_EQ(compared("cap"), 0u);
+  EXPECT_EQ(compared("p"), 3u);
+
+  const Dimension region{"region", "eu"};
+  EXPECT_TRUE(check({.key = "u", .dimensions = {&region, 1}}).allowed);
+  EXPECT_EQ(compared("cap"), 1u);
+  EXPECT_EQ(totals.sum().by_policy["cap"].candidate[DecisionCounters::kNewlyDenied], 0u)
+      << "what could not be planned was not charged either";
+}
+
 TEST_F(CandidateTest, AShadowPolicyIsComparedWithItsCandidate) {
   Policy shadow = policy_with(10);
   shadow.shadow = true;

@@ -34,7 +34,7 @@ std::string_view to_string(Pressure pressure);  // "normal", "warning", "throttl
 struct LimitStatus {
   const CompiledPolicy* policy = nullptr;
   const CompiledLimit* limit = nullptr;
-  const LimitParams* numbers = nullptr;  // the limit's, or the ones agreed with this user
+  const LimitParams* numbers = nullptr;  // the limit's, or those of the user's override
   const ChargeResult* result = nullptr;  // not owned: where the store wrote it
 
   // Limit 10, 6 used: current is 6.
@@ -72,7 +72,7 @@ struct Decision {
   std::int64_t current() const { return tightest ? tightest->current() : 0; }
   Pressure pressure() const { return tightest ? tightest->result->pressure : Pressure::kNormal; }
   // 0 if allowed, -1 if the cost can never fit. If no limit was evaluated, for example because the store is
-  // unreachable and the policy is closed, an estimate.
+  // unreachable and the policy fails closed, an estimate.
   std::int64_t retry_after_ms() const {
     if (allowed) return 0;
     if (!tightest) return kRetryBlindlyAfterMs;

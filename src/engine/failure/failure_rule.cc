@@ -43,7 +43,7 @@ bool FailureRule::allows(std::span<const LimitStatus> limits, const Decision& to
   if (together.reason == Reason::kTenantMoving) return false;
   return together.allowed || std::ranges::all_of(limits, [&](const LimitStatus& status) {
            const OnFailure rule = status.policy->source.on_failure;
-           // No local limit was evaluated if a closed policy denied already.
+           // No local limit was evaluated if a policy that fails closed denied already.
            return rule == OnFailure::kOpen ||
                   (rule == OnFailure::kLocal && local_counts_ && !together.tightest);
          });

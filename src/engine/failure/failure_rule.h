@@ -19,7 +19,7 @@ namespace sluice {
 // memory and is full.
 class FailureRule {
  public:
-  // `local` holds the counters of `on_failure: local`. Null: such policies are closed. `is_the_store`: it
+  // `local` holds the counters of `on_failure: local`. Null: such policies fail closed. `is_the_store`: it
   // also holds the counters of normal checks.
   FailureRule(Counters* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
 

@@ -56,15 +56,14 @@ void charge_more_than_fits(Plan& plan, std::size_t first) {
 }  // namespace
 
 Error in_request(std::size_t i, Error error) {
-  const std::string position = '[' + std::to_string(i) + ']';
-  error.field = error.field.empty() ? position : position + '.' + error.field;
+  error.item = static_cast<std::uint32_t>(i);
   return error;
 }
 
-[[gnu::noinline]] void Positions::tell(std::size_t position, const LimitStatus& own, const Plan& plan) {
-  if (told_.empty())
-    for (std::size_t i = 0; i < size_; ++i) told_.push_back({i, plan.limits[i]});
-  told_.push_back({position, own});
+[[gnu::noinline]] void Positions::list(std::size_t position, const LimitStatus& own, const Plan& plan) {
+  if (list_.empty())
+    for (std::size_t i = 0; i < size_; ++i) list_.push_back({i, plan.limits[i]});
+  list_.push_back({position, own});
 }
 
 const CompiledPolicy* JointPlan::first_policy() const {

@@ -22,31 +22,31 @@ class Positions {
  public:
   void clear() {
     size_ = 0;
-    told_.clear();
+    list_.clear();
   }
   // The next limit is `own`, at that position of the plan. REQUIRES: as long as the positions are
   // consecutive, the limits before it are in the plan as they were added.
   void add(std::size_t position, const LimitStatus& own, const Plan& plan) {
-    if (position != size_ || !told_.empty()) [[unlikely]]
-      tell(position, own, plan);
+    if (position != size_ || !list_.empty()) [[unlikely]]
+      list(position, own, plan);
     ++size_;
   }
   std::size_t size() const { return size_; }
   // Whether limit i is at position i, for all i.
-  bool in_a_row() const { return told_.empty(); }
-  std::size_t operator[](std::size_t i) const { return in_a_row() ? i : told_[i].position; }
+  bool in_a_row() const { return list_.empty(); }
+  std::size_t operator[](std::size_t i) const { return in_a_row() ? i : list_[i].position; }
   // The limit itself with its own numbers, even if it shares a counter with another. REQUIRES: !in_a_row().
-  const LimitStatus& own(std::size_t i) const { return told_[i].own; }
+  const LimitStatus& own(std::size_t i) const { return list_[i].own; }
 
  private:
-  struct Told {
+  struct Listed {
     std::size_t position;
     LimitStatus own;  // its result is not used
   };
-  void tell(std::size_t position, const LimitStatus& own, const Plan& plan);
+  void list(std::size_t position, const LimitStatus& own, const Plan& plan);
 
   std::size_t size_ = 0;
-  std::vector<Told> told_;  // empty as long as positions are consecutive
+  std::vector<Listed> list_;  // empty as long as positions are consecutive
 };
 
 // Which limits of a plan belong to which of the requests that were planned together. If two requests share a
@@ -68,12 +68,12 @@ struct JointPlan {
 };
 
 // Plans all requests. Costs whose sum exceeds what a limit can hold become kCostNever; for refunds, kCostMax.
-// Errors as Limiter::check(), with the position of the request in the field: "[2].dimensions"; and
-// kInvalidArgument if all together have more than kLimitsPerCheckMax limits.
+// Errors as Limiter::check(), with the position of the request as `item`; and kInvalidArgument if all
+// together have more than kLimitsPerCheckMax limits.
 Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, Purpose purpose,
                            JointPlan& out);
 
-// The error, with the request's position before its field.
+// The error, with the request's position.
 Error in_request(std::size_t i, Error error);
 
 // Derives the parts of a joint decision from the store's answer to the whole. If several parts share a

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/try.h"
 #include "engine/planner/rollout.h"
 #include "engine/planner/slot_tag.h"
 
@@ -38,38 +39,36 @@ Error policy_not_found(std::string_view id, std::string_view tenant) {
 }  // namespace
 
 Planner::Planner(const Parts& parts)
-    : policies_(parts.policies),
+    : policies_(parts.policies.in_force()),
       hasher_(parts.hasher),
       clock_(parts.clock),
       store_(parts.store),
       default_tenant_(parts.default_tenant),
       places_(parts.places),
       counters_(parts.totals) {
-  load_snapshot();
+  refresh_snapshot();
 }
 
-[[gnu::noinline]] void Planner::load_snapshot() {
-  generation_ = policies_.generation();  // first: a newer one that comes in between is loaded next time
-  // Before the policies: otherwise a request that they match could count as unknown.
-  unmatched_ = policies_.unmatched();
-  snapshot_ = policies_.current();
-  memo_.forget_all();
-  named_memo_.forget_all();
-  lasting_memo_.forget_all();
-  counters_.rebind(snapshot_->numbers());
+[[gnu::noinline]] void Planner::take(const PoliciesInForce& newest) {
+  in_force_ = &newest;
+  snapshot_ = newest.snapshot;
+  routes_.forget_all();
+  named_.forget_all();
+  lasting_.forget_all();
+  counters_.rebind(snapshot_->policy_indexes());
 }
 
 void Planner::match_route(const Dimensions& dimensions) {
   const std::string_view tenant = dimensions.tenant(), resource = dimensions.resource();
-  RouteMemo::Place& place = memo_.place_of(tenant, resource);
-  matches_ = &place.matches;
-  if (place.holds(tenant, resource)) [[likely]]
+  RouteCache::Entry& entry = routes_.entry_of(tenant, resource);
+  matches_ = &entry.matches;
+  if (entry.holds(tenant, resource)) [[likely]]
     return;
-  snapshot_->match(tenant, resource, KeyRollout(dimensions, clock_), place.matches);
+  snapshot_->match(tenant, resource, KeyRollout(dimensions, clock_), entry.matches);
   if (snapshot_->has_rollout())
-    place.forget();  // the next key of this route may match other policies
+    entry.forget();  // the next key of this route may match other policies
   else
-    place.keep(tenant, resource);
+    entry.keep(tenant, resource);
 }
 
 // Whether the policy has no effect on this request, not even a missing dimension.
@@ -77,7 +76,7 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
   const bool is_new = policy.candidate && candidate_decides(policy, dimensions);
   const CompiledPolicy& decides = is_new ? policy.candidate->policy() : policy;
   return std::ranges::none_of(limits_of(decides), [&](const CompiledLimit& limit) {
-    if (limit.is_none && !has_own_numbers(limit)) return false;
+    if (limit.is_none && !has_override(limit)) return false;
     return limit.required || has_dimensions_of(limit, dimensions);
   });
 }
@@ -102,23 +101,23 @@ bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensio
 Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimensions) {
   const std::string_view tenant = dimensions.tenant(), id = request.policy_id;
   if (request.policy_id_lasts) {
-    LastingIdMemo::Place& place = lasting_memo_.place_of(id.data());
-    if (place.id != id.data()) [[unlikely]] {
-      place.id = nullptr;
-      if (auto found = find_named(request, dimensions, place.matches); !found) return found;
-      if (!snapshot_->has_always()) place.id = id.data();
+    LastingIdCache::Entry& entry = lasting_.entry_of(id.data());
+    if (entry.id != id.data()) [[unlikely]] {
+      entry.id = nullptr;
+      SLUICE_TRY(find_named(request, dimensions, entry.matches));
+      if (!snapshot_->has_always()) entry.id = id.data();
     }
-    matches_ = &place.matches;
+    matches_ = &entry.matches;
     if (tenant.empty()) dimensions.imply_tenant(implied_tenant(first_policy()));
     return {};
   }
-  RouteMemo::Place& place = named_memo_.place_of(tenant, id);
-  if (!place.holds(tenant, id)) {
-    place.forget();
-    if (auto found = find_named(request, dimensions, place.matches); !found) return found;
-    if (!snapshot_->has_always()) place.keep(tenant, id);
+  RouteCache::Entry& entry = named_.entry_of(tenant, id);
+  if (!entry.holds(tenant, id)) {
+    entry.forget();
+    SLUICE_TRY(find_named(request, dimensions, entry.matches));
+    if (!snapshot_->has_always()) entry.keep(tenant, id);
   }
-  matches_ = &place.matches;
+  matches_ = &entry.matches;
   if (tenant.empty()) dimensions.imply_tenant(implied_tenant(first_policy()));
   return {};
 }
@@ -126,7 +125,7 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
 // It may be one of the policies that are not known yet; policies for every request are known.
 [[gnu::cold]] Result<void> Planner::find_unknown(const CheckRequest& request, const Dimensions& dimensions,
                                                  Matches& out) const {
-  if (unmatched_ == Unmatched::kNoPolicy)
+  if (unmatched() == Unmatched::kNoPolicy)
     return std::unexpected(policy_not_found(request.policy_id, dimensions.tenant()));
   snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), out);
   return {};
@@ -147,7 +146,7 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   return {};
 }
 
-[[gnu::noinline]] void Planner::match_own(const CheckRequest& request, const Dimensions& dimensions) {
+[[gnu::noinline]] void Planner::match_own_policy(const CheckRequest& request, const Dimensions& dimensions) {
   if (request.own_with_always) {
     snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), own_);
   } else {
@@ -158,16 +157,16 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
   matches_ = &own_;
 }
 
-// Applies the numbers agreed with the user instead of the policy's.
-[[gnu::noinline]] void Planner::take_own_numbers(const CompiledLimit& limit, Charge& charge,
-                                                 LimitStatus& status) const {
+// Applies the numbers of the user's override instead of the policy's.
+[[gnu::noinline]] void Planner::apply_override(const CompiledLimit& limit, Charge& charge,
+                                               LimitStatus& status) const {
   const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
   if (!own || !own->holds_at(clock_.now_us())) return;
   charge.params = own->params;
   status.numbers = own->numbers;
 }
 
-[[gnu::noinline]] bool Planner::has_own_numbers(const CompiledLimit& limit) const {
+[[gnu::noinline]] bool Planner::has_override(const CompiledLimit& limit) const {
   const CompiledUser::Numbers* const own = user_ ? user_->numbers_of(limit.name_hash) : nullptr;
   return own && own->holds_at(clock_.now_us());
 }
@@ -187,7 +186,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
                                   const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
   for (const CompiledLimit& limit : limits_of(policy)) {
-    if (limit.is_none && !has_own_numbers(limit)) [[unlikely]]
+    if (limit.is_none && !has_override(limit)) [[unlikely]]
       continue;
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
@@ -210,7 +209,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     status = {
         .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};
     if (user_) [[unlikely]]
-      take_own_numbers(limit, charge, status);
+      apply_override(limit, charge, status);
     ++plan.size;
   }
   return {};
@@ -245,12 +244,12 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   clear();
   auto planned = add(request, purpose);
   if (request.own_policy) [[unlikely]]
-    finish_own(request);
+    finish_own_policy(request);
   return planned;
 }
 
 // Applies the policy and numbers that come with a request.
-[[gnu::noinline]] void Planner::finish_own(const CheckRequest& request) {
+[[gnu::noinline]] void Planner::finish_own_policy(const CheckRequest& request) {
   if (request.numbers.params != 0) take_given_numbers(request, 0);
   if (!request.own_by_tenant) return;
   char name[sizeof(KeyHash) + kKeyBytesMax];
@@ -264,25 +263,25 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 }
 
 [[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, Purpose purpose) {
-  if (auto valid = validate(request); !valid) return valid;
+  SLUICE_TRY(validate(request));
   Dimensions dimensions(request);
   user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
   tier_ = tier_of(user_, dimensions);
   if (request.own_policy) [[unlikely]]
-    match_own(request, dimensions);
+    match_own_policy(request, dimensions);
   else if (request.policy_id.empty()) {
     if (dimensions.tenant().empty()) dimensions.imply_tenant(default_tenant_);
     match_route(dimensions);
     if (request.wants_a_limit) [[unlikely]]
       pass_over_silent(dimensions);
-  } else if (auto matched = match_named(request, dimensions); !matched)
-    return matched;
+  } else {
+    SLUICE_TRY(match_named(request, dimensions));
+  }
   for (const CompiledPolicy* policy : matches_->policies) {
     if (policy->candidate) [[unlikely]]
       policy = version_for(request, dimensions, policy, purpose);
-    auto planned =
-        plan_policy(request, dimensions, *policy, plans_[policy->shadow], purpose == Purpose::kCheck);
-    if (!planned) return planned;
+    Plan& plan = policy->shadow ? shadow() : enforced();
+    SLUICE_TRY(plan_policy(request, dimensions, *policy, plan, purpose == Purpose::kCheck));
   }
   return {};
 }

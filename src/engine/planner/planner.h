@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/secret/hash.h"
 #include "engine/decision/decision.h"
-#include "engine/planner/route_memo.h"
+#include "engine/planner/route_cache.h"
 #include "engine/request/check_request.h"
 #include "policy/snapshot/repository.h"
 #include "store/charge.h"
@@ -26,6 +26,13 @@ struct Plan {
   // Parallel to charges:
   std::array<LimitStatus, kLimitsPerCheckMax> limits;
   std::array<ChargeResult, kLimitsPerCheckMax> results;  // filled in by a store that answers at once
+};
+
+// A check has up to three plans, and the store is asked about each in a call of its own.
+enum PlanKind : std::uint8_t {
+  kEnforced,    // the limits that decide
+  kShadow,      // those of shadow policies
+  kComparison,  // what candidates would charge in the place of their policies
 };
 
 // What a plan is for.
@@ -66,10 +73,10 @@ class Planner {
   // Applies the numbers that came with the latest added request; its limits begin at `first`.
   void take_given_numbers(const CheckRequest& request, std::size_t first);
 
-  Plan& enforced() { return plans_[0]; }
-  Plan& shadow() { return plans_[1]; }
-  // What candidates would charge in the place of their policies.
-  Plan& comparison() { return plans_[2]; }
+  Plan& plan_of(PlanKind kind) { return plans_[kind]; }
+  Plan& enforced() { return plans_[kEnforced]; }
+  Plan& shadow() { return plans_[kShadow]; }
+  Plan& comparison() { return plans_[kComparison]; }
   // The most specific policy of the latest plan, or null.
   const CompiledPolicy* first_policy() const {
     return matches_->policies.empty() ? nullptr : matches_->policies.front();
@@ -102,7 +109,7 @@ class Planner {
     return tier_of(user, dimensions);
   }
   // How to treat a request without a matching policy.
-  Unmatched unmatched() const { return unmatched_; }
+  Unmatched unmatched() const { return in_force_->unmatched; }
   // The snapshot with the policies of the latest plan.
   const std::shared_ptr<const Snapshot>& snapshot() const { return snapshot_; }
 
@@ -122,13 +129,13 @@ class Planner {
   std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy) const {
     return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(tier_);
   }
-  // Whether an agreement with the user covers this limit and is in force now.
-  bool has_own_numbers(const CompiledLimit& limit) const;
-  void finish_own(const CheckRequest& request);
+  // Whether the user has an override of this limit that is in force now.
+  bool has_override(const CompiledLimit& limit) const;
+  void finish_own_policy(const CheckRequest& request);
   std::uint32_t slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
                          const CompiledLimit& limit, const KeyHash& key) const;
-  void take_own_numbers(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
-  void match_own(const CheckRequest& request, const Dimensions& dimensions);
+  void apply_override(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
+  void match_own_policy(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
   Result<void> find_unknown(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
   Result<void> find_named(const CheckRequest& request, Dimensions dimensions, Matches& out) const;
@@ -144,31 +151,33 @@ class Planner {
     return user && !user->source.tier.empty() ? std::string_view(user->source.tier) : dimensions.tier();
   }
   void refresh_snapshot() {
-    if (policies_.generation() != generation_ && !held_) [[unlikely]]
-      load_snapshot();
+    if (held_) [[unlikely]]
+      return;
+    // While this pointer is in use, no other value can have its address.
+    if (const PoliciesInForce& newest = policies_.get(); &newest != in_force_) [[unlikely]]
+      take(newest);
   }
-  void load_snapshot();
+  void take(const PoliciesInForce& newest);
 
-  const SnapshotPublisher& policies_;
+  PublishedReader<PoliciesInForce> policies_;
   const KeyHasher& hasher_;
   const Clock& clock_;
   const Store& store_;
   const std::string_view default_tenant_;
   const bool places_;
   DecisionCounters counters_;
-  std::shared_ptr<const Snapshot> snapshot_;
-  std::uint64_t generation_ = 0;
+  const PoliciesInForce* in_force_ = nullptr;  // those that were taken; policies_ keeps them alive
+  std::shared_ptr<const Snapshot> snapshot_;   // the same
   bool held_ = false;
-  Unmatched unmatched_ = Unmatched::kNoPolicy;  // as published with this snapshot
 
-  const CompiledUser* user_ = nullptr;  // of the latest plan; null: no agreement with this user
+  const CompiledUser* user_ = nullptr;  // of the latest plan; null: they have no tier and no overrides
   std::string_view tier_;               // of the latest plan
-  RouteMemo memo_;
-  RouteMemo named_memo_;            // for requests that name their policy: by policy instead of resource
-  LastingIdMemo lasting_memo_;      // for those that name it by a lasting text
+  RouteCache routes_;
+  RouteCache named_;                // for requests that name their policy: by policy instead of resource
+  LastingIdCache lasting_;          // for those that name it by a lasting text
   Matches own_;                     // for a request that brings its own policy, or skips some
-  const Matches* matches_ = &own_;  // of the latest plan: own_, or an entry of a memo
-  Plan plans_[3];                   // enforced, shadow, comparison
+  const Matches* matches_ = &own_;  // of the latest plan: own_, or an entry of a cache
+  Plan plans_[3];                   // by PlanKind
 };
 
 }  // namespace sluice

@@ -1,6 +1,9 @@
 // Checks before the policies are known: --before-policies decides, and the answer says so.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
@@ -64,6 +67,34 @@ TEST_F(UnknownPolicies, TakePartInJointChecks) {
   EXPECT_EQ(open.parts[0].reason, Reason::kOk);
   EXPECT_EQ(open.parts[1].reason, Reason::kPoliciesUnknown);
   EXPECT_TRUE(open.parts[1].degraded);
+}
+
+// The first policies arrive, and then the word that these are all. Between the two no check may take a
+// request that they limit for one without a policy.
+TEST(ConcurrentPolicies, AreInForceBeforeTheyAreSaidToBeComplete) {
+  ManualClock clock(kNowUs);
+  ParamsTable params;
+  MemoryStore counters(clock, params, {});
+  LocalStore store(counters, clock);
+  const KeyHasher hasher = KeyHasher::from_text("test");
+  DecisionTotals totals;
+  const auto policies = Snapshot::compile({make_policy("p", {make_limit({})})}, params).value();
+  for (int round = 0; round < 50; ++round) {
+    SnapshotPublisher snapshots;
+    snapshots.say_unmatched(Unmatched::kUnknownClosed);
+    std::atomic<int> ready = 0;
+    const auto ask = [&] {
+      Limiter limiter({store, snapshots, hasher, clock, totals});
+      ++ready;
+      Reason reason = Reason::kPoliciesUnknown;
+      while (reason == Reason::kPoliciesUnknown) reason = limiter.check({.key = "u", .cost = 0})->reason;
+      EXPECT_EQ(reason, Reason::kOk);
+    };
+    std::jthread one(ask), two(ask);
+    while (ready < 2) std::this_thread::yield();
+    snapshots.publish(policies);
+    snapshots.say_unmatched(Unmatched::kNoPolicy);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/limits.h"
+#include "base/try.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +22,7 @@ Result<void> validate_dimensions(const CheckRequest& request) {
     return invalid("dimensions", fmt::format("{} dimensions; at most {} are allowed",
                                              request.dimensions.size(), kDimensionsMax));
   for (const Dimension& dimension : request.dimensions) {
-    if (auto name = at_most("dimensions", dimension.name, kNameBytesMax); !name) return name;
+    SLUICE_TRY(at_most("dimensions", dimension.name, kNameBytesMax));
     if (dimension.value.size() > kKeyBytesMax)
       return at_most(fmt::format("dimensions.{}", dimension.name), dimension.value, kKeyBytesMax);
   }
@@ -41,7 +42,7 @@ Result<void> explain_bounds(const CheckRequest& request) {
                              {"resource", request.resource, kResourceBytesMax},
                              {"key", request.key, kKeyBytesMax},
                              {"request_id", request.request_id, kRequestIdBytesMax}})
-    if (auto fits = at_most(bound.field, bound.value, bound.bytes_max); !fits) return fits;
+    SLUICE_TRY(at_most(bound.field, bound.value, bound.bytes_max));
   if (request.cost && (*request.cost < 0 || *request.cost > kCostMax))
     return invalid("cost", fmt::format("a cost of {} is out of range; it must be from 0 to {}", *request.cost,
                                        kCostMax));

@@ -1,15 +1,19 @@
 #pragma once
 
+#include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/mutex.h"
 #include "base/text/text_hash.h"
 #include "engine/request/check_request.h"
 #include "store/params_table.h"
@@ -32,7 +36,7 @@ struct GivenLimitsBounds {
 
 // The limits that have come with requests so far: Envoy's overrides, CL.THROTTLE. Thread-safe.
 //
-//   auto numbers = limits.find(limit);                  // every request: one lock, one lookup
+//   auto numbers = limits.find(limit);                  // every request: no lock
 //   if (!numbers) numbers = limits.add(limit, owner);   // only for a new limit
 //
 // Callers may put any number into a request, and a ParamsTable never forgets one, because counters hold its
@@ -44,8 +48,7 @@ struct GivenLimitsBounds {
 class GivenLimits {
  public:
   // REQUIRES: params outlives it.
-  explicit GivenLimits(ParamsTable& params, GivenLimitsBounds bounds = {})
-      : params_(params), bounds_(bounds) {}
+  explicit GivenLimits(ParamsTable& params, GivenLimitsBounds bounds = {});
   GivenLimits(const GivenLimits&) = delete;
   GivenLimits& operator=(const GivenLimits&) = delete;
 
@@ -57,19 +60,37 @@ class GivenLimits {
   Result<GivenNumbers> add(const GivenLimit& limit, std::string_view owner);
 
  private:
-  struct Hash {
-    std::size_t operator()(const GivenLimit& limit) const;
+  struct Known {
+    GivenLimit limit;
+    ParamsId params;
   };
+  // A hash table with linear probing, at most half full. Slots are only ever filled, so that readers need no
+  // lock: one that misses a new limit comes to add(), which finds it.
+  struct Table {
+    explicit Table(std::size_t slot_count);
+    // Where the limit is, or the empty slot where it belongs.
+    std::atomic<const Known*>& slot_of(const GivenLimit& limit, std::uint64_t hash) const;
+
+    const std::size_t mask;  // the number of slots is a power of two
+    const std::unique_ptr<std::atomic<const Known*>[]> slots;
+  };
+
+  std::uint64_t hash_of(const GivenLimit& limit) const;
   GivenNumbers numbers(ParamsId id) const { return {id, &params_[id]}; }
-  // REQUIRES: mutex_ is held.
-  bool has_room(std::size_t brought) const;
+  bool has_room(std::size_t brought) const SLUICE_REQUIRES(mutex_);
+  void insert(const GivenLimit& limit, ParamsId id) SLUICE_REQUIRES(mutex_);
 
   ParamsTable& params_;
   const GivenLimitsBounds bounds_;
-  mutable std::mutex mutex_;
-  boost::unordered_flat_map<GivenLimit, ParamsId, Hash> known_;  // guarded by mutex_
-  // How many limits each owner was the first to send; entries are never 0. Guarded by mutex_.
-  boost::unordered_flat_map<std::string, std::size_t, TextHash, std::equal_to<>> brought_;
+  const std::uint64_t seed_;  // secret, because callers choose what is hashed
+  std::atomic<const Table*> table_;
+  Mutex mutex_;
+  std::deque<Known> known_ SLUICE_GUARDED_BY(mutex_);  // they never move
+  // The last one is in use. Readers may still be in an earlier one; all of those together are smaller.
+  std::vector<std::unique_ptr<const Table>> tables_ SLUICE_GUARDED_BY(mutex_);
+  // How many limits each owner was the first to send; entries are never 0.
+  boost::unordered_flat_map<std::string, std::size_t, TextHash, std::equal_to<>> brought_
+      SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice

@@ -13,8 +13,8 @@ class GivenLimitsTest : public testing::LimiterFixture {
  protected:
   GivenLimitsTest() {
     auto compiled = compile_policy(make_policy("own", {make_limit({.name = "rate"})}), params, {});
-    (*compiled)->number = snapshots.current()->numbers()->take(**compiled);
-    snapshots.current()->numbers()->note(*compiled);
+    (*compiled)->index = snapshots.current()->policy_indexes()->take(**compiled);
+    snapshots.current()->policy_indexes()->note(*compiled);
     own = std::move(*compiled);
   }
   Decision ask(std::string_view key, std::int64_t cost, Rate rate, std::int64_t burst) {

@@ -9,9 +9,9 @@ std::shared_ptr<const CompiledPolicy> compile_own_policy(Policy policy, const Sn
                                                          ParamsTable& params) {
   auto compiled = compile_policy(std::move(policy), params, {});
   assert(compiled);
-  PolicyNumbers& numbers = *snapshots.current()->numbers();
-  (*compiled)->number = numbers.take(**compiled);
-  numbers.note(*compiled);
+  PolicyIndexes& indexes = *snapshots.current()->policy_indexes();
+  (*compiled)->index = indexes.take(**compiled);
+  indexes.note(*compiled);
   return *std::move(compiled);
 }
 

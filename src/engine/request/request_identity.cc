@@ -61,7 +61,7 @@ Dedupe identity_of(const CheckRequest& request, const PlannedRequest& planned, c
   dedupe.fingerprint = fingerprint_of(request, tenant, hasher, scratch);
   dedupe.terms = terms_of(planned.plan, hasher, scratch);
   dedupe.ttl_us = planned.policy.source.idempotency_ttl_us;
-  scratch.assign(1, 'i').append(1, planned.part);
+  scratch.assign(1, 'i').append(1, planned.kind);
   append_text(scratch, tenant);
   append_text(scratch, planned.policy.source.id);
   append_text(scratch, request.request_id);

@@ -16,7 +16,7 @@ struct PlannedRequest {
   const CompiledPolicy& policy;  // the most specific one
   const Snapshot& policies;
   const Plan& plan;
-  char part;  // distinguishes the records of the enforced, shadow and comparison limits
+  char kind;  // distinguishes the records of the enforced, shadow and comparison plans
 };
 
 // How a repeated request with an id is recognised. Ids are scoped by tenant and policy, so ids of different

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "net/tls/tls_files.h"
 
 namespace sluice::net {
@@ -71,17 +72,21 @@ std::int64_t end_of(const X509* certificate) {
 
 }  // namespace
 
+struct TlsServerContext::Context {
+  SslContextPtr ssl;
+};
+
 TlsServerContext::TlsServerContext(TlsServerSettings settings) : settings_(std::move(settings)) {}
 TlsServerContext::~TlsServerContext() = default;
 
 Result<std::unique_ptr<TlsServerContext>> TlsServerContext::load(TlsServerSettings settings) {
   std::unique_ptr<TlsServerContext> made(new TlsServerContext(std::move(settings)));
-  if (auto loaded = made->reload(); !loaded) return std::unexpected(std::move(loaded.error()));
+  SLUICE_TRY(made->reload());
   return made;
 }
 
 Result<bool> TlsServerContext::reload() {
-  const std::lock_guard one_at_a_time(reload_mutex_);
+  const Lock one_at_a_time(reload_mutex_);
   std::string why;
   const auto failed = [&why] {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(why), ""});
@@ -100,8 +105,7 @@ Result<bool> TlsServerContext::reload() {
     return failed();
   expires_unix_s_ = end_of(SSL_CTX_get0_certificate(made.get()));
   loaded_ = std::move(files);
-  const std::lock_guard lock(mutex_);
-  context_ = ContextPtr(made.release(), SSL_CTX_free);
+  context_.publish(std::make_shared<const Context>(std::move(made)));
   return true;
 }
 
@@ -114,12 +118,7 @@ void TlsServerContext::tell_failed_handshake(const std::string& problem, std::in
 }
 
 std::unique_ptr<TlsEngine> TlsServerContext::accept(std::string peer, Port port) const {
-  ContextPtr context;
-  {
-    const std::lock_guard lock(mutex_);
-    context = context_;
-  }
-  SslPtr ssl(SSL_new(context.get()));
+  SslPtr ssl(SSL_new(context_.current()->ssl.get()));  // which keeps the context alive
   if (!ssl) throw std::bad_alloc();
   SSL_set_app_data(ssl.get(), const_cast<std::string_view*>(&protocols_of(port)));  // only read
   SSL_set_accept_state(ssl.get());

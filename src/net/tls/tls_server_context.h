@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/error.h"
+#include "base/mutex.h"
+#include "base/published.h"
 #include "net/socket/peer.h"
 #include "net/tls/tls_engine.h"
-
-struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 
 namespace sluice::net {
 
@@ -64,14 +63,13 @@ class TlsServerContext {
   std::uint64_t failed_handshakes() const { return failed_handshakes_.load(std::memory_order_relaxed); }
 
  private:
-  using ContextPtr = std::shared_ptr<ssl_ctx_st>;
+  struct Context;  // owns an SSL_CTX
   explicit TlsServerContext(TlsServerSettings settings);
 
   const TlsServerSettings settings_;
-  std::array<std::string, 3> loaded_;  // what context_ was made of; guarded by reload_mutex_
-  std::mutex reload_mutex_;
-  mutable std::mutex mutex_;
-  ContextPtr context_;  // guarded by mutex_
+  Mutex reload_mutex_;
+  std::array<std::string, 3> loaded_ SLUICE_GUARDED_BY(reload_mutex_);  // what context_ was made of
+  Published<Context> context_{nullptr};
   std::atomic<std::int64_t> expires_unix_s_ = 0;
   std::atomic<std::uint64_t> good_handshakes_ = 0, failed_handshakes_ = 0;
   std::atomic<std::int64_t> next_telling_us_ = 0;

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/limits.h"
+#include "base/try.h"
 #include "policy/document/limit_reader.h"
 #include "policy/matching/pattern.h"
 
@@ -125,10 +126,9 @@ Rollout read_rollout(const DocumentNode& node, const Place& place) {
 }  // namespace
 
 Literal<std::string> parse_resource(std::string_view text) {
-  auto plain = parse_free_text(text, kResourceBytesMax);
-  if (!plain) return plain;
-  if (const auto pattern = parse_pattern(*plain); !pattern) return std::unexpected(pattern.error());
-  return *plain == "*" ? std::string() : *plain;
+  std::string plain = SLUICE_TRY(parse_free_text(text, kResourceBytesMax));
+  SLUICE_TRY(parse_pattern(plain));
+  return plain == "*" ? std::string() : plain;
 }
 
 std::optional<Policy> read_policy(const DocumentNode& node, const Place& place) {

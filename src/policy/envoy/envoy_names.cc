@@ -14,26 +14,26 @@ constexpr std::string_view kLettersAndDigits =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 // The bytes that are not encoded.
-class Kept {
+class PlainBytes {
  public:
-  constexpr explicit Kept(std::string_view also) {
-    for (const char c : kLettersAndDigits) kept_[static_cast<unsigned char>(c)] = true;
-    for (const char c : also) kept_[static_cast<unsigned char>(c)] = true;
+  constexpr explicit PlainBytes(std::string_view also) {
+    for (const char c : kLettersAndDigits) plain_[static_cast<unsigned char>(c)] = true;
+    for (const char c : also) plain_[static_cast<unsigned char>(c)] = true;
   }
-  constexpr bool operator[](char c) const { return kept_[static_cast<unsigned char>(c)]; }
+  constexpr bool operator[](char c) const { return plain_[static_cast<unsigned char>(c)]; }
 
  private:
-  std::array<bool, 256> kept_{};
+  std::array<bool, 256> plain_{};
 };
-constexpr Kept kInValues("-._~:@+=,;!$&'()");
-constexpr Kept kInKeys("-_~:@+=,;!$&'()");
-constexpr Kept kInIds("._-@+");
+constexpr PlainBytes kInValues("-._~:@+=,;!$&'()");
+constexpr PlainBytes kInKeys("-_~:@+=,;!$&'()");
+constexpr PlainBytes kInIds("._-@+");
 
 // Writes the text at `to`, where there is room for three times its size, and returns the end.
-inline char* write_encoded(std::string_view text, const Kept& kept, char* to) {
+inline char* write_encoded(std::string_view text, const PlainBytes& plain, char* to) {
   constexpr char kHex[] = "0123456789ABCDEF";
   for (const char *at = text.data(), *const end = at + text.size();; ++at) {
-    const char* const run_end = std::find_if_not(at, end, [&](char c) { return kept[c]; });
+    const char* const run_end = std::find_if_not(at, end, [&](char c) { return plain[c]; });
     to = std::copy(at, run_end, to);
     at = run_end;
     if (at == end) return to;
@@ -54,9 +54,9 @@ std::string text_hash(std::string_view text, std::size_t size) {
   return to_base32(bytes);
 }
 
-std::string encoded(std::string_view text, const Kept& kept) {
+std::string encoded(std::string_view text, const PlainBytes& plain) {
   std::string out(3 * text.size(), '\0');
-  out.resize(static_cast<std::size_t>(write_encoded(text, kept, out.data()) - out.data()));
+  out.resize(static_cast<std::size_t>(write_encoded(text, plain, out.data()) - out.data()));
   return out;
 }
 

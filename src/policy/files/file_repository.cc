@@ -1,12 +1,15 @@
 #include "policy/files/file_repository.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/limits/control_limits.h"
+#include "base/secret/sealed_file.h"
+#include "base/try.h"
 #include "policy/change_words.h"
-#include "policy/files/policy_files_copy.h"
 #include "policy/warnings/denies_everyone.h"
 
 namespace sluice {
@@ -28,6 +31,56 @@ KeyHash digest(const std::vector<PolicyFile>& files, const Problems& problems) {
   return hasher(bytes);
 }
 
+// The copy of the last good policy files, for a start at which the files are missing or invalid.
+
+// All paths as one text. Absolute, because they mean other files in another working directory.
+std::string joined(const std::vector<std::string>& paths) {
+  std::string text;
+  std::error_code failed;
+  for (const std::string& path : paths) append_field(text, std::filesystem::absolute(path, failed).string());
+  return text;
+}
+
+// The path of the copy for these policy paths. Other policy paths have other copies.
+std::string policy_files_copy(const std::string& state_dir, const std::vector<std::string>& paths) {
+  return state_dir + "/files-" + short_digest(joined(paths));
+}
+
+// Writes the copy, as base/secret/sealed_file.h does, unless it already has this content. kUnavailable: the
+// copy cannot be written, or would be larger than kPolicyCopyBytesMax.
+Result<void> keep_policy_files(const std::string& copy, const std::vector<std::string>& paths,
+                               const std::vector<PolicyFile>& files) {
+  std::string contents;
+  append_field(contents, joined(paths));
+  for (const PolicyFile& file : files) {
+    append_field(contents, file.path);
+    append_field(contents, file.text);
+  }
+  if (contents.size() > kPolicyCopyBytesMax)
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable,
+              "it would be larger than " + std::to_string(kPolicyCopyBytesMax >> 20) + " MiB", ""});
+  if (read_sealed_file(copy, kPolicyCopyBytesMax) == contents) return {};
+  return write_sealed_file(copy, contents);
+}
+
+// kNotFound: there is no copy. kFailedPrecondition: it is damaged, or a copy of other files.
+Result<std::vector<PolicyFile>> kept_policy_files(const std::string& copy,
+                                                  const std::vector<std::string>& paths) {
+  const std::string contents = SLUICE_TRY(read_sealed_file(copy, kPolicyCopyBytesMax));
+  FieldReader fields(contents);
+  const auto of = fields.next();
+  std::vector<PolicyFile> files;
+  while (of && !fields.at_end()) {
+    const auto path = fields.next(), text = fields.next();
+    if (!path || !text) break;
+    files.push_back({std::string(*path), std::string(*text)});
+  }
+  if (!of || *of != joined(paths) || !fields.at_end())
+    return std::unexpected(Error{ErrorCode::kFailedPrecondition, copy + ": it is a copy of other files", ""});
+  return files;
+}
+
 }  // namespace
 
 FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
@@ -45,12 +98,12 @@ FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& ca
 void FileRepository::reload() { load(true, FileWatcher::Rest::kQuiet); }
 
 RepositoryStatus FileRepository::status() const {
-  const std::lock_guard lock(status_mutex_);
+  const Lock lock(status_mutex_);
   return status_;
 }
 
 void FileRepository::load(bool although_unchanged, FileWatcher::Rest rest) {
-  const std::lock_guard lock(loading_);
+  const Lock lock(loading_);
   Problems problems;
   const auto files = read_policy_files(paths_, problems);
   const KeyHash read_now = digest(files, problems);
@@ -100,8 +153,7 @@ Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) 
     if (give_version(policy, *before)) changed.push_back(policy.id + '#' + std::to_string(policy.version));
     ids.insert(policy.id);
   }
-  if (auto taken = catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)); !taken)
-    return std::unexpected(taken.error());
+  SLUICE_TRY(catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)));
   ++loads_;
   remember_withdrawn(*before, ids);
   ids_ = std::move(ids);
@@ -116,7 +168,7 @@ void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources
     return fail(problems);
   }
   {
-    const std::lock_guard lock(status_mutex_);
+    const Lock lock(status_mutex_);
     status_.loaded = true;
     status_.from_copy = false;
     ++status_.reloads;
@@ -135,7 +187,7 @@ void FileRepository::keep_copy(const std::vector<PolicyFile>& files) const {
 }
 
 void FileRepository::take_copy() {
-  const std::lock_guard lock(loading_);
+  const Lock lock(loading_);
   if (status().loaded) return;  // the files were fixed meanwhile
   const auto files = kept_policy_files(copy_, paths_);
   if (!files) {
@@ -154,7 +206,7 @@ void FileRepository::take_copy() {
   const std::string sentence = "the policy files are invalid; the last good copy, " + copy_ +
                                ", is in force instead, with " + counted(ids_.size(), "policy", "policies");
   {
-    const std::lock_guard status_lock(status_mutex_);
+    const Lock status_lock(status_mutex_);
     status_.from_copy = true;
     status_.problems.push_back(sentence);
   }
@@ -195,7 +247,7 @@ void FileRepository::forget_the_oldest(std::size_t count) {
 void FileRepository::fail(const Problems& problems) {
   bool was_loaded;
   {
-    const std::lock_guard lock(status_mutex_);
+    const Lock lock(status_mutex_);
     was_loaded = status_.loaded || status_.from_copy;
     ++status_.failures;
     status_.problems = problems.texts();

@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/limits.h"
+#include "base/mutex.h"
 #include "base/secret/hash.h"
 #include "policy/files/file_watcher.h"
 #include "policy/files/policy_files.h"
@@ -62,32 +62,33 @@ class FileRepository final : public PolicyRepository {
   };
 
   void load(bool although_unchanged, FileWatcher::Rest rest);
-  std::string missing_from(const PolicySources& sources) const;
-  void succeed(const std::vector<PolicyFile>& files, PolicySources sources);
+  std::string missing_from(const PolicySources& sources) const SLUICE_REQUIRES(loading_);
+  void succeed(const std::vector<PolicyFile>& files, PolicySources sources) SLUICE_REQUIRES(loading_);
   void fail(const Problems& problems);
   // Puts the policies into force; returns those that are new or have changed: "api.read#2".
-  Result<std::vector<std::string>> publish(PolicySources sources);
+  Result<std::vector<std::string>> publish(PolicySources sources) SLUICE_REQUIRES(loading_);
   void keep_copy(const std::vector<PolicyFile>& files) const;
   void take_copy();
   // True: the policy is new or has changed.
-  bool give_version(Policy& policy, const Snapshot& before) const;
-  void remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids);
-  void forget_the_oldest(std::size_t count);
+  bool give_version(Policy& policy, const Snapshot& before) const SLUICE_REQUIRES(loading_);
+  void remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids)
+      SLUICE_REQUIRES(loading_);
+  void forget_the_oldest(std::size_t count) SLUICE_REQUIRES(loading_);
 
   const std::vector<std::string> paths_;
   PolicyCatalog& catalog_;
   const Options options_;
   const std::string copy_;  // the file; empty: none
 
-  std::mutex loading_;                   // one load at a time; status() does not wait for it
-  KeyHash read_last_;                    // what the latest load read, valid or not; guarded by loading_
-  std::unordered_set<std::string> ids_;  // now in the files; guarded by loading_
-  std::unordered_map<std::string, Withdrawn> withdrawn_;  // by id, up to withdrawn_max; guarded by loading_
-  std::int64_t forgotten_version_ = 0;  // the highest version of all forgotten policies; guarded by loading_
-  std::uint64_t loads_ = 0;             // successful loads; guarded by loading_
+  Mutex loading_;                                  // one load at a time; status() does not wait for it
+  KeyHash read_last_ SLUICE_GUARDED_BY(loading_);  // what the latest load read, valid or not
+  std::unordered_set<std::string> ids_ SLUICE_GUARDED_BY(loading_);                   // now in the files
+  std::unordered_map<std::string, Withdrawn> withdrawn_ SLUICE_GUARDED_BY(loading_);  // up to withdrawn_max
+  std::int64_t forgotten_version_ SLUICE_GUARDED_BY(loading_) = 0;  // the highest of forgotten policies
+  std::uint64_t loads_ SLUICE_GUARDED_BY(loading_) = 0;             // successful ones
 
-  mutable std::mutex status_mutex_;
-  RepositoryStatus status_;  // guarded by status_mutex_
+  mutable Mutex status_mutex_;
+  RepositoryStatus status_ SLUICE_GUARDED_BY(status_mutex_);
 
   std::unique_ptr<FileWatcher> watcher_;  // last: its thread must stop before the other members are destroyed
 };

@@ -47,8 +47,8 @@ class FileRepositoryTest : public ::testing::Test {
 
   // Watches as in production, but with shorter waits.
   void start(const std::string& name = "policies.yaml",
-             std::chrono::milliseconds look_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
-    start(name, {.debounce = std::chrono::milliseconds(5), .look_every = look_every}, withdrawn_max);
+             std::chrono::milliseconds poll_every = std::chrono::hours(1), std::size_t withdrawn_max = 100) {
+    start(name, {.debounce = std::chrono::milliseconds(5), .poll_every = poll_every}, withdrawn_max);
   }
   void start(const std::string& name, FileWatcher::Options watch, std::size_t withdrawn_max = 100) {
     repository_ = std::make_unique<FileRepository>(

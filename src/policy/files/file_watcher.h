@@ -23,7 +23,7 @@ class FileWatcher {
   struct Options {
     std::chrono::milliseconds debounce{100};      // quiet time after the last change before the call
     std::chrono::milliseconds patience{10'000};   // since the first change, if it is never quiet
-    std::chrono::milliseconds look_every{2'000};  // for file systems without change notification
+    std::chrono::milliseconds poll_every{2'000};  // for file systems without change notification
   };
 
   // Whether the files are quiet, or are still being changed.
@@ -45,7 +45,7 @@ class FileWatcher {
   const int inotify_;   // -1: the kernel has no inotify instances left for us
   const int quiet_;     // a timer: restarted by each change
   const int patience_;  // a timer: started by the first change that was not reported yet
-  const int look_;      // a timer: always runs
+  const int poll_;      // a timer: always runs
   const int stop_;      // an eventfd: readable once the thread must stop
   std::map<int, std::set<std::string>>
       watched_;       // inotify's id of a directory → the names that matter; "" is all

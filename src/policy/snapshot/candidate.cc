@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice {
 namespace {
 
@@ -31,9 +33,9 @@ void move_counters(std::vector<CompiledLimit>& limits, const KeyHash& away) {
 
 }  // namespace
 
-void CompiledCandidate::give_number(std::uint32_t number) {
-  policy_->number = number;
-  if (comparison_) comparison_->number = number;
+void CompiledCandidate::give_index(std::uint32_t index) {
+  policy_->index = index;
+  if (comparison_) comparison_->index = index;
 }
 
 Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy, Candidate candidate,
@@ -44,20 +46,15 @@ Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy,
                                      std::to_string(candidate.policy.version) + ", but " +
                                      policy.version_text() + " is in force",
                                  ""});
-  if (auto same = check_same_requests(policy.source, candidate.policy); !same)
-    return std::unexpected(same.error());
+  SLUICE_TRY(check_same_requests(policy.source, candidate.policy));
 
   auto made = std::make_shared<CompiledCandidate>();
   made->percent_ = static_cast<unsigned>(candidate.percent);
-  auto compiled = compile_policy(candidate.policy, params, options);
-  if (!compiled) return std::unexpected(compiled.error());
-  made->policy_ = std::move(*compiled);
+  made->policy_ = SLUICE_TRY(compile_policy(candidate.policy, params, options));
   made->policy_->is_candidate = true;
 
   if (candidate.compare) {
-    auto compared = compile_policy(std::move(candidate.policy), params, options);
-    if (!compared) return std::unexpected(compared.error());
-    made->comparison_ = std::move(*compared);
+    made->comparison_ = SLUICE_TRY(compile_policy(std::move(candidate.policy), params, options));
     made->comparison_->is_candidate = true;
     static const KeyHasher hasher = KeyHasher::from_text("sluice comparison");
     const KeyHash away = hasher(std::to_string(candidate.started_us));

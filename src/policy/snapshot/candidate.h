@@ -29,8 +29,8 @@ class CompiledCandidate {
   const CompiledPolicy* comparison() const { return comparison_.get(); }
   unsigned percent() const { return percent_; }
 
-  // Sets the number under which its decisions are counted, separately. Only for the builder of its snapshot.
-  void give_number(std::uint32_t number);
+  // Sets the index under which its decisions are counted, separately. Only for the builder of its snapshot.
+  void give_index(std::uint32_t index);
   std::shared_ptr<const CompiledPolicy> pointer() const { return policy_; }
 
  private:

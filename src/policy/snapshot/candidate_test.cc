@@ -70,19 +70,19 @@ TEST_F(CandidateTest, AComparisonHasCountersOfItsOwnInEveryRollout) {
 TEST_F(CandidateTest, TheNumbersOfCountersStayWhateverComesAndGoes) {
   ASSERT_TRUE(catalog.put_candidate(candidate(50)));
   EXPECT_EQ(live().candidate->policy().version_number(), live().version_number() + 1) << "what it will be";
-  const std::uint32_t own = live().number, others = live().candidate->policy().number;
+  const std::uint32_t own = live().index, others = live().candidate->policy().index;
   EXPECT_NE(own, others);
   ASSERT_TRUE(catalog.put_candidate(candidate(50, 20, true)));
-  EXPECT_EQ(live().candidate->policy().number, others) << "a stage is no reason for another";
-  EXPECT_EQ(live().candidate->comparison()->number, others);
+  EXPECT_EQ(live().candidate->policy().index, others) << "a stage is no reason for another";
+  EXPECT_EQ(live().candidate->comparison()->index, others);
   ASSERT_TRUE(catalog.remove_candidate("p"));
   EXPECT_EQ(live().candidate, nullptr);
   ASSERT_TRUE(catalog.put_candidate(candidate(70)));
-  EXPECT_EQ(live().number, own);
-  EXPECT_EQ(live().candidate->policy().number, others) << "it came back";
+  EXPECT_EQ(live().index, own);
+  EXPECT_EQ(live().candidate->policy().index, others) << "it came back";
   ASSERT_TRUE(catalog.change({.put = {policy(70, 8)}}));
-  EXPECT_EQ(live().number, own);
-  const auto all = snapshot()->numbers()->all();
+  EXPECT_EQ(live().index, own);
+  const auto all = snapshot()->policy_indexes()->all();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_TRUE(all[others].policy->is_candidate) << "withdrawn, but known by name";
   EXPECT_EQ(all[others].policy->source.id, "p");

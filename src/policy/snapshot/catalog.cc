@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "base/try.h"
 #include "policy/multi_rate/multi_rate_entry.h"
 
 namespace sluice {
@@ -57,7 +58,7 @@ class StepTrial {
 }  // namespace
 
 Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto before = snapshots_.current();
   PolicyChange change;
   std::unordered_set<std::string> ids;
@@ -77,10 +78,9 @@ Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDom
   change.envoy_domains = std::move(envoy_domains);
   for (const std::string& id : from_files_)
     if (!ids.contains(id)) change.remove.push_back(id);
-  auto snapshot = before->with(std::move(change), params_, options_);
-  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
+  auto snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
   from_files_ = std::move(ids);
-  snapshots_.publish(std::move(*snapshot));
+  snapshots_.publish(std::move(snapshot));
   return {};
 }
 
@@ -126,47 +126,42 @@ Result<PolicyChange> PolicyCatalog::change_with(Candidate candidate) const {
   if (!policy) return std::unexpected(Error{ErrorCode::kNotFound, "there is no policy \"" + id + '"', ""});
   PolicyChange change;
   change.put.push_back(policy->source);
-  if (auto allowed = refuse_file_policies(change); !allowed) return std::unexpected(allowed.error());
+  SLUICE_TRY(refuse_file_policies(change));
   change.candidates.push_back(std::move(candidate));
   return change;
 }
 
 Result<void> PolicyCatalog::put_candidate(Candidate candidate) {
-  const std::lock_guard lock(mutex_);
-  auto change = change_with(std::move(candidate));
-  if (!change) return std::unexpected(std::move(change.error()));
-  auto snapshot = snapshots_.current()->with(std::move(*change), params_, options_);
-  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
-  snapshots_.publish(std::move(*snapshot));
+  const Lock lock(mutex_);
+  PolicyChange change = SLUICE_TRY(change_with(std::move(candidate)));
+  auto snapshot = SLUICE_TRY(snapshots_.current()->with(std::move(change), params_, options_));
+  snapshots_.publish(std::move(snapshot));
   return {};
 }
 
 Result<void> PolicyCatalog::try_candidate(Candidate candidate) const {
-  const std::lock_guard lock(mutex_);
-  auto change = change_with(std::move(candidate));
-  if (!change) return std::unexpected(std::move(change.error()));
-  return snapshots_.current()->check(std::move(*change), params_, options_);
+  const Lock lock(mutex_);
+  PolicyChange change = SLUICE_TRY(change_with(std::move(candidate)));
+  return snapshots_.current()->check(std::move(change), params_, options_);
 }
 
 Result<void> PolicyCatalog::remove_candidate(const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto before = snapshots_.current();
   const CompiledPolicy* const policy = before->find(id);
   if (!policy || !policy->candidate) return {};
   PolicyChange change;
   change.put.push_back(policy->source);
-  auto snapshot = before->with(std::move(change), params_, options_);
-  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
-  snapshots_.publish(std::move(*snapshot));
+  auto snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
+  snapshots_.publish(std::move(snapshot));
   return {};
 }
 
 Result<void> PolicyCatalog::change(PolicyChange change) {
-  const std::lock_guard lock(mutex_);
-  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
-  auto snapshot = snapshots_.current()->with(std::move(change), params_, options_);
-  if (!snapshot) return std::unexpected(std::move(snapshot.error()));
-  snapshots_.publish(std::move(*snapshot));
+  const Lock lock(mutex_);
+  SLUICE_TRY(refuse_file_policies(change));
+  auto snapshot = SLUICE_TRY(snapshots_.current()->with(std::move(change), params_, options_));
+  snapshots_.publish(std::move(snapshot));
   return {};
 }
 
@@ -188,7 +183,7 @@ void PolicyCatalog::leave_out_hopeless(std::vector<Step>& steps, std::map<std::s
 }
 
 // As if nothing was in force under these ids. Tried on a copy: a snapshot that with() makes shares its
-// numbers with the one in force, and must be published.
+// indexes with the one in force, and must be published.
 void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
   std::unordered_set<std::string_view> ids;
   for (const Step& step : steps) ids.insert(step.id);
@@ -196,9 +191,9 @@ void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Er
   snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
     if (!ids.contains(policy->name())) others.push_back(policy->source);
   });
-  const auto numbers =
-      std::make_shared<PolicyNumbers>(kWithdrawnNumbersKept, snapshots_.current()->numbers()->in_force_max());
-  auto start = Snapshot::empty(numbers)->with({.put = std::move(others)}, params_, options_);
+  const auto indexes = std::make_shared<PolicyIndexes>(
+      kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
+  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params_, options_);
   if (!start) return;
   std::map<std::string, Error> refused;
   StepTrial(std::move(*start), params_, options_).take(steps, refused);
@@ -208,9 +203,9 @@ void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Er
 }
 
 std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> steps) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::map<std::string, Error> errors;
-  std::erase_if(steps, [&](const Step& step) {
+  std::erase_if(steps, [&](const Step& step) SLUICE_REQUIRES(mutex_) {
     if (!from_files_.contains(step.id)) return false;
     if (step.policy) errors[step.id] = of_a_file(step.id, "");
     return true;
@@ -233,14 +228,14 @@ std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> st
 }
 
 Result<void> PolicyCatalog::try_change(PolicyChange change) const {
-  const std::lock_guard lock(mutex_);
-  if (auto allowed = refuse_file_policies(change); !allowed) return allowed;
-  if (auto allowed = refuse_policies_on_their_way(change); !allowed) return allowed;
+  const Lock lock(mutex_);
+  SLUICE_TRY(refuse_file_policies(change));
+  SLUICE_TRY(refuse_policies_on_their_way(change));
   return snapshots_.current()->check(std::move(change), params_, options_);
 }
 
 bool PolicyCatalog::is_from_file(std::string_view id) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return from_files_.contains(std::string(id));
 }
 

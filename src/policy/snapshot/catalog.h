@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "policy/snapshot/repository.h"
 #include "policy/snapshot/snapshot.h"
 
@@ -63,20 +63,21 @@ class PolicyCatalog {
   std::shared_ptr<const Snapshot> current() const { return snapshots_.current(); }
 
  private:
-  // REQUIRES for these: mutex_ is held.
-  Result<void> refuse_file_policies(const PolicyChange& change) const;
-  Result<void> refuse_policies_on_their_way(const PolicyChange& change) const;
-  Result<PolicyChange> change_with(Candidate candidate) const;
+  Result<void> refuse_file_policies(const PolicyChange& change) const SLUICE_REQUIRES(mutex_);
+  Result<void> refuse_policies_on_their_way(const PolicyChange& change) const SLUICE_REQUIRES(mutex_);
+  Result<PolicyChange> change_with(Candidate candidate) const SLUICE_REQUIRES(mutex_);
   // Drops steps for ids not in force if policies that no step changes are in the way.
-  void leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const;
+  void leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const
+      SLUICE_REQUIRES(mutex_);
   // Turns steps that cannot be applied into removals.
-  void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const;
+  void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const
+      SLUICE_REQUIRES(mutex_);
 
   SnapshotPublisher& snapshots_;
   ParamsTable& params_;
   const CompileOptions options_;
-  mutable std::mutex mutex_;
-  std::unordered_set<std::string> from_files_;  // ids; guarded by mutex_
+  mutable Mutex mutex_;
+  std::unordered_set<std::string> from_files_ SLUICE_GUARDED_BY(mutex_);  // ids
 };
 
 }  // namespace sluice

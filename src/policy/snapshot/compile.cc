@@ -1,16 +1,47 @@
 #include <algorithm>
+#include <cassert>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/mutex.h"
 #include "base/text/text_hash.h"
-#include "policy/matching/cost_table.h"
+#include "base/try.h"
 #include "policy/matching/pattern.h"
+#include "policy/matching/pattern_trie.h"
 #include "policy/snapshot/compiled.h"
 #include "policy/users.h"
 
 namespace sluice {
+
+// The costs of requests, by resource pattern. Immutable; thread-safe.
+class CostTable {
+ public:
+  // REQUIRES: every key is a pattern.
+  explicit CostTable(const std::map<std::string, std::int64_t>& costs) {
+    for (const auto& [text, cost] : costs) {
+      const auto pattern = parse_pattern(text);
+      assert(pattern);
+      trie_.insert(*pattern, static_cast<PatternTrie::Value>(costs_.size()));
+      costs_.push_back(cost);
+    }
+  }
+
+  // The cost for the most specific pattern that matches; 1 if none does.
+  std::int64_t of(std::string_view resource) const {
+    std::int64_t cost = 1;
+    trie_.visit(resource, [&](PatternTrie::Value at) {
+      cost = costs_[at];
+      return true;
+    });
+    return cost;
+  }
+
+ private:
+  std::vector<std::int64_t> costs_;
+  PatternTrie trie_;
+};
+
 namespace {
 
 // A length before each text, so that different lists of names never give the same bytes.
@@ -67,9 +98,10 @@ std::vector<CompiledDimension> compile_dimensions(const std::vector<std::string>
 // One list for all limits with the same dimensions: there are few lists and many limits. A list is freed with
 // its last limit.
 Key shared_key(const std::vector<std::string>& per) {
-  static std::mutex mutex;
-  static std::map<std::vector<std::string>, std::weak_ptr<const std::vector<CompiledDimension>>> known;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::map<std::vector<std::string>, std::weak_ptr<const std::vector<CompiledDimension>>> known
+      SLUICE_GUARDED_BY(mutex);
+  const Lock lock(mutex);
   std::weak_ptr<const std::vector<CompiledDimension>>& place = known[per];
   Key key = place.lock();
   if (!key) {
@@ -120,9 +152,7 @@ class LimitCompiler {
       added.is_none = is_no_limit(limit.params);
       if (!added.by_tenant) added.slot_key = slot_key_of(*limit.per);
       if (policy_.on_failure != OnFailure::kLocal) continue;
-      auto local = compile_local(added);
-      if (!local) return std::unexpected(local.error());
-      added.local = std::move(*local);
+      added.local = SLUICE_TRY(compile_local(added));
     }
     return compiled;
   }
@@ -191,14 +221,11 @@ Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTabl
   compiled->source = std::move(policy);
   const Policy& source = compiled->source;
   LimitCompiler limits(source, params, options);
-  auto plain = limits.compile(source.limits);
-  if (!plain) return std::unexpected(plain.error());
-  compiled->limits = std::move(*plain);
+  compiled->limits = SLUICE_TRY(limits.compile(source.limits));
   compiled->tiers.reserve(source.tiers.size());
   for (const auto& [name, tier] : source.tiers) {
-    auto of_tier = limits.compile(tier);
-    if (!of_tier) return std::unexpected(of_tier.error());
-    compiled->tiers.push_back({name, std::move(*of_tier)});
+    auto of_tier = SLUICE_TRY(limits.compile(tier));
+    compiled->tiers.push_back({name, std::move(of_tier)});
   }
   if (!source.costs.empty()) compiled->costs = std::make_shared<const CostTable>(source.costs.read());
   compiled->has_rollout = source.rollout != Rollout{};

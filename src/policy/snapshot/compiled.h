@@ -66,7 +66,7 @@ struct CompiledPolicy {
   std::vector<CompiledLimit> limits;
   std::vector<CompiledTier> tiers;                     // sorted by name
   std::shared_ptr<const CostTable> costs;              // null: everything costs 1
-  std::uint32_t number = 0;                            // for counters; see PolicyNumbers
+  std::uint32_t index = 0;                             // for counters; see PolicyIndexes
   bool has_rollout = false;                            // source.rollout is not the default
   bool shadow = false;                                 // as in source
   bool always = false;                                 // as in source
@@ -90,7 +90,7 @@ struct CompileOptions {
   int nodes = 1;  // nodes that share the load: the default local limit is 1/nodes of the limit
 };
 
-// Fails if a pattern does not parse or the params table is full. The caller sets the number.
+// Fails if a pattern does not parse or the params table is full. The caller sets the index.
 Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTable& params,
                                                        const CompileOptions& options);
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/published.h"
 #include "policy/snapshot/snapshot.h"
 
 namespace sluice {
@@ -18,25 +18,30 @@ enum class Unmatched : std::uint8_t {
   kUnknownClosed,  // the same, but it is denied
 };
 
-// Holds the snapshot in force. Thread-safe. Readers keep their own pointer and compare `generation()`, one
-// relaxed load, to see whether theirs is still the newest.
+// What decides checks at one moment. A plain value, published as a whole.
+struct PoliciesInForce {
+  std::shared_ptr<const Snapshot> snapshot;
+  Unmatched unmatched = Unmatched::kNoPolicy;
+};
+
+// Holds the policies in force. Thread-safe. Threads that decide checks read them through a PublishedReader.
 class SnapshotPublisher {
  public:
   SnapshotPublisher();  // starts with an empty snapshot, generation 0
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  std::shared_ptr<const Snapshot> current() const;
-  void publish(std::shared_ptr<const Snapshot> snapshot);
 
-  // kNoPolicy until say_unmatched() reports that policies are missing. A change starts a new generation, so
-  // that readers that cached "nothing matched" look again.
-  Unmatched unmatched() const { return unmatched_.load(std::memory_order_acquire); }
+  const Published<PoliciesInForce>& in_force() const { return in_force_; }
+  std::uint64_t generation() const { return in_force_.generation(); }
+  std::shared_ptr<const Snapshot> current() const { return in_force_.current()->snapshot; }
+  Unmatched unmatched() const { return in_force_.current()->unmatched; }
+
+  void publish(std::shared_ptr<const Snapshot> snapshot);
+  // kNoPolicy until this reports that policies are missing. It begins a new generation, so that readers that
+  // cached "nothing matched" match again.
   void say_unmatched(Unmatched unmatched);
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Snapshot> current_;  // guarded by mutex_
-  std::atomic<std::uint64_t> generation_{0};
-  std::atomic<Unmatched> unmatched_{Unmatched::kNoPolicy};
+  Mutex publishing_;  // a change of one part keeps the other
+  Published<PoliciesInForce> in_force_;
 };
 
 // The state of a repository, for /readyz, metrics and logs.

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "policy/snapshot/candidate.h"
 #include "policy/snapshot/compiled.h"
-#include "policy/snapshot/policy_numbers.h"
+#include "policy/snapshot/policy_indexes.h"
 #include "policy/snapshot/shared_map.h"
 #include "policy/users.h"
 
@@ -63,9 +63,9 @@ class Snapshot {
  public:
   // No policies at all.
   static std::shared_ptr<const Snapshot> empty(
-      std::shared_ptr<PolicyNumbers> numbers = std::make_shared<PolicyNumbers>());
+      std::shared_ptr<PolicyIndexes> indexes = std::make_shared<PolicyIndexes>());
 
-  // Exactly these policies, whatever `before` has; `before` supplies the numbers that policies had until now.
+  // Exactly these policies, whatever `before` has; `before` supplies the indexes that policies had until now.
   static Result<std::shared_ptr<const Snapshot>> compile(std::vector<Policy> policies, ParamsTable& params,
                                                          const CompileOptions& options = {},
                                                          const Snapshot* before = nullptr);
@@ -113,7 +113,7 @@ class Snapshot {
 
   const SharedMap<CompiledPolicy>& policies() const { return by_id_; }
   const SharedMap<CompiledUser>& users() const { return users_; }
-  const std::shared_ptr<PolicyNumbers>& numbers() const { return numbers_; }
+  const std::shared_ptr<PolicyIndexes>& policy_indexes() const { return indexes_; }
 
   // Whether some policy is under rollout, so that matching depends on more than tenant and resource.
   bool has_rollout() const { return rollouts_ > 0; }
@@ -143,7 +143,7 @@ class Snapshot {
   std::shared_ptr<const MultiRateFirsts> multi_rate_firsts_;  // null: none
   std::size_t rollouts_ = 0;                                  // policies under rollout
   std::size_t always_ = 0;                                    // `always` policies
-  std::shared_ptr<PolicyNumbers> numbers_;
+  std::shared_ptr<PolicyIndexes> indexes_;
 };
 
 }  // namespace sluice

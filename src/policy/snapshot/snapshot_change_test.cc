@@ -118,11 +118,11 @@ TEST_F(SnapshotChangeTest, NumbersStayWithIds) {
           ->with({.put = {make_policy("c", "", "/b", false, 1, 1), make_policy("b", "", "/d", false, 1, 1)}},
                  params_)
           .value();
-  EXPECT_EQ(second->find("a")->number, first->find("a")->number);
-  EXPECT_EQ(third->find("b")->number, first->find("b")->number) << "it came back";
-  EXPECT_NE(third->find("c")->number, first->find("a")->number);
-  EXPECT_NE(third->find("c")->number, first->find("b")->number);
-  const auto known = third->numbers()->all();
+  EXPECT_EQ(second->find("a")->index, first->find("a")->index);
+  EXPECT_EQ(third->find("b")->index, first->find("b")->index) << "it came back";
+  EXPECT_NE(third->find("c")->index, first->find("a")->index);
+  EXPECT_NE(third->find("c")->index, first->find("b")->index);
+  const auto known = third->policy_indexes()->all();
   ASSERT_EQ(known.size(), 3u);
   for (const auto& each : known)
     EXPECT_EQ(each.policy->source.id, third->find(each.policy->source.id)->source.id);
@@ -132,7 +132,7 @@ TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
   const auto first = Snapshot::compile({make_policy("gone", "", "/a", false, 2, 1)}, params_).value();
   const auto second = Snapshot::compile({}, params_, {}, first.get()).value();
   EXPECT_EQ(second->find("gone"), nullptr);
-  const auto known = second->numbers()->all();
+  const auto known = second->policy_indexes()->all();
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known[0].policy->source.id, "gone");
   EXPECT_EQ(known[0].policy->source.limits[1].name, "l1");
@@ -143,9 +143,9 @@ TEST_F(SnapshotChangeTest, AWithdrawnPolicyIsStillKnownByName) {
 TEST_F(SnapshotChangeTest, NumbersDoNotRunOut) {
   constexpr std::size_t kKept = 10;
   std::mt19937_64 random(7);
-  auto snapshot = Snapshot::empty(std::make_shared<PolicyNumbers>(kKept));
+  auto snapshot = Snapshot::empty(std::make_shared<PolicyIndexes>(kKept));
   std::set<std::string> in_force;
-  std::map<std::string, std::uint32_t> number_of;
+  std::map<std::string, std::uint32_t> index_of;
   std::vector<std::string> recent;  // the latest withdrawn ones, oldest first
   for (int i = 0; i < 2'000; ++i) {
     PolicyChange change;
@@ -160,23 +160,23 @@ TEST_F(SnapshotChangeTest, NumbersDoNotRunOut) {
     }
     in_force.insert(id);
     snapshot = snapshot->with(std::move(change), params_).value();
-    if (comes_back) ASSERT_EQ(snapshot->find(id)->number, number_of.at(id)) << "it came back";
+    if (comes_back) ASSERT_EQ(snapshot->find(id)->index, index_of.at(id)) << "it came back";
     std::erase(recent, id);
     if (recent.size() > kKept) recent.erase(recent.begin(), recent.end() - kKept);
-    number_of[id] = snapshot->find(id)->number;
+    index_of[id] = snapshot->find(id)->index;
     std::set<std::uint32_t> numbers;
     for (const std::string& each : in_force) {
-      ASSERT_EQ(snapshot->find(each)->number, number_of.at(each)) << "it stayed";
-      ASSERT_TRUE(numbers.insert(number_of.at(each)).second) << "two have it";
+      ASSERT_EQ(snapshot->find(each)->index, index_of.at(each)) << "it stayed";
+      ASSERT_TRUE(numbers.insert(index_of.at(each)).second) << "two have it";
     }
-    ASSERT_LE(snapshot->numbers()->all().size(), 100u);
+    ASSERT_LE(snapshot->policy_indexes()->all().size(), 100u);
   }
 }
 
 // Too many policies are refused before anything is written, and do not affect the others.
 TEST_F(SnapshotChangeTest, SoManyPoliciesMayBeInForceAndNoMore) {
   SnapshotPublisher snapshots;
-  snapshots.publish(Snapshot::empty(std::make_shared<PolicyNumbers>(kWithdrawnNumbersKept, 3)));
+  snapshots.publish(Snapshot::empty(std::make_shared<PolicyIndexes>(kWithdrawnIndexesKept, 3)));
   PolicyCatalog catalog(snapshots, params_);
   const auto policy = [](const std::string& id, std::int64_t rate = 1) {
     return make_policy(id, "", "/" + id, false, 1, rate);

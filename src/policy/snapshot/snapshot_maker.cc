@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/try.h"
 #include "policy/matching/tenant_policies.h"
 #include "policy/snapshot/conflicts.h"
 #include "policy/snapshot/limits_per_request.h"
@@ -44,17 +45,17 @@ class Snapshot::Maker {
 
   // Whether the snapshot can be built.
   Result<void> check(PolicyChange change) {
-    if (auto done = compile_all(std::move(change.put)); !done) return done;
-    if (auto done = add_candidates(std::move(change.candidates)); !done) return done;
+    SLUICE_TRY(compile_all(std::move(change.put)));
+    SLUICE_TRY(add_candidates(std::move(change.candidates)));
     for (const std::string& id : change.remove)
       if (const auto* old = base_.by_id_.find_pointer(id);
           old && !position_of_.contains(id) && take_out(*old))
-        withdrawn_.push_back((*old)->number);
-    const std::size_t max = made_->numbers_->in_force_max();
+        withdrawn_.push_back((*old)->index);
+    const std::size_t max = made_->indexes_->in_force_max();
     if (!put_.empty() && by_id_.map().size() + put_.size() > max)
       return std::unexpected(in_policy(put_.size() - 1, too_many_policies(max)));
-    if (auto done = rebuild_tenants(); !done) return done;
-    if (auto done = check_crowds(); !done) return done;
+    SLUICE_TRY(rebuild_tenants());
+    SLUICE_TRY(check_limits_per_request());
     if (change.envoy_domains)
       made_->envoy_domains_ = std::make_shared<const EnvoyDomains>(std::move(*change.envoy_domains));
     if (change.multi_rate_firsts)
@@ -64,8 +65,8 @@ class Snapshot::Maker {
   }
 
   Result<std::shared_ptr<const Snapshot>> make(PolicyChange change) {
-    if (auto done = check(std::move(change)); !done) return std::unexpected(done.error());
-    give_numbers();
+    SLUICE_TRY(check(std::move(change)));
+    give_indexes();
     return finish();
   }
 
@@ -138,7 +139,7 @@ class Snapshot::Maker {
           tenant.empty() ? base_.any_tenant_.get() : base_.tenants_.find(tenant);
       auto policies = changed(old ? old->policies() : std::span<const Pointer>(), new_of[tenant],
                               [&](const CompiledPolicy& policy) { return policy.source.tenant == tenant; });
-      if (auto peace = check_conflicts(policies); !peace) return peace;
+      SLUICE_TRY(check_conflicts(policies));
       auto fresh =
           policies.empty() ? nullptr : std::make_shared<const TenantPolicies>(tenant, std::move(policies));
       if (tenant.empty())
@@ -168,18 +169,17 @@ class Snapshot::Maker {
 
   // Checks the limits per request. Only tenants that the change touches can exceed them, unless policies for
   // any tenant have changed.
-  Result<void> check_crowds() {
+  Result<void> check_limits_per_request() {
     if (made_->always_ == 0) return {};
     static const LimitsPerRequests kNothing;
     const LimitsPerRequests& any = made_->any_tenant_ ? made_->any_tenant_->limits_per_request() : kNothing;
     if (!touched_.contains("")) {
-      for (const std::string& tenant : touched_)
-        if (auto fits = fits_together(tenants_.map().find(tenant), any); !fits) return fits;
+      for (const std::string& tenant : touched_) SLUICE_TRY(fits_together(tenants_.map().find(tenant), any));
       return {};
     }
     for (const bool shadow : {false, true})
-      if (std::string crowded = too_many_limits_message("", {}, any[shadow]); !crowded.empty())
-        return std::unexpected(too_crowded({any[shadow].last_always()}, std::move(crowded)));
+      if (std::string message = too_many_limits_message("", {}, any[shadow]); !message.empty())
+        return std::unexpected(too_many_limits({any[shadow].last_always()}, std::move(message)));
     Result<void> all;
     tenants_.map().for_each([&](const std::shared_ptr<const TenantPolicies>& own) {
       if (all) all = fits_together(own.get(), any);
@@ -190,17 +190,17 @@ class Snapshot::Maker {
   Result<void> fits_together(const TenantPolicies* own, const LimitsPerRequests& any) const {
     if (!own) return {};
     for (const bool shadow : {false, true})
-      if (std::string crowded =
+      if (std::string message =
               too_many_limits_message(own->name(), own->limits_per_request()[shadow], any[shadow]);
-          !crowded.empty())
+          !message.empty())
         return std::unexpected(
-            too_crowded({own->limits_per_request()[shadow].last_always(), any[shadow].last_always()},
-                        std::move(crowded)));
+            too_many_limits({own->limits_per_request()[shadow].last_always(), any[shadow].last_always()},
+                            std::move(message)));
     return {};
   }
 
   // The last `always` policies may be unchanged ones; then any new policy is to blame.
-  Error too_crowded(std::initializer_list<const Policy*> last, std::string message) const {
+  Error too_many_limits(std::initializer_list<const Policy*> last, std::string message) const {
     std::size_t blamed = 0;
     for (const Policy* policy : last)
       if (const auto put = policy ? position_of_.find(policy->id) : position_of_.end();
@@ -212,45 +212,44 @@ class Snapshot::Maker {
   Result<void> change_users(PolicyChange& change) {
     for (const std::string& id : change.remove_users) users_.erase(id);
     for (User& user : change.put_users) {
-      auto compiled = compile_user(std::move(user), params_);
-      if (!compiled) return std::unexpected(compiled.error());
-      users_.put(std::move(*compiled));
+      auto compiled = SLUICE_TRY(compile_user(std::move(user), params_));
+      users_.put(std::move(compiled));
     }
     return {};
   }
 
-  void give_numbers() {
+  void give_indexes() {
     for (const std::shared_ptr<CompiledPolicy>& each : put_) {
       const CompiledPolicy* const old = before_.find(each->source.id);
-      each->number = old ? old->number : made_->numbers_->take(*each);
+      each->index = old ? old->index : made_->indexes_->take(*each);
     }
     for (const std::shared_ptr<CompiledCandidate>& each : candidates_) {
       const CompiledPolicy* const old = before_.find(each->policy().source.id);
-      each->give_number(old && old->candidate ? old->candidate->policy().number
-                                              : made_->numbers_->take(each->policy()));
+      each->give_index(old && old->candidate ? old->candidate->policy().index
+                                             : made_->indexes_->take(each->policy()));
     }
   }
 
   std::shared_ptr<const Snapshot> finish() {
     for (std::shared_ptr<CompiledPolicy>& each : put_) {
-      made_->numbers_->note(each);
+      made_->indexes_->note(each);
       by_id_.put(each);
     }
-    for (const std::shared_ptr<CompiledCandidate>& each : candidates_) made_->numbers_->note(each->pointer());
+    for (const std::shared_ptr<CompiledCandidate>& each : candidates_) made_->indexes_->note(each->pointer());
     made_->by_id_ = std::move(by_id_).finish();
     made_->tenants_ = std::move(tenants_).finish();
     made_->users_ = std::move(users_).finish();
     const auto withdraw_candidate_of = [&](const CompiledPolicy& old) {
       const CompiledPolicy* const now = made_->find(old.source.id);
-      if (old.candidate && !(now && now->candidate)) withdrawn_.push_back(old.candidate->policy().number);
+      if (old.candidate && !(now && now->candidate)) withdrawn_.push_back(old.candidate->policy().index);
     };
     for (const CompiledPolicy* old : out_) withdraw_candidate_of(*old);
     if (&base_ != &before_)
       before_.by_id_.for_each([&](const Pointer& each) {
-        if (!made_->find(each->source.id)) withdrawn_.push_back(each->number);
+        if (!made_->find(each->source.id)) withdrawn_.push_back(each->index);
         withdraw_candidate_of(*each);
       });
-    for (const std::uint32_t number : withdrawn_) made_->numbers_->withdraw(number);
+    for (const std::uint32_t index : withdrawn_) made_->indexes_->withdraw(index);
     return std::move(made_);
   }
 
@@ -266,13 +265,13 @@ class Snapshot::Maker {
   std::vector<std::shared_ptr<CompiledCandidate>> candidates_;
   std::unordered_map<std::string, std::size_t> position_of_;  // in put_
   std::unordered_set<const CompiledPolicy*> out_;             // replaced or removed
-  std::vector<std::uint32_t> withdrawn_;                      // numbers
+  std::vector<std::uint32_t> withdrawn_;                      // indexes
   std::set<std::string> touched_;                             // tenants
 };
 
-std::shared_ptr<const Snapshot> Snapshot::empty(std::shared_ptr<PolicyNumbers> numbers) {
+std::shared_ptr<const Snapshot> Snapshot::empty(std::shared_ptr<PolicyIndexes> indexes) {
   std::shared_ptr<Snapshot> snapshot(new Snapshot);
-  snapshot->numbers_ = std::move(numbers);
+  snapshot->indexes_ = std::move(indexes);
   return snapshot;
 }
 
@@ -291,7 +290,7 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
   if (!before) return empty()->with({.put = std::move(policies)}, params, options);
   Snapshot base;
   base.users_ = before->users_;
-  base.numbers_ = before->numbers_;
+  base.indexes_ = before->indexes_;
   return Maker(base, *before, params, options).make({.put = std::move(policies)});
 }
 

@@ -1,25 +1,21 @@
+#include <utility>
+
 #include "policy/snapshot/repository.h"
 
 namespace sluice {
 
-SnapshotPublisher::SnapshotPublisher() : current_(Snapshot::empty()) {}
-
-std::shared_ptr<const Snapshot> SnapshotPublisher::current() const {
-  const std::lock_guard lock(mutex_);
-  return current_;
-}
+SnapshotPublisher::SnapshotPublisher()
+    : in_force_(std::make_shared<const PoliciesInForce>(PoliciesInForce{.snapshot = Snapshot::empty()})) {}
 
 void SnapshotPublisher::publish(std::shared_ptr<const Snapshot> snapshot) {
-  const std::lock_guard lock(mutex_);
-  current_.swap(snapshot);
-  generation_.fetch_add(1, std::memory_order_release);
-  // The old snapshot, now in `snapshot`, is freed when its last holder releases it.
+  const Lock lock(publishing_);
+  in_force_.publish(
+      std::make_shared<const PoliciesInForce>(PoliciesInForce{std::move(snapshot), unmatched()}));
 }
 
 void SnapshotPublisher::say_unmatched(Unmatched unmatched) {
-  const std::lock_guard lock(mutex_);
-  unmatched_.store(unmatched, std::memory_order_release);
-  generation_.fetch_add(1, std::memory_order_release);
+  const Lock lock(publishing_);
+  in_force_.publish(std::make_shared<const PoliciesInForce>(PoliciesInForce{current(), unmatched}));
 }
 
 }  // namespace sluice

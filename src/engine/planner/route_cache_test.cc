@@ -1,4 +1,4 @@
-#include "engine/planner/route_memo.h"
+#include "engine/planner/route_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -13,41 +13,41 @@ using testing::LimiterFixture;
 using testing::make_limit;
 using testing::make_policy;
 
-bool holds(RouteMemo& memo, std::string_view tenant, std::string_view resource) {
-  return memo.place_of(tenant, resource).holds(tenant, resource);
+bool holds(RouteCache& cache, std::string_view tenant, std::string_view resource) {
+  return cache.entry_of(tenant, resource).holds(tenant, resource);
 }
 
-TEST(RouteMemo, HoldsWhatWasKeptUntilItIsForgotten) {
-  RouteMemo memo;
+TEST(RouteCache, HoldsWhatWasKeptUntilItIsForgotten) {
+  RouteCache cache;
   for (const std::string_view tenant : {"", "t", "shop", "a-longer-tenant"}) {
     for (const std::string_view resource : {"", "/", "/abc", "/orders", "/orders/items/of/a/long/list"}) {
-      EXPECT_FALSE(holds(memo, tenant, resource)) << tenant << resource;
-      memo.place_of(tenant, resource).keep(tenant, resource);
-      EXPECT_TRUE(holds(memo, tenant, resource)) << tenant << resource;
-      memo.forget_all();
-      EXPECT_FALSE(holds(memo, tenant, resource)) << tenant << resource;
+      EXPECT_FALSE(holds(cache, tenant, resource)) << tenant << resource;
+      cache.entry_of(tenant, resource).keep(tenant, resource);
+      EXPECT_TRUE(holds(cache, tenant, resource)) << tenant << resource;
+      cache.forget_all();
+      EXPECT_FALSE(holds(cache, tenant, resource)) << tenant << resource;
     }
   }
 }
 
-TEST(RouteMemo, APlaceTellsRoutesApartThatMeetInIt) {
-  RouteMemo::Place place;
-  place.keep("ab", "/cd");
-  EXPECT_FALSE(place.holds("ab", "/ce"));
-  EXPECT_FALSE(place.holds("ac", "/cd"));
-  EXPECT_FALSE(place.holds("dab", "/c")) << "the same bytes, divided otherwise";
-  EXPECT_FALSE(place.holds("b", "/cda"));
-  place.keep("ab", "/ce");
-  EXPECT_FALSE(place.holds("ab", "/cd"));
+TEST(RouteCache, AnEntryTellsRoutesApartThatMeetInIt) {
+  RouteCache::Entry entry;
+  entry.keep("ab", "/cd");
+  EXPECT_FALSE(entry.holds("ab", "/ce"));
+  EXPECT_FALSE(entry.holds("ac", "/cd"));
+  EXPECT_FALSE(entry.holds("dab", "/c")) << "the same bytes, divided otherwise";
+  EXPECT_FALSE(entry.holds("b", "/cda"));
+  entry.keep("ab", "/ce");
+  EXPECT_FALSE(entry.holds("ab", "/cd"));
 }
 
-TEST(RouteMemo, DoesNotKeepLongNames) {
-  RouteMemo::Place place;
-  place.keep("t", "/short");
+TEST(RouteCache, DoesNotKeepLongNames) {
+  RouteCache::Entry entry;
+  entry.keep("t", "/short");
   const std::string resource(256 + 6, 'x');  // a length that would look like another one in eight bits
-  place.keep("t", resource);
-  EXPECT_FALSE(place.holds("t", resource));
-  EXPECT_FALSE(place.holds("t", "/short")) << "what is there now is the long one's";
+  entry.keep("t", resource);
+  EXPECT_FALSE(entry.holds("t", resource));
+  EXPECT_FALSE(entry.holds("t", "/short")) << "what is there now is the long one's";
 }
 
 class Routes : public LimiterFixture {

@@ -14,55 +14,55 @@ namespace sluice {
 // Caches the matches of routes (a tenant and a resource). Callers use the same routes again and again, and
 // comparing two names is cheaper than matching all policies. Not thread-safe.
 //
-//   RouteMemo::Place& place = memo.place_of(tenant, resource);
-//   if (!place.holds(tenant, resource)) {
-//     snapshot->match(tenant, resource, filter, place.matches);
-//     place.keep(tenant, resource);
+//   RouteCache::Entry& entry = cache.entry_of(tenant, resource);
+//   if (!entry.holds(tenant, resource)) {
+//     snapshot->match(tenant, resource, filter, entry.matches);
+//     entry.keep(tenant, resource);
 //   }
-//   use(place.matches);
+//   use(entry.matches);
 //
-// Every route maps to one place, which it may share with others: the latest one stays.
-class RouteMemo {
+// Every route maps to one entry, which it may share with others: the latest one stays.
+class RouteCache {
  public:
-  class Place {
+  class Entry {
    public:
     // Whether `matches` belong to this route.
     bool holds(std::string_view tenant, std::string_view resource) const {
-      return kept_ && resource == std::string_view(text_, resource_size_) &&
+      return is_set_ && resource == std::string_view(text_, resource_size_) &&
              tenant == std::string_view(text_ + resource_size_, tenant_size_);
     }
     // From now on `matches` belong to this route. Long names are not cached: they rarely recur.
     void keep(std::string_view tenant, std::string_view resource) {
-      kept_ = tenant.size() + resource.size() <= sizeof text_;
-      if (!kept_) return;
+      is_set_ = tenant.size() + resource.size() <= sizeof text_;
+      if (!is_set_) return;
       tenant_size_ = static_cast<std::uint8_t>(tenant.size());
       resource_size_ = static_cast<std::uint8_t>(resource.size());
       resource.copy(text_, resource.size());
       tenant.copy(text_ + resource.size(), tenant.size());
     }
-    void forget() { kept_ = false; }
+    void forget() { is_set_ = false; }
 
     Matches matches;
 
    private:
-    bool kept_ = false;
+    bool is_set_ = false;
     std::uint8_t tenant_size_ = 0;
     std::uint8_t resource_size_ = 0;
-    char text_[128 - sizeof(Matches) - 3];  // the resource, then the tenant; a place is two cache lines
+    char text_[128 - sizeof(Matches) - 3];  // the resource, then the tenant; an entry is two cache lines
   };
 
-  Place& place_of(std::string_view tenant, std::string_view resource) {
+  Entry& entry_of(std::string_view tenant, std::string_view resource) {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     const std::uint64_t mixed = (sample(resource) ^ sample(tenant) * kOdd) * kOdd;
-    return places_[mixed >> (64 - kPlacesBits)];
+    return entries_[mixed >> (64 - kEntriesBits)];
   }
   void forget_all() {
-    for (Place& place : places_) place.forget();
+    for (Entry& entry : entries_) entry.forget();
   }
 
  private:
   // Enough that a few dozen routes in use rarely collide.
-  static constexpr unsigned kPlacesBits = 8;
+  static constexpr unsigned kEntriesBits = 8;
 
   // A hash of the few bytes in which the routes of a service mostly differ: the last ones and those in the
   // middle. A collision costs a match, no more.
@@ -80,28 +80,28 @@ class RouteMemo {
     return (last + name.size()) * 0xbf58476d1ce4e5b9 ^ halfway;
   }
 
-  std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << kEntriesBits);
 };
 
 // The same for policies that are named by a text which belongs to the policies in force: its address
 // identifies it without reading it. Not thread-safe.
-class LastingIdMemo {
+class LastingIdCache {
  public:
-  struct Place {
-    const char* id = nullptr;  // the key of `matches`; null: the place is empty
+  struct Entry {
+    const char* id = nullptr;  // the key of `matches`; null: the entry is empty
     Matches matches;
   };
-  Place& place_of(const char* id) {
+  Entry& entry_of(const char* id) {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
-    return places_[reinterpret_cast<std::uintptr_t>(id) * kOdd >> (64 - kPlacesBits)];
+    return entries_[reinterpret_cast<std::uintptr_t>(id) * kOdd >> (64 - kEntriesBits)];
   }
   void forget_all() {
-    for (Place& place : places_) place.id = nullptr;
+    for (Entry& entry : entries_) entry.id = nullptr;
   }
 
  private:
-  static constexpr unsigned kPlacesBits = 8;
-  std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kPlacesBits);
+  static constexpr unsigned kEntriesBits = 8;
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << kEntriesBits);
 };
 
 }  // namespace sluice
