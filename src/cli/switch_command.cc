@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
-#include "cli/api_client.h"
+#include "cli/client/api_client.h"
 #include "cli/command.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"

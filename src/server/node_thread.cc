@@ -26,7 +26,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
   stores_.emplace(
-      shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
+      shared_.local_store, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
@@ -36,7 +36,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                   .hasher = shared_.hasher,
                                   .clock = shared_.clock,
                                   .totals = shared_.totals,
-                                  .local = &shared_.memory,
+                                  .local = &shared_.memory_store,
                                   .placement = shared_.has_cells ? &*stores_ : nullptr,
                                   .big_switch = &shared_.big_switch,
                                   .default_tenant = shared_.doors.default_tenant});
@@ -91,13 +91,13 @@ void NodeThread::publish_report(std::int64_t now_us) {
     report.reached &= knows_tenants_;
   }
   if (is_first_) tell_if_never_reached(report, now_us);
-  const std::lock_guard lock(report_mutex_);
+  const Lock lock(report_mutex_);
   report_ = std::move(report);
 }
 
 void NodeThread::log_full_memory(std::int64_t now_us) {
   if (now_us < next_full_memory_log_us_) return;
-  for (const std::string& problem : shared_.in_memory.health().problems) {
+  for (const std::string& problem : shared_.local_store.health().problems) {
     log_about_store(true, problem);
     next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
   }
@@ -112,11 +112,11 @@ void NodeThread::tell_if_never_reached(const StoreReport& report, std::int64_t n
   tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
   std::string reasons;
   for (const std::string& problem : report.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
-  log(LogLevel::kError, "the store has been unreachable since the start, failure rules decide: " + reasons);
+  log(LogLevel::kError, "the store has been unreachable since the start; failure rules decide: " + reasons);
 }
 
 StoreReport NodeThread::report() const {
-  const std::lock_guard lock(report_mutex_);
+  const Lock lock(report_mutex_);
   return report_;
 }
 

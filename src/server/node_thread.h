@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <random>
 
 #include "admin/admin_door.h"
+#include "base/mutex.h"
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
 #include "engine/limiter.h"
@@ -33,8 +33,8 @@ class NodeThread final : public net::Application {
     const Clock& clock;
     const Clock& wall_clock;
     ParamsTable& params;
-    MemoryStore& memory;    // all counters, or those of `on_failure: local`
-    LocalStore& in_memory;  // the same, with request ids
+    MemoryStore& memory_store;  // all counters, or those of `on_failure: local`
+    LocalStore& local_store;    // the same counters, with request ids
     const SnapshotPublisher& policies;
     const KeyHasher& hasher;
     SecretRing* key_secrets;  // behind the hasher; null: none
@@ -102,8 +102,8 @@ class NodeThread final : public net::Application {
   std::int64_t next_report_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t tell_unreached_at_us_ = 0;  // next
-  mutable std::mutex report_mutex_;
-  StoreReport report_;  // guarded by report_mutex_
+  mutable Mutex report_mutex_;
+  StoreReport report_ SLUICE_GUARDED_BY(report_mutex_);
 };
 
 }  // namespace sluice::server

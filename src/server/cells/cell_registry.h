@@ -5,10 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/published.h"
 #include "server/cells/cells.h"
 
 namespace sluice::server {
@@ -28,23 +29,16 @@ class CellRegistry {
   // `current` is in force until it is known where tenants are.
   CellRegistry(Pointer current, Pointer wanted, Moved moved)
       : moved_(std::move(moved)), current_(std::move(current)), wanted_(std::move(wanted)) {
-    for (const std::string& tenant : current_->tenants_looked_for()) limbo_[tenant] = {};
+    for (const std::string& tenant : this->current()->tenants_looked_for()) limbo_[tenant] = {};
   }
 
   // Changes whenever current() does.
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  Pointer current() const {
-    const std::lock_guard lock(mutex_);
-    return current_;
-  }
+  std::uint64_t generation() const { return current_.generation(); }
+  Pointer current() const { return current_.current(); }
   void publish(const Pointer& cells) {
     const Pointer before = current();
     note_limbo(before, *cells);
-    {
-      const std::lock_guard lock(mutex_);
-      current_ = cells;
-      generation_.fetch_add(1, std::memory_order_release);
-    }
+    current_.publish(cells);
     if (!moved_) return;
     for (const Relocation& relocation : before->relocations_to(*cells)) moved_(relocation);
     tell_of_returns(*cells);
@@ -57,18 +51,18 @@ class CellRegistry {
   }
 
   Pointer wanted() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return wanted_;
   }
   void want(Pointer cells) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     wanted_ = std::move(cells);
     has_news_.store(true, std::memory_order_release);
   }
   // The cells that are wanted now, once; null if they have not changed.
   Pointer take_news() {
     if (!has_news_.load(std::memory_order_acquire)) return nullptr;
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     has_news_.store(false, std::memory_order_relaxed);
     return wanted_;
   }
@@ -99,9 +93,9 @@ class CellRegistry {
 
   const Moved moved_;
   std::map<std::string, LastPlace> limbo_;  // used only by the thread that publishes
-  mutable std::mutex mutex_;
-  Pointer current_, wanted_;  // guarded by mutex_
-  std::atomic<std::uint64_t> generation_ = 0;
+  Published<Cells> current_;
+  mutable Mutex mutex_;
+  Pointer wanted_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<bool> has_news_ = false;
 };
 
