@@ -94,7 +94,7 @@ check-rules:  ## layers, clocks, sizes, links: tools/check.py, and that each rul
 	@$(PYTHON) tools/wrap_markdown_test.py
 	@$(PYTHON) tools/check.py
 
-check-tidy:  ## clang-tidy over src, without the tests
+check-tidy:  ## clang-tidy over src and bench, without the tests
 	@tools/install build test check
 	@$(PYTHON) tools/tidy_test.py
 	@$(call configure,dev)

@@ -215,6 +215,17 @@ def requirements_have_tests(repo):
             yield path, number, "name a test file that proves this row"
 
 
+@rule
+def requirements_are_complete(repo):
+    path, last = "docs/requirements.md", {}
+    for number, line in repo.lines(path) if path in repo.files else ():
+        if found := re.match(r"\|\s*\**([A-Z])(\d+)", line):
+            expected = last.get(found[1], 0) + 1
+            last[found[1]] = int(found[2])
+            if int(found[2]) != expected:
+                yield path, number, f"{found[1]}{expected} is expected here; a row is missing, or there twice"
+
+
 def anchors(text):
     """The fragments that a renderer gives to the headings of a Markdown text."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)

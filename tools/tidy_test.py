@@ -24,7 +24,7 @@ class Tidy(unittest.TestCase):
             for path, text in files.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
-            entries = [{"file": str(root / path), "command": f"c++ -I{root}/src -std=c++20 -o a.o -c {root / path}"}
+            entries = [{"file": str(root / path), "command": f"c++ -I{root}/src -I{root}/bench -std=c++20 -o a.o -c {root / path}"}
                        for path in files if path.endswith(".cc")]
             (root / "build/compile_commands.json").write_text(json.dumps(entries))
             run = subprocess.run([root / "tools/tidy", root / "build"], capture_output=True, text=True)
@@ -53,6 +53,15 @@ class Tidy(unittest.TestCase):
     def test_a_finding_in_a_header_is_printed_once(self):
         files = {f"src/{folder}/a.cc": '#include "base/a.h"\n' for folder in ("base", "net")}
         self.assertEqual(self.findings({"src/base/a.h": f"#pragma once\nnamespace {{\n{WRONG}}}\n", **files}), ["src/base/a.h:3"])
+
+    def test_the_load_generator_is_read_with_its_headers(self):
+        files = {"bench/loadgen/run/a.cc": '#include "loadgen/a.h"\n' + WRONG.replace("add", "sum"),
+                 "bench/loadgen/a.h": f"#pragma once\nnamespace {{\n{WRONG}}}\n"}
+        self.assertEqual(self.findings(files), ["bench/loadgen/a.h:3", "bench/loadgen/run/a.cc:2"])
+
+    def test_what_is_not_ours_is_not_read(self):
+        lines, code = self.run_over({"src/base/a.cc": "", "build/generated/b.cc": WRONG})
+        self.assertEqual((lines, code), (["clang-tidy: 1 sources, 0 findings"], 0))
 
     def test_tests_are_not_read(self):
         lines, code = self.run_over({"src/base/a.cc": "", "src/base/a_test.cc": WRONG})

@@ -8,9 +8,10 @@
 #include <optional>
 
 #include "base/limits.h"
-#include "loadgen/direct_run.h"
-#include "loadgen/load_run.h"
-#include "loadgen/process_cpu.h"
+#include "base/try.h"
+#include "loadgen/measure/process_cpu.h"
+#include "loadgen/run/direct_run.h"
+#include "loadgen/run/load_run.h"
 
 namespace sluice::loadgen {
 namespace {
@@ -178,11 +179,7 @@ std::string contradiction_in(const BenchOptions& o) {
 std::expected<Measurement, std::string> measure(const BenchOptions& options, const Clock& clock,
                                                 const MakeStore& make_store) {
   std::optional<Recording> recording;
-  if (options.is_replay()) {
-    auto read = Recording::read(options.replay);
-    if (!read) return std::unexpected(read.error());
-    recording = std::move(*read);
-  }
+  if (options.is_replay()) recording = SLUICE_TRY(Recording::read(options.replay));
   const Recording* const replayed = recording ? &*recording : nullptr;
   if (options.mode != BenchOptions::Mode::kDirect) return run_load(options, clock, replayed);
   return options.store.empty() ? run_direct(options, clock, replayed)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "loadgen/options.h"
-#include "loadgen/store_run.h"
+#include "loadgen/run/store_run.h"
 
 namespace CLI {
 class App;

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/tls_settings.h"
-#include "loadgen/check_payload.h"
-#include "loadgen/key_source.h"
-#include "loadgen/recording.h"
+#include "loadgen/traffic/check_payload.h"
+#include "loadgen/traffic/key_source.h"
+#include "loadgen/traffic/recording.h"
 
 namespace sluice::loadgen {
 

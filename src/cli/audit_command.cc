@@ -13,8 +13,8 @@
 #include "document/literals.h"
 #include "ledger/chain.h"
 #include "ledger/verify.h"
-#include "server/ledger_setup.h"
 #include "server/serve_options.h"
+#include "server/setup/ledger_setup.h"
 
 namespace sluice::cli {
 
@@ -80,15 +80,14 @@ void add_audit(CLI::App& app, int& exit_code) {
   check->add_option("--key-prefix", options->key_prefix, "prefix of the server's keys in Redis")
       ->capture_default_str()
       ->envname("SLUICE_KEY_PREFIX");
-  auto* revision = check
-                       ->add_option("--expect-revision", options->revision,
-                                    "a revision that was noted when the log was verified before")
-                       ->check(CLI::PositiveNumber);
+  auto* revision =
+      check->add_option("--expect-revision", options->revision, "a revision noted at an earlier verification")
+          ->check(CLI::PositiveNumber);
   auto* hash = check->add_option("--expect-hash", options->hash,
                                  "and its hash: proves that nothing up to it was cut off or rewritten");
   check
       ->add_option("--audit-days", options->audit_days,
-                   "that of the server: younger entries must not have been removed; 0: any may have been")
+                   "--audit-days of the server: newer entries must still be there; 0: any may be gone")
       ->capture_default_str()
       ->envname("SLUICE_AUDIT_DAYS")
       ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));

@@ -3,8 +3,8 @@
 #include <memory>
 #include <random>
 
-#include "cli/brief_help.h"
 #include "cli/command.h"
+#include "cli/serve/brief_help.h"
 #include "loadgen/bench_command.h"
 #include "server/store_setup.h"
 
@@ -43,7 +43,7 @@ loadgen::MakeStore store_maker(const std::string& url) {
 
 void add_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<loadgen::BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Drive load at a server, or in process (--direct)");
+  CLI::App* command = app.add_subcommand("bench", "Send load to a server, or run checks in this process (--direct)");
   loadgen::add_bench_options(*command, *options);
   for (const char* name : kRarelyNeeded) command->get_option(name)->group(kMoreSettings);
   make_help_brief(*command);

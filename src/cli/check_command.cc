@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/api_client.h"
+#include "cli/client/api_client.h"
 #include "cli/command.h"
 #include "cli/request_flags.h"
 #include "doors/text.h"
@@ -96,7 +96,7 @@ void add_check(CLI::App& app, int& exit_code) {
       app.add_subcommand("check", "One check from the shell; exit status 0 allowed, 1 denied, 2 error");
   add_server_options(*command, options->server);
   add_request_flags(*command, options->request);
-  command->add_option("--tokens", options->tokens, "cost of the request; 0 only looks");
+  command->add_option("--tokens", options->tokens, "cost of the request; 0: look, and charge nothing");
   command->add_option("--request-id", options->request_id, "idempotency key");
   command->add_flag("--json", options->as_json, "print the server's answer as it is");
   command->footer(

@@ -12,7 +12,7 @@
 #include "doors/text.h"
 #include "engine/limiter.h"
 #include "policy/files/policy_files.h"
-#include "server/key_secrets.h"
+#include "server/setup/key_secrets.h"
 #include "store/redis/script/wire.h"
 
 namespace sluice::cli {

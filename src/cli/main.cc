@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/usage_error.h"
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -30,7 +31,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? sluice::cli::kExitOk : sluice::cli::kExitError;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    std::fputs(sluice::cli::usage_error(app, e).c_str(), stderr);
+    return sluice::cli::kExitError;
   } catch (const sluice::cli::CommandError& e) {
     std::fprintf(stderr, "sluice: %s\n", e.what());
     return e.status;

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "plan/plan_run.h"
 #include "plan/threshold.h"
-#include "server/key_secrets.h"
+#include "server/setup/key_secrets.h"
 
 namespace sluice::cli {
 

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
 #include "base/time_units.h"
-#include "cli/api_client.h"
+#include "cli/client/api_client.h"
 #include "cli/command.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"

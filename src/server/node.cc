@@ -10,14 +10,15 @@
 #include "base/limits.h"
 #include "control/access/first_token.h"
 #include "doors/grpc/multi_rate_service.h"
+#include "net/socket/event_loop.h"
+#include "net/socket/tcp_transport.h"
 #include "server/audit_events.h"
 #include "server/command_error.h"
-#include "server/connection_metrics.h"
-#include "server/key_secrets.h"
-#include "server/ledger_setup.h"
-#include "server/store_trial.h"
+#include "server/setup/key_secrets.h"
+#include "server/setup/ledger_setup.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
+#include "telemetry/prometheus.h"
 
 namespace sluice::server {
 namespace {
@@ -95,6 +96,36 @@ void print_once(const std::string& token) {
   std::fflush(stdout);
 }
 
+// Connects to a store as a loop thread would: resolves it, logs in, loads the script. Returns nullopt on
+// success, else a sentence that says why it cannot be used. Blocks for at most two seconds.
+// REQUIRES: settings.redis
+std::optional<std::string> try_store(const StoreSettings& settings) {
+  constexpr std::int64_t kPatienceUs = 2'000'000;
+  constexpr int kTickMs = 5;
+  const SystemClock clock;
+  const WallClock wall_clock;
+  ParamsTable params;
+  net::EventLoop loop;
+  net::TcpTransport transport(loop);
+  std::mt19937_64 random{std::random_device()()};
+  const std::unique_ptr<Store> store =
+      make_store(settings, {.transport = transport,
+                            .clock = clock,
+                            .wall_clock = wall_clock,
+                            .params = params,
+                            .random = [&random](std::uint64_t below) { return random() % below; },
+                            .log = [](bool, const std::string&) {}});
+  Store::Health health;
+  for (const std::int64_t end_us = clock.now_us() + kPatienceUs; clock.now_us() < end_us;) {
+    store->tick(clock.now_us());
+    health = store->health();
+    if (health.connected) return std::nullopt;
+    loop.wait(kTickMs);
+    loop.dispatch();
+  }
+  return health.problems.empty() ? "no answer" : health.problems.front();
+}
+
 // Checks are not sent to a store that is unreachable: the previous one may be fine.
 void try_new_stores(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -134,8 +165,8 @@ Node::Node(const ServeOptions& options)
       policies_(open_policies(options)),
       ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
       ledger_copy_(options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
-      policy_keeper_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
-      user_keeper_(catalog_),
+      policy_registry_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
+      user_registry_(catalog_),
       outbox_(clock_, log_sentence, options.state_dir,
               ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
       switch_controller_(
@@ -144,9 +175,9 @@ Node::Node(const ServeOptions& options)
             keep_record(std::move(change), std::move(revise));
           },
           log_sentence),
-      rollout_keeper_(catalog_),
+      rollout_registry_(catalog_),
       staged_(read_stages(options)),
-      rollouts_({rollout_keeper_, catalog_, totals_, wall_clock_, log_sentence}),
+      rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_, &identities_.registry()),
@@ -183,11 +214,11 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   snapshots_.say_unmatched(settings.before_policies == "closed" ? Unmatched::kUnknownClosed
                                                                 : Unmatched::kUnknownOpen);
   registry_.keep_in(ledger_copy_);
-  registry_.add(ledger::Kind::kPolicy, policy_keeper_);
-  registry_.add(ledger::Kind::kUser, user_keeper_);
+  registry_.add(ledger::Kind::kPolicy, policy_registry_);
+  registry_.add(ledger::Kind::kUser, user_registry_);
   registry_.add(ledger::Kind::kToken, tokens_);
   registry_.add(ledger::Kind::kSwitch, switch_controller_);
-  registry_.add(ledger::Kind::kRollout, rollout_keeper_);
+  registry_.add(ledger::Kind::kRollout, rollout_registry_);
   for (const ledger::Change& change : outbox_.take_up())
     outbox_.post(change, switch_controller_.take_up(change));
   control::ControlPlane::Options options;
@@ -292,9 +323,23 @@ std::string Node::metrics() {
          settings_status_.metrics() + connection_metrics();
 }
 
+// The memory and connections held for clients, and the connections shed because of it.
 std::string Node::connection_metrics() const {
   const net::Server* const server = running_;
-  return server ? server::connection_metrics(server->stats()) : "";
+  if (!server) return "";
+  const net::Server::Stats stats = server->stats();
+  PrometheusText text;
+  text.family("rate_limiter_connections", "gauge", "Connections of clients that are open.");
+  text.sample({}, stats.connections);
+  text.family("rate_limiter_buffered_bytes", "gauge",
+              "Memory held for clients: partial requests and unread answers.");
+  text.sample({}, stats.buffered_bytes);
+  text.family("rate_limiter_connections_shed_total", "counter",
+              "Connections closed to free memory or to make room, or refused for lack of room.");
+  text.sample({{"reason", "memory"}}, stats.connections_shed_memory);
+  text.sample({{"reason", "room"}}, stats.connections_shed_room);
+  text.sample({{"reason", "refused"}}, stats.connections_refused);
+  return std::move(text).take();
 }
 
 doors::Readiness Node::readiness() const {
@@ -323,7 +368,7 @@ StoreSummary Node::stores() const {
   all.degraded = all.is_degraded(degraded_latency_us_);
   for (const StoreServer& server : all.servers)
     if (StoreSummary::is_slow(server, degraded_latency_us_))
-      all.problems.push_back(fmt::format("{}: even its fastest answer of the last seconds took {} ms",
+      all.problems.push_back(fmt::format("{}: even the fastest answer of the last few seconds took {} ms",
                                          server.name, *server.round_trip_us / 1'000));
   return all;
 }

@@ -26,12 +26,11 @@
 #include "policy/files/file_repository.h"
 #include "server/cells/cell_memory.h"
 #include "server/cells/cell_registry.h"
-#include "server/identity_file.h"
-#include "server/listeners.h"
 #include "server/node_thread.h"
+#include "server/process/reloader.h"
 #include "server/serve_options.h"
-#include "server/server_tls.h"
-#include "server/settings_status.h"
+#include "server/setup/certificates.h"
+#include "server/setup/listeners.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
@@ -103,13 +102,13 @@ class Node {
   std::unique_ptr<FileRepository> policies_;  // null: no policy files
   std::unique_ptr<ledger::Ledger> ledger_;
   control::LedgerCopy ledger_copy_;
-  control::PolicyRegistry policy_keeper_;
-  control::UserRegistry user_keeper_;
+  control::PolicyRegistry policy_registry_;
+  control::UserRegistry user_registry_;
   control::TokenRegistry tokens_;
   control::Outbox outbox_;
   BigSwitch big_switch_;
   control::SwitchController switch_controller_;
-  control::RolloutRegistry rollout_keeper_;
+  control::RolloutRegistry rollout_registry_;
   DecisionTotals totals_;
   const std::vector<control::RolloutStage> staged_;  // for every change; empty: changes are not staged
   control::RolloutController rollouts_;

@@ -26,7 +26,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
   stores_.emplace(
-      shared_.in_memory, [this](const StoreSettings& settings) { return make_store(settings); },
+      shared_.memory_store, [this](const StoreSettings& settings) { return make_store(settings); },
       shared_.cells.current());
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
@@ -91,13 +91,13 @@ void NodeThread::publish_summary(std::int64_t now_us) {
     summary.reached &= knows_tenants_;
   }
   if (is_first_) tell_if_never_reached(summary, now_us);
-  const Lock lock(mutex_);
+  const Lock lock(summary_mutex_);
   summary_ = std::move(summary);
 }
 
 void NodeThread::log_full_memory(std::int64_t now_us) {
   if (now_us < next_full_memory_log_us_) return;
-  for (const std::string& problem : shared_.in_memory.health().problems) {
+  for (const std::string& problem : shared_.memory_store.health().problems) {
     log_about_store(true, problem);
     next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
   }
@@ -112,11 +112,11 @@ void NodeThread::tell_if_never_reached(const StoreSummary& stores, std::int64_t 
   tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
   std::string reasons;
   for (const std::string& problem : stores.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
-  log(LogLevel::kError, "the store has been unreachable since the start, failure rules decide: " + reasons);
+  log(LogLevel::kError, "the store has been unreachable since the start; failure rules decide: " + reasons);
 }
 
 StoreSummary NodeThread::stores() const {
-  const Lock lock(mutex_);
+  const Lock lock(summary_mutex_);
   return summary_;
 }
 

@@ -33,8 +33,8 @@ class NodeThread final : public net::Application {
     const Clock& clock;
     const Clock& wall_clock;
     ParamsTable& params;
-    MemoryCounters& counters;  // in memory: all, or those of `on_failure: local`
-    MemoryStore& in_memory;    // the store of them
+    MemoryCounters& counters;  // all counters in memory, or those of `on_failure: local`
+    MemoryStore& memory_store;  // the store of them, with request ids
     const SnapshotPublisher& policies;
     const KeyHasher& hasher;
     SecretRing* key_secrets;  // behind the hasher; null: none
@@ -102,8 +102,8 @@ class NodeThread final : public net::Application {
   std::int64_t next_summary_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t tell_unreached_at_us_ = 0;  // next
-  mutable Mutex mutex_;
-  StoreSummary summary_ SLUICE_GUARDED_BY(mutex_);
+  mutable Mutex summary_mutex_;
+  StoreSummary summary_ SLUICE_GUARDED_BY(summary_mutex_);
 };
 
 }  // namespace sluice::server

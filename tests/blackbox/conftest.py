@@ -152,12 +152,33 @@ def postgres():
 
 
 @pytest.fixture
-def durable_redis(tmp_path):
-    """A running Redis of its own that forgets nothing: a redis_server.Redis."""
+def redis_server(tmp_path):
+    """A factory: redis_server() is a running Redis of its own, a redis_server.Redis; with durable=True it forgets nothing."""
     from harness.redis_server import Redis
-    one = Redis(tmp_path / "durable_redis", durable=True)
-    yield one
-    one.stop()
+    started = []
+
+    def start(**options):
+        started.append(Redis(tmp_path / f"redis{len(started)}", **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def redis(redis_server):
+    return redis_server()
+
+
+@pytest.fixture
+def two_redis(redis_server):
+    return redis_server(), redis_server()
+
+
+@pytest.fixture
+def durable_redis(redis_server):
+    return redis_server(durable=True)
 
 
 @pytest.fixture

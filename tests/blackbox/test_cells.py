@@ -4,7 +4,6 @@ import re
 import signal
 
 import pytest
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 POLICY = """
@@ -13,18 +12,6 @@ policies:
     deadline: 30s  # however busy the machine is
     limits: [{ name: day, per: [tenant], rate: 100/d }]
 """
-
-
-@pytest.fixture
-def two_redis(tmp_path):
-    started = []
-    try:
-        for name in ("redis-home", "redis-eu"):
-            started.append(Redis(tmp_path / name))
-        yield started
-    finally:
-        for one in started:
-            one.stop()
 
 
 class Rig:

@@ -6,7 +6,7 @@ import pytest
 from harness.redis_server import Redis
 from harness.server import wait_until
 from harness.web import Http
-from test_cells_move import ALGORITHMS, LIMIT, POLICY, USERS, Load, state
+from test_cells_move import ALGORITHMS, LIMIT, POLICY, USERS, Load, ready, state
 
 CLOSED = POLICY.replace("on_failure: open", "on_failure: closed")
 ALL = len(ALGORITHMS) * USERS * LIMIT
@@ -31,10 +31,7 @@ class Rig:
 
     def start(self, number, **tenants):
         self.write(number, **tenants)
-        node = self.launch(number)
-        with Http(node.host, node.port) as connection:
-            wait_until(lambda: connection.get("/readyz").status == 200, "readiness")
-        return node
+        return ready(self.launch(number))
 
     def change(self, node, number, **wanted):
         self.write(number, **wanted)

@@ -6,7 +6,6 @@ import time
 import grpc
 import pytest
 from harness.admin import bearer, expect, sqlite
-from harness.redis_server import Redis
 from harness.server import WAIT_SECONDS, wait_until
 
 MR, ALLOW, QUOTA = "ratelimiter.v1.RateLimiterService", "sluice.compat.v1.Allow", "sluice.compat.v1.Quota"
@@ -37,14 +36,9 @@ policies:
 
 
 @pytest.fixture(params=["memory", "redis"])
-def store(request, tmp_path):
+def store(request, redis_server):
     """The arguments of a server for a store, whose counters nobody else has."""
-    if request.param == "memory":
-        yield []
-        return
-    one = Redis(tmp_path / "redis")
-    yield ["--store", one.url]
-    one.stop()
+    return ["--store", redis_server().url] if request.param == "redis" else []
 
 
 @pytest.fixture
@@ -340,27 +334,23 @@ def test_tokens_and_the_audit_log(server, grpc_stub, http, folder, tmp_path):
     assert {entry["actor"] for entry in entries} == {"token ops"}
 
 
-def test_without_the_store(server, grpc_stub, http, folder, tmp_path):
-    redis = Redis(tmp_path / "redis")
-    try:
-        node = server(folder, args=["--drain-notice-ms", "0", "--store", redis.url])
-        mr, allow, quota = (grpc_stub(node, service) for service in (MR, ALLOW, QUOTA))
-        wait_until(lambda: allow.Allow(key="warm").limit == 10, "the store")
-        redis.stop()
-        assert consume(mr) == (True, 0, -1, 0), "open, and no bucket was looked at"
-        open_answer = allow.Allow(key="k")
-        assert (open_answer.allowed, open_answer.limit, open_answer.remaining) == (True, -1, -1)
-        assert quota.CheckRateLimit(identifier="x", endpoint="/orders").allowed
-        assert not quota.CheckRateLimit(identifier="x", endpoint="/login").allowed, "closed"
-        for call, fields in ((mr.GetBucketStatus, {"limit_key": "k"}), (allow.Reset, {"key": "k"}),
-                             (quota.GetRemainingQuota, {"identifier": "x", "endpoint": "/orders"}),
-                             (quota.ResetLimit, {"identifier": "x", "endpoint": "/orders"})):
-            assert refused(call, **fields)[0] == grpc.StatusCode.UNAVAILABLE
-        assert len(mr.GetCurrentConfig().configs) == 2, "needs no store"
-        redis.start()
-        wait_until(lambda: consume(mr)[2] == 0, "the store is back")
-    finally:
-        redis.stop()
+def test_without_the_store(server, grpc_stub, http, folder, redis):
+    node = server(folder, args=["--drain-notice-ms", "0", "--store", redis.url])
+    mr, allow, quota = (grpc_stub(node, service) for service in (MR, ALLOW, QUOTA))
+    wait_until(lambda: allow.Allow(key="warm").limit == 10, "the store")
+    redis.stop()
+    assert consume(mr) == (True, 0, -1, 0), "open, and no bucket was looked at"
+    open_answer = allow.Allow(key="k")
+    assert (open_answer.allowed, open_answer.limit, open_answer.remaining) == (True, -1, -1)
+    assert quota.CheckRateLimit(identifier="x", endpoint="/orders").allowed
+    assert not quota.CheckRateLimit(identifier="x", endpoint="/login").allowed, "closed"
+    for call, fields in ((mr.GetBucketStatus, {"limit_key": "k"}), (allow.Reset, {"key": "k"}),
+                         (quota.GetRemainingQuota, {"identifier": "x", "endpoint": "/orders"}),
+                         (quota.ResetLimit, {"identifier": "x", "endpoint": "/orders"})):
+        assert refused(call, **fields)[0] == grpc.StatusCode.UNAVAILABLE
+    assert len(mr.GetCurrentConfig().configs) == 2, "needs no store"
+    redis.start()
+    wait_until(lambda: consume(mr)[2] == 0, "the store is back")
 
 
 def test_the_switch_opens_these_doors_too(server, grpc_stub, http, folder, tmp_path):

@@ -8,7 +8,6 @@ import threading
 
 import pytest
 from harness.admin import sqlite
-from harness.redis_server import Redis
 from harness.server import DIE_WITH_PARENT, binary, wait_until
 from harness.web import RawConnection
 
@@ -102,16 +101,12 @@ def test_half_a_handshake_cannot_hold_it_up(tls, raw):
     ends(running)
 
 
-def test_a_silent_store_cannot_hold_it_up(server, raw, tmp_path):
-    redis = Redis(tmp_path / "redis")
-    try:
-        running = server(POLICIES, args=[*BRIEF, "--store", redis.url])
-        redis.process.send_signal(signal.SIGSTOP)
-        raw(running).send(post(b"/v1/ratelimit/check", len(CHECK)) + CHECK)
-        running.signal(signal.SIGTERM)
-        ends(running)
-    finally:
-        redis.stop()
+def test_a_silent_store_cannot_hold_it_up(server, raw, redis):
+    running = server(POLICIES, args=[*BRIEF, "--store", redis.url])
+    redis.process.send_signal(signal.SIGSTOP)
+    raw(running).send(post(b"/v1/ratelimit/check", len(CHECK)) + CHECK)
+    running.signal(signal.SIGTERM)
+    ends(running)
 
 
 def put_policy(running, rate):

@@ -4,7 +4,6 @@ import grpc
 import pytest
 
 from harness.admin import bearer, expect, sqlite
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 SERVICE = "envoy.service.ratelimit.v3.RateLimitService"
@@ -146,18 +145,14 @@ def test_negative_hits_are_given_back(ask):
     assert shown(ask("another", of("r", 10**9, gives_back=True)).statuses[0]) == (OK, 20, 20, 4)
 
 
-def test_negative_hits_are_given_back_in_redis(server, http, grpc_stub, folder, tmp_path):
-    redis = Redis(tmp_path / "redis")
-    try:
-        node = server(folder, args=["--store", redis.url])
-        wait_until(lambda: http(node).get("/readyz").status == 200, "the store")
-        stub = grpc_stub(node, SERVICE)
-        one, six_back = {"entries": {"key2": "r"}, "hits": 1}, {"entries": {"key2": "r"}, "hits": 6, "gives_back": True}
-        assert shown(stub.ShouldRateLimit(request("another", {"entries": {"key2": "r"}, "hits": 15})).statuses[0]) == (OK, 5, 20, 4)
-        both = stub.ShouldRateLimit(request("another", one, six_back))
-        assert [shown(each) for each in both.statuses] == [(OK, 4, 20, 4), (OK, 10, 20, 4)]
-    finally:
-        redis.stop()
+def test_negative_hits_are_given_back_in_redis(server, http, grpc_stub, folder, redis):
+    node = server(folder, args=["--store", redis.url])
+    wait_until(lambda: http(node).get("/readyz").status == 200, "the store")
+    stub = grpc_stub(node, SERVICE)
+    one, six_back = {"entries": {"key2": "r"}, "hits": 1}, {"entries": {"key2": "r"}, "hits": 6, "gives_back": True}
+    assert shown(stub.ShouldRateLimit(request("another", {"entries": {"key2": "r"}, "hits": 15})).statuses[0]) == (OK, 5, 20, 4)
+    both = stub.ShouldRateLimit(request("another", one, six_back))
+    assert [shown(each) for each in both.statuses] == [(OK, 4, 20, 4), (OK, 10, 20, 4)]
 
 
 def test_giving_back_is_for_who_may_reset(server, http, grpc_stub, tmp_path):
@@ -197,7 +192,7 @@ policies:
     assert given_back_by("root", "--envoy-refunds", "none")[0] == {"all": 5, "own": 5}
 
 
-def test_joint_charges_are_denied_in_redis_as_in_memory(server, http, grpc_stub, tmp_path):
+def test_joint_charges_are_denied_in_redis_as_in_memory(server, http, grpc_stub, redis):
     policies = """
 policies:
   - id: window
@@ -207,24 +202,20 @@ policies:
     tiers: { gold: { n: { rate: 1000/d } } }
   - { id: bucket, tenant: bucket, deadline: 10s, limits: [{ name: n, per: [user], rate: 1000000000/d }] }
 """
-    redis = Redis(tmp_path / "redis")
-    try:
-        for args in ([], ["--store", redis.url]):
-            node = server(policies, args=args)
-            wait_until(lambda: http(node).get("/readyz").status == 200, "the store")
-            stub = grpc_stub(node, SERVICE)
-            plain, gold = {"user": "u"}, {"user": "u", "tier": "gold"}
-            codes = [stub.ShouldRateLimit(request("window", *pair)).overall_code for pair in [(gold, plain), (plain, gold)] * 2]
-            assert codes == [OK, OK, OVER_LIMIT, OVER_LIMIT], "each request charges two, and the stricter limit holds"
-            for domain in ("window", "bucket"):
-                for hits in (10**9 + 1, 2**64 - 1):
-                    denied = stub.ShouldRateLimit(request(domain, {"entries": {"user": "new"}, "hits": hits}))
-                    assert denied.overall_code == OVER_LIMIT, "no error, on which Envoy would let it pass"
-            both = [{"entries": {"user": "new"}, "hits": 6 * 10**8}] * 2
-            assert stub.ShouldRateLimit(request("bucket", *both)).overall_code == OVER_LIMIT
-            assert stub.ShouldRateLimit(request("bucket", {"entries": {"user": "new"}, "hits": 10**9})).overall_code == OK, "nothing was charged"
-    finally:
-        redis.stop()
+    for args in ([], ["--store", redis.url]):
+        node = server(policies, args=args)
+        wait_until(lambda: http(node).get("/readyz").status == 200, "the store")
+        stub = grpc_stub(node, SERVICE)
+        plain, gold = {"user": "u"}, {"user": "u", "tier": "gold"}
+        codes = [stub.ShouldRateLimit(request("window", *pair)).overall_code for pair in [(gold, plain), (plain, gold)] * 2]
+        assert codes == [OK, OK, OVER_LIMIT, OVER_LIMIT], "each request charges two, and the stricter limit holds"
+        for domain in ("window", "bucket"):
+            for hits in (10**9 + 1, 2**64 - 1):
+                denied = stub.ShouldRateLimit(request(domain, {"entries": {"user": "new"}, "hits": hits}))
+                assert denied.overall_code == OVER_LIMIT, "no error, on which Envoy would let it pass"
+        both = [{"entries": {"user": "new"}, "hits": 6 * 10**8}] * 2
+        assert stub.ShouldRateLimit(request("bucket", *both)).overall_code == OVER_LIMIT
+        assert stub.ShouldRateLimit(request("bucket", {"entries": {"user": "new"}, "hits": 10**9})).overall_code == OK, "nothing was charged"
 
 
 def test_without_compatibility_a_look_is_never_denied(ask):

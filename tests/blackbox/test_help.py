@@ -1,7 +1,8 @@
-"""`sluice serve --help` and `sluice bench --help` fit a screen; --help-all has the rest."""
+"""Every --help fits a screen and shows an example; --help-all has the rest; a wrong command line is told in a sentence."""
 
 import subprocess
 
+import pytest
 from harness.server import binary
 
 
@@ -9,18 +10,46 @@ def said(*arguments):
     return subprocess.run([binary(), *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def test_help_fits_a_screen_and_shows_an_example():
+COMMANDS = ["", "serve", "check", "policy", "policy validate", "policy apply", "policy list", "policy show", "policy diff",
+            "policy rollback", "policy rollout", "policy rollout start", "policy rollout status", "policy rollout advance",
+            "policy rollout abort", "policy import-envoy", "plan", "switch", "switch open", "switch normal", "switch status",
+            "audit", "audit verify", "bench", "key"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_screen_and_shows_an_example(command):
+    text = said(*command.split(), "--help")
+    assert len(text.splitlines()) <= 45, text
+    assert "Example:" in text
+
+
+def test_help_leaves_rare_settings_to_help_all():
     text = said("serve", "--help")
-    assert len(text.splitlines()) <= 45, text
-    assert "Example:" in text and "--listen" in text and "--help-all" in text
-    assert "--drain-seconds" not in text
-
-
-def test_the_help_of_bench_fits_a_screen():
-    text = said("bench", "--help")
-    assert len(text.splitlines()) <= 45, text
-    assert "Example:" in text and "--replay" in text and "--payload-hex" not in text
+    assert "--listen" in text and "--help-all" in text and "--drain-seconds" not in text
+    assert "--replay" in said("bench", "--help") and "--payload-hex" not in said("bench", "--help")
     assert "--payload-hex" in said("bench", "--help-all")
+
+
+@pytest.mark.parametrize("words, sentence", [
+    ("", "name a command; the commands of `sluice` are serve, check, "),
+    ("sreve", "there is no command sreve; did you mean serve?"),
+    ("policy lst", "there is no command lst; did you mean list?"),
+    ("serve --listn 127.0.0.1:0", "there is no option --listn; did you mean --listen?"),
+    ("serve --threads many", '--threads: must be a number from 0 to 1024, not "many"'),
+    ("serve --before-policies ajar", '--before-policies: must be one of open, closed, not "ajar"'),
+    ("serve now", '"now" is one argument too many'),
+    ("check --tokens x", '--tokens: must be a number, not "x"'),
+    ("check --key", "--key needs a value"),
+    ("policy show", "ID is missing"),
+    ("policy show p --version 0", '--version: must be positive, not "0"'),
+    ("policy diff missing.yaml", "missing.yaml is not valid (1 problem)"),
+    ("key", "--policies is missing"),
+    ("bench --connections 0", '--connections: must be a number from 1 to 10000, not "0"'),
+])
+def test_a_wrong_command_line_is_told_in_a_sentence(words, sentence, tmp_path):
+    run = subprocess.run([binary(), *words.split()], capture_output=True, text=True, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, ""), run
+    assert "sluice: " + sentence in run.stderr, run.stderr
 
 
 def test_help_all_shows_every_setting():

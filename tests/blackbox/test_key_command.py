@@ -4,7 +4,6 @@ import json
 
 import pytest
 from harness.cli import fails, works
-from harness.redis_server import Redis
 
 POLICIES = """
 policies:
@@ -21,13 +20,6 @@ policies:
     deadline: 1m
 """
 REQUEST = ["--tenant", "shop", "--resource", "/search", "--key", "ann", "--dimension", "ip=192.0.2.7"]
-
-
-@pytest.fixture
-def redis(tmp_path):
-    one = Redis(tmp_path / "redis")
-    yield one
-    one.stop()
 
 
 def rows(*arguments):

@@ -4,7 +4,6 @@ import datetime
 import signal
 
 import pytest
-from harness.redis_server import Redis
 from harness.server import binary, wait_until
 
 POLICY = """
@@ -13,13 +12,6 @@ policies:
     limits: [{ name: day, per: [ip], rate: 100/d }]
 """
 OLD, NEW = "the secret of last year, long enough", "the secret of this year, long enough"
-
-
-@pytest.fixture
-def redis(tmp_path):
-    one = Redis(tmp_path / "redis")
-    yield one
-    one.stop()
 
 
 class Secrets:

@@ -11,7 +11,6 @@ import time
 
 import pytest
 from harness.admin import QUICK_END, expect, expect_problem, sqlite
-from harness.redis_server import Redis
 from harness.server import binary, wait_until
 
 
@@ -194,7 +193,7 @@ def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the
     assert limit(client) == 10, "the new file is refused as a whole"
 
 
-def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, tmp_path):
+def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, redis):
     file, copy = tmp_path / "policies.db", tmp_path / "yesterday.db"
     running = server(args=sqlite(tmp_path))
     client = http(running)
@@ -387,26 +386,22 @@ def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_red
     assert limit(http(server(args=place))) == 10
 
 
-def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp_path):
-    forgetful = Redis(tmp_path / "forgetful")
-    running = server(args=["--policy-db", forgetful.url, *QUICK_END])
+def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, redis):
+    running = server(args=["--policy-db", redis.url, *QUICK_END])
     client = http(running)
-    try:
-        assert "nothing is persisted" in running.log()
-        expect(put(client, "10/h"), 201)
-        forgetful.stop()
-        forgetful.start()
-        (problem,) = wait_until(lambda: [one for one in client.get("/readyz").json["problems"] if "has lost policies" in one],
-                                "a problem in /readyz")
-        assert "restart every Sluice" in problem
-        assert "does not answer" not in problem, "it does"
-        expect_problem(put(client, "20/h"), 503)
-        assert limit(client) == 10, "what was in force stays"
-        anew = http(server(args=["--policy-db", forgetful.url, *QUICK_END]))
-        assert limit(anew) is None
-        expect(put(anew, "20/h"), 201)
-    finally:
-        forgetful.stop()
+    assert "nothing is persisted" in running.log()
+    expect(put(client, "10/h"), 201)
+    redis.stop()
+    redis.start()
+    (problem,) = wait_until(lambda: [one for one in client.get("/readyz").json["problems"] if "has lost policies" in one],
+                            "a problem in /readyz")
+    assert "restart every Sluice" in problem
+    assert "does not answer" not in problem, "it does"
+    expect_problem(put(client, "20/h"), 503)
+    assert limit(client) == 10, "what was in force stays"
+    anew = http(server(args=["--policy-db", redis.url, *QUICK_END]))
+    assert limit(anew) is None
+    expect(put(anew, "20/h"), 201)
 
 
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "sqlite:/no/such/folder/x.db", "sqlite:/dev/null", "sqlite:/proc/x.db", "postgres", "", "redis", "redis://a,b", "redis+sentinel://a"])

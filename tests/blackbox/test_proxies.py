@@ -9,7 +9,6 @@ import yaml
 
 from harness.cli import works
 from harness.proxies import EXAMPLES, Application, Client, Proxy
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 POLICIES = """
@@ -224,14 +223,11 @@ def test_or_are_turned_away_if_the_proxy_says_closed(site, silent):
         wait_until(lambda: client.get().status == 200, "limits again")
 
 
-def test_without_the_store_each_policy_decides(site, tmp_path):
-    redis = Redis(tmp_path / "redis")
-    try:
-        here = site(args=["--store", redis.url])
-        client = here.client()
-        wait_until(lambda: client.get("/login").headers.get("ratelimit"), "the store")
-    finally:
-        redis.stop()
+def test_without_the_store_each_policy_decides(site, redis):
+    here = site(args=["--store", redis.url])
+    client = here.client()
+    wait_until(lambda: client.get("/login").headers.get("ratelimit"), "the store")
+    redis.stop()
     closed = client.get("/login")
     assert closed.status == 503 and closed.headers["retry-after"] in ("1", "2")
     assert client.get("/").status == 200

@@ -6,7 +6,6 @@ import socket
 import pytest
 import redis
 from harness.admin import bearer, expect
-from harness.redis_server import Redis
 from harness.server import WAIT_SECONDS, wait_until
 
 
@@ -69,51 +68,44 @@ def test_a_pipeline_is_answered_in_order(door, connect):
     assert [answer[2] for answer in pipeline.execute()] == [999 - i // 2 for i in range(1000)]
 
 
-def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, connect, tmp_path):
-    store = Redis(tmp_path / "redis")
-    try:
-        running, port = door(["--store", store.url])
-        client = connect(port)
-        wait_until(lambda: store.client.ping() and throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
-        prefixes = (f"k{attempt}-" for attempt in itertools.count())
-        used = []
+def test_a_pipeline_is_answered_in_order_when_the_counters_are_in_redis(door, connect, redis_server):
+    store = redis_server()
+    running, port = door(["--store", store.url])
+    client = connect(port)
+    wait_until(lambda: store.client.ping() and throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
+    prefixes = (f"k{attempt}-" for attempt in itertools.count())
+    used = []
 
-        def is_answered_in_order():
-            """With keys of its own: on a busy machine the store may be too late for a command, which then passes."""
-            used.append(next(prefixes))
-            pipeline = client.pipeline(transaction=False)
-            for i in range(1000):
-                pipeline.execute_command("CL.THROTTLE", f"{used[-1]}{i % 2}", 999, 1, 3600)
-                pipeline.ping()
-            answers = pipeline.execute()
-            assert all(answers[1::2])
-            return [answer[2] for answer in answers[::2]] == [999 - i // 2 for i in range(1000)]
-        wait_until(is_answered_in_order, "answers that the store gave in time")
-        second, other = door(["--store", store.url])
-        again = connect(other)
-        wait_until(lambda: throttle(again, f"{used[-1]}0", 999, quantity=0)[2] == 500, "the shared counter")
-    finally:
-        store.stop()
+    def is_answered_in_order():
+        """With keys of its own: on a busy machine the store may be too late for a command, which then passes."""
+        used.append(next(prefixes))
+        pipeline = client.pipeline(transaction=False)
+        for i in range(1000):
+            pipeline.execute_command("CL.THROTTLE", f"{used[-1]}{i % 2}", 999, 1, 3600)
+            pipeline.ping()
+        answers = pipeline.execute()
+        assert all(answers[1::2])
+        return [answer[2] for answer in answers[::2]] == [999 - i // 2 for i in range(1000)]
+    wait_until(is_answered_in_order, "answers that the store gave in time")
+    second, other = door(["--store", store.url])
+    again = connect(other)
+    wait_until(lambda: throttle(again, f"{used[-1]}0", 999, quantity=0)[2] == 500, "the shared counter")
 
 
 @pytest.mark.parametrize("in_redis", [False, True], ids=["memory", "redis"])
-def test_a_transaction_is_one_answer(door, connect, tmp_path, in_redis):
+def test_a_transaction_is_one_answer(door, connect, redis_server, in_redis):
     """What python's pipeline() sends unless told otherwise."""
-    store = Redis(tmp_path / "redis") if in_redis else None
-    try:
-        client = connect(door(["--store", store.url] if store else [])[1])
-        if store:
-            wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
-        pipeline = client.pipeline()
-        for _ in range(3):
-            pipeline.execute_command("CL.THROTTLE", "k", 9, 1, 3600)
-        pipeline.ping()
-        *answers, pong = pipeline.execute()
-        assert [answer[2] for answer in answers] == [9, 8, 7] and pong
-        assert throttle(client, "k", 9)[2] == 6, "the connection goes on"
-    finally:
-        if store:
-            store.stop()
+    store = redis_server() if in_redis else None
+    client = connect(door(["--store", store.url] if store else [])[1])
+    if store:
+        wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
+    pipeline = client.pipeline()
+    for _ in range(3):
+        pipeline.execute_command("CL.THROTTLE", "k", 9, 1, 3600)
+    pipeline.ping()
+    *answers, pong = pipeline.execute()
+    assert [answer[2] for answer in answers] == [9, 8, 7] and pong
+    assert throttle(client, "k", 9)[2] == 6, "the connection goes on"
 
 
 def test_commands_of_a_transaction_wait_for_its_end(door, connect):

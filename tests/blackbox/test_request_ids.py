@@ -5,7 +5,6 @@ import types
 
 import grpc
 import pytest
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 WHO = {"tenant_id": "a", "resource": "/x", "key": "ann"}
@@ -13,9 +12,9 @@ PATIENT = "deadline: 30s"  # however busy the machine is
 
 
 @pytest.fixture(params=["memory", "redis"])
-def start(request, server, http, tmp_path):
+def start(request, server, http, redis_server):
     """start(policies) is a client of a server of that kind: .server, .http, .records() tells how many ids are remembered."""
-    redis = Redis(tmp_path / "redis") if request.param == "redis" else None
+    redis = redis_server() if request.param == "redis" else None
 
     def make(policies):
         one = server(policies, args=["--store", redis.url if redis else "memory"])
@@ -28,9 +27,7 @@ def start(request, server, http, tmp_path):
         def in_redis():
             return sum(redis.client.strlen(key) > 16 for key in redis.client.keys())  # a counter is shorter
         return types.SimpleNamespace(server=one, http=client, records=in_redis if redis else in_memory)
-    yield make
-    if redis:
-        redis.stop()
+    return make
 
 
 def refused(client, **fields):

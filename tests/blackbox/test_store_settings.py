@@ -3,26 +3,14 @@
 import re
 import signal
 
-import pytest
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 POLICY = """
 policies:
   - id: p
-    deadline: 2s  # however busy the machine is
+    deadline: 30s  # however busy the machine is
     limits: [{ name: day, per: [ip], rate: 100/d }, { name: minute, per: [ip, route], rate: 50/d }]
 """
-
-
-@pytest.fixture
-def redis_servers(tmp_path):
-    started = [Redis(tmp_path / "redis-one"), Redis(tmp_path / "redis-two")]
-    try:
-        yield started
-    finally:
-        for one in started:
-            one.stop()
 
 
 def remaining(client, tokens=0):
@@ -36,8 +24,8 @@ def reloads(client, result):
     return int(re.search(rf'^rate_limiter_settings_reloads_total{{result="{result}"}} (\d+)$', page, re.MULTILINE)[1])
 
 
-def test_a_new_store_that_is_not_there_changes_nothing(server, http, redis_servers, tmp_path):
-    one, two = redis_servers
+def test_a_new_store_that_is_not_there_changes_nothing(server, http, two_redis, tmp_path):
+    one, two = two_redis
     config = tmp_path / "sluice.yaml"
     config.write_text(f"store: {one.url}\n")
     running = server(POLICY, ["--config", str(config), "--threads", "1"])
@@ -61,8 +49,8 @@ def test_a_new_store_that_is_not_there_changes_nothing(server, http, redis_serve
     assert (reloads(client, "taken"), reloads(client, "refused")) == (1, 1)
 
 
-def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, redis_servers):
-    one, _ = redis_servers
+def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, two_redis):
+    one, _ = two_redis
     client = http(server(POLICY, ["--threads", "1"], env={"REDIS_CLUSTER_URL": one.url}))
     wait_until(lambda: client.get("/readyz").status == 200, "readiness")
     assert client.get("/readyz").json["problems"] == []
@@ -71,9 +59,9 @@ def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, redis_serv
     assert one.counters() == 2
 
 
-def test_a_store_that_was_never_there_is_an_error(server, redis_servers):
-    one, _ = redis_servers
+def test_a_store_that_was_never_there_is_an_error(server, two_redis):
+    one, _ = two_redis
     one.stop()
     running = server(POLICY, ["--store", one.url, "--threads", "2"])
-    running.wait_for_log(r"(?i)error.*the store has been unreachable since the start, failure rules decide: Redis at")
+    running.wait_for_log(r"(?i)error.*the store has been unreachable since the start; failure rules decide: Redis at")
     assert len(re.findall("has been unreachable since the start", running.log())) == 1

@@ -7,7 +7,6 @@ import time
 
 import pytest
 from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, sqlite
-from harness.redis_server import Redis
 from harness.server import binary, wait_until
 
 POLICIES = """
@@ -44,13 +43,6 @@ def entries(client, **choice):
 
 def run_switch(*arguments):
     return subprocess.run([binary(), "switch", *arguments], capture_output=True, text=True, timeout=60)
-
-
-@pytest.fixture
-def redis(tmp_path):
-    one = Redis(tmp_path / "redis")
-    yield one
-    one.stop()
 
 
 def test_open_allows_everything_charges_nothing_and_normal_decides_again(admin):

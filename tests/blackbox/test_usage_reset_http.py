@@ -3,7 +3,6 @@
 import grpc
 import pytest
 from harness.admin import QUICK_END, bearer, expect, expect_problem, sqlite
-from harness.redis_server import Redis
 from harness.server import wait_until
 
 POLICIES = """
@@ -99,8 +98,7 @@ def test_a_reset_does_not_wait_for_the_database_but_is_audited_when_it_is_back(s
     assert resets(client)[0]["reason"] == "now"
 
 
-def test_without_the_store_both_are_unavailable(server, http, tmp_path):
-    redis = Redis(tmp_path / "redis")
+def test_without_the_store_both_are_unavailable(server, http, redis, tmp_path):
     client = http(server(POLICIES, args=[*sqlite(tmp_path), "--store", redis.url]))
     wait_until(lambda: client.get("/readyz").status == 200, "the store")
     client.check(**WHO, tokens=4)

@@ -2,7 +2,6 @@
 
 import pytest
 from harness.admin import expect
-from harness.redis_server import Redis
 from redis import Redis as RedisClient
 
 ALGORITHMS = ["gcra", "token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log"]
@@ -20,14 +19,9 @@ policies:
 
 
 @pytest.fixture(params=["memory", "redis"])
-def store(request, tmp_path):
+def store(request, redis_server):
     """The arguments of a server with that store."""
-    if request.param == "memory":
-        yield ["--store", "memory"]
-        return
-    redis = Redis(tmp_path / "redis")
-    yield ["--store", redis.url]
-    redis.stop()
+    return ["--store", redis_server().url if request.param == "redis" else "memory"]
 
 
 def admitted(client, times, **more):

@@ -7,7 +7,7 @@ import redis
 from harness.server import wait_until
 
 from rig.load import now
-from rig.patience import WAIT_S
+from rig.patience import REFUSED_RECOVERY_S, WAIT_S
 from rig.trial import EXACT_DEADLINE_S, EXACT_LIMIT, OUTAGE_S, POLICIES, SCARCE_LIMIT, used_scarce
 
 THREADS = 2  # loops of a node of these tests: each has its own connection
@@ -76,7 +76,7 @@ def test_it_became_the_replica_of_nobody(redis_server, sluice, trial, http):
         watch_refusals(store, client, seen)
         store.cli.execute_command("REPLICAOF", "NO", "ONE")
     outcome = trial(node, fault)
-    outcome.assert_promises()
+    outcome.assert_promises(recovery_s=REFUSED_RECOVERY_S)
     outcome.assert_was_felt()
     outcome.assert_exact(client)
     assert seen["reconnects"] < THREADS
@@ -174,7 +174,7 @@ def test_the_password_changed_and_changed_back(redis_server, sluice, trial, http
         watch_refusals(store, client, seen)
         change_password(store, "old secret")
     outcome = trial(node, fault)
-    outcome.assert_promises()
+    outcome.assert_promises(recovery_s=REFUSED_RECOVERY_S)
     outcome.assert_was_felt()
     outcome.assert_exact(client)
     assert seen["reconnects"] < THREADS
@@ -214,7 +214,7 @@ def test_rights_taken_away(redis_server, sluice, trial, http):
         watch_refusals(store, client, seen)
         store.cli.execute_command("ACL", "SETUSER", "limiter", "+evalsha", "+eval")
     outcome = trial(node, fault)
-    outcome.assert_promises()
+    outcome.assert_promises(recovery_s=REFUSED_RECOVERY_S)
     outcome.assert_was_felt()
     outcome.assert_exact(client)
     assert seen["reconnects"] < THREADS

@@ -46,9 +46,15 @@ int diff_versions(const DiffOptions& options) {
   return kExitDiffers;
 }
 
+// A file that does not exist should be reported as such, not as a policy that nobody knows.
+bool looks_like_a_file(const std::string& name) {
+  return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+}
+
 int diff(const DiffOptions& options) {
   std::error_code unknown;
-  const bool is_path = !options.from && !options.to && std::filesystem::exists(options.what, unknown);
+  const bool is_path = !options.from && !options.to &&
+                       (std::filesystem::exists(options.what, unknown) || looks_like_a_file(options.what));
   return is_path ? diff_files(options) : diff_versions(options);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text/encode.h"
-#include "cli/api_client.h"
+#include "cli/client/api_client.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/policy/policy_commands.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/api_client.h"
+#include "cli/client/api_client.h"
 #include "policy/model.h"
 
 // Policies as reported by a server's API. Every function here throws CommandError if the server does not

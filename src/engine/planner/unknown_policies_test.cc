@@ -74,8 +74,8 @@ TEST_F(UnknownPolicies, TakePartInJointChecks) {
 TEST(ConcurrentPolicies, AreInForceBeforeTheyAreSaidToBeComplete) {
   ManualClock clock(kNowUs);
   ParamsTable params;
-  MemoryStore counters(clock, params, {});
-  LocalStore store(counters, clock);
+  MemoryCounters counters(clock, params, {});
+  MemoryStore store(counters, clock);
   const KeyHasher hasher = KeyHasher::from_text("test");
   DecisionTotals totals;
   const auto policies = Snapshot::compile({make_policy("p", {make_limit({})})}, params).value();

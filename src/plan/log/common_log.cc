@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/try.h"
 #include "doors/http/forwarded.h"
 #include "plan/log/log_time.h"
 
@@ -104,7 +105,7 @@ Reading read_common(std::string_view line, AccessEntry& entry) {
 
 Reading read_combined(std::string_view line, AccessEntry& entry) {
   Fields fields(line);
-  if (auto common = read_common_part(fields, entry); !common) return common;
+  SLUICE_TRY(read_common_part(fields, entry));
   const auto referer = fields.quoted();
   const auto user_agent = referer ? fields.quoted() : std::nullopt;
   if (!user_agent) return std::unexpected("no \"referer\" and \"user agent\" after the number of bytes");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/try.h"
 #include "document/literals.h"
 #include "plan/log/common_log.h"
 
@@ -52,13 +53,12 @@ Reading LineParser::read_event(std::string_view line, TrafficEntry& entry) {
 }
 
 std::expected<bool, std::string> LineParser::parse(std::string_view line, TrafficEntry& entry) {
-  if (!format_)
-    if (auto found = find_format(line); !found) return std::unexpected(std::move(found.error()));
+  if (!format_) SLUICE_TRY(find_format(line));
   if (*format_ == LogFormat::kEvents) {
-    if (auto read = read_event(line, entry); !read) return std::unexpected(std::move(read.error()));
+    SLUICE_TRY(read_event(line, entry));
     return true;
   }
-  if (auto read = read_access(*format_, line); !read) return std::unexpected(std::move(read.error()));
+  SLUICE_TRY(read_access(*format_, line));
   return maker_.make_request(access_, room_, entry);
 }
 

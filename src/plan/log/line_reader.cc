@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice::plan {
 namespace {
 
@@ -17,10 +19,9 @@ LineReader::LineReader(ReadBytes read)
 std::expected<bool, std::string> LineReader::fill() {
   std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= std::exchange(begin_, 0);
-  const auto got = read_({buffer_.get() + end_, kBufferBytes - end_});
-  if (!got) return std::unexpected(got.error());
-  end_ += *got;
-  at_end_ = *got == 0;
+  const std::size_t got = SLUICE_TRY(read_({buffer_.get() + end_, kBufferBytes - end_}));
+  end_ += got;
+  at_end_ = got == 0;
   return !at_end_;
 }
 
@@ -47,9 +48,8 @@ std::expected<LineReader::Kind, std::string> LineReader::next() {
       searched = 0;
     }
     if (!at_end_) {
-      const auto more = fill();
-      if (!more) return std::unexpected(more.error());
-      if (*more) continue;
+      const bool has_more = SLUICE_TRY(fill());
+      if (has_more) continue;
     }
     if (end_ == begin_ && !too_long_) return Kind::kEnd;
     return take(end_ - begin_, end_ - begin_);

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice::plan {
 namespace {
 
@@ -47,8 +49,7 @@ class Unpacker {
   Unpacker& operator=(const Unpacker&) = delete;
 
   Read read(std::span<char> room) {
-    if (!begun_)
-      if (const auto begun = begin(); !begun) return std::unexpected(begun.error());
+    if (!begun_) SLUICE_TRY(begin());
     if (is_gzip_) return unpack(room);
     if (left_ == 0) return packed_(room);
     const std::size_t count = std::min(left_, room.size());
@@ -61,10 +62,9 @@ class Unpacker {
  private:
   std::expected<void, std::string> begin() {
     while (left_ < kGzipBegin.size()) {
-      const auto more = packed_({input_.get() + left_, kPackedBytes - left_});
-      if (!more) return std::unexpected(more.error());
-      if (*more == 0) break;
-      left_ += *more;
+      const std::size_t more = SLUICE_TRY(packed_({input_.get() + left_, kPackedBytes - left_}));
+      if (more == 0) break;
+      left_ += more;
     }
     begun_ = true;
     is_gzip_ = std::string_view(input_.get(), left_).starts_with(kGzipBegin);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try.h"
+
 namespace sluice::plan {
 
 void Traffic::add(std::string name, ReadBytes read) {
@@ -19,12 +21,11 @@ void Traffic::add_bad(const Log& log, std::string reason) {
 // False: the log has no more requests.
 std::expected<bool, std::string> Traffic::advance(Log& log) {
   while (true) {
-    const auto kind = log.lines.next();
-    if (!kind) return std::unexpected(kind.error());
-    if (*kind == LineReader::Kind::kEnd) return false;
+    const LineReader::Kind kind = SLUICE_TRY(log.lines.next());
+    if (kind == LineReader::Kind::kEnd) return false;
     ++log.line;
     ++counts_.lines;
-    if (*kind == LineReader::Kind::kTooLong) {
+    if (kind == LineReader::Kind::kTooLong) {
       add_bad(log, "longer than " + std::to_string(kLogLineBytesMax >> 20) + " MiB");
       continue;
     }
@@ -44,14 +45,12 @@ std::expected<bool, std::string> Traffic::advance(Log& log) {
 
 std::expected<const TrafficEntry*, std::string> Traffic::next() {
   for (auto& log : std::exchange(fresh_, {})) {
-    const auto more = advance(*log);
-    if (!more) return std::unexpected(more.error());
-    if (*more) open_.push_back(std::move(log));
+    const bool has_request = SLUICE_TRY(advance(*log));
+    if (has_request) open_.push_back(std::move(log));
   }
   if (given_) {
-    const auto more = advance(*given_);
-    if (!more) return std::unexpected(more.error());
-    if (!*more) std::erase_if(open_, [this](const auto& log) { return log.get() == given_; });
+    const bool has_request = SLUICE_TRY(advance(*given_));
+    if (!has_request) std::erase_if(open_, [this](const auto& log) { return log.get() == given_; });
   }
   if (open_.empty()) return given_ = nullptr, nullptr;
   given_ = open_.front().get();

@@ -8,8 +8,8 @@
 
 namespace sluice::server {
 
-CellStores::CellStores(Store& in_memory, Make make, std::shared_ptr<const Cells> cells)
-    : in_memory_(in_memory), make_(std::move(make)) {
+CellStores::CellStores(Store& memory_store, Make make, std::shared_ptr<const Cells> cells)
+    : memory_store_(memory_store), make_(std::move(make)) {
   follow(std::move(cells), 0);
 }
 
@@ -66,14 +66,14 @@ void CellStores::end_burst() {
 }
 
 void CellStores::tick(std::int64_t now_us) {
-  in_memory_.tick(now_us);
+  memory_store_.tick(now_us);
   for (Entry& entry : entries_)
     if (entry.own) entry.own->tick(now_us);
   leaving_.tick(now_us);
 }
 
 std::int64_t CellStores::next_due_us() const {
-  std::int64_t due_us = std::min(in_memory_.next_due_us(), leaving_.next_due_us());
+  std::int64_t due_us = std::min(memory_store_.next_due_us(), leaving_.next_due_us());
   for (const Entry& entry : entries_)
     if (entry.own) due_us = std::min(due_us, entry.own->next_due_us());
   return due_us;

@@ -20,9 +20,9 @@ namespace sluice::server {
 // finishes its calls first. Belongs to the loop's thread.
 class CellStores final : public StorePlacement {
  public:
-  // REQUIRES: in_memory outlives it.
+  // REQUIRES: memory_store outlives it.
   using Make = std::function<std::unique_ptr<Store>(const StoreSettings&)>;
-  CellStores(Store& in_memory, Make make, std::shared_ptr<const Cells> cells);
+  CellStores(Store& memory_store, Make make, std::shared_ptr<const Cells> cells);
 
   // REQUIRES: the default cell stays what it is: in memory, or Redis.
   void follow(std::shared_ptr<const Cells> cells, std::int64_t now_us);
@@ -54,13 +54,13 @@ class CellStores final : public StorePlacement {
   Store& store_at(std::size_t cell) {
     Entry& entry = entries_[cell];
     if (entry.stand_in) return *entry.stand_in;
-    return entry.own ? static_cast<Store&>(*entry.own) : in_memory_;
+    return entry.own ? static_cast<Store&>(*entry.own) : memory_store_;
   }
   Entry take_over(const Cell& cell, std::int64_t now_us);
   void retire(Entry& entry, std::int64_t now_us);
   void remember_metrics(const Entry& entry);
 
-  Store& in_memory_;
+  Store& memory_store_;
   const Make make_;
   std::shared_ptr<const Cells> cells_;
   std::vector<Entry> entries_;  // as in cells_

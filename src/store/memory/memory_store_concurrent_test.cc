@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-class ConcurrentLocalStore : public testing::Test {
+class ConcurrentMemoryStore : public testing::Test {
  protected:
   static constexpr int kThreads = 8;
 
@@ -50,7 +50,7 @@ class ConcurrentLocalStore : public testing::Test {
       make_limit_params(Algorithm::kFixedWindow, {1'000'000, 86'400'000'000}, std::nullopt).value());
 };
 
-TEST_F(ConcurrentLocalStore, AnIdThatComesFromManyThreadsAtOnceIsChargedOnce) {
+TEST_F(ConcurrentMemoryStore, AnIdThatComesFromManyThreadsAtOnceIsChargedOnce) {
   constexpr std::uint64_t kIds = 2'000;
   MemoryStore store(counters_, clock_);
   std::atomic<std::uint64_t> first_times = 0;
@@ -64,7 +64,7 @@ TEST_F(ConcurrentLocalStore, AnIdThatComesFromManyThreadsAtOnceIsChargedOnce) {
 }
 
 // With little memory, ids are forgotten all the time; what was charged still matches the answers exactly.
-TEST_F(ConcurrentLocalStore, EvictionUpkeepAndReadersGetAlong) {
+TEST_F(ConcurrentMemoryStore, EvictionUpkeepAndReadersGetAlong) {
   MemoryStore store(counters_, clock_, {.bytes_max = 2 * RequestLog::Options::kBytesMin});
   std::atomic<std::int64_t> first_times = 0;
   run([&] {

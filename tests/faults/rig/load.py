@@ -138,9 +138,9 @@ class Report:
                 if not any(began <= answer.ended and answer.began <= ended + reach_s for began, ended in blamed)]
         assert not felt, f"{len(felt)} of {len(self.answers)} answers were degraded, first {felt[0]}"
 
-    def assert_recovered(self, returned_at):
+    def assert_recovered(self, returned_at, within_s=patience.RECOVERY_S):
         """Soon after the store's return nothing is degraded any more, and there was something to see it by."""
-        end = returned_at + patience.RECOVERY_S + self.slack_s
+        end = returned_at + within_s + self.slack_s
         late = self.degraded(after=end)
         assert not late, f"{len(late)} degraded answers, the last {late[-1].began - returned_at:.3f} s after the return"
         assert any(answer.ok and answer.began > returned_at and not answer.degraded for answer in self.answers)

@@ -24,6 +24,8 @@ GRACE_S = 0.5
 STALLS = 5
 
 RECOVERY_S = 2.0      # within this, the usual answers are back
+# A server that refuses us is left alone for two seconds at a time. On a busy machine an attempt may fail for other reasons.
+REFUSED_RECOVERY_S = 6.0
 WAIT_S = WAIT_SECONDS  # for what must happen, but has no promise about when
 HANG_S = 60           # an answer that has not come by then never will
 

@@ -75,14 +75,14 @@ class Outcome:
                 f"{self.quick.longest_s() * 1000:4.0f} of {self.quick_deadline_s * 1000:.0f} ms, "
                 f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms")
 
-    def assert_promises(self, counters_kept=True):
+    def assert_promises(self, counters_kept=True, recovery_s=patience.RECOVERY_S):
         """Whatever happens: every check gets a decision, its own, by its deadline, and soon after the store's return
         from the store."""
         for report, deadline_s in ((self.exact, EXACT_DEADLINE_S), (self.quick, self.quick_deadline_s),
                                    (self.scarce, EXACT_DEADLINE_S)):
             report.assert_all_answered()
             report.assert_in_time(deadline_s)
-            report.assert_recovered(self.returned)
+            report.assert_recovered(self.returned, recovery_s)
         self.exact.assert_one_answer_each()
         self.exact.assert_answers_fit_their_questions(EXACT_LIMIT, counters_kept)
 

@@ -1,0 +1,165 @@
+#include "loadgen/run/direct_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/try.h"
+#include "engine/limiter.h"
+#include "loadgen/run/direct_engine.h"
+#include "loadgen/run/window_run.h"
+#include "store/memory/memory_counters.h"
+#include "store/memory/memory_store.h"
+
+namespace sluice::loadgen {
+namespace {
+
+// On the monotonic clock, for operations shorter than a microsecond.
+std::int64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+// What all threads share.
+struct Engine : DirectEngine {
+  using DirectEngine::DirectEngine;
+  MemoryCounters counters{clock, params};
+  MemoryStore store{counters, clock};
+};
+
+void count(const Result<Decision>& decision, Tally& into) {
+  if (!decision) {
+    ++into.failed;
+    if (into.first_failure.empty()) into.first_failure = decision.error().message;
+  } else if (decision->allowed) {
+    ++into.allowed;
+  } else {
+    ++into.denied;
+  }
+}
+
+// The checks of one thread.
+class Asker {
+ public:
+  Asker(Engine& engine, const BenchOptions& options, std::uint32_t thread)
+      : engine_(engine),
+        limiter_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+        checks_(options, thread) {}
+
+  void run(const Window& window) {
+    while (true) {
+      const std::int64_t now_us = engine_.clock.now_us();
+      if (now_us >= window.end_us.load(std::memory_order_relaxed)) return;
+      ask_some(now_us >= window.start_us);
+      engine_.counters.tend();
+    }
+  }
+  const Tally& tally() const { return tally_; }
+
+ private:
+  void ask_some(bool measured) {
+    Tally& into = measured ? tally_ : discarded_;
+    const std::int64_t before_ns = monotonic_ns();
+    ask(into);
+    into.latency.record(monotonic_ns() - before_ns);
+    for (int i = 1; i < kSampledOneIn; ++i) ask(into);
+  }
+
+  void ask(Tally& into) { count(limiter_.check(checks_.next()), into); }
+
+  Engine& engine_;
+  Limiter limiter_;
+  CheckSource checks_;
+  Tally tally_;
+  Tally discarded_;  // results of the warm-up
+};
+
+constexpr std::int64_t kLongestWaitUs = 20'000;  // so that an early end is noticed
+constexpr std::uint32_t kChecksPerTending = 64;
+
+// One thread's part of a replay: every n-th request of the recording.
+class Replayer {
+ public:
+  Replayer(Engine& engine, const BenchOptions& options, const Recording& recording, std::uint32_t thread)
+      : engine_(engine),
+        limiter_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+        options_(options),
+        recording_(recording),
+        thread_(thread) {}
+
+  void run(const Window& window) {
+    for (std::uint64_t n = thread_; n < recording_.size(); n += options_.threads) {
+      const auto i = static_cast<std::uint32_t>(n);
+      if (!wait_until_due(i, window)) return;
+      Recording::Room room;
+      const CheckRequest request = recording_.request(i, room);
+      const std::int64_t before_ns = monotonic_ns();
+      const auto decision = limiter_.check(request);
+      tally_.latency.record(monotonic_ns() - before_ns);
+      count(decision, tally_);
+      if (n % kChecksPerTending == 0) engine_.counters.tend();
+    }
+  }
+  const Tally& tally() const { return tally_; }
+
+ private:
+  // False: the window ends first.
+  bool wait_until_due(std::uint32_t i, const Window& window) const {
+    const double speed = options_.replay.speed;
+    const std::int64_t due_us =
+        speed == 0 ? 0
+                   : window.start_us +
+                         static_cast<std::int64_t>(static_cast<double>(recording_.after_us(i)) / speed);
+    while (true) {
+      const std::int64_t now_us = engine_.clock.now_us();
+      if (now_us >= window.end_us.load(std::memory_order_relaxed)) return false;
+      if (now_us >= due_us) return true;
+      const std::int64_t wait_us = std::min(due_us - now_us, kLongestWaitUs);
+      std::this_thread::sleep_for(std::chrono::microseconds(wait_us));
+    }
+  }
+
+  Engine& engine_;
+  Limiter limiter_;
+  const BenchOptions& options_;
+  const Recording& recording_;
+  const std::uint32_t thread_;
+  Tally tally_;
+};
+
+template <class Asking>
+void take_part(Asking& asking, const Window& window, std::vector<std::function<void()>>& threads) {
+  threads.emplace_back([&asking, &window] { asking.run(window); });
+}
+
+}  // namespace
+
+std::expected<Measurement, std::string> run_direct(const BenchOptions& options, const Clock& clock,
+                                                   const Recording* recording) {
+  Engine engine(clock);
+  SLUICE_TRY(engine.load_policies(options.policies));
+
+  Window window;
+  open_window(window, options, clock);
+  std::vector<std::unique_ptr<Asker>> askers;
+  std::vector<std::unique_ptr<Replayer>> replayers;
+  std::vector<std::function<void()>> threads;
+  for (std::uint32_t i = 0; i < options.threads; ++i) {
+    if (recording == nullptr)
+      take_part(*askers.emplace_back(std::make_unique<Asker>(engine, options, i)), window, threads);
+    else
+      take_part(*replayers.emplace_back(std::make_unique<Replayer>(engine, options, *recording, i)), window,
+                threads);
+  }
+  Measurement measured = run_through_window(window, options, clock, threads);
+  for (const auto& asker : askers) measured.tally.merge(asker->tally());
+  for (const auto& replayer : replayers) measured.tally.merge(replayer->tally());
+  return measured;
+}
+
+}  // namespace sluice::loadgen
