@@ -11,17 +11,6 @@
 namespace sluice {
 namespace {
 
-// In the order of the enums.
-constexpr std::array<std::string_view, 6> kAlgorithmNames = {"gcra",         "token_bucket",   "leaky_bucket",
-                                                             "fixed_window", "sliding_window", "sliding_log"};
-
-template <typename Enum, std::size_t kSize>
-std::optional<Enum> named(const std::array<std::string_view, kSize>& names, std::string_view text) {
-  const auto found = std::ranges::find(names, text);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 // "100 per 1m with burst 20"
@@ -77,10 +66,31 @@ std::string precompute_bucket(LimitParams& p) {
 
 }  // namespace
 
-std::string_view to_string(Algorithm algorithm) { return kAlgorithmNames[std::to_underlying(algorithm)]; }
+std::string_view to_string(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kGcra:
+      return "gcra";
+    case Algorithm::kTokenBucket:
+      return "token_bucket";
+    case Algorithm::kLeakyBucket:
+      return "leaky_bucket";
+    case Algorithm::kFixedWindow:
+      return "fixed_window";
+    case Algorithm::kSlidingWindow:
+      return "sliding_window";
+    case Algorithm::kSlidingLog:
+      return "sliding_log";
+  }
+  return {};  // beyond the last
+}
 
 std::optional<Algorithm> algorithm_from_string(std::string_view text) {
-  return named<Algorithm>(kAlgorithmNames, text);
+  for (std::uint8_t number = 0;; ++number) {
+    const auto algorithm = static_cast<Algorithm>(number);
+    const std::string_view name = to_string(algorithm);
+    if (name.empty()) return std::nullopt;
+    if (name == text) return algorithm;
+  }
 }
 
 std::string duration_text(std::int64_t us) {

@@ -57,7 +57,7 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                        .freed = shared_.freed});
 }
 
-RedisStore::Random NodeThread::random() {
+RedisNode::Random NodeThread::random() {
   return [this](std::uint64_t below) { return random_() % below; };
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -261,6 +262,61 @@ TEST_F(EvictionTest, EveryByteComesBack) {
   for (int i = 0; i < 1'000; ++i) counters_.tend();
   EXPECT_EQ(counters_.stats().keys, 0u);
   EXPECT_EQ(counters_.stats().bytes, bytes_at_start);
+}
+
+// Logs in chosen shards, so that they, and nothing else, take the memory.
+class ReliefTest : public EvictionTest {
+ protected:
+  static constexpr std::uint32_t kShards = 16;
+  static constexpr std::int64_t kEntries = 512;
+
+  static KeyHash in_shard(std::uint64_t shard, std::uint64_t n) {
+    return {.high = (n + 1) * 0x9e37'79b9'7f4a'7c15, .low = shard};
+  }
+  Verdict charge_log(const KeyHash& log, ParamsId params) {
+    clock_.advance(1);
+    const Charge one{log, params, 1};
+    ChargeResult result;
+    std::int64_t now_us = 0;
+    return sharded_.apply({&one, 1}, {&result, 1}, now_us);
+  }
+  // Fills logs, shard by shard in turn, until there is no memory left. Returns how many there are in each.
+  std::uint64_t fill_up(const std::function<ParamsId(std::uint64_t shard)>& params_of) {
+    for (std::uint64_t n = 0;; ++n)
+      for (std::uint64_t shard = 0; shard < kShards; ++shard)
+        for (std::int64_t i = 0; i < kEntries; ++i)
+          if (charge_log(in_shard(shard, n), params_of(shard)) == Verdict::kNoRoom) return n;
+  }
+
+  MemoryCounters sharded_{clock_, params_, {.bytes_max = kBytesMax, .shards = kShards}};
+};
+
+TEST_F(ReliefTest, ACheckFreesWhatItMayNeedAndNoMore) {
+  const ParamsId log = limit(Algorithm::kSlidingLog, kEntries, kHour);
+  const std::uint64_t in_each = fill_up([&](std::uint64_t) { return log; });
+  ASSERT_GE(in_each, 5u) << "the logs of one shard are more than a check may need";
+  EXPECT_EQ(sharded_.stats().evicted_idle, 0u) << "all are in use";
+  clock_.advance(2 * kHour);
+  EXPECT_EQ(charge_log(in_shard(3, 1'000), log), Verdict::kAllowed);
+  EXPECT_GE(sharded_.stats().evicted_idle, 1u);
+  EXPECT_LE(sharded_.stats().evicted_idle, 2 * (in_each + 1)) << "of the first shard or two that were asked";
+}
+
+TEST_F(ReliefTest, EachShardIsAskedInItsTurn) {
+  constexpr std::uint64_t kIdle = 9;
+  const ParamsId lasting = limit(Algorithm::kSlidingLog, kEntries, 24 * kHour),
+                 brief = limit(Algorithm::kSlidingLog, kEntries, kHour);
+  const std::uint64_t in_each =
+      fill_up([&](std::uint64_t shard) { return shard == kIdle ? brief : lasting; });
+  clock_.advance(2 * kHour);
+  const std::uint64_t keys = sharded_.stats().keys;
+  std::uint32_t tries = 0;
+  while (charge_log(in_shard(3, 1'000), lasting) == Verdict::kNoRoom)
+    ASSERT_LT(++tries, kShards) << "some shards are asked by each check, the next by the next";
+  EXPECT_GT(tries, 0u) << "a check does not search the whole store";
+  EXPECT_GE(sharded_.stats().evicted_idle, in_each);
+  EXPECT_LE(sharded_.stats().evicted_idle, in_each + 1) << "none but the idle ones";
+  EXPECT_EQ(sharded_.stats().keys, keys - sharded_.stats().evicted_idle + 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "redis/sentinel/sentinel.h"
 #include "store/redis/cluster/cluster_store.h"
+#include "store/redis/redis_store.h"
 #include "store/redis/replica/replica_reading_store.h"
 #include "store/redis/script/script.h"
 
@@ -14,8 +15,8 @@ using redis::StoreTarget;
 
 constexpr std::int64_t kAdviseEveryUs = 60'000'000;
 
-RedisStoreOptions node_options(const StoreTarget& target, const RedisStoreParts& parts) {
-  RedisStoreOptions options;
+RedisNodeOptions node_options(const StoreTarget& target, const RedisStoreParts& parts) {
+  RedisNodeOptions options;
   options.connection.script = redis_script();
   options.key_prefix = parts.key_prefix;
   options.wall_clock = &parts.wall_clock;
@@ -25,7 +26,7 @@ RedisStoreOptions node_options(const StoreTarget& target, const RedisStoreParts&
 }
 
 // Logs what happens at the server named `name`.
-void log_news(const std::string& name, const RedisStoreParts& parts, RedisStoreOptions& options) {
+void log_news(const std::string& name, const RedisStoreParts& parts, RedisNodeOptions& options) {
   options.on_news = parts.log;
   if (!parts.asks_for_advice) return;
   options.advise_every_us = kAdviseEveryUs;
@@ -49,7 +50,7 @@ std::unique_ptr<Store> make_cluster_store(const StoreTarget& target, const Redis
   options.seeds = target.addresses;
   options.node = node_options(target, parts);
   options.looks_at_replicas = target.looks_at_replicas;
-  options.for_each_node = [parts](RedisStoreOptions& node) {
+  options.for_each_node = [parts](RedisNodeOptions& node) {
     log_news(node.connection.address.to_string(), parts, node);
   };
   return std::make_unique<ClusterStore>(parts.transport, parts.clock, parts.params, std::move(options),
@@ -59,7 +60,7 @@ std::unique_ptr<Store> make_cluster_store(const StoreTarget& target, const Redis
 // One server that keeps counters, and perhaps a replica of it that answers looks.
 std::unique_ptr<Store> make_server_store(const StoreTarget& target, const RedisStoreParts& parts) {
   const bool has_sentinels = target.kind == StoreTarget::Kind::kSentinel;
-  RedisStoreOptions master = node_options(target, parts);
+  RedisNodeOptions master = node_options(target, parts);
   master.name = target.to_string();
   log_news(master.name, parts, master);
   if (has_sentinels)
@@ -69,7 +70,7 @@ std::unique_ptr<Store> make_server_store(const StoreTarget& target, const RedisS
   if (!target.looks_at_replicas)
     return std::make_unique<RedisStore>(parts.transport, parts.clock, parts.params, std::move(master),
                                         parts.random);
-  RedisStoreOptions replica = master;
+  RedisNodeOptions replica = master;
   replica.connection.source = sentinel_of(target, parts, true);
   return std::make_unique<ReplicaReadingStore>(parts.transport, parts.clock, parts.params, std::move(master),
                                                std::move(replica), parts.random);

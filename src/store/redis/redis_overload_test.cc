@@ -55,7 +55,7 @@ TEST_F(RedisOverloadTest, TimeInOurOwnQueueIsNoFailureOfTheServer) {
   }
   for (const auto& each : calls_) EXPECT_TRUE(each->allowed());
   EXPECT_EQ(store_->stats().timeouts, 0u);
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 }
 
 TEST_F(RedisOverloadTest, TheServersTimeBeginsWhenItIsAsked) {
@@ -318,7 +318,7 @@ TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
     pass(8'000);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   EXPECT_THAT(store_->health().problems, IsEmpty());
   auto patient = call_of(2);
   patient->deadline_us = clock_.now_us() + 500'000;
@@ -331,13 +331,13 @@ TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
 TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
   connect();
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
     TestCall& asked = start(call_of(1));
     pass(10'000);
     EXPECT_EQ(asked.verdict, Verdict::kNoAnswer);
     if (i < 4) pass(20'000), server_.say(admitted());
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
   server_.say(admitted());
   pass(0);
   EXPECT_THAT(
@@ -350,18 +350,18 @@ TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
 
   // An equally slow probe does not close it.
   pass(500'000);
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kHalfOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kHalfOpen);
   pass(10'000);
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
   pass(20'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
 
   // A fast one does.
   pass(500'000);
   pass(9'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   pass(0);
   EXPECT_THAT(store_->health().problems, Not(Contains(HasSubstr("does not answer in time"))));
 }
@@ -374,7 +374,7 @@ TEST_F(RedisOverloadTest, AFewLateAnswersAmongManyAreEnough) {
     const bool is_late = i == 30;
     pass(is_late ? 10'000 : 1'000);
     server_.say(admitted());
-    EXPECT_EQ(store_->breaker_state(), is_late ? BreakerState::kOpen : BreakerState::kClosed) << i;
+    EXPECT_EQ(store_->node().breaker_state(), is_late ? BreakerState::kOpen : BreakerState::kClosed) << i;
     if (is_late) break;
   }
 }
@@ -388,7 +388,7 @@ TEST_F(RedisOverloadTest, DeadlinesThatAreTooShortForAHealthyServerHurtNobodyEls
     pass(1'000);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 }
 
 }  // namespace

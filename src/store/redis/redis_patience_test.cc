@@ -66,7 +66,7 @@ TEST_F(RedisPatienceTest, AfterHalfOfItsTimeACallWithAnIdIsSentAgainOnANewConnec
   EXPECT_TRUE(was_sent());
   server_.say(admitted_with_id());
   EXPECT_TRUE(asked->allowed());
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 }
 
 TEST_F(RedisPatienceTest, ACallWithoutAnIdIsGivenUpAndFreesTheWayForTheNext) {
@@ -92,7 +92,7 @@ TEST_F(RedisPatienceTest, NobodyHasToQueueForLongBehindAPatientCall) {
     pass(10'000);
     EXPECT_EQ(asked->times_done, at_once ? 0 : 1);
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen) << "no reply within the operation timeout";
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen) << "no reply within the operation timeout";
   const auto next = call(10'000);
   EXPECT_TRUE(store_->start(*next)) << "on the spot";
   EXPECT_EQ(patient->times_done, 0) << "its answer may still come";
@@ -144,7 +144,7 @@ TEST_F(RedisPatienceTest, AnswersThatComeTooLateForMostAreToldToTheOperator) {
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server " + std::string(sentence))));
   for (int i = 0; i < 190; ++i) check(false);
   EXPECT_THAT(news_, ElementsAre("Redis at redis://cache:6379 " + std::string(sentence)));
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().connected);
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(check(true));
   EXPECT_THAT(store_->health().problems, IsEmpty()) << "half of them";

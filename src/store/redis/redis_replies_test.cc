@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "store/redis/script/wire.h"
 #include "store/redis/testing/redis_replies_fixture.h"
 
 namespace sluice {
@@ -9,6 +10,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 using BreakerState = redis::Breaker::State;
 
@@ -138,7 +140,7 @@ TEST_F(RedisRepliesTest, ImpatientCallersDoNotOpenTheBreaker) {
     EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 }
 
 TEST_F(RedisRepliesTest, ASilentServerGetsANewConnection) {
@@ -161,7 +163,7 @@ TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
     store_->start(*asked);
     server_.say("-MISCONF no disk\r\n");
   }
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
   server_.take_sent();
   const auto refused = call();
   EXPECT_TRUE(store_->start(*refused)) << "on the spot";
@@ -170,10 +172,10 @@ TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
   pass(500'000);
   EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA"));
   server_.say("-MISCONF no disk\r\n");
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
   pass(500'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_TRUE(store_->health().problems.empty());
 }
@@ -220,7 +222,7 @@ TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
   pass(0);
   EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA")) << "our own: is it well again?";
   server_.say(admitted());
-  EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().problems.empty());
 }
 
@@ -240,7 +242,7 @@ TEST_F(RedisRepliesTest, WhatWritesNothingIsAnsweredByAServerThatTakesNoWrites) 
     server_.say(admits ? "-OOM command not allowed\r\n" : admitted(0));
     EXPECT_EQ(asked->times_done, 1);
     EXPECT_EQ(asked->verdict, admits ? Verdict::kNoRoom : Verdict::kDenied);
-    EXPECT_EQ(store_->breaker_state(), BreakerState::kClosed);
+    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
   }
 }
 
@@ -258,6 +260,36 @@ TEST_F(RedisRepliesTest, AResetIsAnsweredInAnyCase) {
   pass(50'000);  // no reply
   store_->reset(keys, answer);
   EXPECT_THAT(answers, ElementsAre(2, -1, -1, -1));
+}
+
+// Otherwise it would be refused again with every newcomer, until its deadline.
+TEST_F(RedisRepliesTest, WhatAFullServerKnowsDoesNotGoWithNewcomers) {
+  connect();
+  const auto key_of = [](std::uint64_t key) {
+    std::string name;
+    append_key(name, "rl:", 0, {0, key});
+    return name;
+  };
+  const auto old = call(0, 1), unknown = call(0, 2), newcomer = call(0, 3);
+  store_->begin_burst();
+  store_->start(*old);
+  store_->start(*unknown);
+  store_->end_burst();
+  server_.take_sent();
+  server_.say("-OOM command not allowed\r\n");
+  store_->start(*newcomer);
+  server_.say("$4\r\nf011\r\n");
+  server_.take_sent();
+  server_.say("-STOREFULL 2;;\r\n");  // names the second key
+  EXPECT_EQ(unknown->verdict, Verdict::kNoRoom);
+  const std::string again = server_.take_sent();
+  EXPECT_THAT(again, HasSubstr(key_of(1)));
+  EXPECT_THAT(again, Not(HasSubstr(key_of(3))));
+  server_.say(admitted());
+  EXPECT_TRUE(old->allowed());
+  EXPECT_THAT(server_.take_sent(), HasSubstr(key_of(3)));
+  server_.say("-STOREFULL 1;;\r\n");
+  EXPECT_EQ(newcomer->verdict, Verdict::kNoRoom);
 }
 
 }  // namespace

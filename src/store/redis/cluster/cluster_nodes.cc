@@ -14,8 +14,8 @@ using redis::SlotMap;
 constexpr std::int64_t kStaysUs = 5'000'000;  // without slots
 
 bool is_well(const ClusterNodes::Node& node) {
-  return node.store->ready() && node.store->breaker_state() == redis::Breaker::State::kClosed &&
-         !node.store->is_left_out();
+  return node.server->ready() && node.server->breaker_state() == redis::Breaker::State::kClosed &&
+         !node.server->is_left_out();
 }
 
 // A unix socket has no port.
@@ -30,15 +30,17 @@ redis::Endpoint ClusterNodes::Node::here() const {
   return endpoint.port == 0 ? redis::Endpoint{"127.0.0.1", 0} : endpoint;
 }
 
-ClusterNodes::ClusterNodes(std::vector<redis::Address> seeds, MakeStore make_store, std::int64_t now_us)
-    : seeds_(std::move(seeds)), make_store_(std::move(make_store)), owner_(redis::kSlots, SlotMap::kNobody) {
+ClusterNodes::ClusterNodes(std::vector<redis::Address> seeds, MakeServer make_server, std::int64_t now_us)
+    : seeds_(std::move(seeds)),
+      make_server_(std::move(make_server)),
+      owner_(redis::kSlots, SlotMap::kNobody) {
   assert(!seeds_.empty());
   call_in_others(now_us);
 }
 
-ClusterNodes::Node& ClusterNodes::of_store(const RedisStore& store) const {
+ClusterNodes::Node& ClusterNodes::of_server(const RedisNode& server) const {
   const auto found =
-      std::ranges::find_if(nodes_, [&](const auto& node) { return node && node->store.get() == &store; });
+      std::ranges::find_if(nodes_, [&](const auto& node) { return node && node->server.get() == &server; });
   assert(found != nodes_.end());
   return **found;
 }
@@ -68,7 +70,7 @@ ClusterNodes::Node* ClusterNodes::make(const redis::Endpoint& endpoint, const re
     if (nodes_.size() >= kRedisClusterNodesMax) return nullptr;
     place = nodes_.insert(place, nullptr);
   }
-  *place = std::make_unique<Node>(Node{endpoint, make_store_(endpoint.to_string(), address), 0, now_us});
+  *place = std::make_unique<Node>(Node{endpoint, make_server_(endpoint.to_string(), address), 0, now_us});
   return place->get();
 }
 
@@ -97,7 +99,7 @@ bool ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
   // a failing one: if that is wrong, the healthy node will redirect us.
   const auto stays = [&](std::uint16_t before, std::uint16_t after) {
     return before != SlotMap::kNobody && after != SlotMap::kNobody && is_well(*nodes_[before]) &&
-           nodes_[after]->store->breaker_state() != redis::Breaker::State::kClosed;
+           nodes_[after]->server->breaker_state() != redis::Breaker::State::kClosed;
   };
   for (std::size_t slot = 0; slot < owner_.size(); ++slot) {
     const std::uint16_t owner = map.owner[slot];
@@ -120,7 +122,7 @@ void ClusterNodes::assign(std::uint16_t slot, Node& node) {
 ClusterNodes::Node* ClusterNodes::next_ready() {
   for (std::size_t i = 1; i <= nodes_.size(); ++i) {
     const std::size_t place = (last_asked_ + i) % nodes_.size();
-    if (!nodes_[place] || !nodes_[place]->store->ready()) continue;
+    if (!nodes_[place] || !nodes_[place]->server->ready()) continue;
     last_asked_ = place;
     return nodes_[place].get();
   }
@@ -148,7 +150,7 @@ std::vector<std::string> ClusterNodes::problems() const {
   }
   for_each([&](const Node& node) {
     if (node.slots == 0 && has_map_) return;
-    std::vector<std::string> of_node = node.store->health().problems;
+    std::vector<std::string> of_node = node.server->health().problems;
     if (!is_well(node) && has_map_ && !of_node.empty())
       of_node.front() += "; this node has " + std::to_string(node.slots) + " slots";
     sentences.insert(sentences.end(), of_node.begin(), of_node.end());
@@ -158,15 +160,15 @@ std::vector<std::string> ClusterNodes::problems() const {
 
 void ClusterNodes::let_go(std::int64_t now_us) {
   for (auto& node : nodes_) {
-    if (!node || node->slots > 0 || now_us - node->needed_at_us < kStaysUs || !node->store->idle()) continue;
-    gone_ += node->store->stats();
+    if (!node || node->slots > 0 || now_us - node->needed_at_us < kStaysUs || !node->server->idle()) continue;
+    gone_ += node->server->stats();
     node.reset();
   }
 }
 
 RedisStats ClusterNodes::stats() const {
   RedisStats sum = gone_;
-  for_each([&](const Node& node) { sum += node.store->stats(); });
+  for_each([&](const Node& node) { sum += node.server->stats(); });
   return sum;
 }
 

@@ -8,30 +8,30 @@
 #include <vector>
 
 #include "redis/cluster/cluster_slots.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/node/redis_node.h"
 
 namespace sluice {
 
-// The nodes of a cluster, each with its own RedisStore, and the map of slots to nodes. Belongs to one event
+// The nodes of a cluster, each with its own RedisNode, and the map of slots to nodes. Belongs to one event
 // loop's thread. A node that is not in the map (any more, or not yet: a seed, the target of an ASK) stays for
 // a while, and is removed when no call waits for it.
 class ClusterNodes {
  public:
   struct Node {
     redis::Endpoint endpoint;
-    std::unique_ptr<RedisStore> store;
+    std::unique_ptr<RedisNode> server;
     std::size_t slots = 0;          // in the map
     std::int64_t needed_at_us = 0;  // the last time, if it has no slots
 
     // What its server means by an empty host.
     redis::Endpoint here() const;
   };
-  using MakeStore =
-      std::function<std::unique_ptr<RedisStore>(const std::string& name, const redis::Address&)>;
+  using MakeServer =
+      std::function<std::unique_ptr<RedisNode>(const std::string& name, const redis::Address&)>;
 
   // `seeds`: nodes to start with. The user and password of the first one are used for all other nodes.
   // REQUIRES: there is a seed.
-  ClusterNodes(std::vector<redis::Address> seeds, MakeStore make_store, std::int64_t now_us);
+  ClusterNodes(std::vector<redis::Address> seeds, MakeServer make_server, std::int64_t now_us);
 
   // The slot's node; null: it has none, or none is known.
   Node* of_slot(std::uint16_t slot) const {
@@ -39,7 +39,7 @@ class ClusterNodes {
     return owner == redis::SlotMap::kNobody ? nullptr : nodes_[owner].get();
   }
   // REQUIRES: it is one of them.
-  Node& of_store(const RedisStore& store) const;
+  Node& of_server(const RedisNode& server) const;
 
   // Finds or makes a node. Null when there are too many.
   Node* at(const redis::Endpoint& endpoint, std::int64_t now_us);
@@ -84,7 +84,7 @@ class ClusterNodes {
   std::size_t slots_of_nobody() const;
 
   const std::vector<redis::Address> seeds_;
-  const MakeStore make_store_;
+  const MakeServer make_server_;
   std::vector<std::unique_ptr<Node>> nodes_;  // null: a free place
   std::vector<std::uint16_t> owner_;          // of each slot: its place in nodes_, or SlotMap::kNobody
   std::vector<redis::Endpoint> replicas_;     // in the last map

@@ -43,11 +43,11 @@ bool ClusterReplicas::take(const ClusterNodes::Node& master, StoreCall& call) {
 void ClusterReplicas::tick(std::int64_t now_us, const ClusterNodes& nodes) {
   for (const Chosen& each : chosen_) {
     each.looks->tick(now_us, [&] {
-      RedisStore* store = nullptr;
+      RedisNode* server = nullptr;
       nodes.for_each([&](const ClusterNodes::Node& node) {
-        if (node.endpoint == each.master) store = node.store.get();
+        if (node.endpoint == each.master) server = node.server.get();
       });
-      return store;
+      return server;
     });
   }
   for (const auto& looks : leaving_) looks->tick(now_us, [] { return nullptr; });

@@ -32,15 +32,14 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
       nodes_(
           options_.seeds,
           [this, &transport, &params](const std::string& name, const redis::Address& address) {
-            RedisStoreOptions node = options_.node;
+            RedisNodeOptions node = options_.node;
             node.name = name;
             node.connection.address = address;
-            node.cluster = this;
-            node.denials = &denials_;
             if (options_.for_each_node) options_.for_each_node(node);
-            auto store = std::make_unique<RedisStore>(transport, clock_, params, std::move(node), random_);
-            for (int i = 0; i < bursts_; ++i) store->begin_burst();
-            return store;
+            auto server = std::make_unique<RedisNode>(
+                RedisNode::Parts{transport, clock_, params, *this, denials_}, std::move(node), random_);
+            for (int i = 0; i < bursts_; ++i) server->begin_burst();
+            return server;
           },
           clock.now_us()),
       replicas_(options_.looks_at_replicas ? make_replicas(transport, params) : nullptr),
@@ -53,7 +52,7 @@ ClusterStore::~ClusterStore() = default;
 std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& transport,
                                                              ParamsTable& params) {
   const auto make = [this, &transport, &params](const redis::Endpoint& replica) {
-    RedisStoreOptions options = options_.node;
+    RedisNodeOptions options = options_.node;
     options.connection.address = nodes_.address_of(replica);
     options.connection.reads_replica = true;
     return std::make_unique<ReplicaLooks>(transport, clock_, params, std::move(options), random_,
@@ -94,7 +93,9 @@ bool ClusterStore::start_part(Part& part) { return start_on(nodes_.of_slot(part.
 bool ClusterStore::start_on(Node* node, StoreCall& call) {
   if (node != nullptr) {
     if (replicas_ && ReplicaLooks::is_look(call) && replicas_->take(*node, call)) return false;
-    return node->store->start(call);
+    // What is written in one step must be on one slot.
+    if (call.dedupe) call.dedupe->slot_tag = call.charges[0].slot_tag;
+    return node->server->start(call);
   }
   ++stats_.without_node;
   leave_unanswered(call);
@@ -104,17 +105,17 @@ bool ClusterStore::start_on(Node* node, StoreCall& call) {
 
 bool ClusterStore::would_shed(const Part& part) const {
   const Node* node = nodes_.of_slot(part.slot);
-  return node != nullptr && node->store->would_shed(part);
+  return node != nullptr && node->server->would_shed(part);
 }
 
 bool ClusterStore::would_fail(const Part& part) const {
   const Node* node = nodes_.of_slot(part.slot);
-  return node == nullptr || node->store->would_fail();
+  return node == nullptr || node->server->would_fail();
 }
 
 bool ClusterStore::busy() const {
   bool any = false;
-  nodes_.for_each([&](const Node& node) { any |= node.store->busy(); });
+  nodes_.for_each([&](const Node& node) { any |= node.server->busy(); });
   return any;
 }
 
@@ -188,27 +189,27 @@ void ClusterStore::start_refunds(SplitCall& split) {
 
 void ClusterStore::begin_burst() {
   ++bursts_;
-  nodes_.for_each([](Node& node) { node.store->begin_burst(); });
+  nodes_.for_each([](Node& node) { node.server->begin_burst(); });
 }
 
 void ClusterStore::end_burst() {
   --bursts_;
-  nodes_.for_each([](Node& node) { node.store->end_burst(); });
+  nodes_.for_each([](Node& node) { node.server->end_burst(); });
 }
 
 std::int64_t ClusterStore::next_due_us() const {
   std::int64_t due_us = INT64_MAX;
-  nodes_.for_each([&](const Node& node) { due_us = std::min(due_us, node.store->next_due_us()); });
+  nodes_.for_each([&](const Node& node) { due_us = std::min(due_us, node.server->next_due_us()); });
   for (const Part* part : waiting_) due_us = std::min(due_us, part->retry_at_us);
   return replicas_ ? std::min(due_us, replicas_->next_due_us()) : due_us;
 }
 
 void ClusterStore::tick(std::int64_t now_us) {
-  nodes_.for_each([&](Node& node) { node.store->tick(now_us); });
+  nodes_.for_each([&](Node& node) { node.server->tick(now_us); });
   if (replicas_) replicas_->tick(now_us, nodes_);
   if (now_us >= clocks_due_us_) compare_clocks(now_us);
   resume_waiting(now_us);
-  rescue([](const Node& node) { return node.slots == 0 && !node.store->ready(); });
+  rescue([](const Node& node) { return node.slots == 0 && !node.server->ready(); });
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
@@ -217,17 +218,17 @@ void ClusterStore::tick(std::int64_t now_us) {
 // A node whose clock is wrong would move windows and refill buckets: its answers are worthless.
 void ClusterStore::compare_clocks(std::int64_t now_us) {
   clocks_due_us_ = now_us + kClocksEveryUs;
-  std::vector<RedisStore*> stores;
+  std::vector<RedisNode*> servers;
   std::vector<std::optional<redis::ClockDelta::Estimate>> estimates;
   nodes_.for_each([&](const Node& node) {
     if (node.slots == 0) return;
-    stores.push_back(node.store.get());
-    estimates.push_back(node.store->clock_delta());
+    servers.push_back(node.server.get());
+    estimates.push_back(node.server->clock_delta());
   });
-  const auto left_out = std::make_unique<bool[]>(stores.size());
-  for (std::size_t i = 0; i < stores.size(); ++i) left_out[i] = stores[i]->is_left_out();
-  redis::ClockJury::judge(estimates, {left_out.get(), stores.size()});
-  for (std::size_t i = 0; i < stores.size(); ++i) stores[i]->leave_out(left_out[i]);
+  const auto left_out = std::make_unique<bool[]>(servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) left_out[i] = servers[i]->is_left_out();
+  redis::ClockJury::judge(estimates, {left_out.get(), servers.size()});
+  for (std::size_t i = 0; i < servers.size(); ++i) servers[i]->leave_out(left_out[i]);
 }
 
 void ClusterStore::refresh(std::int64_t now_us) {
@@ -240,7 +241,7 @@ void ClusterStore::refresh(std::int64_t now_us) {
   redis::append_bulk(command, "SLOTS");
   ++stats_.refreshes;
   refresh_timer_.begin(now_us);
-  const bool sent = node->store->ask(
+  const bool sent = node->server->ask(
       command,
       [this, asked = node->here()](std::span<const redis::RespValue> reply) { on_map(asked, reply); });
   if (!sent) refresh_timer_.end(now_us, false);
@@ -250,7 +251,10 @@ void ClusterStore::refresh(std::int64_t now_us) {
 void ClusterStore::be_alone() {
   alone_ = true;
   redis::SlotMap map;
-  nodes_.for_each([&](const Node& node) { map.masters = {node.endpoint}; });
+  nodes_.for_each([&](const Node& node) {
+    map.masters = {node.endpoint};
+    node.server->dismiss_problem();  // it does not know cluster commands
+  });
   map.owner.assign(redis::kSlots, 0);
   nodes_.adopt(map, clock_.now_us());
 }
@@ -275,7 +279,7 @@ void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::R
   moving_.reset();
   if (replicas_) replicas_->adopt(*map);
   refresh_timer_.end(now_us, nodes_.all_well());
-  rescue([](const Node& node) { return node.slots == 0 || !node.store->ready(); });
+  rescue([](const Node& node) { return node.slots == 0 || !node.server->ready(); });
 }
 
 // Calls that wait for such nodes may have better nodes now.
@@ -283,7 +287,7 @@ void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
   std::vector<StoreCall*> stranded;
   nodes_.for_each([&](Node& node) {
     if (!from(node)) return;
-    const std::vector<StoreCall*> calls = node.store->take_queue();
+    const std::vector<StoreCall*> calls = node.server->take_queue();
     stranded.insert(stranded.end(), calls.begin(), calls.end());
   });
   start_by_map(std::move(stranded));
@@ -295,7 +299,7 @@ Store::Health ClusterStore::health() const {
 
 void ClusterStore::report(StoreReport& report) const {
   node_stats().add_to(report.metrics);
-  nodes_.for_each([&](const Node& node) { report.servers.push_back(node.store->server()); });
+  nodes_.for_each([&](const Node& node) { report.servers.push_back(node.server->describe()); });
 }
 
 }  // namespace sluice

@@ -17,9 +17,9 @@ namespace sluice {
 
 struct ClusterStoreOptions {
   std::vector<redis::Address> seeds;  // nodes to start with; the cluster names the others
-  RedisStoreOptions node;             // for every node; ClusterStore sets address and cluster
+  RedisNodeOptions node;              // for every node; ClusterStore sets name and address
   // May change the options of one node, which is identified by its address.
-  std::function<void(RedisStoreOptions&)> for_each_node;
+  std::function<void(RedisNodeOptions&)> for_each_node;
   redis::RefreshOptions refresh;   // of the map of slots
   bool looks_at_replicas = false;  // see ReplicaLooks
 };
@@ -41,7 +41,7 @@ struct ClusterStats {
 
 // A Store on a Redis or Valkey Cluster. Belongs to one event loop's thread.
 //
-//   RedisStoreOptions node{.connection = {.script = redis_script()}};
+//   RedisNodeOptions node{.connection = {.script = redis_script()}};
 //   ClusterStore store(transport, clock, params, {.seeds = target.addresses, .node = node}, random);
 //
 // A call goes to the node that has the slot of its charges (Charge::slot_tag). If the charges are on several
@@ -71,9 +71,9 @@ struct ClusterStats {
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
 //   given back.
-class ClusterStore final : public Store, private RedisCluster, private SplitCall::Events {
+class ClusterStore final : public Store, private RedisNodeOwner, private SplitCall::Events {
  public:
-  using Random = RedisStore::Random;
+  using Random = RedisNode::Random;
 
   // REQUIRES: transport, clock and params outlive the store; there is a seed; node.key_prefix has no {.
   ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
@@ -126,10 +126,16 @@ class ClusterStore final : public Store, private RedisCluster, private SplitCall
   void give_back(SplitCall& split);
 
   // Redirected and refused calls.
-  void on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+  void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
   bool has_slots() const override { return !alone_; }
+  // Several slots in one command are our mistake, unless we took the server for one without slots.
+  bool takes_back(redis::ServerError kind) const override {
+    return belongs_elsewhere(kind) || (kind == redis::ServerError::kCrossSlot && alone_);
+  }
+  // Until the deadline: one part without an answer makes the others take back their charges.
+  bool may_send_again(const StoreCall&) const override { return true; }
   void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
   std::vector<Part*> take_on(std::span<StoreCall* const> calls);
   bool hop(Part& part);

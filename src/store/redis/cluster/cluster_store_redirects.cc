@@ -14,10 +14,10 @@ constexpr std::int64_t kWaitUsMin = 1'000, kWaitUsMax = 5'000;
 
 }  // namespace
 
-void ClusterStore::on_sent_away(RedisStore& from, redis::ServerError kind, std::string_view reply,
+void ClusterStore::on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
                                 std::span<StoreCall* const> calls) {
   using enum redis::ServerError;
-  Node& node = nodes_.of_store(from);
+  Node& node = nodes_.of_server(from);
   if (alone_) be_one_of_many();
   switch (kind) {
     case kCrossSlot:  // they were sent as to a server without slots; send them again, slot by slot
@@ -62,8 +62,8 @@ void ClusterStore::follow(Node& from, bool moved, std::string_view reply, std::s
     }
   }
   // A node that redirects to itself is not the one that we are connected to.
-  if (moved && to == &from) from.store->reconnect("this address now belongs to another node");
-  to->store->start_all(at_once, !moved);
+  if (moved && to == &from) from.server->reconnect("this address now belongs to another node");
+  to->server->start_all(at_once, !moved);
 }
 
 // Calls that came straight from the caller become parts, which count their redirects.
@@ -136,7 +136,7 @@ void ClusterStore::start_by_map(std::vector<StoreCall*> calls) {
     const std::vector<StoreCall*> together(calls.begin(), others.begin());
     calls.erase(calls.begin(), others.begin());
     if (node != nullptr) {
-      node->store->start_all(together, false);
+      node->server->start_all(together, false);
     } else {
       stats_.without_node += together.size();
       fail(together);

@@ -32,7 +32,7 @@ class ClusterStore::Reset : public std::enable_shared_from_this<Reset> {
                            hops](std::span<const redis::RespValue> reply) {
       self->on_reply(from, command, hops, reply);
     };
-    if (!node.store->ask(command, on_reply, asking)) one_is_done(-1);
+    if (!node.server->ask(command, on_reply, asking)) one_is_done(-1);
   }
 
   void on_reply(const redis::Endpoint& from, const std::string& command, std::uint32_t hops,

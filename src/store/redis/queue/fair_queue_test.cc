@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/testing/seed.h"
 #include "store/redis/queue/queue_bound.h"
@@ -208,80 +211,183 @@ TEST_F(FairQueueTest, WhatIsExpensiveGetsItsTurn) {
   EXPECT_LT(before, 900) << "two waited at any time: so it had its part after 800";
 }
 
-// Compared with a model: a list per flow, how much each has had, and how much each might have had.
-TEST_F(FairQueueTest, DoesAsASlowQueueDoes) {
-  constexpr std::uint64_t kUnit = 1'024;
+// The slow and obvious fair queue: a list per flow, how much each has had, and how much it might have had.
+// Who is next is found by looking at all.
+class SlowQueue {
+ public:
+  void push(StoreCall& call, bool in_front = false) {
+    Caller& caller = callers_[call.flow.caller];
+    Lane& lane = caller.lanes[call.flow.tenant];
+    if (!caller.waits()) caller.at = std::max(caller.at, now_);
+    if (!lane.waits()) lane.at = std::max(lane.at, caller.now);
+    insert(caller, lane, call, in_front);
+  }
+  StoreCall& front() { return *next_of(next_of(callers_)->lanes)->calls.front(); }
+  void pop(std::uint32_t work) {
+    Caller& caller = *next_of(callers_);
+    Lane& lane = *next_of(caller.lanes);
+    caller.now += work * kUnit / in_turn(caller.lanes).size();
+    now_ += work * kUnit / in_turn(callers_).size();
+    lane.calls.pop_front();
+    lane.at += work * kUnit;
+    caller.at += work * kUnit;
+    if (lane.waits()) begin(lane, lane.calls.front()->work);
+    if (caller.waits()) begin(caller, next_of(caller.lanes)->calls.front()->work);
+  }
+  void remove_if(const std::function<bool(const StoreCall&)>& is_out) {
+    for (Caller* caller : in_turn(callers_)) {
+      std::vector<std::pair<Lane*, std::deque<StoreCall*>>> before;
+      for (Lane* lane : in_turn(caller->lanes)) before.emplace_back(lane, std::exchange(lane->calls, {}));
+      for (auto& [lane, calls] : before)
+        for (StoreCall* call : calls)
+          if (!is_out(*call)) insert(*caller, *lane, *call, false);
+    }
+  }
+  // Flow by flow.
+  std::vector<StoreCall*> all() {
+    std::vector<StoreCall*> calls;
+    for (Caller* caller : in_turn(callers_))
+      for (Lane* lane : in_turn(caller->lanes))
+        calls.insert(calls.end(), lane->calls.begin(), lane->calls.end());
+    return calls;
+  }
+  std::size_t callers() { return in_turn(callers_).size(); }
+  FairQueue::Holding holding(const Flow& flow) {
+    FairQueue::Holding held;
+    for (const StoreCall* call : all()) {
+      if (call->flow.caller != flow.caller) continue;
+      ++held.calls;
+      held.work += call->work;
+      if (call->flow.tenant != flow.tenant) continue;
+      ++held.of_tenant;
+      held.work_of_tenant += call->work;
+    }
+    held.tenants = in_turn(callers_[flow.caller].lanes).size();
+    return held;
+  }
+
+ private:
+  static constexpr std::uint64_t kUnit = 1'024;
   struct Turn {
     std::uint64_t at = 0, ends_at = 0, since = 0;
   };
   struct Lane : Turn {
-    std::deque<std::string> waiting;
-    bool waits() const { return !waiting.empty(); }
+    std::deque<StoreCall*> calls;
+    bool waits() const { return !calls.empty(); }
   };
   struct Caller : Turn {
-    std::map<char, Lane> lanes;
+    std::map<std::uint32_t, Lane> lanes;
     std::uint64_t now = 0;
     bool waits() const {
       return std::ranges::any_of(lanes, [](const auto& lane) { return lane.second.waits(); });
     }
   };
-  const auto next_of = [](auto& all) {
-    auto* next = static_cast<decltype(&all.begin()->second)>(nullptr);
-    for (auto& [letter, each] : all)
-      if (each.waits() &&
-          (next == nullptr || std::tie(each.ends_at, each.since) < std::tie(next->ends_at, next->since)))
-        next = &each;
-    return next;
-  };
-  const auto waiting_in = [](const auto& all) {
-    return static_cast<std::uint64_t>(
-        std::ranges::count_if(all, [](const auto& each) { return each.second.waits(); }));
-  };
-  std::mt19937_64 random(test_seed());
-  std::map<char, Caller> callers;
-  std::uint64_t now = 0, steps = 0;
-  const auto begin = [&](Turn& turn, std::uint32_t work) {
-    turn.ends_at = turn.at + work * kUnit;
-    turn.since = ++steps;
-  };
-  for (int i = 0; i < 20'000; ++i) {
-    if (random() % 100 < 52) {
-      std::string name{static_cast<char>('a' + random() % 4), static_cast<char>('x' + random() % 3)};
-      const auto work = static_cast<std::uint32_t>(1 + (random() % 4 == 0 ? random() % 20 : 0));
-      Caller& caller = callers[name[0]];
-      Lane& lane = caller.lanes[name[1]];
-      const bool caller_waits = caller.waits(), lane_waits = lane.waits();
-      name += std::to_string(i);
-      lane.waiting.push_back(name);
-      if (!lane_waits) {
-        lane.at = std::max(lane.at, caller.now);
-        begin(lane, work);
-      }
-      if (!caller_waits) {
-        caller.at = std::max(caller.at, now);
-        begin(caller, work);
-      } else if (!lane_waits && next_of(caller.lanes) == &lane) {
-        caller.ends_at = std::min(caller.ends_at, caller.at + work * kUnit);
-      }
-      call(name).work = work;
-      queue_.push(call(name));
-    } else if (!queue_.empty()) {
-      Caller& caller = *next_of(callers);
-      Lane& lane = *next_of(caller.lanes);
-      const std::string expected = lane.waiting.front();
-      const std::uint32_t work = call(expected).work;
-      caller.now += work * kUnit / waiting_in(caller.lanes);
-      now += work * kUnit / waiting_in(callers);
-      ASSERT_EQ(pop(), expected);
-      lane.waiting.pop_front();
-      lane.at += work * kUnit;
-      caller.at += work * kUnit;
-      if (lane.waits()) begin(lane, call(lane.waiting.front()).work);
-      if (caller.waits()) begin(caller, call(next_of(caller.lanes)->waiting.front()).work);
-    }
-    ASSERT_EQ(queue_.callers(), waiting_in(callers));
-    if (calls_.size() > 200 && queue_.empty()) calls_.clear();
+
+  template <class T>
+  static std::vector<T*> in_turn(std::map<std::uint32_t, T>& all) {
+    std::vector<T*> waiting;
+    for (auto& [name, each] : all)
+      if (each.waits()) waiting.push_back(&each);
+    std::ranges::sort(waiting, {}, [](const T* each) { return std::pair(each->ends_at, each->since); });
+    return waiting;
   }
+  template <class T>
+  static T* next_of(std::map<std::uint32_t, T>& all) {
+    return in_turn(all).front();
+  }
+  void begin(Turn& turn, std::uint32_t work) {
+    turn.ends_at = turn.at + work * kUnit;
+    turn.since = ++steps_;
+  }
+  void insert(Caller& caller, Lane& lane, StoreCall& call, bool in_front) {
+    const bool caller_waited = caller.waits(), lane_waited = lane.waits();
+    lane.calls.insert(in_front ? lane.calls.begin() : lane.calls.end(), &call);
+    if (!lane_waited) begin(lane, call.work);
+    if (!caller_waited)
+      begin(caller, call.work);
+    else if (!lane_waited && next_of(caller.lanes) == &lane)
+      caller.ends_at = std::min(caller.ends_at, caller.at + call.work * kUnit);
+  }
+
+  std::map<std::uint32_t, Caller> callers_;
+  std::uint64_t now_ = 0, steps_ = 0;
+};
+
+// All that a queue can do, in random order.
+TEST(FairQueueModel, DoesAsASlowQueueDoes) {
+  std::mt19937_64 random(test_seed());
+  const auto one_in = [&](std::uint64_t n) { return random() % n == 0; };
+  std::deque<TestCall> calls;
+  std::vector<TestCall*> outside;
+  FairQueue queue;
+  SlowQueue slow;
+  for (int i = 0; i < 20'000; ++i) {
+    const Flow flow{static_cast<std::uint32_t>(random() % 4), static_cast<std::uint32_t>(random() % 3)};
+    if (random() % 100 < 52) {
+      if (outside.empty()) outside.push_back(&calls.emplace_back(std::vector<Charge>(1)));
+      TestCall& call = *outside.back();
+      outside.pop_back();
+      call.flow = flow;
+      call.work = static_cast<std::uint32_t>(1 + (one_in(4) ? random() % 20 : 0));
+      const bool in_front = one_in(8);
+      in_front ? queue.push_front(call) : queue.push(call);
+      slow.push(call, in_front);
+    } else if (!queue.empty()) {
+      StoreCall& next = slow.front();
+      ASSERT_EQ(&queue.front(), &next) << "step " << i;
+      // Sometimes it turns out to be another amount of work.
+      const auto work = one_in(4) ? static_cast<std::uint32_t>(1 + random() % 30) : next.work;
+      slow.pop(work);
+      queue.pop(work);
+      EXPECT_EQ(next.work, work);
+      outside.push_back(static_cast<TestCall*>(&next));
+    }
+    if (one_in(100)) {
+      const auto is_out = [&](const StoreCall& call) { return call.flow == flow || call.work % 3 == 0; };
+      for (StoreCall* call : slow.all())
+        if (is_out(*call)) outside.push_back(static_cast<TestCall*>(call));
+      slow.remove_if(is_out);
+      queue.remove_if([&](StoreCall& call) {
+        if (is_out(call)) call.next_queued = &call;  // it may be in another queue already
+        return is_out(call);
+      });
+    }
+    if (one_in(400)) {
+      const std::vector<StoreCall*> all = slow.all();
+      ASSERT_EQ(queue.take(), all);
+      slow.remove_if([](const StoreCall&) { return true; });
+      for (StoreCall* call : all) outside.push_back(static_cast<TestCall*>(call));
+    }
+    const std::vector<StoreCall*> waiting = slow.all();
+    std::uint64_t work = 0;
+    for (const StoreCall* call : waiting) work += call->work;
+    ASSERT_EQ(queue.size(), waiting.size()) << "step " << i;
+    ASSERT_EQ(queue.empty(), waiting.empty());
+    ASSERT_EQ(queue.work(), work) << "step " << i;
+    ASSERT_EQ(queue.callers(), slow.callers());
+    const FairQueue::Holding held = queue.holding(flow), expected = slow.holding(flow);
+    ASSERT_EQ(std::tie(held.calls, held.work, held.tenants, held.of_tenant, held.work_of_tenant),
+              std::tie(expected.calls, expected.work, expected.tenants, expected.of_tenant,
+                       expected.work_of_tenant))
+        << "step " << i;
+  }
+}
+
+TEST_F(FairQueueTest, ForgettingIdleFlowsTakesNothingFromThoseWhoWait) {
+  push({"ax1", "ax2", "bx1", "ay1"});
+  std::deque<TestCall> invented;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    TestCall& once = invented.emplace_back(std::vector<Charge>(1));
+    once.flow = {1'000 + i, i};
+    queue_.push(once);
+    queue_.remove_if([&](const StoreCall& each) { return &each == &once; });
+  }
+  EXPECT_LT(queue_.lanes_known(), 5'000u);
+  EXPECT_EQ(queue_.size(), 4u);
+  EXPECT_EQ(queue_.work(), 4u);
+  EXPECT_EQ(queue_.holding(flow_of("ax")).of_tenant, 2u);
+  EXPECT_EQ(pop_all(), "ax1 bx1 ay1 ax2 ");
+  EXPECT_EQ(queue_.work(), 0u);
 }
 
 TEST(QueueBoundTest, IsWhatTheServerAnswersInItsTime) {

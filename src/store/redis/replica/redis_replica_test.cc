@@ -27,11 +27,11 @@ class RedisSentinelReplicaTest : public LoopFixture {
   }
   Store* driven() override { return store_.get(); }
 
-  RedisStoreOptions options(bool replica) {
+  RedisNodeOptions options(bool replica) {
     redis::SentinelOptions sentinels{.session = {.master_name = "mymaster", .asks_for_replicas = replica}};
     for (const TestSentinel& each : group_.sentinels)
       sentinels.sentinels.push_back({.host = "127.0.0.1", .port = each.port()});
-    RedisStoreOptions with;
+    RedisNodeOptions with;
     with.connection.source = std::make_shared<redis::Sentinel>(transport_, clock_, sentinels, random());
     with.connection.script = redis_script();
     return with;

@@ -24,6 +24,14 @@ std::string_view text_of(std::span<const redis::RespValue> reply) {
   return reply.empty() || reply.front().is_error() ? std::string_view() : reply.front().bytes;
 }
 
+RedisNodeOptions options_for_replica(RedisNodeOptions options) {
+  options.only_looks = true;
+  options.connection.backoff_max_us = kBackoffUsMax;
+  options.on_news = {};
+  options.advise_every_us = 0;
+  return options;
+}
+
 }  // namespace
 
 // A look in flight: shares charges and results with the call that it stands for.
@@ -49,23 +57,16 @@ class ReplicaLooks::Look final : public StoreCall {
 };
 
 ReplicaLooks::ReplicaLooks(redis::Transport& transport, const Clock& clock, ParamsTable& params,
-                           RedisStoreOptions options, const RedisStore::Random& random, AskMaster ask_master)
+                           RedisNodeOptions options, const RedisNode::Random& random, AskMaster ask_master)
     : clock_(clock),
       ask_master_(std::move(ask_master)),
       patience_us_(options.operation_timeout_us),
-      replica_(transport, clock, params, options_for_replica(std::move(options)), random),
+      is_in_cluster_(options.connection.reads_replica),
+      denials_(params, options.freed, options.remember_denials_us),
+      replica_({transport, clock, params, *this, denials_}, options_for_replica(std::move(options)), random),
       wanted_at_us_(kNeverUs) {}
 
 ReplicaLooks::~ReplicaLooks() = default;
-
-RedisStoreOptions ReplicaLooks::options_for_replica(RedisStoreOptions options) {
-  options.only_looks = true;
-  options.cluster = options.connection.reads_replica ? this : nullptr;
-  options.connection.backoff_max_us = kBackoffUsMax;
-  options.on_news = {};
-  options.advise_every_us = 0;
-  return options;
-}
 
 bool ReplicaLooks::is_look(const StoreCall& call) {
   return !call.dedupe && call.refund_of_us == 0 &&
@@ -109,13 +110,13 @@ void ReplicaLooks::finish(Look& look) {
 }
 
 // The slot is elsewhere, or the replica follows another master, or has lost its own.
-void ReplicaLooks::on_sent_away(RedisStore&, redis::ServerError, std::string_view,
+void ReplicaLooks::on_sent_away(RedisNode&, redis::ServerError, std::string_view,
                                 std::span<StoreCall* const> calls) {
   lag_->doubt();
   for (StoreCall* call : calls) call->on_done();
 }
 
-void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisStore*()>& master) {
+void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisNode*()>& master) {
   using Ask = redis::ReplicaLag::Ask;
   replica_.tick(now_us);
   const bool wanted = now_us - wanted_at_us_ <= kInterestUs;
@@ -123,11 +124,11 @@ void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisStore*()>&
   if (!wanted) return;
   const Ask whom = lag_->next(now_us);
   if (whom == Ask::kMaster) {
-    RedisStore* const store = master();
+    RedisNode* const server = master();
     const auto hear = [lag = lag_](std::span<const redis::RespValue> reply) {
       lag->on_master(text_of(reply));
     };
-    if (store == nullptr || !store->ask(info_command(), hear)) hear({});
+    if (server == nullptr || !server->ask(info_command(), hear)) hear({});
   } else if (whom == Ask::kReplica) {
     const auto hear = [lag = lag_](std::span<const redis::RespValue> reply) {
       lag->on_replica(text_of(reply));

@@ -23,10 +23,62 @@ constexpr std::array<std::int64_t, 16> kShortPeriodsMs = {
     1,       100,     1'000,   5'000,     10'000,    15'000,     30'000,      60'000,
     300'000, 600'000, 900'000, 1'800'000, 3'600'000, 86'400'000, 604'800'000, 2'592'000'000};
 
-bool is_log(const LimitParams& p) { return p.family() == Family::kSlidingLog; }
-bool is_window(const LimitParams& p) {
-  return p.family() == Family::kFixedWindow || p.family() == Family::kSlidingWindow;
+// The algorithms by their numbers in stamps. Stamps outlive programs: a number never changes its meaning.
+constexpr std::array kNumbered = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
+                                  Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
+
+template <Algorithm kOne>
+constexpr unsigned number_in_list() {
+  constexpr auto kFound = std::ranges::find(kNumbered, kOne);
+  static_assert(kFound != kNumbered.end(), "an algorithm without a number cannot be stored");
+  return static_cast<unsigned>(kFound - kNumbered.begin());
 }
+
+constexpr unsigned number_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kGcra:
+      return number_in_list<Algorithm::kGcra>();
+    case Algorithm::kTokenBucket:
+      return number_in_list<Algorithm::kTokenBucket>();
+    case Algorithm::kLeakyBucket:
+      return number_in_list<Algorithm::kLeakyBucket>();
+    case Algorithm::kFixedWindow:
+      return number_in_list<Algorithm::kFixedWindow>();
+    case Algorithm::kSlidingWindow:
+      return number_in_list<Algorithm::kSlidingWindow>();
+    case Algorithm::kSlidingLog:
+      return number_in_list<Algorithm::kSlidingLog>();
+  }
+  std::unreachable();
+}
+
+// A short stamp has two bits for a bucket's algorithm, and two ranges of values for windows. A full one has
+// three bits.
+constexpr auto count_of(Family family) { return std::ranges::count(kNumbered, family, family_of); }
+static_assert(std::ranges::all_of(kNumbered, [](Algorithm each) {
+  return family_of(each) != Family::kBucket || number_of(each) < 4;
+}));
+static_assert(count_of(Family::kFixedWindow) == 1 && count_of(Family::kSlidingWindow) == 1 &&
+              count_of(Family::kSlidingLog) == 1);
+static_assert(kNumbered.size() <= kHasScale);
+
+// How a counter is stored.
+enum class Form : std::uint8_t { kBucket, kWindow, kLog };
+
+Form form_of(const LimitParams& p) {
+  switch (p.family()) {
+    case Family::kBucket:
+      return Form::kBucket;
+    case Family::kFixedWindow:
+    case Family::kSlidingWindow:
+      return Form::kWindow;
+    case Family::kSlidingLog:
+      return Form::kLog;
+  }
+  std::unreachable();
+}
+bool is_log(const LimitParams& p) { return form_of(p) == Form::kLog; }
+bool is_window(const LimitParams& p) { return form_of(p) == Form::kWindow; }
 
 // Numbers up to 1023, followed by up to three zeros: 10 bits and 2.
 std::optional<unsigned> rounded_bits(std::int64_t number) {
@@ -59,12 +111,12 @@ LimitParams unchecked(Algorithm algorithm, std::int64_t count, std::int64_t peri
 }
 
 // Two bits of the first byte are the algorithm.
-bool is_bucket_kind(int kind) { return (kind >> 5 & 3) <= std::to_underlying(Algorithm::kLeakyBucket); }
+Algorithm short_algorithm(int kind) { return kNumbered[static_cast<std::size_t>(kind >> 5 & 3)]; }
 
 LimitParams read_short_bucket(std::string_view value) {
   const std::int64_t bits = number_at(value, 0, 4);
   const std::int64_t numbers = bits & 0xff'ffff;
-  const auto algorithm = static_cast<Algorithm>(bits >> 29 & 3);
+  const Algorithm algorithm = short_algorithm(static_cast<int>(bits >> 24));
   const std::int64_t period_us = kShortPeriodsMs[static_cast<std::size_t>(bits >> 25 & 15)] * 1000;
   if ((bits >> 24 & 1) == 0) return unchecked(algorithm, numbers, period_us, numbers, 0);
   return unchecked(algorithm, rounded_number(numbers >> 12), period_us, rounded_number(numbers & 0xfff), 0);
@@ -77,9 +129,11 @@ struct Said {
 
 std::optional<Said> read_full(std::string_view value, int kind) {
   const bool has_scale = (kind & kHasScale) != 0;
-  const auto algorithm = static_cast<Algorithm>(kind % kHasScale);
+  const auto number = static_cast<std::size_t>(kind % kHasScale);
   const std::size_t bytes = kFullBytes + (has_scale ? 4 : 0);
-  if (kind >= kFull + 16 || algorithm >= Algorithm::kSlidingLog || value.size() < bytes) return std::nullopt;
+  if (kind >= kFull + 16 || number >= kNumbered.size() || value.size() < bytes) return std::nullopt;
+  const Algorithm algorithm = kNumbered[number];
+  if (family_of(algorithm) == Family::kSlidingLog) return std::nullopt;  // has stamps of its own
   return Said{unchecked(algorithm, number_at(value, 1, 4), number_at(value, 5, 6), number_at(value, 11, 4),
                         has_scale ? number_at(value, 15, 4) : 0),
               bytes};
@@ -89,7 +143,7 @@ std::optional<Said> read_numbers(std::string_view value) {
   if (value.empty()) return std::nullopt;
   const auto kind = static_cast<int>(number_at(value, 0, 1));
   if (kind >= kShortBucket) {
-    if (value.size() < 4 || !is_bucket_kind(kind)) return std::nullopt;
+    if (value.size() < 4 || family_of(short_algorithm(kind)) != Family::kBucket) return std::nullopt;
     return Said{read_short_bucket(value), 4};
   }
   if (kind >= kLog) {
@@ -137,12 +191,12 @@ std::string short_stamp(const LimitParams& p) {
   const auto index = static_cast<unsigned>(period - kShortPeriodsMs.begin());
   std::string stamp;
   if (is_window(p)) {
-    append_number(stamp, (p.algorithm == Algorithm::kFixedWindow ? 1 : 2) * kShortWindow + index, 1);
+    append_number(stamp, (p.family() == Family::kFixedWindow ? 1 : 2) * kShortWindow + index, 1);
     return stamp;
   }
   const auto numbers = bucket_bits(p);
   if (p.denominator > kShortDenominatorMax || !numbers) return {};
-  append_number(stamp, 1u << 31 | std::to_underlying(p.algorithm) << 29 | index << 25 | *numbers, 4);
+  append_number(stamp, 1u << 31 | number_of(p.algorithm) << 29 | index << 25 | *numbers, 4);
   return stamp;
 }
 
@@ -152,7 +206,7 @@ std::string stamp_of(const LimitParams& p) {
   const auto append = [&](std::int64_t number, int bytes) {
     append_number(stamp, static_cast<std::uint64_t>(number), bytes);
   };
-  const auto algorithm = std::to_underlying(p.algorithm);
+  const auto algorithm = static_cast<int>(number_of(p.algorithm));
   const bool any_capacity = is_window(p) && p.capacity > 0;
   append(is_log(p) ? kLog : kFull + (p.scale > 0 ? kHasScale : 0) + algorithm, 1);
   append(any_capacity ? 1 : p.rate.count, 4);

@@ -28,8 +28,8 @@ class RedisTenantMoveTest : public RedisStoreFixture {
     from_.start();
     to_.start();
   }
-  RedisStoreOptions heeding(const TestRedisServer& server) const {
-    RedisStoreOptions with = options(server);
+  RedisNodeOptions heeding(const TestRedisServer& server) const {
+    RedisNodeOptions with = options(server);
     with.heeds_moves = true;
     return with;
   }

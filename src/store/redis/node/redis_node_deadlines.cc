@@ -2,9 +2,9 @@
 #include <limits>
 #include <utility>
 
-#include "store/redis/redis_store.h"
+#include "store/redis/node/redis_node.h"
 
-// What RedisStore does as time passes: calls reach their deadlines, commands become late, connections fall
+// What RedisNode does as time passes: calls reach their deadlines, commands become late, connections fall
 // silent. The rule for silence is at the class; on_lost() decides which calls in flight are sent again.
 namespace sluice {
 namespace {
@@ -17,7 +17,7 @@ bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
 
 }  // namespace
 
-void RedisStore::expire_calls(std::int64_t now_us) {
+void RedisNode::expire_calls(std::int64_t now_us) {
   if (now_us < next_deadline_us_) return;
   // An answer that has arrived is in time, even if our own loop was too busy to read it.
   if (connection_.ready()) connection_.poll();
@@ -27,33 +27,34 @@ void RedisStore::expire_calls(std::int64_t now_us) {
   leave_out_probe(expired.failed);
   stats_.timeouts += expired.failed.size();
   stats_.shed_caller_deadline += expired.shed.size();
-  if (!expired.shed.empty()) shed_.add(expired.shed.size(), expired.shed.size(), now_us);
+  if (!expired.shed.empty()) health_.note_shed(expired.shed.size(), now_us);
   for (StoreCall* call : expired.shed) call->verdict = Verdict::kShed;
   complete(expired.failed);
   complete(expired.shed);
 }
 
 // A missed deadline that is shorter than slow_us is not a failure of the server.
-void RedisStore::note_failed(const Expired& expired, std::int64_t now_us) {
+void RedisNode::note_failed(const Expired& expired, std::int64_t now_us) {
   if (expired.slow > 0) {
-    note_problem("the server does not answer in time", "replies take longer than the deadlines of checks");
+    health_.note_problem("the server does not answer in time",
+                         "replies take longer than the deadlines of checks");
     probe_within_us_ = std::min(expired.time_us, options_.operation_timeout_us);
     breaker_.record(false, expired.slow, now_us);
   }
   if (expired.unsent == 0) return;
   if (!connection_.ready()) {
-    if (problem_.empty()) note_problem("not connected", "connect timed out");
+    if (!health_.has_problem()) health_.note_problem("not connected", "connect timed out");
   } else if (silent_for_us(now_us) >= std::min(options_.slow_us, options_.operation_timeout_us)) {
-    note_problem("the server does not answer in time", "no reply");
+    health_.note_problem("the server does not answer in time", "no reply");
   } else {
-    return late_.add(expired.unsent, expired.unsent, now_us);
+    return health_.note_answers(expired.unsent, expired.unsent, now_us);
   }
   breaker_.record(false, expired.unsent, now_us);
 }
 
-void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
+void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
   next_deadline_us_ = kNoDeadline;
-  for (InFlight& command : in_flight_) {
+  for (Command& command : in_flight_.commands()) {
     if (!command.batch) continue;
     for (StoreCall*& call : command.batch->calls()) {
       if (call == nullptr) continue;
@@ -81,7 +82,7 @@ void RedisStore::collect_expired(std::int64_t now_us, Expired& expired) {
 
 // Whether a call that was not sent yet keeps waiting: as long as the server answers others, and its caller
 // has not given up.
-bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
+bool RedisNode::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
   const std::int64_t time_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us - call.queued_at_us;
   const bool is_silent = !connection_.ready() || silent_for_us(now_us) >= time_us;
   if (is_silent && (is_over(call.deadline_us, now_us) || is_over(call.caller_deadline_us, now_us))) {
@@ -98,24 +99,23 @@ bool RedisStore::stays_queued(StoreCall& call, std::int64_t now_us, Expired& exp
 }
 
 // A late reply will still come in its turn, unless the server is gone.
-void RedisStore::expire_commands(std::int64_t now_us) {
+void RedisNode::expire_commands(std::int64_t now_us) {
   std::uint64_t late_checks = 0;
   std::vector<OnReply> unanswered;
-  for (InFlight& command : in_flight_) {
+  for (Command& command : in_flight_.commands()) {
     if (command.late || now_us < command.asked_at_us + command.patience_us) continue;
     command.late = true;
-    if (command.on_reply) unanswered.push_back(std::exchange(command.on_reply, {}));
+    if (command.on_reply) unanswered.push_back(in_flight_.take_question(command));
     if (!command.batch) continue;
     ++stats_.late_batches;
     late_checks += command.batch->size();
   }
   if (late_checks > 0) {
-    note_problem("the server does not answer in time", "no reply");
+    health_.note_problem("the server does not answer in time", "no reply");
     breaker_.record(false, late_checks, now_us);
   }
-  questions_ -= unanswered.size();
   for (const OnReply& hear : unanswered) hear({});
-  if (!in_flight_.empty() && silent_for_us(now_us) >= in_flight_.front().silence_us)
+  if (!in_flight_.empty() && silent_for_us(now_us) >= in_flight_.oldest().silence_us)
     connection_.drop("no reply from the server");
   if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;
@@ -124,17 +124,17 @@ void RedisStore::expire_commands(std::int64_t now_us) {
 }
 
 // Only while a reply is awaited. Replies come in order, so the oldest command waits for the very next reply.
-std::int64_t RedisStore::silent_since_us() const {
+std::int64_t RedisNode::silent_since_us() const {
   const std::int64_t heard_at_us = connection_.heard_at_us();
-  return in_flight_.empty() ? heard_at_us : std::max(in_flight_.front().asked_at_us, heard_at_us);
+  return in_flight_.empty() ? heard_at_us : std::max(in_flight_.oldest().asked_at_us, heard_at_us);
 }
 
-std::int64_t RedisStore::silent_for_us(std::int64_t now_us) const {
+std::int64_t RedisNode::silent_for_us(std::int64_t now_us) const {
   return in_flight_.empty() ? 0 : now_us - silent_since_us();
 }
 
 // The breaker is open: nothing in the queue will be sent.
-void RedisStore::fail_queue(std::vector<StoreCall*>& failed) {
+void RedisNode::fail_queue(std::vector<StoreCall*>& failed) {
   for (FairQueue* queue : {&queue_, &asking_queue_}) {
     const std::vector<StoreCall*> waiting = queue->take();
     stats_.turned_away += waiting.size();

@@ -1,4 +1,4 @@
-#include "store/redis/redis_stats.h"
+#include "store/redis/node/redis_stats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "store/redis/trouble_news.h"
+#include "store/redis/node/trouble_news.h"
 
 #include <gtest/gtest.h>
 

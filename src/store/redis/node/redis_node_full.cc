@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "store/redis/redis_store.h"
+#include "store/redis/node/redis_node.h"
 #include "store/redis/script/script.h"
 
-// What RedisStore does while its server has no memory left: counters that are there go on counting, what is
+// What RedisNode does while its server has no memory left: counters that are there go on counting, what is
 // denied is denied, and only what would be admitted on something new gets Verdict::kNoRoom. That is no
 // failure of the server: the breaker does not hear of it.
 //
@@ -15,8 +15,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kFullForUs = 1'000'000;     // then it is tried again
-constexpr std::int64_t kFullShownUs = 60'000'000;  // like the memory store
+constexpr std::int64_t kFullForUs = 1'000'000;  // then it is tried again
 
 bool charges(const StoreCall& call) {
   return std::ranges::any_of(call.charges, [](const Charge& charge) { return charge.cost > 0; });
@@ -24,11 +23,11 @@ bool charges(const StoreCall& call) {
 
 }  // namespace
 
-bool RedisStore::goes_guarded(const StoreCall& call, std::int64_t now_us) const {
+bool RedisNode::goes_guarded(const StoreCall& call, std::int64_t now_us) const {
   return now_us < full_until_us_ && charges(call);
 }
 
-void RedisStore::append_command(Batch& batch, How how, bool with_script) {
+void RedisNode::append_command(Batch& batch, How how, bool with_script) {
   const bool by_name = !with_script && (!how.guarded || !sha_when_full_.empty());
   const std::string_view name = how.guarded ? sha_when_full_ : connection_.script_sha();
   const std::string_view text = how.guarded ? redis_script_when_full() : options_.connection.script;
@@ -36,7 +35,7 @@ void RedisStore::append_command(Batch& batch, How how, bool with_script) {
                        options_.heeds_moves, decide_at_us(), how.alone);
 }
 
-void RedisStore::begin_full(std::int64_t now_us) {
+void RedisNode::begin_full(std::int64_t now_us) {
   full_until_us_ = now_us + kFullForUs;
   if (!sha_when_full_.empty()) return;
   std::string command;
@@ -52,44 +51,48 @@ void RedisStore::begin_full(std::int64_t now_us) {
 
 // Of a call that wants a counter that is not there. If it is its only one, there is room if the limit as a
 // whole has it.
-bool RedisStore::would_be_admitted(const StoreCall& call) const {
+bool RedisNode::would_be_admitted(const StoreCall& call) const {
   const Charge& first = call.charges[0];
   return call.charges.size() == 1 && call.refund_of_us == 0 && !call.dedupe &&
          first.cost <= limits_.params(first.params).capacity;
 }
 
 // What becomes of the calls of a batch that was refused.
-struct RedisStore::Parted {
+struct RedisNode::Parted {
   std::vector<StoreCall*> again, alone, no_room;
 };
 
 // `named`: what when_full.lua says; nothing: the server itself has refused. Nothing of the batch was charged.
-void RedisStore::on_full(InFlight& command, std::string_view named) {
+void RedisNode::on_full(Command& command, std::string_view named) {
   note_use();
   const std::int64_t now_us = clock_.now_us();
   std::vector<StoreCall*> waiting;
   Parted parted;
   if (!named.empty()) {
     part_full(command, named, parted);
-  } else if (!command.guarded) {
+  } else if (!command.how.guarded) {
     begin_full(now_us);
     command.batch->append_waiting(parted.again);
   } else {  // so it does not even let us go on counting
-    command.batch->append_waiting(command.alone ? parted.no_room : parted.alone);
+    command.batch->append_waiting(command.how.alone ? parted.no_room : parted.alone);
   }
   end_batch(command, true, waiting);
   for (std::vector<StoreCall*>* calls : {&parted.again, &parted.alone, &parted.no_room})
     leave_out_probe(*calls);
-  put_back(parted.again, command.asking ? asking_queue_ : queue_);
-  send_alone(parted.alone, command.asking);
-  if (!parted.no_room.empty()) no_room_at_us_ = now_us;
+  // Whose counters are there goes in a batch of its own: among newcomers it would be refused again and again.
+  if (named.empty())
+    put_back(parted.again, command.how.asking ? asking_queue_ : queue_);
+  else
+    send_together(parted.again, command.how.asking);
+  send_alone(parted.alone, command.how.asking);
+  if (!parted.no_room.empty()) health_.note_no_room(now_us);
   stats_.no_room += parted.no_room.size();
   for (StoreCall* call : parted.no_room) call->verdict = Verdict::kNoRoom;
   complete(parted.no_room);
 }
 
 // `named`: the numbers of new counters; of logs that grow; of new request ids.
-void RedisStore::part_full(const InFlight& command, std::string_view named, Parted& parted) const {
+void RedisNode::part_full(const Command& command, std::string_view named, Parted& parted) const {
   const std::size_t logs = std::min(named.find(';'), named.size());
   const std::size_t ids = std::min(named.find(';', logs + 1), named.size());
   std::vector<StoreCall*> grow, others, want_new, want_record, rest;
@@ -99,17 +102,29 @@ void RedisStore::part_full(const InFlight& command, std::string_view named, Part
   const std::unordered_set<StoreCall*> wants_new(want_new.begin(), want_new.end());
   const std::unordered_set<StoreCall*> wants_record(want_record.begin(), want_record.end());
   for (StoreCall* call : grow) {
-    const bool is_admitted = command.alone || (wants_new.contains(call) && would_be_admitted(*call));
+    const bool is_admitted = command.how.alone || (wants_new.contains(call) && would_be_admitted(*call));
     (is_admitted ? parted.no_room : parted.alone).push_back(call);
   }
   for (StoreCall* call : others) {
     // There is no room for a record. To be charged for every try is better than for none.
     if (wants_record.contains(call) && call->refund_of_us == 0) call->dedupe.reset();
-    (command.alone ? parted.alone : parted.again).push_back(call);
+    (command.how.alone ? parted.alone : parted.again).push_back(call);
   }
 }
 
-void RedisStore::send_alone(std::span<StoreCall* const> calls, bool asking) {
+// REQUIRES: they were in one batch.
+void RedisNode::send_together(std::span<StoreCall* const> calls, bool asking) {
+  if (calls.empty()) return;
+  std::unique_ptr<Batch> batch = spare_batch();
+  std::uint64_t work = 0;
+  for (StoreCall* call : calls) {
+    batch->add(*call, limits_);
+    work += work_.of(*call);
+  }
+  send(std::move(batch), work, {.asking = asking, .guarded = true}, clock_.now_us());
+}
+
+void RedisNode::send_alone(std::span<StoreCall* const> calls, bool asking) {
   if (calls.empty()) return;
   const std::int64_t now_us = clock_.now_us();
   for (StoreCall* call : calls) {
@@ -119,10 +134,6 @@ void RedisStore::send_alone(std::span<StoreCall* const> calls, bool asking) {
                   now_us);
   }
   send_flight();
-}
-
-bool RedisStore::is_full(std::int64_t now_us) const {
-  return no_room_at_us_ != 0 && now_us < no_room_at_us_ + kFullShownUs;
 }
 
 }  // namespace sluice

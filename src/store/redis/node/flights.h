@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "redis/protocol/resp.h"
+#include "store/redis/script/batch.h"
+
+namespace sluice {
+
+// The commands to one server that have no reply yet, oldest first: replies come in that order. Not
+// thread-safe.
+//
+// Commands that are written together are a flight. The last of them frees the flight's place when its reply
+// comes.
+class Flights {
+ public:
+  // Gets the reply; empty: there was none.
+  using OnReply = std::function<void(std::span<const redis::RespValue>)>;
+
+  // How a batch is sent.
+  struct How {
+    bool asking = false;   // after an ASKING
+    bool guarded = false;  // by when_full.lua
+    bool alone = false;    // guarded, and if its only call is denied it writes nothing
+  };
+
+  // A batch, a question, or neither (an ASKING).
+  struct Command {
+    std::unique_ptr<Batch> batch;
+    OnReply on_reply;
+    std::int64_t asked_at_us = 0;
+    std::int64_t patience_us = 0;  // after this time it is late
+    std::int64_t silence_us = 0;   // how long the server may be silent before we reconnect
+    bool late = false;
+    std::size_t missed = 0;       // calls of the batch that reached their deadlines
+    std::int64_t sent_at_us = 0;  // by the wall clock
+    std::int64_t slept_us = 0;    // Transport::slept_us() when it was sent
+    std::uint64_t work = 0;
+    How how;
+    bool ends_flight = false;
+    bool brings_script = false;
+  };
+
+  void add(Command command) {
+    count(command, 1);
+    commands_.push_back(std::move(command));
+  }
+  // The newest command is the last of its flight. REQUIRES: it is not yet.
+  void end_flight() {
+    commands_.back().ends_flight = true;
+    ++flights_;
+  }
+  // REQUIRES: !empty()
+  Command take_oldest() {
+    Command command = std::move(commands_.front());
+    commands_.pop_front();
+    count(command, -1);
+    return command;
+  }
+  std::deque<Command> take_all() {
+    flights_ = questions_ = scripts_ = 0;
+    work_ = 0;
+    return std::exchange(commands_, {});
+  }
+  // Whoever asked this question waits no longer.
+  OnReply take_question(Command& command) {
+    --questions_;
+    return std::exchange(command.on_reply, {});
+  }
+
+  bool empty() const { return commands_.empty(); }
+  const Command& oldest() const { return commands_.front(); }
+  std::deque<Command>& commands() { return commands_; }
+
+  std::size_t flights() const { return flights_; }  // that have ended
+  std::uint64_t work() const { return work_; }
+  std::size_t questions() const { return questions_; }
+  bool brings_script() const { return scripts_ > 0; }
+
+ private:
+  void count(const Command& command, int sign) {
+    const auto by = [sign](bool is) { return static_cast<std::size_t>(is ? sign : 0); };
+    flights_ += by(command.ends_flight);
+    questions_ += by(command.on_reply != nullptr);
+    scripts_ += by(command.brings_script);
+    work_ += sign > 0 ? command.work : -command.work;
+  }
+
+  std::deque<Command> commands_;
+  std::size_t flights_ = 0;
+  std::size_t questions_ = 0;
+  std::size_t scripts_ = 0;  // commands that load the script
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace sluice
