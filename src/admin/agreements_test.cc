@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "admin/policies/policies.h"
+#include "admin/routes.h"
 #include "admin/rules/endpoint_rule_set.h"
-#include "admin/rules/endpoint_rules.h"
-#include "admin/users/users.h"
 #include "base/limits/override_limits.h"
 #include "control/policy_registry.h"
 #include "ledger/testing/racing_ledger.h"
@@ -21,18 +19,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr std::int64_t kSecondUs = 1'000'000;
-constexpr auto kRoutes = std::to_array<AdminRoute>({
-    {"PUT", "/api/v1/users/*/tier", set_tier},
-    {"POST", "/api/v1/users/*/override", add_override},
-    {"DELETE", "/api/v1/users/*/override/*", remove_override},
-    {"POST", "/api/v1/rules", create_endpoint_rule},
-    {"PUT", "/api/v1/rules/*", update_endpoint_rule},
-    {"DELETE", "/api/v1/rules/*", delete_endpoint_rule},
-    {"PUT", "/v1/policies/*", put_policy},
-    {"DELETE", "/v1/policies/*", remove_policy},
-    {"POST", "/v1/policies", apply_policies},
-    {"POST", "/v1/policies/*/rollback", roll_back_policy},
-});
 
 class Node {
  public:
@@ -49,7 +35,7 @@ class Node {
         AdminCall::from({.method = method, .path = path, .headers = headers, .body = body}, who);
     EXPECT_TRUE(call);
     AdminContext context{registry, catalog, clock_, rollouts_};
-    return answer_admin_call(kRoutes, context, *call);
+    return answer_admin_call(kAdminRoutes, context, *call);
   }
   int set_tier_to(const std::string& tier, const std::vector<net::Header>& headers = {}) {
     return send("PUT", "/api/v1/users/ann/tier", R"({"tier":")" + tier + R"("})", headers).status;

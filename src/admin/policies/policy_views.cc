@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "admin/once.h"
 #include "base/limits/control_limits.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
@@ -61,24 +62,55 @@ std::optional<ledger::Draft> staged_change(AdminContext& context, const Policy& 
   return control::rollout_drafts(rollout, before ? before->version : 0, "start").front();
 }
 
-// What the caller wrote with the same idempotency key, if that started rollouts and is what they ask for now.
-// A rollout contains its start time, so the ledger alone would take it for another change.
-std::optional<Result<std::vector<ledger::Record>>> staged_before(AdminContext& context, const AdminCall& call,
-                                                                 const std::vector<Policy>& policies) {
-  auto earlier = context.written_before(call);
-  if (!earlier || std::ranges::none_of(*earlier, is_staged)) return std::nullopt;
-  const auto says = [](const ledger::Record& record, Policy policy) {
-    const auto rollout = is_staged(record) ? control::parse_rollout(record.body, record.name)
-                                           : Result<control::StagedRollout>(std::unexpected(Error{}));
+// Whether the record is the result of putting this policy: as a version of it, or as a rollout. A rollout
+// contains its start time, so the ledger alone would take it for another change.
+bool says(const ledger::Record& record, Policy policy) {
+  if (!is_staged(record)) {
     std::string body;
-    if (rollout)
-      policy.version = rollout->candidate.version;
-    else
-      write_policy(policy, body);
-    return rollout ? rollout->candidate == policy : record.body == body;
-  };
-  if (!std::ranges::equal(*earlier, policies, says)) return std::unexpected(key_of_another_change(call));
-  return earlier;
+    write_policy(policy, body);
+    return record.body == body;
+  }
+  const auto rollout = control::parse_rollout(record.body, record.name);
+  if (!rollout) return false;
+  policy.version = rollout->candidate.version;
+  return rollout->candidate == policy;
+}
+
+// put_policies() without the repetition of rollouts.
+Result<std::vector<ledger::Record>> write_policies(AdminContext& context, const AdminCall& call,
+                                                   const std::vector<Policy>& policies,
+                                                   const SeenVersions& seen, std::string_view action) {
+  const bool may_stage = action != "rollback";
+  std::vector<ledger::Draft> drafts;
+  std::set<std::string_view> written;  // written as policies, not as rollouts
+  for (const Policy& policy : policies) {
+    SLUICE_TRY(refuse_denying_everyone(call, policy));
+    if (auto rollout = may_stage ? staged_change(context, policy) : std::nullopt) {
+      drafts.push_back(*std::move(rollout));
+      continue;
+    }
+    written.insert(policy.id);
+    ledger::Draft& draft = drafts.emplace_back();
+    draft.kind = ledger::Kind::kPolicy;
+    draft.name = policy.id;
+    draft.action = action;
+    write_policy(policy, draft.body);
+    if (const auto version = seen.find(policy.id); version != seen.end())
+      draft.expected_version = version->second;
+  }
+  return context.write(call, std::move(drafts), [&]() -> Result<void> {
+    for (const Policy& policy : policies) {
+      SLUICE_TRY(may_write(context, call, policy));
+      SLUICE_TRY(stands_still(context, policy.id));
+      if (written.contains(policy.id)) continue;
+      PolicyChange becomes;  // the policy at the end of the rollout must be valid, too
+      becomes.put.push_back(policy);
+      SLUICE_TRY(context.catalog.try_change(std::move(becomes)));
+    }
+    for (const auto& [id, version] : seen)  // for policies that are written, the ledger compares it
+      if (!written.contains(id)) SLUICE_TRY(is_at_version(context, call, id, version));
+    return {};
+  });
 }
 
 }  // namespace
@@ -134,39 +166,17 @@ Result<void> is_at_version(AdminContext& context, const AdminCall& call, const s
 Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
                                                  const std::vector<Policy>& policies,
                                                  const SeenVersions& seen, std::string_view action) {
-  const bool may_stage = action != "rollback";
-  if (auto again = may_stage ? staged_before(context, call, policies) : std::nullopt)
-    return *std::move(again);
-  std::vector<ledger::Draft> drafts;
-  std::set<std::string_view> written;  // written as policies, not as rollouts
-  for (const Policy& policy : policies) {
-    SLUICE_TRY(refuse_denying_everyone(call, policy));
-    if (auto rollout = may_stage ? staged_change(context, policy) : std::nullopt) {
-      drafts.push_back(*std::move(rollout));
-      continue;
-    }
-    written.insert(policy.id);
-    ledger::Draft& draft = drafts.emplace_back();
-    draft.kind = ledger::Kind::kPolicy;
-    draft.name = policy.id;
-    draft.action = action;
-    write_policy(policy, draft.body);
-    if (const auto version = seen.find(policy.id); version != seen.end())
-      draft.expected_version = version->second;
-  }
-  return context.write(call, std::move(drafts), [&]() -> Result<void> {
-    for (const Policy& policy : policies) {
-      SLUICE_TRY(may_write(context, call, policy));
-      SLUICE_TRY(stands_still(context, policy.id));
-      if (written.contains(policy.id)) continue;
-      PolicyChange becomes;  // the policy at the end of the rollout must be valid, too
-      becomes.put.push_back(policy);
-      SLUICE_TRY(context.catalog.try_change(std::move(becomes)));
-    }
-    for (const auto& [id, version] : seen)  // for policies that are written, the ledger compares it
-      if (!written.contains(id)) SLUICE_TRY(is_at_version(context, call, id, version));
-    return {};
-  });
+  using Records = std::vector<ledger::Record>;
+  const auto write = [&] { return write_policies(context, call, policies, seen, action); };
+  if (action == "rollback") return write();
+  return once(
+      context, call,
+      [&](Written earlier) -> Result<std::optional<Records>> {
+        if (std::ranges::none_of(earlier, is_staged)) return write();  // the ledger compares it
+        if (!std::ranges::equal(earlier, policies, says)) return std::nullopt;
+        return Records(earlier.begin(), earlier.end());
+      },
+      write);
 }
 
 Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& call, const Policy& policy,
@@ -180,25 +190,19 @@ Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& ca
 
 Result<void> delete_policy(AdminContext& context, const AdminCall& call, const std::string& id,
                            std::optional<std::int64_t> expected) {
-  const auto written = context.write(call,
-                                     {{.kind = ledger::Kind::kPolicy,
-                                       .name = id,
-                                       .action = "delete",
-                                       .body = "",
-                                       .expected_version = expected}},
-                                     [&]() -> Result<void> {
-                                       const auto tenant = tenant_now(context, id);
-                                       if (!tenant || !call.principal.sees_tenant(*tenant))
-                                         return std::unexpected(no_such_policy(id));
-                                       return call.principal.may(Role::kWrite, *tenant);
-                                     });
-  if (!written) return std::unexpected(written.error());
+  const auto may = [&]() -> Result<void> {
+    const auto tenant = tenant_now(context, id);
+    if (!tenant || !call.principal.sees_tenant(*tenant)) return std::unexpected(no_such_policy(id));
+    return call.principal.may(Role::kWrite, *tenant);
+  };
+  SLUICE_TRY(context.write(call,
+                           {{.kind = ledger::Kind::kPolicy,
+                             .name = id,
+                             .action = "delete",
+                             .body = "",
+                             .expected_version = expected}},
+                           may));
   return {};
-}
-
-bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id) {
-  const auto before = context.written_before(call, ledger::Kind::kPolicy, id);
-  return before && *before && (*before)->is_withdrawn();
 }
 
 void put_warnings(DocumentNode& answer, std::span<const Policy> policies) {

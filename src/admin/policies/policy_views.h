@@ -63,9 +63,6 @@ Result<void> delete_policy(AdminContext& context, const AdminCall& call, const s
 // kInvalidArgument: it would deny everyone, and the query does not say confirm=deny-everyone.
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy);
 
-// Whether the caller deleted it before with the same idempotency key.
-bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id);
-
 // Adds `warnings`, if there are any, about what these policies hardly mean.
 void put_warnings(DocumentNode& answer, std::span<const Policy> policies);
 
