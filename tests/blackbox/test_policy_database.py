@@ -386,7 +386,7 @@ def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_red
     running.kill()
     durable_redis.stop()
     durable_redis.start()
-    assert limit(http(server(args=place))) == 10
+    wait_for_limit(http(server(args=place)), 10)
 
 
 def test_a_redis_that_has_forgotten_is_told_and_not_written_to(server, http, tmp_path):

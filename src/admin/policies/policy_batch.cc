@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
 #include "admin/routes.h"
 #include "base/limits/control_limits.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "admin/policies/current_config.h"
-#include "admin/policies/policy_views.h"
+#include "admin/policies/policy_changes.h"
 #include "base/limits.h"
 #include "base/try.h"
 #include "document/literals.h"

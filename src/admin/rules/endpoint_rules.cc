@@ -3,6 +3,7 @@
 
 #include "admin/body_reader.h"
 #include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
 #include "admin/retry.h"
 #include "admin/routes.h"

@@ -2,6 +2,7 @@
 
 #include "admin/body_reader.h"
 #include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
 #include "admin/routes.h"
 #include "admin/rules/rule_id.h"
