@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, sqlite
+from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, metric, sqlite
 from harness.redis_server import Redis
 from harness.server import binary, wait_until
 
@@ -32,10 +32,6 @@ def wait_for(client, reason, policy="never"):
     begin = time.monotonic()
     wait_until(lambda: state(client, policy) == reason, SOON_SECONDS, f"checks to say {reason!r}")
     print(f"{reason!r} after {(time.monotonic() - begin) * 1000:.0f} ms")
-
-
-def metric(client, name):
-    return float(re.search(rf"^{name} (\S+)$", client.get("/metrics").body.decode(), re.MULTILINE)[1])
 
 
 def entries(client, **choice):
