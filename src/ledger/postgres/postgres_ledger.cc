@@ -97,17 +97,15 @@ Result<std::unique_ptr<PostgresLedger>> PostgresLedger::open(const std::string& 
 Result<PostgresConnection*> PostgresLedger::connected() {
   if (connection_ != nullptr && connection_->is_alive()) return connection_.get();
   connection_.reset();
-  auto made = PostgresConnection::open(url_);
-  if (!made) return std::unexpected(made.error().error);
-  const auto tables = options_.make_tables ? make_tables(**made) : find_tables(**made);
-  if (!tables) return std::unexpected(tables.error().error);
+  auto made = SLUICE_TRY(PostgresConnection::open(url_));
+  SLUICE_TRY(options_.make_tables ? make_tables(*made) : find_tables(*made));
   listens_ = false;
   if (options_.listen) {
-    const auto listening = (*made)->run(PostgresQuery(kPostgresListen));
+    const auto listening = made->run(PostgresQuery(kPostgresListen));
     if (!listening && listening.error().state.empty()) return std::unexpected(listening.error().error);
     listens_ = listening.has_value();
   }
-  connection_ = std::move(*made);
+  connection_ = std::move(made);
   ++connections_made_;
   return connection_.get();
 }
