@@ -38,6 +38,24 @@ void write_answer(const AdminAnswer& answer, net::HttpResponse& response) {
   if (!answer.location.empty()) response.headers.emplace_back("location", answer.location);
 }
 
+// What can be said before the handler knows what is named.
+Result<void> may_call(const AdminRoute& route, const control::Principal& principal) {
+  switch (route.reach) {
+    case Reach::kAnyTenant:
+      return principal.may(route.role);
+    case Reach::kAllTenants:
+      return principal.may(route.role, "");
+    case Reach::kItsTenant:
+      break;
+  }
+  return {};
+}
+
+Result<AdminAnswer> answer_by(const AdminRoute& route, AdminContext& context, const AdminCall& call) {
+  SLUICE_TRY(may_call(route, call.principal));
+  return route.handler(context, call);
+}
+
 // The ledger's errors mention drafts and request ids; callers know them as headers.
 Error in_words_of_http(Error error, const AdminCall& call) {
   if (error.code == ErrorCode::kStale)
@@ -123,19 +141,6 @@ Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
   return written;
 }
 
-Result<std::vector<ledger::Record>> AdminContext::written_before(const AdminCall& call) {
-  return registry.ledger().find_request(call.principal.name, call.idempotency_key);
-}
-
-Result<std::optional<ledger::Record>> AdminContext::written_before(const AdminCall& call, ledger::Kind kind,
-                                                                   const std::string& name) {
-  auto records = SLUICE_TRY(written_before(call));
-  if (records.empty()) return std::nullopt;
-  for (ledger::Record& record : records)
-    if (record.kind == kind && record.name == name) return std::move(record);
-  return std::unexpected(key_of_another_change(call));
-}
-
 Error key_of_another_change(const AdminCall& call) {
   return {ErrorCode::kFailedPrecondition,
           "the idempotency key \"" + call.idempotency_key + "\" was used for another change; use a new one",
@@ -161,7 +166,7 @@ net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminCon
       allowed.append(allowed.empty() ? "" : ", ").append(route.method);
       continue;
     }
-    return to_response(route.handler(context, call));
+    return to_response(answer_by(route, context, call));
   }
   net::HttpResponse response;
   if (allowed.empty()) {

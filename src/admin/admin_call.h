@@ -71,30 +71,35 @@ struct AdminContext {
   // moment.
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts,
                                             const control::Registry::Permission& may = {});
-  // What the caller wrote with the same idempotency key; empty without a key. For changes that depend on the
-  // current state: a retry would start from another state.
-  Result<std::vector<ledger::Record>> written_before(const AdminCall& call);
-  // The version of this document in that earlier write. An error if the key was used for another change.
-  Result<std::optional<ledger::Record>> written_before(const AdminCall& call, ledger::Kind kind,
-                                                       const std::string& name);
 };
 
 // The error for a key that was already used with another payload.
 Error key_of_another_change(const AdminCall& call);
 
-using AdminHandler = Result<AdminAnswer> (*)(AdminContext& context, const AdminCall& call);
+using AdminHandlerFunction = Result<AdminAnswer>(AdminContext& context, const AdminCall& call);
 
-// A route of the API: {"POST", "/v1/rules", create_rule}. `*` stands for one segment of the path.
+// For which tenants a caller must have the role of a route.
+enum class Reach : std::uint8_t {
+  kAnyTenant,   // for some; the handler shows only what the caller may see
+  kAllTenants,  // for all: what is shown or changed is not a tenant's
+  kItsTenant,   // for that of what is named; the handler asks, since only it can tell
+};
+
+// A route of the API: {"GET", "/v1/rules", Role::kRead, Reach::kAnyTenant, list_rules}. `*` stands for one
+// segment of the path.
 struct AdminRoute {
   std::string_view method;
   std::string_view path;
-  AdminHandler handler;
+  control::Role role;
+  Reach reach;
+  AdminHandlerFunction* handler;
 };
 
 // The answer, or the error as problem+json.
 net::HttpResponse to_response(const Result<AdminAnswer>& answer);
 
-// Finds the handler and turns its answer into HTTP. A path without a route is 404 or 405. Never throws.
+// Finds the handler, calls it if the caller has the role, and turns its answer into HTTP. A path without a
+// route is 404 or 405.
 net::HttpResponse answer_admin_call(std::span<const AdminRoute> routes, AdminContext& context,
                                     const AdminCall& call);
 

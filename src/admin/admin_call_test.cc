@@ -8,6 +8,9 @@
 namespace sluice::admin {
 namespace {
 
+using control::Principal;
+using control::Role;
+
 Result<AdminAnswer> tell_path(AdminContext&, const AdminCall& call) {
   AdminAnswer answer;
   answer.body = text_list(call.path);
@@ -20,15 +23,17 @@ Result<AdminAnswer> refuse(AdminContext&, const AdminCall&) {
 }
 
 constexpr auto kRoutes = std::to_array<AdminRoute>({
-    {"GET", "/v1/things", tell_path},
-    {"GET", "/v1/things/*", tell_path},
-    {"DELETE", "/v1/things/*", refuse},
+    {"GET", "/v1/things", Role::kRead, Reach::kAnyTenant, tell_path},
+    {"GET", "/v1/things/*", Role::kRead, Reach::kAllTenants, tell_path},
+    {"PUT", "/v1/things/*", Role::kAdmin, Reach::kItsTenant, tell_path},
+    {"DELETE", "/v1/things/*", Role::kWrite, Reach::kAllTenants, refuse},
 });
 
 class AdminCallTest : public ::testing::Test {
  protected:
-  net::HttpResponse send(std::string_view method, std::string_view path) {
-    const auto call = AdminCall::from({.method = method, .path = path}, control::Principal::loopback());
+  net::HttpResponse send(std::string_view method, std::string_view path,
+                         const Principal& who = Principal::loopback()) {
+    const auto call = AdminCall::from({.method = method, .path = path}, who);
     EXPECT_TRUE(call);
     AdminContext context{registry, catalog, clock, rollouts};
     return answer_admin_call(kRoutes, context, *call);
@@ -50,6 +55,23 @@ class AdminCallTest : public ::testing::Test {
   control::RolloutController rollouts{{rollout_keeper, catalog, totals, clock, {}}};
 };
 
+TEST_F(AdminCallTest, AHandlerIsCalledForWhoHasTheRole) {
+  const Principal reader{"token r", {Role::kRead}, {}}, of_a_tenant{"token t", {Role::kWrite}, {"shop"}},
+      checker{"token c", {Role::kCheck}, {}};
+  const auto statuses = [&](std::string_view method, std::string_view path) {
+    std::string text;
+    for (const Principal* who : {&reader, &of_a_tenant, &checker})
+      text += std::to_string(send(method, path, *who).status) + ' ';
+    return text;
+  };
+  EXPECT_EQ(statuses("GET", "/v1/things"), "200 200 403 ");
+  EXPECT_EQ(statuses("GET", "/v1/things/a"), "200 403 403 ") << "for all tenants";
+  EXPECT_EQ(statuses("DELETE", "/v1/things/a"), "403 403 403 ") << "first of all errors";
+  EXPECT_EQ(statuses("PUT", "/v1/things/a"), "200 200 200 ") << "the handler asks";
+  EXPECT_EQ(statuses("GET", "/v1/others"), "404 404 404 ");
+  EXPECT_EQ(statuses("DELETE", "/v1/things"), "405 405 405 ");
+}
+
 TEST_F(AdminCallTest, APathFindsItsHandler) {
   const auto answer = send("GET", "/v1/things/a%2Fb%20c");
   EXPECT_EQ(answer.status, 200);
@@ -65,7 +87,7 @@ TEST_F(AdminCallTest, WhatIsNotThereIsToldApartFromWhatIsNotAllowed) {
   EXPECT_EQ(send("GET", "/v1/things/a/b").status, 404);
   const auto refused = send("PATCH", "/v1/things/a");
   EXPECT_EQ(refused.status, 405);
-  EXPECT_EQ((*refused.headers.begin()).value, "GET, DELETE");
+  EXPECT_EQ((*refused.headers.begin()).value, "GET, PUT, DELETE");
 }
 
 TEST_F(AdminCallTest, AnErrorBecomesAProblem) {

@@ -1,70 +1,37 @@
 #include "admin/admin_door.h"
 
-#include <array>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "admin/audit.h"
-#include "admin/policies/policies.h"
-#include "admin/policies/rollouts.h"
-#include "admin/rules/endpoint_rules.h"
-#include "admin/rules/rules.h"
+#include "admin/routes.h"
 #include "admin/switch.h"
-#include "admin/tokens.h"
-#include "admin/users/user_limits.h"
-#include "admin/users/users.h"
 #include "doors/http/other_site.h"
 #include "doors/http/problem.h"
 
 namespace sluice::admin {
 namespace {
 
-constexpr auto kRoutes = std::to_array<AdminRoute>({
-    {"GET", "/v1/policies", list_policies},
-    {"POST", "/v1/policies", apply_policies},
-    {"GET", "/v1/policies/*", get_policy},
-    {"PUT", "/v1/policies/*", put_policy},
-    {"DELETE", "/v1/policies/*", remove_policy},
-    {"GET", "/v1/policies/*/versions", list_versions},
-    {"POST", "/v1/policies/*/rollback", roll_back_policy},
-    {"GET", "/v1/rollouts", list_rollouts},
-    {"GET", "/v1/policies/*/rollout", get_rollout},
-    {"POST", "/v1/policies/*/rollout", start_rollout},
-    {"DELETE", "/v1/policies/*/rollout", abort_rollout},
-    {"POST", "/v1/policies/*/rollout/advance", advance_rollout},
-    {"POST", "/v1/rules", create_rule},
-    {"GET", "/v1/rules", list_rules},
-    {"GET", "/v1/rules/*", list_rules},
-    {"DELETE", "/v1/rules/*", delete_rule},
-    {"GET", "/api/v1/rules", list_endpoint_rules},
-    {"POST", "/api/v1/rules", create_endpoint_rule},
-    {"GET", "/api/v1/rules/*", get_endpoint_rule},
-    {"PUT", "/api/v1/rules/*", update_endpoint_rule},
-    {"DELETE", "/api/v1/rules/*", delete_endpoint_rule},
-    {"PUT", "/api/v1/users/*/tier", set_tier},
-    {"POST", "/api/v1/users/*/override", add_override},
-    {"DELETE", "/api/v1/users/*/override/*", remove_override},
-    {"GET", "/api/v1/users/*/limits", list_user_limits},
-    {"GET", "/v1/audit", list_audit},
-    {"GET", "/v1/tokens", list_tokens},
-    {"POST", "/v1/tokens", create_token},
-    {"DELETE", "/v1/tokens/*", delete_token},
-});
+// "/v1/policies" of "/v1/policies/api.read": its first two segments.
+std::string_view area_of(std::string_view path) {
+  const std::size_t second = path.find('/', 1);
+  return second == path.npos ? path : path.substr(0, path.find('/', second + 1));
+}
 
 }  // namespace
 
 std::vector<doors::HttpPath> admin_paths() {
   std::vector<doors::HttpPath> paths = {kSwitchPath};
-  for (const AdminRoute& route : kRoutes) paths.push_back({route.path, route.method});
+  for (const AdminRoute& route : kAdminRoutes) paths.push_back({route.path, route.method});
   return paths;
 }
 
+// An unknown path beside ours is ours, too: it gets our 404.
 bool AdminDoor::handles(std::string_view path) const {
-  constexpr std::array<std::string_view, 7> kAreas = {
-      "/v1/policies", "/v1/rollouts", "/v1/rules", "/v1/audit", "/v1/tokens", "/v1/switch", "/api/v1"};
-  for (const std::string_view area : kAreas)
-    if (path.starts_with(area) && (path.size() == area.size() || path[area.size()] == '/')) return true;
-  return false;
+  const std::string_view area = area_of(path);
+  return area == kSwitchPath.path || std::ranges::any_of(kAdminRoutes, [area](const AdminRoute& route) {
+           return area == area_of(route.path);
+         });
 }
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
@@ -84,7 +51,7 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
   const auto later = std::make_shared<net::Application::HttpLater>();
   const bool taken =
       client_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
-                      AdminContext& context) { return answer_admin_call(kRoutes, context, *call); },
+                      AdminContext& context) { return answer_admin_call(kAdminRoutes, context, *call); },
                   [later](std::optional<net::HttpResponse>&& answer) {
                     if (!answer) doors::write_problem(ControlPlaneClient::out_of_memory(), answer.emplace());
                     (*later)(*std::move(answer));

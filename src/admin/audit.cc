@@ -1,4 +1,4 @@
-#include "admin/audit.h"
+#include "admin/routes.h"
 
 #include <algorithm>
 
@@ -67,8 +67,6 @@ bool fits(const AdminCall& call, const Record& record) {
 }  // namespace
 
 Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
-  // The audit log covers all tenants.
-  SLUICE_TRY(call.principal.may(control::Role::kRead, ""));
   const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
   const auto newest = SLUICE_TRY(context.registry.ledger().revision());
   const auto below = SLUICE_TRY(call.number("below", 1, INT64_MAX, newest + 1));

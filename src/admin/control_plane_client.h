@@ -1,13 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "admin/admin_call.h"
 #include "admin/admin_parts.h"
+#include "base/mutex.h"
 
 namespace sluice::admin {
 
@@ -66,7 +66,7 @@ class ControlPlaneClient {
   class Inbox {
    public:
     void post(std::shared_ptr<Reply> reply) {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       Reply* const last = reply.get();
       (last_ != nullptr ? last_->next : first_) = std::move(reply);
       last_ = last;
@@ -78,7 +78,7 @@ class ControlPlaneClient {
 
    private:
     std::shared_ptr<Reply> take() {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       std::shared_ptr<Reply> reply = std::move(first_);
       if (!reply) return nullptr;
       first_ = std::move(reply->next);
@@ -86,9 +86,9 @@ class ControlPlaneClient {
       return reply;
     }
 
-    std::mutex mutex_;
-    std::shared_ptr<Reply> first_;  // guarded by mutex_, as is the next member
-    Reply* last_ = nullptr;
+    Mutex mutex_;
+    std::shared_ptr<Reply> first_ SLUICE_GUARDED_BY(mutex_);
+    Reply* last_ SLUICE_GUARDED_BY(mutex_) = nullptr;
   };
   // Posts the reply when the question ends, with or without an answer.
   struct Posting {

@@ -1,10 +1,11 @@
-#include "admin/tokens.h"
+#include "admin/routes.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "admin/body_reader.h"
+#include "admin/once.h"
 #include "base/try.h"
 #include "control/access/token.h"
 #include "document/document_builder.h"
@@ -63,7 +64,6 @@ Result<void> leaves_a_way_in(AdminContext& context, const AdminCall& call, const
 
 Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 4> kNames = {"name", "roles", "tenants", "expires_at"};
-  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
   const BodyReader body(call, kNames);
   Token token;
   token.name = body.fields().text("name", parse_name).value_or("");
@@ -97,8 +97,7 @@ Result<AdminAnswer> create_token(AdminContext& context, const AdminCall& call) {
   return answer;
 }
 
-Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
+Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall&) {
   const auto tokens = SLUICE_TRY(stored_tokens(context));
   DocumentNode list = list_node();
   for (const auto& [name, token] : tokens) list.items.push_back(token_view(token));
@@ -110,21 +109,20 @@ Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall& call) {
 }
 
 Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kAdmin, ""));
-  const auto before = SLUICE_TRY(context.written_before(call, Kind::kToken, call.path[2]));
-  if (before && before->is_withdrawn()) return no_content();
-  const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kToken, call.path[2], INT64_MAX, 1));
-  if (newest.empty() || newest.front().is_withdrawn())
-    return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + call.path[2] + '"', ""});
-  const auto written = context.write(call,
-                                     {{.kind = Kind::kToken,
-                                       .name = call.path[2],
-                                       .action = "delete",
-                                       .body = "",
-                                       .expected_version = newest.front().version}},
-                                     [&] { return leaves_a_way_in(context, call, call.path[2]); });
-  if (!written) return std::unexpected(written.error());
-  return no_content();
+  const std::string& name = call.path[2];
+  return once(context, call, {Kind::kToken, name}, no_content_if_withdrawn, [&]() -> Result<AdminAnswer> {
+    const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kToken, name, INT64_MAX, 1));
+    if (newest.empty() || newest.front().is_withdrawn())
+      return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + name + '"', ""});
+    SLUICE_TRY(context.write(call,
+                             {{.kind = Kind::kToken,
+                               .name = name,
+                               .action = "delete",
+                               .body = "",
+                               .expected_version = newest.front().version}},
+                             [&] { return leaves_a_way_in(context, call, name); }));
+    return no_content();
+  });
 }
 
 }  // namespace sluice::admin

@@ -97,6 +97,19 @@ def test_rules_and_grpc_go_the_same_way(server, http, grpc_stub, tmp_path):
     assert rate_of(expect(client.get("/v1/policies/p/rollout"), 200)) == "20/h"
 
 
+def test_deleting_a_rule_again_gets_the_same_answer(admin):
+    client = admin(args=STAGES)
+    rule = {"name": "per-user", "dimension": "user", "endpoint_pattern": "/api/*", "limit": 100, "window_seconds": 3600}
+    made = expect(client.post("/api/v1/rules", rule), 201)
+    expect(client.post("/api/v1/rules", {**rule, "name": "per-address", "dimension": "ip"}), 202)
+    rollout = f"/v1/policies/{made['policy_id']}/rollout"
+    for _ in range(3):
+        expect(client.post(f"{rollout}/advance", {}), 200)
+    for _ in range(2):
+        expect(client.request("DELETE", f"/api/v1/rules/{made['rule_id']}", None, {"Idempotency-Key": "once"}), 204)
+    assert expect(client.get(rollout), 200)["state"] == "running"
+
+
 @pytest.mark.parametrize("stages", ["10", "10%", "101%:1m", "10%:1m,5%:1m", "1%:0s", ","])
 def test_wrong_stages_are_refused_at_the_start(server, stages):
     with pytest.raises(RuntimeError, match="--staged-rollouts"):

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, sqlite
+from harness.admin import BODIES_THAT_ARE_NO_OBJECT, QUICK_END, bearer, expect, expect_problem, metric, sqlite
 from harness.server import binary, wait_until
 
 POLICIES = """
@@ -30,10 +30,6 @@ def wait_for(client, reason, policy="never"):
     begin = time.monotonic()
     wait_until(lambda: state(client, policy) == reason, f"checks to say {reason!r}")
     print(f"{reason!r} after {(time.monotonic() - begin) * 1000:.0f} ms")
-
-
-def metric(client, name):
-    return float(re.search(rf"^{name} (\S+)$", client.get("/metrics").body.decode(), re.MULTILINE)[1])
 
 
 def entries(client, **choice):

@@ -1,11 +1,11 @@
-#include "admin/policies/policies.h"
-
 #include <algorithm>
 #include <array>
 
 #include "admin/body_reader.h"
-#include "admin/policies/policy_batch.h"
+#include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
+#include "admin/routes.h"
 #include "base/limits/control_limits.h"
 #include "base/try.h"
 #include "document/document_builder.h"
@@ -105,19 +105,17 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
 }  // namespace
 
 Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const std::string_view tenant = call.parameter("tenant_id");
-  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+  const PolicyPage page = SLUICE_TRY(page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     return tenant.empty() || policy.source.tenant == tenant;
-  });
-  if (!page) return std::unexpected(page.error());
+  }));
   AdminAnswer answer;
   answer.body = map_node();
   PageItems items;
-  std::string next = page->next;
-  for (const PolicyPointer& policy : page->policies)
+  std::string next = page.next;
+  for (const PolicyPointer& policy : page.policies)
     if (items.add(policy_view(context, *policy)))
-      next = policy == page->policies.back() ? page->next : policy->name();
+      next = policy == page.policies.back() ? page.next : policy->name();
     else
       break;
   put(answer.body, "policies", items.take());
@@ -126,7 +124,6 @@ Result<AdminAnswer> list_policies(AdminContext& context, const AdminCall& call) 
 }
 
 Result<AdminAnswer> get_policy(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   auto policy = SLUICE_TRY(find_policy(context, call, call.path[2]));
   AdminAnswer answer;
   answer.body = policy_view(context, *policy);
@@ -149,22 +146,13 @@ Result<AdminAnswer> put_policy(AdminContext& context, const AdminCall& call) {
 Result<AdminAnswer> remove_policy(AdminContext& context, const AdminCall& call) {
   const std::string& id = call.path[2];
   const auto expected = SLUICE_TRY(call.expected_version());
-  const auto deleted = delete_policy(context, call, id, expected);
-  if (deleted || deleted_before(context, call, id)) return no_content();
-  return std::unexpected(deleted.error());
-}
-
-Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
-  const auto batch = SLUICE_TRY(PolicyBatch::read(call));
-  if (call.parameter("dry_run") == "true") return try_batch(context, call, batch);
-  const auto earlier = context.written_before(call);
-  if (!earlier) return std::unexpected(earlier.error());
-  if (!earlier->empty()) return answer_again(context, call, batch, *earlier);
-  return write_batch(context, call, batch);
+  return once(context, call, {Kind::kPolicy, id}, no_content_if_withdrawn, [&]() -> Result<AdminAnswer> {
+    SLUICE_TRY(delete_policy(context, call, id, expected));
+    return no_content();
+  });
 }
 
 Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
   const auto below = SLUICE_TRY(call.number("below", 1, INT64_MAX, INT64_MAX));
   PageItems items;
@@ -183,7 +171,6 @@ Result<AdminAnswer> list_versions(AdminContext& context, const AdminCall& call) 
 
 Result<AdminAnswer> roll_back_policy(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 1> kNames = {"version"};
-  SLUICE_TRY(call.principal.may(control::Role::kWrite));
   const auto expected = SLUICE_TRY(call.expected_version());
   const BodyReader body(call, kNames);
   const auto version = body.fields().integer("version", 1, INT64_MAX);

@@ -1,7 +1,10 @@
-#include "admin/policies/policy_batch.h"
-
+// POST /v1/policies: several policies. Those that changed are written, all or none.
 #include <algorithm>
 
+#include "admin/once.h"
+#include "admin/policies/policy_changes.h"
+#include "admin/policies/policy_views.h"
+#include "admin/routes.h"
 #include "base/limits/control_limits.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
@@ -17,6 +20,12 @@ using ledger::Record;
 
 const std::string kBody = "body";
 constexpr std::string_view kExpected = "expected";
+
+// The contents of the body: the policies, and which versions of them the caller has seen.
+struct PolicyBatch {
+  std::vector<Policy> policies;
+  SeenVersions seen;
+};
 
 // Removes `expected: { id: version }` from the document: the versions of its policies that the caller has
 // seen.
@@ -69,8 +78,7 @@ std::string body_of(const Policy& policy) {
 }
 
 // The policy's contents after `change` was written. For a policy from a file, the current contents.
-Result<std::string> body_then(AdminContext& context, const std::string& id,
-                              const std::vector<Record>& change) {
+Result<std::string> body_then(AdminContext& context, const std::string& id, Written change) {
   std::int64_t below = INT64_MAX;
   for (std::int64_t seen = 0; seen < kPageMax && below > 1; seen += kRecordsAtATime) {
     const auto versions =
@@ -97,7 +105,7 @@ AdminAnswer answer_of(DocumentNode changed, const PolicyBatch& batch,
   return answer;
 }
 
-DocumentNode versions_of(const std::vector<Record>& records) {
+DocumentNode versions_of(Written records) {
   DocumentNode list = list_node();
   for (const Record& record : records)
     if (!is_staged(record))
@@ -105,16 +113,14 @@ DocumentNode versions_of(const std::vector<Record>& records) {
   return list;
 }
 
-DocumentNode rollouts_of(const std::vector<Record>& records) {
+DocumentNode rollouts_of(Written records) {
   DocumentNode list = list_node();
   for (const Record& record : records)
     if (is_staged(record)) list.items.push_back(text_node(record.name));
   return list;
 }
 
-}  // namespace
-
-Result<PolicyBatch> PolicyBatch::read(const AdminCall& call) {
+Result<PolicyBatch> read_batch(const AdminCall& call) {
   PolicyBatch batch;
   std::vector<WrittenPolicy> written;
   Problems problems;
@@ -129,6 +135,7 @@ Result<PolicyBatch> PolicyBatch::read(const AdminCall& call) {
   return batch;
 }
 
+// Writes the policies that differ from those in force.
 Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
   const auto changed = SLUICE_TRY(changed_ones(context, call, batch));
   if (changed.empty()) return answer_of(list_node(), batch);
@@ -138,6 +145,7 @@ Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, co
   return answer_of(versions_of(*records), batch, rollouts_of(*records));
 }
 
+// What write_batch() would do, and the errors it would report. Changes nothing.
 Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
   auto changed = SLUICE_TRY(changed_ones(context, call, batch));
   DocumentNode ids = list_node();
@@ -151,25 +159,35 @@ Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, cons
   return answer_of(std::move(ids), batch);
 }
 
-Result<AdminAnswer> answer_again(AdminContext& context, const AdminCall& call, const PolicyBatch& batch,
-                                 const std::vector<Record>& earlier) {
+// The earlier answer, if `earlier` is what this batch wrote.
+Result<std::optional<AdminAnswer>> answer_again(AdminContext& context, const PolicyBatch& batch,
+                                                Written earlier) {
   for (const Record& record : earlier)
     if ((record.kind != ledger::Kind::kPolicy && !is_staged(record)) ||
         std::ranges::find(batch.policies, record.name, &Policy::id) == batch.policies.end())
-      return std::unexpected(key_of_another_change(call));
+      return std::nullopt;
   for (const Policy& policy : batch.policies) {
     const auto rollout = std::ranges::find_if(
         earlier, [&](const Record& record) { return is_staged(record) && record.name == policy.id; });
     if (rollout != earlier.end()) {
       const auto then = control::parse_rollout(rollout->body, rollout->name);
-      if (!then || body_of(then->candidate) != body_of(policy))
-        return std::unexpected(key_of_another_change(call));
+      if (!then || body_of(then->candidate) != body_of(policy)) return std::nullopt;
       continue;
     }
-    const auto body = SLUICE_TRY(body_then(context, policy.id, earlier));
-    if (body != body_of(policy)) return std::unexpected(key_of_another_change(call));
+    const std::string body = SLUICE_TRY(body_then(context, policy.id, earlier));
+    if (body != body_of(policy)) return std::nullopt;
   }
   return answer_of(versions_of(earlier), batch, rollouts_of(earlier));
+}
+
+}  // namespace
+
+Result<AdminAnswer> apply_policies(AdminContext& context, const AdminCall& call) {
+  const PolicyBatch batch = SLUICE_TRY(read_batch(call));
+  if (call.parameter("dry_run") == "true") return try_batch(context, call, batch);
+  return once(
+      context, call, [&](Written earlier) { return answer_again(context, batch, earlier); },
+      [&] { return write_batch(context, call, batch); });
 }
 
 }  // namespace sluice::admin

@@ -1,11 +1,8 @@
 #include "admin/policies/policy_views.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/limits/control_limits.h"
-#include "base/try.h"
-#include "control/rollout/staged_rollout.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/literals.h"
@@ -15,17 +12,12 @@
 #include "policy/warnings/policy_warnings.h"
 
 namespace sluice::admin {
-namespace {
-
-using control::Role;
 
 Error no_such_policy(std::string_view id) {
   return {ErrorCode::kNotFound, "there is no policy \"" + std::string(id) + '"', ""};
 }
 
-// The tenant of the policy with this id, in force or not; none: there is no such policy. Empty if the tenant
-// cannot be determined: then only callers with access to all tenants may touch it.
-std::optional<std::string> tenant_now(AdminContext& context, std::string_view id) {
+std::optional<std::string> tenant_of_policy(AdminContext& context, std::string_view id) {
   const auto snapshot = context.catalog.current();
   if (const CompiledPolicy* const policy = snapshot->find(id)) return policy->source.tenant;
   const ledger::Record* const document = context.registry.not_in_force(ledger::Kind::kPolicy, id);
@@ -35,81 +27,9 @@ std::optional<std::string> tenant_now(AdminContext& context, std::string_view id
   return policy ? policy->tenant : "";
 }
 
-// Refuses any change of a policy with a rollout: even the candidate comes into force only together with the
-// end of the rollout.
-Result<void> stands_still(AdminContext& context, const std::string& id) {
-  const auto snapshot = context.catalog.current();
-  const CompiledPolicy* const now = snapshot->find(id);
-  if (!now || !now->candidate) return {};
-  return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), "id"});
-}
-
-// The draft that starts a rollout, if this change must be staged: the policy is in force, and its contents
-// differ.
-std::optional<ledger::Draft> staged_change(AdminContext& context, const Policy& policy) {
-  if (!context.staged) return std::nullopt;
-  const auto snapshot = context.catalog.current();
-  const CompiledPolicy* const now = snapshot->find(policy.id);
-  control::StagedRollout rollout;
-  rollout.candidate = policy;
-  if (now) rollout.candidate.version = now->source.version;
-  if (!now || rollout.candidate == now->source || context.catalog.is_from_file(policy.id))
-    return std::nullopt;
-  rollout.stages = *context.staged;
-  rollout.started_us = rollout.since_us = context.clock.now_us();
-  const control::RolloutRegistry::Known* const before = context.rollouts.registry().find(policy.id);
-  return control::rollout_drafts(rollout, before ? before->version : 0, "start").front();
-}
-
-// What the caller wrote with the same idempotency key, if that started rollouts and is what they ask for now.
-// A rollout contains its start time, so the ledger alone would take it for another change.
-std::optional<Result<std::vector<ledger::Record>>> staged_before(AdminContext& context, const AdminCall& call,
-                                                                 const std::vector<Policy>& policies) {
-  auto earlier = context.written_before(call);
-  if (!earlier || std::ranges::none_of(*earlier, is_staged)) return std::nullopt;
-  const auto says = [](const ledger::Record& record, Policy policy) {
-    const auto rollout = is_staged(record) ? control::parse_rollout(record.body, record.name)
-                                           : Result<control::StagedRollout>(std::unexpected(Error{}));
-    std::string body;
-    if (rollout)
-      policy.version = rollout->candidate.version;
-    else
-      write_policy(policy, body);
-    return rollout ? rollout->candidate == policy : record.body == body;
-  };
-  if (!std::ranges::equal(*earlier, policies, says)) return std::unexpected(key_of_another_change(call));
-  return earlier;
-}
-
-}  // namespace
-
-std::int64_t version_in_force(const ledger::Record& record) {
-  if (!is_staged(record)) return record.version;
-  const auto rollout = control::parse_rollout(record.body, record.name);
-  return rollout ? rollout->candidate.version : 0;
-}
-
-Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy) {
-  if (!denies_everyone(policy) || call.parameter("confirm") == "deny-everyone") return {};
-  return invalid(
-      "limits",
-      "policy \"" + policy.id +
-          "\" would deny every request from every caller; if that is intended, repeat the request with "
-          "?confirm=deny-everyone (over gRPC: with the metadata confirm: deny-everyone)");
-}
-
 bool sees_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
-  const auto tenant = tenant_now(context, id);
+  const auto tenant = tenant_of_policy(context, id);
   return call.principal.sees_tenant(tenant.value_or(""));
-}
-
-Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy) {
-  SLUICE_TRY(call.principal.may(Role::kWrite, policy.tenant));
-  if (!tenant_now(context, policy.id) || sees_policy(context, call, policy.id)) return {};
-  return std::unexpected(Error{ErrorCode::kPermissionDenied,
-                               "the id \"" + policy.id + "\" belongs to a policy that " +
-                                   call.principal.name + " may not change; choose another id",
-                               ""});
 }
 
 Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, std::string_view id) {
@@ -118,87 +38,6 @@ Result<PolicyPointer> find_policy(AdminContext& context, const AdminCall& call, 
   if (!found || !call.principal.sees_tenant((*found)->source.tenant))
     return std::unexpected(no_such_policy(id));
   return *found;
-}
-
-Result<void> is_at_version(AdminContext& context, const AdminCall& call, const std::string& id,
-                           std::int64_t version) {
-  const auto policy = find_policy(context, call, id);
-  const std::int64_t now = policy ? (*policy)->source.version : 0;
-  if (now == version) return {};
-  return std::unexpected(Error{ErrorCode::kStale,
-                               "policy \"" + id + "\" is at version " + std::to_string(now) +
-                                   ", not at version " + std::to_string(version) + "; read it and try again",
-                               ""});
-}
-
-Result<std::vector<ledger::Record>> put_policies(AdminContext& context, const AdminCall& call,
-                                                 const std::vector<Policy>& policies,
-                                                 const SeenVersions& seen, std::string_view action) {
-  const bool may_stage = action != "rollback";
-  if (auto again = may_stage ? staged_before(context, call, policies) : std::nullopt)
-    return *std::move(again);
-  std::vector<ledger::Draft> drafts;
-  std::set<std::string_view> written;  // written as policies, not as rollouts
-  for (const Policy& policy : policies) {
-    SLUICE_TRY(refuse_denying_everyone(call, policy));
-    if (auto rollout = may_stage ? staged_change(context, policy) : std::nullopt) {
-      drafts.push_back(*std::move(rollout));
-      continue;
-    }
-    written.insert(policy.id);
-    ledger::Draft& draft = drafts.emplace_back();
-    draft.kind = ledger::Kind::kPolicy;
-    draft.name = policy.id;
-    draft.action = action;
-    write_policy(policy, draft.body);
-    if (const auto version = seen.find(policy.id); version != seen.end())
-      draft.expected_version = version->second;
-  }
-  return context.write(call, std::move(drafts), [&]() -> Result<void> {
-    for (const Policy& policy : policies) {
-      SLUICE_TRY(may_write(context, call, policy));
-      SLUICE_TRY(stands_still(context, policy.id));
-      if (written.contains(policy.id)) continue;
-      PolicyChange becomes;  // the policy at the end of the rollout must be valid, too
-      becomes.put.push_back(policy);
-      SLUICE_TRY(context.catalog.try_change(std::move(becomes)));
-    }
-    for (const auto& [id, version] : seen)  // for policies that are written, the ledger compares it
-      if (!written.contains(id)) SLUICE_TRY(is_at_version(context, call, id, version));
-    return {};
-  });
-}
-
-Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& call, const Policy& policy,
-                                      std::optional<std::int64_t> expected, std::string_view action) {
-  SeenVersions seen;
-  if (expected) seen[policy.id] = *expected;
-  auto written = put_policies(context, call, {policy}, seen, action);
-  if (!written) return std::unexpected(about_one_policy(std::move(written.error())));
-  return std::move(written->front());
-}
-
-Result<void> delete_policy(AdminContext& context, const AdminCall& call, const std::string& id,
-                           std::optional<std::int64_t> expected) {
-  const auto written = context.write(call,
-                                     {{.kind = ledger::Kind::kPolicy,
-                                       .name = id,
-                                       .action = "delete",
-                                       .body = "",
-                                       .expected_version = expected}},
-                                     [&]() -> Result<void> {
-                                       const auto tenant = tenant_now(context, id);
-                                       if (!tenant || !call.principal.sees_tenant(*tenant))
-                                         return std::unexpected(no_such_policy(id));
-                                       return call.principal.may(Role::kWrite, *tenant);
-                                     });
-  if (!written) return std::unexpected(written.error());
-  return {};
-}
-
-bool deleted_before(AdminContext& context, const AdminCall& call, const std::string& id) {
-  const auto before = context.written_before(call, ledger::Kind::kPolicy, id);
-  return before && *before && (*before)->is_withdrawn();
 }
 
 void put_warnings(DocumentNode& answer, std::span<const Policy> policies) {
@@ -244,13 +83,6 @@ bool PageItems::add(DocumentNode item) {
   bytes_ += text.size();
   list_.items.push_back(std::move(item));
   return true;
-}
-
-Error about_one_policy(Error error) {
-  constexpr std::string_view kList = "policies[0]";
-  if (error.field.starts_with(kList))
-    error.field.erase(0, kList.size() + (error.field.size() > kList.size()));
-  return error;
 }
 
 }  // namespace sluice::admin

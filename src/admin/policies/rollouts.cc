@@ -1,11 +1,12 @@
-#include "admin/policies/rollouts.h"
-
 #include <fmt/format.h>
 
 #include <array>
 
 #include "admin/body_reader.h"
+#include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
+#include "admin/routes.h"
 #include "base/limits.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
@@ -96,8 +97,6 @@ AdminAnswer rollout_answer(AdminContext& context, const StagedRollout& rollout, 
   return answer;
 }
 
-std::string place_of(const AdminCall& call) { return "/v1/policies/" + call.path[2] + "/rollout"; }
-
 // The newest rollout of the policy in the path. kNotFound also for policies that the caller may not see.
 Result<const RolloutRegistry::Known*> find_rollout(AdminContext& context, const AdminCall& call) {
   const RolloutRegistry::Known* const known = context.rollouts.registry().find(call.path[2]);
@@ -113,16 +112,17 @@ Result<AdminAnswer> write_step(AdminContext& context, const AdminCall& call, con
   return rollout_answer(context, next, written->front().version);
 }
 
-// The answer to the same request, if the caller sent it before with this idempotency key. `says` tells
-// whether what they wrote then is what they ask for now.
-template <class Says>
-Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
-                                                   const Says& says) {
-  const auto before = SLUICE_TRY(context.written_before(call, Kind::kRollout, call.path[2]));
-  if (!before) return std::nullopt;
-  const auto rollout = control::parse_rollout(before->body, call.path[2]);
-  if (!rollout || !says(*before, *rollout)) return std::unexpected(key_of_another_change(call));
-  return rollout_answer(context, *rollout, before->version);
+// Makes a step of the rollout once for each idempotency key. `is_done(rollout, action)`: that version of the
+// rollout is the result of this step.
+template <class IsDone, class Step>
+Result<AdminAnswer> step_once(AdminContext& context, const AdminCall& call, const IsDone& is_done,
+                              const Step& step) {
+  const auto again = [&](const ledger::Record& record) -> std::optional<AdminAnswer> {
+    const auto rollout = control::parse_rollout(record.body, record.name);
+    if (!rollout || !is_done(*rollout, record.action)) return std::nullopt;
+    return rollout_answer(context, *rollout, record.version);
+  };
+  return once(context, call, {Kind::kRollout, call.path[2]}, again, step);
 }
 
 Result<StagedRollout> read_plan(const AdminCall& call) {
@@ -154,9 +154,8 @@ Error in_candidate(Error error) {
 // The policy to replace, at the version that the caller has seen.
 Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& call) {
   const auto expected = SLUICE_TRY(call.expected_version());
-  auto policy = find_policy(context, call, call.path[2]);
-  if (!policy) return policy;
-  const Policy& source = (*policy)->source;
+  PolicyPointer policy = SLUICE_TRY(find_policy(context, call, call.path[2]));
+  const Policy& source = policy->source;
   SLUICE_TRY(call.principal.may(control::Role::kWrite, source.tenant));
   if (expected && *expected != source.version)
     return std::unexpected(Error{ErrorCode::kStale,
@@ -164,8 +163,7 @@ Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& 
                                      std::to_string(source.version) + ", not " + std::to_string(*expected) +
                                      "; read it and try again",
                                  "if-match"});
-  if ((*policy)->candidate)
-    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(source.id), ""});
+  if (policy->candidate) return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(source.id), ""});
   return policy;
 }
 
@@ -173,28 +171,46 @@ Result<PolicyPointer> policy_to_replace(AdminContext& context, const AdminCall& 
 Result<const RolloutRegistry::Known*> rollout_under_way(AdminContext& context, const AdminCall& call,
                                                         bool operators_may) {
   const auto expected = SLUICE_TRY(call.expected_version());
-  const auto known = find_rollout(context, call);
-  if (!known) return known;
-  const std::string& tenant = (*known)->rollout.candidate.tenant;
+  const RolloutRegistry::Known* const known = SLUICE_TRY(find_rollout(context, call));
+  const std::string& tenant = known->rollout.candidate.tenant;
   if (!operators_may || !call.principal.may(control::Role::kOperator, tenant))
     SLUICE_TRY(call.principal.may(control::Role::kWrite, tenant));
-  if (expected && *expected != (*known)->version)
+  if (expected && *expected != known->version)
     return std::unexpected(Error{ErrorCode::kStale,
-                                 "the rollout is at version " + std::to_string((*known)->version) + ", not " +
+                                 "the rollout is at version " + std::to_string(known->version) + ", not " +
                                      std::to_string(*expected) + "; read it and try again",
                                  "if-match"});
-  if (!(*known)->rollout.is_running())
+  if (!known->rollout.is_running())
     return std::unexpected(Error{ErrorCode::kConflict,
                                  "the rollout of policy \"" + call.path[2] + "\" has ended: it is " +
-                                     std::string(to_string((*known)->rollout.state)),
+                                     std::string(to_string(known->rollout.state)),
                                  ""});
   return known;
+}
+
+// Starts the rollout that the caller has planned.
+Result<AdminAnswer> start(AdminContext& context, const AdminCall& call, StagedRollout rollout) {
+  const auto policy = SLUICE_TRY(policy_to_replace(context, call));
+  if (auto fine = refuse_denying_everyone(call, rollout.candidate); !fine)
+    return std::unexpected(in_candidate(fine.error()));
+  rollout.candidate.version = policy->source.version;
+  if (rollout.candidate == policy->source)
+    return invalid("policy", "is the same as " + policy->version_text() + "; there is nothing to roll out");
+  rollout.started_us = rollout.since_us = context.clock.now_us();
+  // Valid as a candidate, and as the policy that it will become.
+  if (auto good = context.catalog.try_candidate(rollout.as_candidate()); !good)
+    return std::unexpected(in_candidate(good.error()));
+  PolicyChange change;
+  change.put.push_back(rollout.candidate);
+  if (auto good = context.catalog.try_change(std::move(change)); !good)
+    return std::unexpected(in_candidate(good.error()));
+  const RolloutRegistry::Known* const before = context.rollouts.registry().find(call.path[2]);
+  return write_step(context, call, rollout, before ? before->version : 0, "start");
 }
 
 }  // namespace
 
 Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
   const std::string_view state = call.parameter("state");
   const auto& all = context.rollouts.registry().all();
@@ -218,65 +234,43 @@ Result<AdminAnswer> list_rollouts(AdminContext& context, const AdminCall& call) 
 }
 
 Result<AdminAnswer> get_rollout(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const auto known = SLUICE_TRY(find_rollout(context, call));
   return rollout_answer(context, known->rollout, known->version);
 }
 
 Result<AdminAnswer> start_rollout(AdminContext& context, const AdminCall& call) {
-  auto rollout = SLUICE_TRY(read_plan(call));
-  auto again = answered_before(context, call, [&](const ledger::Record& record, const StagedRollout& then) {
-    return record.action == "start" && is_same_plan(rollout, then);
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) {
-    (*again)->status = 201;
-    (*again)->location = place_of(call);
-    return **std::move(again);
-  }
-  const auto policy = SLUICE_TRY(policy_to_replace(context, call));
-  if (auto fine = refuse_denying_everyone(call, rollout.candidate); !fine)
-    return std::unexpected(in_candidate(fine.error()));
-  rollout.candidate.version = policy->source.version;
-  if (rollout.candidate == policy->source)
-    return invalid("policy", "is the same as " + policy->version_text() + "; there is nothing to roll out");
-  rollout.started_us = rollout.since_us = context.clock.now_us();
-  // Valid as a candidate, and as the policy that it will become.
-  if (auto good = context.catalog.try_candidate(rollout.as_candidate()); !good)
-    return std::unexpected(in_candidate(good.error()));
-  PolicyChange change;
-  change.put.push_back(rollout.candidate);
-  if (auto good = context.catalog.try_change(std::move(change)); !good)
-    return std::unexpected(in_candidate(good.error()));
-  const RolloutRegistry::Known* const before = context.rollouts.registry().find(call.path[2]);
-  auto answer = write_step(context, call, rollout, before ? before->version : 0, "start");
-  if (!answer) return answer;
-  answer->status = 201;
-  answer->location = place_of(call);
+  const StagedRollout rollout = SLUICE_TRY(read_plan(call));
+  auto answer = SLUICE_TRY(step_once(
+      context, call,
+      [&](const StagedRollout& then, std::string_view action) {
+        return action == "start" && is_same_plan(rollout, then);
+      },
+      [&] { return start(context, call, rollout); }));
+  answer.status = 201;
+  answer.location = "/v1/policies/" + call.path[2] + "/rollout";
   return answer;
 }
 
 Result<AdminAnswer> advance_rollout(AdminContext& context, const AdminCall& call) {
-  auto again = answered_before(context, call, [](const ledger::Record& record, const StagedRollout&) {
-    return record.action == "advance" || record.action == "finish";
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) return **std::move(again);
-  const auto known = SLUICE_TRY(rollout_under_way(context, call, false));
-  const StagedRollout next = known->rollout.advanced(context.clock.now_us());
-  return write_step(context, call, next, known->version, next.is_running() ? "advance" : "finish");
+  return step_once(
+      context, call,
+      [](const StagedRollout&, std::string_view action) { return action == "advance" || action == "finish"; },
+      [&]() -> Result<AdminAnswer> {
+        const auto known = SLUICE_TRY(rollout_under_way(context, call, false));
+        const StagedRollout next = known->rollout.advanced(context.clock.now_us());
+        return write_step(context, call, next, known->version, next.is_running() ? "advance" : "finish");
+      });
 }
 
 Result<AdminAnswer> abort_rollout(AdminContext& context, const AdminCall& call) {
-  auto again = answered_before(context, call, [](const ledger::Record& record, const StagedRollout&) {
-    return record.action == "abort";
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) return **std::move(again);
-  const auto known = SLUICE_TRY(rollout_under_way(context, call, true));
-  const std::string why = call.reason.empty() ? "stopped by " + call.principal.name : call.reason;
-  const StagedRollout next = known->rollout.ended(RolloutState::kAborted, why, context.clock.now_us());
-  return write_step(context, call, next, known->version, "abort");
+  return step_once(
+      context, call, [](const StagedRollout&, std::string_view action) { return action == "abort"; },
+      [&]() -> Result<AdminAnswer> {
+        const auto known = SLUICE_TRY(rollout_under_way(context, call, true));
+        const std::string why = call.reason.empty() ? "stopped by " + call.principal.name : call.reason;
+        const StagedRollout next = known->rollout.ended(RolloutState::kAborted, why, context.clock.now_us());
+        return write_step(context, call, next, known->version, "abort");
+      });
 }
 
 }  // namespace sluice::admin

@@ -1,11 +1,12 @@
-#include "admin/rules/endpoint_rules.h"
-
 #include <algorithm>
 #include <array>
 
 #include "admin/body_reader.h"
+#include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
 #include "admin/retry.h"
+#include "admin/routes.h"
 #include "admin/rules/endpoint_rule_set.h"
 #include "base/arith.h"
 #include "base/limits.h"
@@ -113,18 +114,29 @@ AdminAnswer rule_answer(AdminContext& context, const Policy& policy, const Endpo
   return answer;
 }
 
-// The answer to the same request, if the caller sent it before with this idempotency key. The policy may have
-// got other rules since, so the ledger alone could not tell that it is the same request.
-Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
-                                                   const EndpointRuleName& name, const EndpointRule& rule) {
-  if (const auto all = context.written_before(call); all && std::ranges::any_of(*all, is_staged))
-    return std::nullopt;  // it started a rollout; put_policies() answers it
-  const auto before = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, name.policy_id));
-  if (!before) return std::nullopt;
+// The version of the policy that an earlier call with the same idempotency key wrote. If it started a rollout
+// instead, put_policies() recognises the repetition: then the change is "made" again.
+template <class Again, class Change>
+Result<AdminAnswer> once_for_policy(AdminContext& context, const AdminCall& call, const std::string& id,
+                                    const Again& again, const Change& change) {
+  return once(
+      context, call,
+      [&](Written written) -> Result<std::optional<AdminAnswer>> {
+        if (std::ranges::any_of(written, is_staged)) return change();
+        const auto record = std::ranges::find(written, id, &ledger::Record::name);
+        if (record == written.end() || record->kind != ledger::Kind::kPolicy) return std::nullopt;
+        return again(*record);
+      },
+      change);
+}
+
+// What put a rule into a policy answers again. The policy may have got other rules since.
+std::optional<AdminAnswer> answer_again(AdminContext& context, const ledger::Record& record,
+                                        const EndpointRuleName& name, const EndpointRule& rule) {
   Problems unused;
-  auto policy = parse_policy(before->body, name.policy_id, unused);
-  if (!policy || find_rule(*policy, name) != rule) return std::unexpected(key_of_another_change(call));
-  policy->version = before->version;
+  auto policy = parse_policy(record.body, record.name, unused);
+  if (!policy || find_rule(*policy, name) != rule) return std::nullopt;
+  policy->version = record.version;
   return rule_answer(context, *policy, name, rule);
 }
 
@@ -135,16 +147,11 @@ bool has_rule(const ledger::Record& record, const EndpointRuleName& name) {
   return policy && find_rule(*policy, name);
 }
 
-// Whether the caller deleted this rule before with the same idempotency key: the version that they wrote then
-// lacks the rule, and the version before has it.
-Result<bool> deleted_before(AdminContext& context, const AdminCall& call, const EndpointRuleName& name) {
-  const auto written = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, name.policy_id));
-  if (!written) return false;
+// Whether this version of the policy deleted the rule: it lacks the rule, and the version before has it.
+Result<bool> deletes(AdminContext& context, const ledger::Record& record, const EndpointRuleName& name) {
   const auto before =
-      SLUICE_TRY(context.registry.ledger().find(ledger::Kind::kPolicy, name.policy_id, written->version - 1));
-  if (has_rule(*written, name) || !before || !has_rule(*before, name))
-    return std::unexpected(key_of_another_change(call));
-  return true;
+      SLUICE_TRY(context.registry.ledger().find(ledger::Kind::kPolicy, record.name, record.version - 1));
+  return !has_rule(record, name) && before && has_rule(*before, name);
 }
 
 // Two callers may change different rules of one pattern at the same time. So the write expects the version of
@@ -184,47 +191,59 @@ Result<AdminAnswer> try_to_create(AdminContext& context, const AdminCall& call, 
     policy.id = name.policy_id;
     policy.resource = rule.endpoint_pattern;
   }
-  auto again = SLUICE_TRY(answered_before(context, call, name, rule));
-  if (again) {
-    again->status = 201;
-    return *std::move(again);
-  }
-  // First: who may not write rules is not told which exist.
-  SLUICE_TRY(may_write(context, call, policy));
-  if (there && find_rule(policy, name))
-    return std::unexpected(Error{
-        ErrorCode::kConflict, "the rule \"" + name.id() + "\" already exists; use PUT to change it", "name"});
-  put_rule(policy, rule);
-  auto answer = write_rule(context, call, policy, seen.value_or(there ? there->source.version : 0), name,
-                           "create rule");
-  if (answer && answer->status == 200) answer->status = 201;
+  const auto create = [&]() -> Result<AdminAnswer> {
+    // First: who may not write rules is not told which exist.
+    SLUICE_TRY(may_write(context, call, policy));
+    if (there && find_rule(policy, name))
+      return std::unexpected(Error{ErrorCode::kConflict,
+                                   "the rule \"" + name.id() + "\" already exists; use PUT to change it",
+                                   "name"});
+    put_rule(policy, rule);
+    return write_rule(context, call, policy, seen.value_or(there ? there->source.version : 0), name,
+                      "create rule");
+  };
+  auto answer = SLUICE_TRY(once_for_policy(
+      context, call, name.policy_id,
+      [&](const ledger::Record& record) { return answer_again(context, record, name, rule); }, create));
+  if (answer.status == 200) answer.status = 201;
   return answer;
 }
 
 Result<AdminAnswer> try_to_update(AdminContext& context, const AdminCall& call, const Seen& seen) {
   auto found = SLUICE_TRY(find(context, call));
   const auto rule = SLUICE_TRY(read_rule(call, found.rule));
-  auto again = SLUICE_TRY(answered_before(context, call, found.name, rule));
-  if (again) return *std::move(again);
-  put_rule(found.policy, rule);
-  return write_rule(context, call, found.policy, seen.value_or(found.policy.version), found.name,
-                    "update rule");
+  return once_for_policy(
+      context, call, found.name.policy_id,
+      [&](const ledger::Record& record) { return answer_again(context, record, found.name, rule); },
+      [&] {
+        put_rule(found.policy, rule);
+        return write_rule(context, call, found.policy, seen.value_or(found.policy.version), found.name,
+                          "update rule");
+      });
 }
 
-Result<AdminAnswer> try_to_delete(AdminContext& context, const AdminCall& call, const Seen& seen) {
-  if (const auto name = EndpointRuleName::from(call.path[3])) {
-    const auto again = SLUICE_TRY(deleted_before(context, call, *name));
-    if (again) return no_content();
-  }
+Result<AdminAnswer> delete_now(AdminContext& context, const AdminCall& call, const Seen& seen) {
   auto found = SLUICE_TRY(find(context, call));
   const std::int64_t version = seen.value_or(found.policy.version);
   take_rule(found.policy, found.name);
-  if (found.policy.limits.empty()) {
+  if (found.policy.limits.empty())
     SLUICE_TRY(delete_policy(context, call, found.name.policy_id, version));
-  } else if (auto left = put_one_policy(context, call, found.policy, version, "delete rule"); !left) {
-    return std::unexpected(left.error());
-  }
+  else
+    SLUICE_TRY(put_one_policy(context, call, found.policy, version, "delete rule"));
   return no_content();
+}
+
+Result<AdminAnswer> try_to_delete(AdminContext& context, const AdminCall& call, const Seen& seen) {
+  const auto name = EndpointRuleName::from(call.path[3]);
+  if (!name) return std::unexpected(no_such_rule(call.path[3]));
+  return once_for_policy(
+      context, call, name->policy_id,
+      [&](const ledger::Record& record) -> Result<std::optional<AdminAnswer>> {
+        const bool is_deleted = SLUICE_TRY(deletes(context, record, *name));
+        if (!is_deleted) return std::nullopt;
+        return no_content();
+      },
+      [&] { return delete_now(context, call, seen); });
 }
 
 }  // namespace
@@ -242,7 +261,6 @@ Result<AdminAnswer> delete_endpoint_rule(AdminContext& context, const AdminCall&
 }
 
 Result<AdminAnswer> get_endpoint_rule(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const auto found = SLUICE_TRY(find(context, call));
   AdminAnswer answer;
   answer.body = rule_view(context, found.policy, found.rule);
@@ -251,18 +269,16 @@ Result<AdminAnswer> get_endpoint_rule(AdminContext& context, const AdminCall& ca
 }
 
 Result<AdminAnswer> list_endpoint_rules(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
-  const auto page = page_of_policies(
-      context, call, [](const CompiledPolicy& policy) { return is_endpoint_policy_id(policy.source.id); });
-  if (!page) return std::unexpected(page.error());
+  const PolicyPage page = SLUICE_TRY(page_of_policies(
+      context, call, [](const CompiledPolicy& policy) { return is_endpoint_policy_id(policy.source.id); }));
   DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies)
+  for (const PolicyPointer& policy : page.policies)
     for (const EndpointRule& rule : rules_in(policy->source))
       list.items.push_back(rule_view(context, policy->source, rule));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "rules", std::move(list));
-  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  put(answer.body, "next", page.next.empty() ? null_node() : text_node(page.next));
   return answer;
 }
 

@@ -1,9 +1,10 @@
-#include "admin/rules/rules.h"
-
 #include <array>
 
 #include "admin/body_reader.h"
+#include "admin/once.h"
+#include "admin/policies/policy_changes.h"
 #include "admin/policies/policy_views.h"
+#include "admin/routes.h"
 #include "admin/rules/rule_id.h"
 #include "base/arith.h"
 #include "base/limits.h"
@@ -65,52 +66,56 @@ DocumentNode rule_view(AdminContext& context, const Policy& source) {
 }  // namespace
 
 Result<AdminAnswer> create_rule(AdminContext& context, const AdminCall& call) {
-  auto policy = SLUICE_TRY(read_rule(call));
+  Policy policy = SLUICE_TRY(read_rule(call));
   SLUICE_TRY(call.principal.may(control::Role::kWrite, policy.tenant));
   const Error there_is_one{
       ErrorCode::kConflict,
       "the rule \"" + policy.id + "\" already covers this tenant and resource; delete it first", "resource"};
-  if (context.catalog.current()->find(policy.id)) {
-    // It may be a retry of the same request, which the ledger answers.
-    const auto before = SLUICE_TRY(context.written_before(call, ledger::Kind::kPolicy, policy.id));
-    if (!before) return std::unexpected(there_is_one);
-  }
-  const auto written = put_one_policy(context, call, policy, 0, "create");
-  if (!written)
-    return std::unexpected(written.error().code == ErrorCode::kStale ? there_is_one : written.error());
-  policy.version = written->version;
-  AdminAnswer answer;
-  answer.status = 201;
-  answer.body = rule_view(context, policy);
-  answer.version = written->version;
-  answer.location = "/v1/policies/" + policy.id;
-  return answer;
+  const auto write = [&]() -> Result<AdminAnswer> {
+    const auto written = put_one_policy(context, call, policy, 0, "create");
+    if (!written)
+      return std::unexpected(written.error().code == ErrorCode::kStale ? there_is_one : written.error());
+    policy.version = written->version;
+    AdminAnswer answer;
+    answer.status = 201;
+    answer.body = rule_view(context, policy);
+    answer.version = written->version;
+    answer.location = "/v1/policies/" + policy.id;
+    return answer;
+  };
+  // The ledger compares a repetition with what was written.
+  return once(
+      context, call, {ledger::Kind::kPolicy, policy.id}, [&](const ledger::Record&) { return write(); },
+      [&]() -> Result<AdminAnswer> {
+        if (context.catalog.current()->find(policy.id)) return std::unexpected(there_is_one);
+        return write();
+      });
 }
 
 Result<AdminAnswer> list_rules(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   const bool of_all = call.path.size() == 2;
-  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+  const PolicyPage page = SLUICE_TRY(page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     return of_all || policy.source.tenant == (call.path[2] == "*" ? "" : call.path[2]);
-  });
-  if (!page) return std::unexpected(page.error());
+  }));
   DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies) list.items.push_back(rule_view(context, policy->source));
+  for (const PolicyPointer& policy : page.policies) list.items.push_back(rule_view(context, policy->source));
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "rules", std::move(list));
-  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  put(answer.body, "next", page.next.empty() ? null_node() : text_node(page.next));
   return answer;
 }
 
 Result<AdminAnswer> delete_rule(AdminContext& context, const AdminCall& call) {
+  const std::string& id = call.path[2];
   const auto expected = SLUICE_TRY(call.expected_version());
-  auto policy = find_policy(context, call, call.path[2]);
-  if (!policy && deleted_before(context, call, call.path[2])) return no_content();
-  if (!policy)
-    return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + call.path[2] + '"', ""});
-  SLUICE_TRY(delete_policy(context, call, (*policy)->source.id, expected));
-  return no_content();
+  return once(context, call, {ledger::Kind::kPolicy, id}, no_content_if_withdrawn,
+              [&]() -> Result<AdminAnswer> {
+                if (!find_policy(context, call, id))
+                  return std::unexpected(Error{ErrorCode::kNotFound, "there is no rule \"" + id + '"', ""});
+                SLUICE_TRY(delete_policy(context, call, id, expected));
+                return no_content();
+              });
 }
 
 }  // namespace sluice::admin

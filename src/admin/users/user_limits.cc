@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/policies/policy_views.h"
+#include "admin/routes.h"
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/time_units.h"
@@ -127,25 +128,23 @@ Result<void> check_user_id(const std::string& id) {
 }
 
 Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& call) {
-  SLUICE_TRY(call.principal.may(control::Role::kRead));
   SLUICE_TRY(check_user_id(call.path[3]));
   const std::string_view tenant = call.parameter("tenant_id"), policy_id = call.parameter("policy_id");
-  const auto page = page_of_policies(context, call, [&](const CompiledPolicy& policy) {
+  const PolicyPage page = SLUICE_TRY(page_of_policies(context, call, [&](const CompiledPolicy& policy) {
     if (!policy_id.empty() && policy.source.id != policy_id) return false;
     if (!tenant.empty() && !policy.source.tenant.empty() && policy.source.tenant != tenant) return false;
     return std::ranges::any_of(policy.source.limits, counts_users) ||
            (policy.candidate && std::ranges::any_of(policy.candidate->policy().source.limits, counts_users));
-  });
-  if (!page) return std::unexpected(page.error());
+  }));
   const Asked asked{current_user(context, call.path[3]), tenant};
   DocumentNode list = list_node();
-  for (const PolicyPointer& policy : page->policies) add_limits(*policy, asked, context.clock, list);
+  for (const PolicyPointer& policy : page.policies) add_limits(*policy, asked, context.clock, list);
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "user_id", text_node(asked.user.id));
   put(answer.body, "tier", asked.user.tier.empty() ? null_node() : text_node(asked.user.tier));
   put(answer.body, "limits", std::move(list));
-  put(answer.body, "next", page->next.empty() ? null_node() : text_node(page->next));
+  put(answer.body, "next", page.next.empty() ? null_node() : text_node(page.next));
   return answer;
 }
 

@@ -1,12 +1,12 @@
-#include "admin/users/users.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "admin/body_reader.h"
+#include "admin/once.h"
 #include "admin/policies/policy_views.h"
 #include "admin/retry.h"
+#include "admin/routes.h"
 #include "admin/users/user_limits.h"
 #include "base/limits/override_limits.h"
 #include "base/time_units.h"
@@ -19,8 +19,6 @@ namespace sluice::admin {
 namespace {
 
 using ledger::Kind;
-
-constexpr std::string_view kOverrideRemoved = "override removed";
 
 // The answer, without overrides for policies that the caller may not see.
 AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledger::Record& record) {
@@ -35,12 +33,6 @@ AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledg
   answer.body = map_node();
   put(answer.body, "user_id", text_node(record.name));
   put(answer.body, "agreed", *parse_document_tree(document, record.name, unused));
-  return answer;
-}
-
-AdminAnswer without_body(AdminAnswer answer) {
-  answer.status = 204;
-  answer.body = null_node();
   return answer;
 }
 
@@ -66,15 +58,15 @@ Result<StoredUser> stored_user(AdminContext& context, const std::string& id) {
 // Writes the user as changed by `edit(user)`. Two callers may change a user at the same time, so the write
 // expects the version from which this change was made.
 template <class Edit>
-Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, std::string_view action,
-                                const Edit& edit) {
+Result<AdminAnswer> write_user(AdminContext& context, const AdminCall& call, std::string_view action,
+                               const Edit& edit) {
   if (call.if_match == "*") {
     const auto stored = stored_user(context, call.path[3]);
     if (stored && stored->version == 0)
       return std::unexpected(Error{
           ErrorCode::kStale, "the user \"" + call.path[3] + "\" has no tier or overrides yet", "if-match"});
   }
-  const auto change = [&](const std::optional<std::int64_t>& seen) -> Result<AdminAnswer> {
+  return retry_while_stale(call, [&](const std::optional<std::int64_t>& seen) -> Result<AdminAnswer> {
     auto stored = SLUICE_TRY(stored_user(context, call.path[3]));
     SLUICE_TRY(edit(stored.user));
     ledger::Draft draft{.kind = Kind::kUser,
@@ -82,11 +74,25 @@ Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, st
                         .action = std::string(action),
                         .body = "",
                         .expected_version = seen.value_or(stored.version)};
-    write_user(stored.user, draft.body);
+    sluice::write_user(stored.user, draft.body);
     const auto written = SLUICE_TRY(context.write(call, {std::move(draft)}));
     return user_answer(context, call, written.front());
+  });
+}
+
+// The same, once for each idempotency key. `is_done(user, record)`: that version of the user is the result of
+// this change.
+template <class IsDone, class Edit>
+Result<AdminAnswer> change_user(AdminContext& context, const AdminCall& call, std::string_view action,
+                                const IsDone& is_done, const Edit& edit) {
+  const auto again = [&](const ledger::Record& record) -> std::optional<AdminAnswer> {
+    Problems unused;
+    const auto user = parse_user(record.body, record.name, unused);
+    if (!user || record.action != action || !is_done(*user, record)) return std::nullopt;
+    return user_answer(context, call, record);
   };
-  return retry_while_stale(call, change);
+  return once(context, call, {Kind::kUser, call.path[3]}, again,
+              [&] { return write_user(context, call, action, edit); });
 }
 
 bool has_ended(const Override& each, std::int64_t now_us) {
@@ -138,19 +144,6 @@ Result<void> add(AdminContext& context, User& user, const Override& wanted, cons
   return room;
 }
 
-// The answer to the same request, if the caller sent it before with this idempotency key. `says(record,
-// user)` tells whether what they wrote then is what they ask for now; the user may have been changed since.
-template <class Says>
-Result<std::optional<AdminAnswer>> answered_before(AdminContext& context, const AdminCall& call,
-                                                   const Says& says) {
-  const auto before = SLUICE_TRY(context.written_before(call, Kind::kUser, call.path[3]));
-  if (!before) return std::nullopt;
-  Problems unused;
-  const auto user = parse_user(before->body, call.path[3], unused);
-  if (!user || !says(*before, *user)) return std::unexpected(key_of_another_change(call));
-  return user_answer(context, call, *before);
-}
-
 // The limit that an override is for.
 Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::string>& name) {
   std::vector<const Limit*> candidates;
@@ -177,7 +170,6 @@ Result<const Limit*> limit_for(const Policy& policy, const std::optional<std::st
 
 Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
   constexpr std::array<std::string_view, 1> kNames = {"tier"};
-  SLUICE_TRY(call.principal.may(control::Role::kWrite, ""));
   SLUICE_TRY(check_user_id(call.path[3]));
   const BodyReader body(call, kNames);
   const auto tier = body.fields().text("tier", [](std::string_view text) -> Literal<std::string> {
@@ -185,15 +177,12 @@ Result<AdminAnswer> set_tier(AdminContext& context, const AdminCall& call) {
   });
   body.fields().missing("tier", "; an empty string removes it");
   if (auto wrong = body.error()) return std::unexpected(*wrong);
-  const auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
-    return record.action == "tier" && then.tier == *tier;
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) return **again;
-  return change_user(context, call, "tier", [&](User& user) -> Result<void> {
-    user.tier = *tier;
-    return {};
-  });
+  return change_user(
+      context, call, "tier", [&](const User& then, const ledger::Record&) { return then.tier == *tier; },
+      [&](User& user) -> Result<void> {
+        user.tier = *tier;
+        return {};
+      });
 }
 
 Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
@@ -220,17 +209,13 @@ Result<AdminAnswer> add_override(AdminContext& context, const AdminCall& call) {
   if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
 
   const Override wanted{*policy_id, meant->name, *params, expires.value_or(0)};
-  auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
-    return record.action == "override" && std::ranges::find(then.overrides, wanted) != then.overrides.end();
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) {
-    (*again)->status = 201;
-    return **std::move(again);
-  }
-  auto answer = change_user(context, call, "override",
-                            [&](User& user) { return add(context, user, wanted, (*policy)->source.tenant); });
-  if (answer) answer->status = 201;
+  auto answer = SLUICE_TRY(change_user(
+      context, call, "override",
+      [&](const User& then, const ledger::Record&) {
+        return std::ranges::find(then.overrides, wanted) != then.overrides.end();
+      },
+      [&](User& user) { return add(context, user, wanted, (*policy)->source.tenant); }));
+  answer.status = 201;
   return answer;
 }
 
@@ -244,29 +229,28 @@ Result<AdminAnswer> remove_override(AdminContext& context, const AdminCall& call
   const auto is_meant = [&](const Override& each) {
     return each.policy_id == call.path[5] && (limit_name.empty() || each.limit == limit_name);
   };
-  auto again = answered_before(context, call, [&](const ledger::Record& record, const User& then) {
-    return record.action == kOverrideRemoved &&
-           std::ranges::any_of(then.overrides, [&](const Override& each) {
-             return is_meant(each) && has_ended(each, record.at_us);
-           });
-  });
-  if (!again) return std::unexpected(again.error());
-  if (*again) return without_body(**std::move(again));
-  auto answer = change_user(context, call, kOverrideRemoved, [&](User& user) -> Result<void> {
-    const std::int64_t now_us = context.clock.now_us();
-    bool found = false;
-    for (Override& each : user.overrides) {
-      if (!is_meant(each)) continue;
-      found |= !has_ended(each, now_us);
-      each.expires_us = now_us;
-    }
-    if (found) return {};
-    return std::unexpected(
-        Error{ErrorCode::kNotFound,
-              "user \"" + user.id + "\" has no override for policy \"" + call.path[5] + '"', ""});
-  });
-  if (!answer) return answer;
-  return without_body(*std::move(answer));
+  const auto is_done = [&](const User& then, const ledger::Record& record) {
+    return std::ranges::any_of(then.overrides, [&](const Override& each) {
+      return is_meant(each) && has_ended(each, record.at_us);
+    });
+  };
+  auto answer =
+      SLUICE_TRY(change_user(context, call, "override removed", is_done, [&](User& user) -> Result<void> {
+        const std::int64_t now_us = context.clock.now_us();
+        bool found = false;
+        for (Override& each : user.overrides) {
+          if (!is_meant(each)) continue;
+          found |= !has_ended(each, now_us);
+          each.expires_us = now_us;
+        }
+        if (found) return {};
+        return std::unexpected(
+            Error{ErrorCode::kNotFound,
+                  "user \"" + user.id + "\" has no override for policy \"" + call.path[5] + '"', ""});
+      }));
+  answer.status = 204;
+  answer.body = null_node();
+  return answer;
 }
 
 }  // namespace sluice::admin

@@ -65,6 +65,9 @@ class PostgresRows {
 struct PostgresError {
   Error error;
   std::string state;  // SQLSTATE; empty: the connection was lost, and the outcome is unknown
+
+  // For those who need to know only what went wrong.
+  operator Error() && { return std::move(error); }  // NOLINT(google-explicit-constructor)
 };
 template <class T>
 using PostgresResult = std::expected<T, PostgresError>;

@@ -6,7 +6,6 @@
 #include "base/try.h"
 #include "ledger/chain.h"
 #include "ledger/postgres/postgres_append.h"
-#include "ledger/postgres/postgres_schema.h"
 #include "ledger/record_row.h"
 
 namespace sluice::ledger {
@@ -15,6 +14,78 @@ namespace {
 constexpr int kAskEveryMs = 500;
 constexpr int kPauseWhenAwayMs = 500;
 constexpr std::int64_t kDocumentsPerPage = 1000;
+
+constexpr std::int64_t kFormat = 1;
+constexpr int kMakeAttemptsMax = 10;
+
+// Plain SQL, which other databases with the same protocol accept, too. Each statement can be repeated. The
+// row of sluice_head comes last: if it is there, everything is.
+constexpr const char* kMakeTables[] = {
+    R"(CREATE TABLE IF NOT EXISTS sluice_records (
+         revision BIGINT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL,
+         action TEXT NOT NULL, body TEXT NOT NULL, actor TEXT NOT NULL, reason TEXT NOT NULL, at_us BIGINT NOT NULL,
+         request_id TEXT NOT NULL, body_hash BYTEA NOT NULL, hash BYTEA NOT NULL))",
+    R"(CREATE UNIQUE INDEX IF NOT EXISTS sluice_records_by_version ON sluice_records (kind, name, version)
+         WHERE version > 0)",
+    R"(CREATE INDEX IF NOT EXISTS sluice_records_by_request ON sluice_records (request_id, actor)
+         WHERE request_id <> '')",
+    R"(CREATE TABLE IF NOT EXISTS sluice_documents (
+         kind TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL, withdrawn BOOLEAN NOT NULL,
+         revision BIGINT NOT NULL, PRIMARY KEY (kind, name)))",
+    "CREATE UNIQUE INDEX IF NOT EXISTS sluice_documents_by_revision ON sluice_documents (revision)",
+    R"(CREATE TABLE IF NOT EXISTS sluice_head (
+         id BIGINT PRIMARY KEY, format BIGINT NOT NULL, revision BIGINT NOT NULL, hash BYTEA NOT NULL))",
+    "INSERT INTO sluice_head VALUES (1, 1, 0, '') ON CONFLICT (id) DO NOTHING",
+};
+
+// The format version of the tables; 0: some are missing.
+PostgresResult<std::int64_t> format_of(PostgresConnection& connection) {
+  constexpr const char* kNoSuchTable = "42P01";
+  const auto found = connection.run(PostgresQuery("SELECT format FROM sluice_head WHERE id = 1"));
+  if (!found && found.error().state == kNoSuchTable) return 0;
+  if (!found) return std::unexpected(found.error());
+  return found->size() == 0 ? 0 : (*found)[0].get_number(0);
+}
+
+PostgresResult<void> make_all(PostgresConnection& connection) {
+  for (const char* sql : kMakeTables) SLUICE_TRY(connection.run(PostgresQuery(sql)));
+  return {};
+}
+
+PostgresResult<void> check_format(std::int64_t format) {
+  if (format == kFormat) return {};
+  return std::unexpected(
+      PostgresError{{ErrorCode::kInvalidArgument,
+                     "the tables in PostgreSQL have format " + std::to_string(format) +
+                         ", but this version of Sluice supports only " + std::to_string(kFormat) +
+                         "; use the version that made them, or another database",
+                     ""},
+                    "XX000"});
+}
+
+// Creates the tables if they do not exist; several processes may do so at once. A user without the right to
+// create tables can use existing ones.
+PostgresResult<void> make_tables(PostgresConnection& connection) {
+  auto format = format_of(connection);
+  // IF NOT EXISTS checks and then creates: if another process does the same, one of them may fail in between.
+  for (int attempt = 1; format && *format == 0; ++attempt) {
+    const auto made = make_all(connection);
+    if (!made && (made.error().state.empty() || attempt == kMakeAttemptsMax)) return made;
+    format = format_of(connection);
+  }
+  if (!format) return std::unexpected(format.error());
+  return check_format(*format);
+}
+
+// kInvalidArgument: the tables do not exist.
+PostgresResult<void> find_tables(PostgresConnection& connection) {
+  const auto format = SLUICE_TRY(format_of(connection));
+  if (format != 0) return check_format(format);
+  return std::unexpected(
+      PostgresError{{ErrorCode::kInvalidArgument,
+                     "this PostgreSQL database has no Sluice tables; use the one that the server uses", ""},
+                    "XX000"});
+}
 
 }  // namespace
 
@@ -26,17 +97,15 @@ Result<std::unique_ptr<PostgresLedger>> PostgresLedger::open(const std::string& 
 Result<PostgresConnection*> PostgresLedger::connected() {
   if (connection_ != nullptr && connection_->is_alive()) return connection_.get();
   connection_.reset();
-  auto made = PostgresConnection::open(url_);
-  if (!made) return std::unexpected(made.error().error);
-  const auto tables = options_.make_tables ? make_postgres_tables(**made) : find_postgres_tables(**made);
-  if (!tables) return std::unexpected(tables.error().error);
+  auto made = SLUICE_TRY(PostgresConnection::open(url_));
+  SLUICE_TRY(options_.make_tables ? make_tables(*made) : find_tables(*made));
   listens_ = false;
   if (options_.listen) {
-    const auto listening = (*made)->run(PostgresQuery(kPostgresListen));
+    const auto listening = made->run(PostgresQuery(kPostgresListen));
     if (!listening && listening.error().state.empty()) return std::unexpected(listening.error().error);
     listens_ = listening.has_value();
   }
-  connection_ = std::move(*made);
+  connection_ = std::move(made);
   ++connections_made_;
   return connection_.get();
 }

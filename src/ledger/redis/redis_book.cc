@@ -142,13 +142,12 @@ std::optional<std::string> RedisBook::setting(std::string_view name) {
 
 Result<Head> RedisBook::head() {
   const std::string words[] = {"look"};
-  const auto reply = run(words);
-  if (!reply) return std::unexpected(reply.error().error);
-  if (reply->size() != 3)
+  const auto reply = SLUICE_TRY(run(words));
+  if (reply.size() != 3)
     return std::unexpected(
         Error{ErrorCode::kUnavailable, session_.name() + " sent an unexpected reply; check the server", ""});
-  auto head = note_head(reply->at(1).bytes);
-  if (!head || reply->at(2).integer == 1) return head;
+  auto head = note_head(reply.at(1).bytes);
+  if (!head || reply.at(2).integer == 1) return head;
   SLUICE_TRY(mend());
   return head;
 }
@@ -158,14 +157,13 @@ Result<void> RedisBook::mend() {
   std::string cursor = "0";
   bool is_whole = false;
   do {
-    const auto page = ask({"HSCAN", keys_.ledger, cursor, "MATCH", "n*", "COUNT", kFieldsPerPage});
-    if (!page) return std::unexpected(page.error().error);
-    cursor = page->at(1).bytes;
+    const auto page =
+        SLUICE_TRY(ask({"HSCAN", keys_.ledger, cursor, "MATCH", "n*", "COUNT", kFieldsPerPage}));
+    cursor = page.at(1).bytes;
     std::vector<std::string> words = {"restore"};
-    for (std::size_t i = 3; i < page->size(); i += 2) words.push_back(page->at(i).bytes.substr(1));
-    const auto restored = run(words);
-    if (!restored) return std::unexpected(restored.error().error);
-    is_whole = restored->front().integer == 1;
+    for (std::size_t i = 3; i < page.size(); i += 2) words.push_back(page.at(i).bytes.substr(1));
+    const auto restored = SLUICE_TRY(run(words));
+    is_whole = restored.front().integer == 1;
   } while (cursor != "0");
   if (!is_whole) return std::unexpected(lost_documents());
   return {};
@@ -188,14 +186,13 @@ Result<std::vector<Record>> RedisBook::read(std::span<const std::int64_t> revisi
     std::vector<std::string> words = {"read", std::to_string(kPageBytes)};
     for (const std::int64_t revision : revisions.first(std::min(revisions.size(), kRecordsPerPage)))
       words.push_back(std::to_string(revision));
-    const auto reply = run(words);
-    if (!reply) return std::unexpected(reply.error().error);
-    const std::size_t got = reply->size() - 1;  // without the array itself
+    const auto reply = SLUICE_TRY(run(words));
+    const std::size_t got = reply.size() - 1;  // without the array itself
     if (got == 0 || got > revisions.size())
       return std::unexpected(Error{ErrorCode::kUnavailable,
                                    session_.name() + " sent an unexpected reply; check the server", ""});
     for (std::size_t i = 0; i < got; ++i) {
-      const RedisValue& value = reply->at(i + 1);
+      const RedisValue& value = reply.at(i + 1);
       if (value.is_nothing()) continue;
       auto record = SLUICE_TRY(decode(revisions[i], value.bytes));
       records.push_back(std::move(record));

@@ -35,6 +35,9 @@ struct RedisFailure {
   Error error;
   redis::ServerError kind = redis::ServerError::kOther;  // of an error reply; such a command had no effect
   bool unknown = false;  // the command was sent and no reply came: the outcome is unknown
+
+  // For those who need to know only what went wrong.
+  operator Error() && { return std::move(error); }  // NOLINT(google-explicit-constructor)
 };
 template <class T>
 using RedisResult = std::expected<T, RedisFailure>;

@@ -69,25 +69,24 @@ Result<void> RedisLedger::for_each_document(const std::function<void(Record&&)>&
 Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>& visit) {
   const auto end = SLUICE_TRY(revision());
   for (std::string above = "-inf";;) {
-    const auto page = book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, std::to_string(end),
-                                 "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
-    if (!page) return std::unexpected(page.error().error);
-    if (page->size() < 3) return {};
+    const auto page =
+        SLUICE_TRY(book_.ask({"ZRANGEBYSCORE", book_.keys().documents, above, std::to_string(end),
+                              "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)}));
+    if (page.size() < 3) return {};
     std::vector<std::string> documents, fields;
-    for (std::size_t at = 1; at + 1 < page->size(); at += 2) {
-      documents.emplace_back(page->at(at).bytes);
+    for (std::size_t at = 1; at + 1 < page.size(); at += 2) {
+      documents.emplace_back(page.at(at).bytes);
       fields.push_back(newest_field(documents.back()));
     }
-    above = "(" + std::string(page->back().bytes);
+    above = "(" + std::string(page.back().bytes);
     std::vector<std::string_view> words = {"HMGET", book_.keys().ledger};
     words.insert(words.end(), fields.begin(), fields.end());
-    const auto newest = book_.ask(words);
-    if (!newest) return std::unexpected(newest.error().error);
+    const auto newest = SLUICE_TRY(book_.ask(words));
     for (std::size_t i = 0; i < documents.size(); ++i) {
-      Listing listing = read_listing(documents[i], newest->at(i + 1).bytes);
+      Listing listing = read_listing(documents[i], newest.at(i + 1).bytes);
       // The set has the revision, too. If they differ, and not because the document was written just now,
       // report both, for the comparison to find.
-      if (const std::int64_t in_set = read_numbers(page->at(2 * i + 2).bytes).first;
+      if (const std::int64_t in_set = read_numbers(page.at(2 * i + 2).bytes).first;
           in_set != listing.revision && listing.revision <= end) {
         Listing other = listing;
         other.revision = in_set;
@@ -99,21 +98,19 @@ Result<void> RedisLedger::for_each_listing(const std::function<void(Listing&&)>&
 }
 
 Result<std::vector<std::int64_t>> RedisLedger::newest_revisions(std::int64_t above, std::int64_t to) {
-  const auto reply =
+  const auto reply = SLUICE_TRY(
       book_.ask({"ZRANGEBYSCORE", book_.keys().documents, "(" + std::to_string(above), std::to_string(to),
-                 "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)});
-  if (!reply) return std::unexpected(reply.error().error);
+                 "WITHSCORES", "LIMIT", "0", std::to_string(kRevisionsPerPage)}));
   std::vector<std::int64_t> revisions;
-  for (std::size_t at = 2; at < reply->size(); at += 2)
-    revisions.push_back(read_numbers(reply->at(at).bytes).first);
+  for (std::size_t at = 2; at < reply.size(); at += 2)
+    revisions.push_back(read_numbers(reply.at(at).bytes).first);
   return revisions;
 }
 
 Result<std::optional<Record>> RedisLedger::find(Kind kind, std::string_view name, std::int64_t version) {
-  const auto reply = book_.ask({"HGET", book_.keys().ledger, version_field(kind, name, version)});
-  if (!reply) return std::unexpected(reply.error().error);
-  if (reply->front().is_nothing()) return std::nullopt;
-  const std::int64_t revision = read_numbers(reply->front().bytes).first;
+  const auto reply = SLUICE_TRY(book_.ask({"HGET", book_.keys().ledger, version_field(kind, name, version)}));
+  if (reply.front().is_nothing()) return std::nullopt;
+  const std::int64_t revision = read_numbers(reply.front().bytes).first;
   auto records = SLUICE_TRY(book_.read({&revision, 1}));
   if (records.empty()) return std::nullopt;
   return std::move(records.front());
@@ -122,15 +119,13 @@ Result<std::optional<Record>> RedisLedger::find(Kind kind, std::string_view name
 Result<std::vector<Record>> RedisLedger::find_request(const std::string& actor,
                                                       const std::string& request_id) {
   if (request_id.empty()) return std::vector<Record>{};
-  const auto reply = book_.ask({"HGET", book_.keys().ledger, request_field(actor, request_id)});
-  if (!reply) return std::unexpected(reply.error().error);
-  return read_change(book_, read_numbers(reply->front().bytes));
+  const auto reply = SLUICE_TRY(book_.ask({"HGET", book_.keys().ledger, request_field(actor, request_id)}));
+  return read_change(book_, read_numbers(reply.front().bytes));
 }
 
 Result<std::int64_t> RedisLedger::newest_version(Kind kind, std::string_view name) {
-  const auto reply = book_.ask({"HGET", book_.keys().ledger, newest_field(kind, name)});
-  if (!reply) return std::unexpected(reply.error().error);
-  return read_numbers(reply->front().bytes).first;
+  const auto reply = SLUICE_TRY(book_.ask({"HGET", book_.keys().ledger, newest_field(kind, name)}));
+  return read_numbers(reply.front().bytes).first;
 }
 
 Result<std::vector<Record>> RedisLedger::history(Kind kind, std::string_view name, std::int64_t version,
@@ -154,10 +149,9 @@ Result<std::vector<std::int64_t>> RedisLedger::revisions_of(Kind kind, std::stri
   for (std::int64_t i = 0; i < count; ++i) fields.push_back(version_field(kind, name, version - i));
   std::vector<std::string_view> words = {"HMGET", book_.keys().ledger};
   words.insert(words.end(), fields.begin(), fields.end());
-  const auto reply = book_.ask(words);
-  if (!reply) return std::unexpected(reply.error().error);
+  const auto reply = SLUICE_TRY(book_.ask(words));
   std::vector<std::int64_t> revisions;
-  for (const RedisValue& value : std::span(*reply).subspan(1))
+  for (const RedisValue& value : std::span(reply).subspan(1))
     revisions.push_back(read_numbers(value.bytes).first);
   return revisions;
 }

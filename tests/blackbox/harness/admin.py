@@ -1,6 +1,7 @@
 """The admin API for tests: a server with a policy database of its own, and what every bad input has in common."""
 
 import json
+import re
 
 # Tests call more often than admins do; the server's own limits are for test_admin_limits.py to meet.
 QUICK_END = ["--drain-notice-ms", "0", "--admin-reads-per-minute", "4096", "--admin-writes-per-minute", "4096"]
@@ -25,6 +26,10 @@ def expect_problem(answer, status, field=None):
     assert problem["status"] == status and problem["detail"], answer
     assert problem.get("field") == field, answer
     return problem
+
+
+def metric(client, name):
+    return float(re.search(rf"^{name} (\S+)$", client.get("/metrics").body.decode(), re.MULTILINE)[1])
 
 
 def bearer(token):

@@ -1,11 +1,10 @@
-// Tiers and overrides of users, and the ownership of policies by tenants, on a ledger with other writers.
+// Changes by several admins on several nodes: users' tiers and overrides, rules, policies; and who may make
+// them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "admin/policies/policies.h"
+#include "admin/routes.h"
 #include "admin/rules/endpoint_rule_set.h"
-#include "admin/rules/endpoint_rules.h"
-#include "admin/users/users.h"
 #include "base/limits/override_limits.h"
 #include "base/time_units.h"
 #include "control/policy_registry.h"
@@ -20,19 +19,6 @@ using ledger::Kind;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-constexpr auto kRoutes = std::to_array<AdminRoute>({
-    {"PUT", "/api/v1/users/*/tier", set_tier},
-    {"POST", "/api/v1/users/*/override", add_override},
-    {"DELETE", "/api/v1/users/*/override/*", remove_override},
-    {"POST", "/api/v1/rules", create_endpoint_rule},
-    {"PUT", "/api/v1/rules/*", update_endpoint_rule},
-    {"DELETE", "/api/v1/rules/*", delete_endpoint_rule},
-    {"PUT", "/v1/policies/*", put_policy},
-    {"DELETE", "/v1/policies/*", remove_policy},
-    {"POST", "/v1/policies", apply_policies},
-    {"POST", "/v1/policies/*/rollback", roll_back_policy},
-});
 
 class Node {
  public:
@@ -49,7 +35,7 @@ class Node {
         AdminCall::from({.method = method, .path = path, .headers = headers, .body = body}, who);
     EXPECT_TRUE(call);
     AdminContext context{registry, catalog, clock_, rollouts_};
-    return answer_admin_call(kRoutes, context, *call);
+    return answer_admin_call(kAdminRoutes, context, *call);
   }
   int set_tier_to(const std::string& tier, const std::vector<net::Header>& headers = {}) {
     return send("PUT", "/api/v1/users/ann/tier", R"({"tier":")" + tier + R"("})", headers).status;
@@ -78,7 +64,7 @@ class Node {
   control::RolloutController rollouts_{{rollout_keeper_, catalog, totals_, clock_, {}}};
 };
 
-class AgreementsTest : public ::testing::Test {
+class AdminChangesTest : public ::testing::Test {
  protected:
   void put_policies(int count) {
     ledger::Change change{.drafts = {}, .actor = "test", .at_us = 1};
@@ -99,7 +85,7 @@ class AgreementsTest : public ::testing::Test {
   Node here{database, clock}, there{database, clock};
 };
 
-TEST_F(AgreementsTest, WhatTwoNodesAgreeAtOnceIsAllKept) {
+TEST_F(AdminChangesTest, WhatTwoNodesAgreeAtOnceIsAllKept) {
   put_policies(1);
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.add_override_to("p0").status, 201); };
   EXPECT_EQ(here.set_tier_to("vip"), 200);
@@ -109,7 +95,7 @@ TEST_F(AgreementsTest, WhatTwoNodesAgreeAtOnceIsAllKept) {
   }
 }
 
-TEST_F(AgreementsTest, WhatAnotherNodeAgreedBeforeIsKeptThoughNobodyToldUs) {
+TEST_F(AdminChangesTest, WhatAnotherNodeAgreedBeforeIsKeptThoughNobodyToldUs) {
   put_policies(2);
   ASSERT_EQ(there.set_tier_to("vip"), 200);
   ASSERT_EQ(there.add_override_to("p0").status, 201);
@@ -118,7 +104,7 @@ TEST_F(AgreementsTest, WhatAnotherNodeAgreedBeforeIsKeptThoughNobodyToldUs) {
   EXPECT_EQ(here.ann().overrides.size(), 2u);
 }
 
-TEST_F(AgreementsTest, WhoHasSeenAVersionIsToldThatItIsOld) {
+TEST_F(AdminChangesTest, WhoHasSeenAVersionIsToldThatItIsOld) {
   ASSERT_EQ(here.set_tier_to("vip"), 200);
   const std::vector<net::Header> seen = {{"if-match", "\"1\""}};
   here.ledger.meanwhile = [&] { EXPECT_EQ(there.set_tier_to("free"), 200); };
@@ -126,7 +112,7 @@ TEST_F(AgreementsTest, WhoHasSeenAVersionIsToldThatItIsOld) {
   EXPECT_EQ(here.ann().tier, "free");
 }
 
-TEST_F(AgreementsTest, OverridesThatHaveEndedMakeRoom) {
+TEST_F(AdminChangesTest, OverridesThatHaveEndedMakeRoom) {
   constexpr int kMax = static_cast<int>(kOverridesPerTenantMax);
   put_policies(kMax + 2);
   for (int i = 0; i < kMax; ++i) ASSERT_EQ(here.add_override_to("p" + std::to_string(i)).status, 201);
@@ -160,7 +146,7 @@ std::string user_with(const std::string& policy, std::size_t count) {
   return body;
 }
 
-TEST_F(AgreementsTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
+TEST_F(AdminChangesTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
   const auto policy = [](const std::string& id, const std::string& tenant) {
     return ledger::Draft{Kind::kPolicy, id, "put",
                          R"({"id":")" + id + R"(","tenant":")" + tenant + R"(","resource":"/)" + id +
@@ -181,7 +167,7 @@ TEST_F(AgreementsTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
   EXPECT_EQ(here.ann().overrides.size(), kOverridesPerTenantMax + 1);
 }
 
-TEST_F(AgreementsTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
+TEST_F(AdminChangesTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
   put_policies(1);
   ASSERT_TRUE(here.registry.write(
       {.drafts = {{Kind::kUser, "ann", "put", user_with("gone", kOverridesInAllMax), std::nullopt}},
@@ -194,7 +180,7 @@ TEST_F(AgreementsTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
 
 // The policies of these rules once had another prefix. Existing policies keep their names, and their rules
 // stay together.
-TEST_F(AgreementsTest, RulesOfAPolicyWithAFormerNameStayTogether) {
+TEST_F(AdminChangesTest, RulesOfAPolicyWithAFormerNameStayTogether) {
   const std::string former = former_endpoint_policy_id("/x");
   const std::string document =
       R"({"id":")" + former +
@@ -208,7 +194,7 @@ TEST_F(AgreementsTest, RulesOfAPolicyWithAFormerNameStayTogether) {
   EXPECT_EQ(here.catalog.current()->find(former)->source.limits.size(), 2u);
 }
 
-TEST_F(AgreementsTest, ARuleDoesNotGoToAPolicyOfAnotherResource) {
+TEST_F(AdminChangesTest, ARuleDoesNotGoToAPolicyOfAnotherResource) {
   const std::string id = endpoint_policy_id("/x");
   ASSERT_LT(
       here.send("PUT", "/v1/policies/" + id,
@@ -220,7 +206,7 @@ TEST_F(AgreementsTest, ARuleDoesNotGoToAPolicyOfAnotherResource) {
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule).status, 409);
 }
 
-TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
+TEST_F(AdminChangesTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
   const auto rule = [](const std::string& name) {
     return R"({"name":")" + name + R"(","endpoint_pattern":"/x","limit":7,"window_seconds":1})";
   };
@@ -242,7 +228,7 @@ TEST_F(AgreementsTest, RulesThatTwoNodesMakeForOnePatternAreAllKept) {
   EXPECT_EQ(here.send("POST", "/api/v1/rules", rule("f"), seen).status, 412) << "who has seen a version";
 }
 
-TEST_F(AgreementsTest, APolicyThatIsNotInForceCanBeDeleted) {
+TEST_F(AdminChangesTest, APolicyThatIsNotInForceCanBeDeleted) {
   const std::string twin = R"({"id":"twin","tenant":"shop","resource":"/p0","limits":[{"rate":"1/s"}]})";
   const std::string first = R"({"id":"a","tenant":"shop","resource":"/p0","limits":[{"rate":"1/s"}]})";
   for (const auto& [id, body] : {std::pair<std::string, std::string>{"a", first},
@@ -266,7 +252,7 @@ std::string policy_of(const std::string& tenant, const std::string& resource = "
          R"(","limits":[{"rate":"1/s","per":"user"}]})";
 }
 
-TEST_F(AgreementsTest, APolicyThatAnotherTenantHasJustMadeIsNotReplaced) {
+TEST_F(AdminChangesTest, APolicyThatAnotherTenantHasJustMadeIsNotReplaced) {
   const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
   here.ledger.meanwhile = [&] {
     EXPECT_EQ(there.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
@@ -278,7 +264,7 @@ TEST_F(AgreementsTest, APolicyThatAnotherTenantHasJustMadeIsNotReplaced) {
   EXPECT_EQ(here.catalog.current()->find("p")->source.tenant, "shop");
 }
 
-TEST_F(AgreementsTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) {
+TEST_F(AdminChangesTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) {
   ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
   const std::string twin = R"({"id":"twin","tenant":"shop","resource":"/","limits":[{"rate":"1/s"}]})";
   ASSERT_TRUE(here.ledger.append(
@@ -290,7 +276,7 @@ TEST_F(AgreementsTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) {
   EXPECT_EQ(here.send("PUT", "/v1/policies/twin", own).status, 200) << "by somebody who may";
 }
 
-TEST_F(AgreementsTest, ARollbackDoesNotTellOfOtherTenants) {
+TEST_F(AdminChangesTest, ARollbackDoesNotTellOfOtherTenants) {
   ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
   const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
   const auto there_is_one = here.send("POST", "/v1/policies/p/rollback", R"({"version":1})", {}, bank);
@@ -299,7 +285,7 @@ TEST_F(AgreementsTest, ARollbackDoesNotTellOfOtherTenants) {
   EXPECT_EQ(there_is_none.status, 404);
 }
 
-TEST_F(AgreementsTest, WhatIsAgreedForOtherTenantsIsNotShown) {
+TEST_F(AdminChangesTest, WhatIsAgreedForOtherTenantsIsNotShown) {
   for (const std::string tenant : {"shop", "bank"})
     ASSERT_EQ(here.send("PUT", "/v1/policies/of-" + tenant,
                         R"({"id":"of-)" + tenant + R"(","tenant":")" + tenant +
@@ -316,7 +302,7 @@ TEST_F(AgreementsTest, WhatIsAgreedForOtherTenantsIsNotShown) {
   EXPECT_EQ(here.ann().overrides.size(), 2u) << "it is kept";
 }
 
-TEST_F(AgreementsTest, OfSeveralPoliciesNoneIsWrittenIfOneIsNotWhatTheCallerSaw) {
+TEST_F(AdminChangesTest, OfSeveralPoliciesNoneIsWrittenIfOneIsNotWhatTheCallerSaw) {
   put_policies(2);
   const auto apply = [&](const std::string& expected) {
     return here.send("POST", "/v1/policies",
@@ -346,7 +332,7 @@ std::string two_policies(const std::string& rate_of_first, const std::string& mo
          R"("}]},{"id":"p1","resource":"/y","limits":[{"rate":"2/s"}]}])" + more + "}";
 }
 
-TEST_F(AgreementsTest, SeveralPoliciesSentAgainWithTheirKeyGetTheirFirstAnswer) {
+TEST_F(AdminChangesTest, SeveralPoliciesSentAgainWithTheirKeyGetTheirFirstAnswer) {
   const std::vector<net::Header> key = {{"idempotency-key", "k"}};
   const auto apply = [&](const std::string& body) { return here.send("POST", "/v1/policies", body, key); };
   ASSERT_EQ(
@@ -367,7 +353,7 @@ TEST_F(AgreementsTest, SeveralPoliciesSentAgainWithTheirKeyGetTheirFirstAnswer) 
       << "one more policy";
 }
 
-TEST_F(AgreementsTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {
+TEST_F(AdminChangesTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {
   ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
   ASSERT_EQ(there.send("POST", "/v1/policies", two_policies("5/s")).status, 200);
   EXPECT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).body,
@@ -375,7 +361,7 @@ TEST_F(AgreementsTest, SeveralPoliciesAreComparedWithWhatTheDatabaseHas) {
       << "nobody has told this node of 5/s";
 }
 
-TEST_F(AgreementsTest, TheVersionOfAnUnchangedPolicyIsComparedAtTheWriteItself) {
+TEST_F(AdminChangesTest, TheVersionOfAnUnchangedPolicyIsComparedAtTheWriteItself) {
   ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
   here.ledger.meanwhile = [&] {
     EXPECT_EQ(there.send("PUT", "/v1/policies/p1", R"({"id":"p1","resource":"/y","limits":[{"rate":"9/s"}]})")
@@ -388,7 +374,7 @@ TEST_F(AgreementsTest, TheVersionOfAnUnchangedPolicyIsComparedAtTheWriteItself) 
   EXPECT_EQ(here.catalog.current()->find("p0")->source.version, 1) << "nothing was written";
 }
 
-TEST_F(AgreementsTest, EveryVersionThatACallerNamesCounts) {
+TEST_F(AdminChangesTest, EveryVersionThatACallerNamesCounts) {
   ASSERT_EQ(here.send("POST", "/v1/policies", two_policies("1/s")).status, 200);
   const auto send = [&](const std::string& expected, const char* path = "/v1/policies") {
     return here.send("POST", path, two_policies("2/s", R"(,"expected":)" + expected)).status;
@@ -397,6 +383,19 @@ TEST_F(AgreementsTest, EveryVersionThatACallerNamesCounts) {
   EXPECT_EQ(send(R"({"zzz":7})"), 400) << "nothing in the request has that name";
   EXPECT_EQ(here.catalog.current()->find("p0")->source.version, 1);
   EXPECT_EQ(send(R"({"p0":1,"p1":1})"), 200);
+}
+
+TEST_F(AdminChangesTest, NoHandlerAnswersWhoLacksItsRole) {
+  const Principal checker{"token c", {control::Role::kCheck}, {}};
+  for (const AdminRoute& route : kAdminRoutes) {
+    std::string path(route.path);
+    for (std::size_t star; (star = path.find('*')) != path.npos;) path.replace(star, 1, "p0");
+    const int status = here.send(route.method, path, "{}", {}, checker).status;
+    if (route.reach == Reach::kItsTenant)
+      EXPECT_GE(status, 400) << route.method << ' ' << path;
+    else
+      EXPECT_EQ(status, 403) << route.method << ' ' << path;
+  }
 }
 
 }  // namespace
