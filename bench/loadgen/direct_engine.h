@@ -8,7 +8,7 @@
 #include "engine/request/check_request.h"
 #include "loadgen/key_source.h"
 #include "loadgen/options.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
 
