@@ -10,7 +10,7 @@
 #include "doors/http/rate_limit_headers.h"
 #include "engine/limiter.h"
 #include "net/http/http_api.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"

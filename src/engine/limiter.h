@@ -20,7 +20,7 @@
 #include "engine/planner/planner.h"
 #include "engine/request/check_request.h"
 #include "engine/store_placement.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/store.h"
 #include "telemetry/decision_counters.h"
 

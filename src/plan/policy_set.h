@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/secret/hash.h"
 #include "engine/limiter.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"

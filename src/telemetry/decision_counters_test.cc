@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 
 namespace sluice {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "policy/files/file_repository.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice {

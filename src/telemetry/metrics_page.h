@@ -2,12 +2,13 @@
 
 #include <string>
 
-#include "policy/snapshot/repository.h"
 #include "store/store_report.h"
 #include "telemetry/decision_counters.h"
 #include "telemetry/store_summary.h"
 
 namespace sluice {
+
+struct RepositoryStatus;
 
 // The whole /metrics page, in Prometheus text format. Label values are policy ids and limit names, never
 // keys; policies beyond kMetricPoliciesMax are summed up as policy="other".

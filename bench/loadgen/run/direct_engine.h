@@ -9,7 +9,7 @@
 #include "loadgen/traffic/key_source.h"
 #include "loadgen/options.h"
 #include "loadgen/traffic/key_source.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
 

@@ -5,7 +5,7 @@
 #include "doors/door_context.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/http/http_api.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 
 // Multi-rate leaky buckets, ratelimiter.v1.RateLimiterService. api/ratelimiter/v1/ratelimiter.proto describes
 // its messages; policy/multi_rate/multi_rate_entry.h says which policy applies to a key. The admin API

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "engine/decision/decision.h"
 #include "engine/request/check_request.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 
 // CL.THROTTLE, as in redis-cell: a limit that comes with every request.
 //

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "engine/decision/decision.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/charge.h"
 
 namespace sluice {

@@ -11,7 +11,7 @@
 #include "engine/decision/decision.h"
 #include "engine/planner/route_cache.h"
 #include "engine/request/check_request.h"
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/charge.h"
 #include "store/store.h"
 #include "telemetry/decision_counters.h"

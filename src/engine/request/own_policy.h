@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "policy/snapshot/repository.h"
+#include "policy/snapshot/snapshot_publisher.h"
 #include "store/params_table.h"
 
 namespace sluice {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,9 +14,17 @@
 #include "policy/files/file_watcher.h"
 #include "policy/files/policy_files.h"
 #include "policy/snapshot/catalog.h"
-#include "policy/snapshot/repository.h"
 
 namespace sluice {
+
+// The state of a FileRepository, for /readyz, metrics and logs.
+struct RepositoryStatus {
+  bool loaded = false;                // has published a snapshot at least once
+  bool from_copy = false;             // the policies in force come from the last good copy
+  std::uint64_t reloads = 0;          // successful ones
+  std::uint64_t failures = 0;         // refused documents; the last good one stayed in force
+  std::vector<std::string> problems;  // current errors, a sentence each; empty: none
+};
 
 // Loads policies from files and directories, on construction and whenever they change. Thread-safe.
 //
@@ -35,7 +44,7 @@ namespace sluice {
 //   FileRepository policies({"policies.yaml"}, catalog, {.log = log_line});
 //   const RepositoryStatus status = policies.status();
 //   if (!status.loaded && !status.from_copy) refuse_to_start(status.problems);
-class FileRepository final : public PolicyRepository {
+class FileRepository {
  public:
   struct Options {
     // Receives one sentence per event. `is_problem` is true for errors and warnings. Called on the thread
@@ -51,8 +60,8 @@ class FileRepository final : public PolicyRepository {
   FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options);
 
   // Reads the files now, on the calling thread. This may take a while, so do not call it from an event loop.
-  void reload() override;
-  RepositoryStatus status() const override;
+  void reload();
+  RepositoryStatus status() const;
 
  private:
   // A policy that was in force.

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/mutex.h"
-#include "policy/snapshot/repository.h"
 #include "policy/snapshot/snapshot.h"
+#include "policy/snapshot/snapshot_publisher.h"
 
 namespace sluice {
 

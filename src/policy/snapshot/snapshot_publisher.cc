@@ -1,6 +1,6 @@
-#include <utility>
+#include "policy/snapshot/snapshot_publisher.h"
 
-#include "policy/snapshot/repository.h"
+#include <utility>
 
 namespace sluice {
 

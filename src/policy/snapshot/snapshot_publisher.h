@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/mutex.h"
 #include "base/published.h"
@@ -42,24 +40,6 @@ class SnapshotPublisher {
  private:
   Mutex publishing_;  // a change of one part keeps the other
   Published<PoliciesInForce> in_force_;
-};
-
-// The state of a repository, for /readyz, metrics and logs.
-struct RepositoryStatus {
-  bool loaded = false;                // has published a snapshot at least once
-  bool from_copy = false;             // the policies in force come from the last good copy
-  std::uint64_t reloads = 0;          // successful ones
-  std::uint64_t failures = 0;         // refused documents; the last good one stayed in force
-  std::vector<std::string> problems;  // current errors, a sentence each; empty: none
-};
-
-// A source of policies. A repository publishes snapshots to a SnapshotPublisher whenever they change. It
-// reports policies that it cannot read or validate, and leaves the last good snapshot in force. Thread-safe.
-class PolicyRepository {
- public:
-  virtual ~PolicyRepository() = default;
-  virtual void reload() = 0;  // now, e.g. on SIGHUP
-  virtual RepositoryStatus status() const = 0;
 };
 
 }  // namespace sluice
