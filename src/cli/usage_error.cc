@@ -119,10 +119,11 @@ std::string plain_usage_error(std::string_view message) {
 std::string usage_error(const CLI::App& app, const CLI::Error& error) {
   const CLI::App& command = innermost(app);
   const std::string message = error.what();
-  const std::string problem = message == "A subcommand is required" ? about_command(command)
-                              : error.get_name() == "ExtrasError"   ? about_extras(command)
-                              : error.get_name() == "RequiredError" ? about_missing(message)
-                                                                    : plain_usage_error(message);
+  const std::string problem =
+      message == "A subcommand is required"                                      ? about_command(command)
+      : error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)   ? about_extras(command)
+      : error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) ? about_missing(message)
+                                                                                 : plain_usage_error(message);
   return fmt::format("sluice: {}\nTry `{} --help`.\n", problem, full_name(command));
 }
 

@@ -53,7 +53,7 @@ TEST(UsageError, SaysWhatIsWrongAndWhichHelpToRead) {
            {{"serve", "--config", "no.yaml"}, "sluice: --config: no.yaml does not exist" + serve},
            {{"serve", "--plain", "x"}, "sluice: --plain: must be a number, not \"x\"" + serve},
            {{"serve", "--plain"}, "sluice: --plain needs a value" + serve},
-           {{"serve", "--one", "1", "--other", "2"}, "sluice: --other and --one exclude each other" + serve},
+           {{"serve", "--one", "1", "--other", "2"}, "sluice: --one and --other exclude each other" + serve},
            {{"serve", "--third", "3"}, "sluice: --third needs --other" + serve},
            {{"serve", "--thread", "2"},
             "sluice: there is no option --thread; did you mean --threads?" + serve},

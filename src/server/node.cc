@@ -81,6 +81,25 @@ std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& opti
                   "deprecate");
 }
 
+// The settings of the doors. A wrong one is reported before anything is opened.
+doors::DoorOptions door_settings(const ServeOptions& options, std::int64_t now_us) {
+  doors::DoorOptions doors;
+  doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
+  doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
+  doors.refunds = options.envoy_refunds == "operator" ? doors::Refunds::kOperator
+                  : options.envoy_refunds == "check"  ? doors::Refunds::kCheck
+                                                      : doors::Refunds::kNobody;
+  doors.deny_status = options.deny_status;
+  doors.default_tenant = options.default_tenant;
+  doors.trusts_idempotency_key = options.trust_idempotency_key;
+  doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
+  doors.checks_need_token = options.require_token;
+  doors.metrics_name_policies = options.metrics_open;
+  doors.admins_have_a_port = !options.admin_listen.empty();
+  doors.deprecations = deprecations(options, now_us);
+  return doors;
+}
+
 void log_sentence(bool is_problem, const std::string& sentence) {
   log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
 }
@@ -153,6 +172,9 @@ Node::Node(const ServeOptions& options)
     : listeners_(listeners(options)),
       tls_(options),
       identities_(options.identities),
+      door_options_(door_settings(options, wall_clock_.now_us())),
+      key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
+      staged_(read_stages(options)),
       has_cells_(!options.cells.empty()),
       first_cells_(read_cells(options)),
       cell_memory_file_(options.state_dir, store_text(*first_cells_)),
@@ -176,16 +198,13 @@ Node::Node(const ServeOptions& options)
           },
           log_sentence),
       rollout_registry_(catalog_),
-      staged_(read_stages(options)),
       rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
       registry_(*ledger_),
       plane_(start_plane(options)),
       access_(tokens_, wall_clock_, &identities_.registry()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
-      key_secrets_(open_key_secrets(options.key_secret, options.key_secrets, wall_clock_.now_us())),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
-      door_options_(door_options(options)),
       server_(start_server(options)) {
   running_ = server_.get();
 }
@@ -285,31 +304,18 @@ void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
   }));
 }
 
-doors::DoorOptions Node::door_options(const ServeOptions& options) {
-  doors::DoorOptions doors;
-  doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
-  doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
-  doors.refunds = options.envoy_refunds == "operator" ? doors::Refunds::kOperator
-                  : options.envoy_refunds == "check"  ? doors::Refunds::kCheck
-                                                      : doors::Refunds::kNobody;
-  doors.deny_status = options.deny_status;
-  doors.default_tenant = options.default_tenant;
-  doors.trusts_idempotency_key = options.trust_idempotency_key;
-  doors.trusted_proxies = value_of(doors::AddressSet::parse(options.trusted_proxies), "trusted-proxies");
+// What the doors need of the other parts.
+void Node::connect_doors(const ServeOptions& options) {
+  doors::DoorOptions& doors = door_options_;
   doors.access = &access_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
-  doors.checks_need_token = options.require_token;
-  doors.metrics_name_policies = options.metrics_open;
-  doors.admins_have_a_port = !options.admin_listen.empty();
-  doors.deprecations = deprecations(options, wall_clock_.now_us());
   doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
   doors.readiness = [this] { return readiness(); };
   doors.metrics = [this] { return metrics(); };
-  return doors;
 }
 
 std::string Node::metrics() {
@@ -374,6 +380,7 @@ StoreSummary Node::stores() const {
 }
 
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
+  connect_doors(options);
   net::ServerOptions server;
   server.listen = listeners_;
   server.tls = tls_.context();

@@ -78,7 +78,7 @@ class Node {
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;
-  doors::DoorOptions door_options(const ServeOptions& options);
+  void connect_doors(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreSummary stores() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
@@ -88,6 +88,9 @@ class Node {
   WallClock wall_clock_;
   ServerTls tls_;
   IdentityFile identities_;
+  doors::DoorOptions door_options_;                  // complete once start_server() has connected the doors
+  const std::shared_ptr<SecretRing> key_secrets_;    // null: key names are not HMACs
+  const std::vector<control::RolloutStage> staged_;  // for every change; empty: changes are not staged
   ParamsTable params_;
   const bool has_cells_;
   SettingsStatus settings_status_;
@@ -110,19 +113,16 @@ class Node {
   control::SwitchController switch_controller_;
   control::RolloutRegistry rollout_registry_;
   DecisionTotals totals_;
-  const std::vector<control::RolloutStage> staged_;  // for every change; empty: changes are not staged
   control::RolloutController rollouts_;
   control::Registry registry_;
   std::unique_ptr<control::ControlPlane> plane_;
   control::Access access_;
   GivenLimits given_limits_{params_};
   admin::SelfLimits self_limits_;
-  std::optional<NodeCapacity> capacity_;     // nullopt: no bound
-  std::shared_ptr<SecretRing> key_secrets_;  // null: key names are not HMACs
+  std::optional<NodeCapacity> capacity_;  // nullopt: no bound
   KeyHasher hasher_;
   const std::int64_t degraded_latency_us_;
   std::atomic<bool> draining_ = false;
-  doors::DoorOptions door_options_;
   std::vector<NodeThread*> threads_;                   // owned by the server
   std::atomic<const net::Server*> running_ = nullptr;  // server threads may ask before server_ is set
   std::unique_ptr<net::Server> server_;

@@ -56,3 +56,19 @@ def test_help_all_shows_every_setting():
     text = said("serve", "--help-all")
     for name in ("--listen", "--drain-seconds", "--key-secrets", "--identities", "Example:"):
         assert name in text
+
+
+@pytest.mark.parametrize("words, sentence", [
+    ("--headers some", '--headers: "some" is not a header dialect'),
+    ("--trusted-proxies 10.0.0.0/99", '--trusted-proxies: "10.0.0.0/99" is not an address or network'),
+    ("--deprecate /nowhere", '--deprecate: the API has no path "/nowhere"'),
+    ("--key-secrets no.yaml", "--key-secrets: no.yaml: can't be read"),
+    ("--key-secret one --key-secrets no.yaml", "--key-secret and --key-secrets exclude each other"),
+    ("--staged-rollouts 5%", "--staged-rollouts: "),
+    ("--listen nowhere", "--listen nowhere: write HOST:PORT"),
+])
+def test_a_wrong_setting_is_told_before_anything_is_opened(words, sentence, tmp_path):
+    run = subprocess.run([binary(), "serve", *words.split()], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 2, run
+    assert run.stderr.startswith("sluice: " + sentence) and len(run.stderr.splitlines()) == 1, run.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -53,8 +53,7 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     if (fresh != running)
       log(LogLevel::kWarning,
           "some changed settings need a restart; only --log-level, --identities, a --store that is Redis "
-          "before "
-          "and after, and the contents of --cells and --key-secrets are taken over at once");
+          "before and after, and the contents of --cells and --key-secrets are taken over at once");
   } catch (const std::exception& e) {  // keep running, whatever is wrong with the file
     node.settings_status().note_refused(e.what());
     log(LogLevel::kError, fmt::format("{}; keeping the current settings", e.what()));
@@ -145,8 +144,7 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
   add_serve_options(*command, *options);
   command->footer(
       "Every setting is also SLUICE_<FLAG> in the environment. SIGHUP rereads policies and certificates, "
-      "SIGTERM stops "
-      "gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
+      "SIGTERM stops gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
       "Example:\n  sluice serve --policies examples/policies.yaml");
   // Parsed here only for --help and usage errors; run() parses again.
   command->callback([options, arguments = std::move(arguments), &exit_code] { exit_code = run(arguments); });

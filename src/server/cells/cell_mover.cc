@@ -424,8 +424,7 @@ std::string CellMover::in_progress() const {
   if (!strays_.empty())
     return fmt::format(
         "--cells of this server differs from the other servers': tenant {}{} lives in the cell {}, and is "
-        "denied "
-        "here until this server's file places it there",
+        "denied here until this server's file places it there",
         strays_.begin()->first,
         strays_.size() > 1 ? fmt::format(", as {} others elsewhere,", strays_.size() - 1) : "",
         strays_.begin()->second);
