@@ -8,7 +8,7 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"check", "read", "write", "operator", "admin"};
+constexpr std::array<std::string_view, 5> kRoleNames = {"check", "read", "write", "operator", "admin"};
 
 bool includes(Role given, Role wanted) {
   if (given == wanted || given == Role::kAdmin) return true;
@@ -17,12 +17,12 @@ bool includes(Role given, Role wanted) {
 
 }  // namespace
 
-std::string_view to_string(Role role) { return kNames[static_cast<std::size_t>(role)]; }
+std::string_view to_string(Role role) { return kRoleNames[static_cast<std::size_t>(role)]; }
 
 std::optional<Role> role_from(std::string_view text) {
-  const auto found = std::ranges::find(kNames, text);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Role>(found - kNames.begin());
+  const auto found = std::ranges::find(kRoleNames, text);
+  if (found == kRoleNames.end()) return std::nullopt;
+  return static_cast<Role>(found - kRoleNames.begin());
 }
 
 bool name_matches(std::string_view pattern, std::string_view name) {

@@ -6,8 +6,11 @@
 #include "document/literals.h"
 
 namespace sluice {
+namespace {
 
 using Kind = DocumentNode::Kind;
+
+}  // namespace
 
 void TreeBuilder::open(Kind kind, int line) {
   if (open_.size() == depth_max_) throw Refused{line, too_deep(depth_max_)};
