@@ -55,19 +55,19 @@ Result<Policy> policy_of_body(const AdminCall& call) {
 }
 
 AdminAnswer written_answer(AdminContext& context, const Record& record) {
+  const auto snapshot = context.catalog.current();
+  const CompiledPolicy* const now = snapshot->find(record.name);
   AdminAnswer answer;
   if (is_staged(record)) {  // the policy itself is unchanged
     answer.status = 202;
     answer.version = version_in_force(record);
     answer.location = "/v1/policies/" + record.name + "/rollout";
-    if (const CompiledPolicy* const now = context.catalog.current()->find(record.name))
-      answer.body = policy_view(context, *now);
+    if (now) answer.body = policy_view(context, *now);
     return answer;
   }
   answer.status = record.version == 1 ? 201 : 200;
   answer.version = record.version;
-  if (const CompiledPolicy* now = context.catalog.current()->find(record.name);
-      now && now->source.version == record.version)
+  if (now && now->source.version == record.version)
     answer.body = policy_view(context, *now);
   else
     answer.body = version_view(record);  // the policy has changed since

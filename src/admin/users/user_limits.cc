@@ -23,7 +23,8 @@ struct Asked {
 
 // The current tier and overrides of the user.
 User current_user(AdminContext& context, const std::string& id) {
-  const CompiledUser* const known = context.catalog.current()->find_user(id);
+  const auto snapshot = context.catalog.current();
+  const CompiledUser* const known = snapshot->find_user(id);
   return known ? known->source : User{.id = id, .tier = "", .overrides = {}};
 }
 

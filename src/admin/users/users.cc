@@ -101,7 +101,8 @@ bool has_ended(const Override& each, std::int64_t now_us) {
 
 // The tenant of a policy in force, or nothing.
 std::optional<std::string> tenant_of(AdminContext& context, const std::string& policy_id) {
-  const CompiledPolicy* const policy = context.catalog.current()->find(policy_id);
+  const auto snapshot = context.catalog.current();
+  const CompiledPolicy* const policy = snapshot->find(policy_id);
   if (!policy) return std::nullopt;
   return policy->source.tenant;
 }

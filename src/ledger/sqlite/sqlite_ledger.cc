@@ -211,7 +211,8 @@ Result<void> SqliteLedger::connect() {
 }
 
 Result<SqliteDatabase*> SqliteLedger::to_read() {
-  // SQLite would go on with the pages that it has in memory.
+  // SQLite would go on with the pages that it has in memory. We may have changed the file ourselves, but
+  // nobody can tell whether somebody else has at the same moment.
   if (database_ != nullptr && file_state() != file_) database_.reset();
   if (database_ == nullptr) {
     struct stat status{};
@@ -249,7 +250,6 @@ Result<SqliteDatabase*> SqliteLedger::to_write() {
   // faster.
   [[maybe_unused]] const auto set = database_->run("PRAGMA journal_mode = WAL");
   may_write_ = true;
-  file_ = file_state();  // it was changed by ourselves
   return to_read();
 }
 
@@ -346,7 +346,6 @@ void SqliteLedger::empty_log() {
   if (database_ == nullptr || !may_have_log_) return;
   [[maybe_unused]] const auto emptied = database_->run("PRAGMA wal_checkpoint(PASSIVE)");
   may_have_log_ = false;
-  file_ = file_state();
 }
 
 bool SqliteLedger::wait(int timeout_ms) {

@@ -84,7 +84,7 @@ class SqliteLedger final : public Ledger {
   std::unique_ptr<SqliteDatabase> database_;
   bool has_tables_ = false;  // of the current connection, like the next member
   bool may_write_ = false;
-  FileState file_;            // as this connection knows it
+  FileState file_;            // when this connection was opened
   bool may_have_log_ = true;  // something was written, here or elsewhere, since the log was emptied
   std::int64_t connections_made_ = 0;
   Watch watched_;  // what the last wait() saw
