@@ -193,7 +193,7 @@ def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the
     assert limit(client) == 10, "the new file is refused as a whole"
 
 
-def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, redis):
+def test_a_copy_from_yesterday_is_told_and_not_written_to(server, http, tmp_path):
     file, copy = tmp_path / "policies.db", tmp_path / "yesterday.db"
     running = server(args=sqlite(tmp_path))
     client = http(running)
