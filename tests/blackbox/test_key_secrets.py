@@ -9,6 +9,7 @@ from harness.server import binary, wait_until
 POLICY = """
 policies:
   - id: p
+    deadline: 30s  # however busy the machine is
     limits: [{ name: day, per: [ip], rate: 100/d }]
 """
 OLD, NEW = "the secret of last year, long enough", "the secret of this year, long enough"

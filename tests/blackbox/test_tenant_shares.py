@@ -1,6 +1,7 @@
 """One tenant's admins have a share of what the control plane holds, and take nobody else's."""
 
 import json
+import time
 
 import pytest
 from harness.admin import bearer, expect, expect_problem, pages, sqlite
@@ -89,8 +90,10 @@ def test_pages_of_policies_and_of_the_audit_log_are_bounded_too(admin):
 
 def test_a_tenants_writer_sends_so_many_bytes_an_hour(writer):
     client, root, shop = writer()
+    began = time.monotonic()
     answers = [put(client, big("p", number), shop) for number in range(90)]
     refused = [answer for answer in answers if answer.status == 429]
+    more = 64 * (time.monotonic() - began) / 3600  # may be sent since the first, on a slow machine
     assert refused and all(int(answer.headers["retry-after"]) > 0 for answer in refused), [answer.status for answer in answers]
-    assert len(answers) - len(refused) <= 75, "64 MiB"
+    assert len(answers) - len(refused) <= 75 + 2 * more, "64 MiB"
     expect(put(client, policy("q", "bank"), root), 201)
