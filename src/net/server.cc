@@ -47,13 +47,13 @@ std::size_t descriptors_for_clients() {
 
 }  // namespace
 
-// One thread: its loop, its listening sockets, its application, its connections.
+// One thread: its loop, its listening sockets, its hooks, its connections.
 class Server::Worker {
  public:
-  Worker(Server& server, const ApplicationFactory& factory)
+  Worker(Server& server, const HooksFactory& factory)
       : server_(server),
-        application_(factory(loop_)),
-        context_(*application_, server.clock_),
+        hooks_(factory(loop_)),
+        context_(hooks_->application(), server.clock_, hooks_.get()),
         connections_(loop_, context_, server.budget_) {
     context_.timeouts = server_.options_.timeouts;
   }
@@ -113,17 +113,17 @@ class Server::Worker {
     while (!server_.stopping_.load(std::memory_order_relaxed)) {
       loop_.wait(connections_.has_ready() ? 0 : wait_ms());
       context_.refresh_time();
-      application_->begin_burst();
+      hooks_->begin_burst();
       carefully([this] { loop_.dispatch(); });
       if (connections_.has_large()) {
-        carefully([this] { application_->end_burst(); });
+        carefully([this] { hooks_->end_burst(); });
         carefully([this] { connections_.flush(); });
-        application_->begin_burst();
+        hooks_->begin_burst();
         carefully([this] {
           if (connections_.has_large()) connections_.read_large();
         });
       }
-      carefully([this] { application_->end_burst(); });
+      carefully([this] { hooks_->end_burst(); });
       carefully([this] {
         connections_.flush();
         upkeep();
@@ -149,7 +149,7 @@ class Server::Worker {
 
   // How long nothing needs to be done without an event.
   int wait_ms() const {
-    const std::int64_t due_us = std::min(next_tick_us_, application_->next_due_us());
+    const std::int64_t due_us = std::min(next_tick_us_, hooks_->next_due_us());
     return static_cast<int>((std::max<std::int64_t>(due_us - context_.now_us, 0) + 999) / 1'000);
   }
 
@@ -157,9 +157,9 @@ class Server::Worker {
     if (server_.draining_.load(std::memory_order_relaxed) && !draining_) begin_drain();
     const std::int64_t now_us = context_.now_us;
     relieve();
-    if (now_us >= std::min(next_tick_us_, application_->next_due_us())) {
+    if (now_us >= std::min(next_tick_us_, hooks_->next_due_us())) {
       next_tick_us_ = now_us + kTickUs;
-      application_->tick(now_us);
+      hooks_->tick(now_us);
       context_.deferred.expire_until(now_us);
       connections_.flush();
     }
@@ -205,9 +205,9 @@ class Server::Worker {
       entrance->accept_some();  // those that connected before the port closed are served
     entrances_.clear();
     report_connections();
-    application_->begin_burst();
+    hooks_->begin_burst();
     connections_.drain();
-    application_->end_burst();
+    hooks_->end_burst();
   }
 
   void report_connections() {
@@ -228,7 +228,7 @@ class Server::Worker {
 
   Server& server_;
   EventLoop loop_;
-  std::unique_ptr<Application> application_;  // made from the loop, and destroyed before it
+  std::unique_ptr<LoopHooks> hooks_;  // made from the loop, and destroyed before it
   SessionContext context_;
   ConnectionSet connections_;
   std::vector<std::unique_ptr<Entrance>> entrances_;  // none while draining
@@ -291,7 +291,7 @@ Server::Server(ServerOptions options, const Clock& clock)
 }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
-                                              const ApplicationFactory& factory) {
+                                              const HooksFactory& factory) {
   raise_open_files_limit();
   std::unique_ptr<Server> server(new Server(std::move(options), clock));
   std::vector<Listeners> listeners;

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "doors/access/door_engine.h"
 #include "doors/envoy/envoy_answer.h"
 #include "engine/check_request.h"
 #include "engine/joint_decision.h"
-#include "engine/limiter.h"
 
 // `quota_mode` of envoyproxy/ratelimit: if a request matches several such limits, it passes if one has room,
 // and full ones are not charged. So the quotas are looked at first; then the remaining ones are charged in
@@ -37,7 +37,7 @@ class QuotaLook {
   // store did not answer, the list is empty, and the failure rule will decide. Full quotas are not checked
   // afterwards, so they are counted as denied here.
   // REQUIRES: `looked` is the limiter's latest answer.
-  std::vector<FullQuota> full(const Result<JointDecision>& looked, Limiter& limiter) const;
+  std::vector<FullQuota> full(const Result<JointDecision>& looked, DoorEngine& engine) const;
 
  private:
   struct Quota {

@@ -2,9 +2,6 @@
 
 #include <memory>
 
-#include "doors/door_context.h"
-#include "doors/grpc/grpc_call.h"
-#include "net/http/http_api.h"
 #include "policy/snapshot/repository.h"
 
 // Multi-rate leaky buckets, ratelimiter.v1.RateLimiterService. api/ratelimiter/v1/ratelimiter.proto describes
@@ -15,8 +12,5 @@ namespace sluice::doors {
 // The policy for keys that no entry matches: a burst of 100, 10 per second. No document can have its id.
 std::shared_ptr<const CompiledPolicy> make_multi_rate_default(const SnapshotPublisher& snapshots,
                                                               ParamsTable& params);
-
-net::GrpcStatus multi_rate_consume_and_check_limit(DoorContext& context, const GrpcCall& call);
-net::GrpcStatus multi_rate_get_bucket_status(DoorContext& context, const GrpcCall& call);
 
 }  // namespace sluice::doors

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "doors/http/forwarded.h"
+#include "doors/http/origin/forwarded.h"
 #include "plan/log/log_time.h"
 
 namespace sluice::plan {
