@@ -2,6 +2,11 @@
 // need: the answer is the same as from a store that answers at once.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "doors/resp/redis_door.h"
 #include "doors/testing/endpoint_requests.h"
 #include "engine/testing/late_store.h"
@@ -14,7 +19,6 @@ class LateRequestTest : public DoorsFixture {
   void SetUp() override {
     Policy policy = make_policy("mine.rule", {make_limit({})});
     policy.tenant = "mine";
-    policy.resource = "/r";
     publish({policy});
   }
 
@@ -55,13 +59,21 @@ class LateRequestTest : public DoorsFixture {
     to.handle_unary({.path = where.view(), .metadata = &metadata, .peer = &peer}, message.view(), reply);
   }
 
-  void answer_late() {
-    for (int i = 0; i < 3; ++i) {  // a look may come first
-      late.answer_all();
-      late.answer_resets(1);
-    }
+  // Two subjects with counters of their own that look the same. A reset finds one counter of each.
+  std::pair<Subject, Subject> fresh_subjects() {
+    const std::string number = std::to_string(1000 + subjects_++);
+    std::pair<Subject, Subject> both = {{.tenant = "mine", .key = "a-" + number},
+                                        {.tenant = "mine", .key = "b-" + number}};
+    for (const Subject& each : {both.first, both.second})
+      limiter.check({.policy_id = "mine.rule", .key = each.key});
+    return both;
+  }
+  void answer_late(std::string_view path) {
+    late.answer_all();
+    late.answer_resets(EndpointRequests::takes_tenant(path) ? 1 : 0);
   }
 
+  int subjects_ = 0;
   sluice::testing::LateStore late{local_store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App late_app{late_limiter, options, 1};
@@ -72,14 +84,11 @@ TEST_F(LateRequestTest, HttpRequests) {
   for (const HttpEndpoint& endpoint : http_endpoints()) {
     if (endpoint.access == Access::kPublic) continue;
     net::TestReply<net::HttpResponse> now, later;
-    // Two keys, so that the second finds what the first has found. A reset finds one counter.
-    for (const char* key : {"key-a", "key-b"}) limiter.check({.policy_id = "mine.rule", .key = key});
-    handle_http(app, endpoint.path, EndpointRequests::to(endpoint.path, {.tenant = "mine", .key = "key-a"}),
-                now);
-    handle_http(late_app, endpoint.path,
-                EndpointRequests::to(endpoint.path, {.tenant = "mine", .key = "key-b"}), later);
+    const auto [one, other] = fresh_subjects();
+    handle_http(app, endpoint.path, EndpointRequests::to(endpoint.path, one), now);
+    handle_http(late_app, endpoint.path, EndpointRequests::to(endpoint.path, other), later);
     EXPECT_TRUE(later.is_late()) << endpoint.path;
-    answer_late();
+    answer_late(endpoint.path);
     ASSERT_TRUE(later.is_answered()) << endpoint.path;
     EXPECT_EQ(later.answer().status, now.answer().status) << endpoint.path;
     EXPECT_EQ(later.answer().body, now.answer().body) << endpoint.path;
@@ -91,11 +100,10 @@ TEST_F(LateRequestTest, GrpcCalls) {
   for (const GrpcMethod& method : grpc_methods()) {
     if (method.access == Access::kPublic || method.access == Access::kAdminApi) continue;
     net::TestReply<net::GrpcResponse> now, later;
-    for (const char* key : {"key-a", "key-b"}) limiter.check({.policy_id = "mine.rule", .key = key});
-    handle_grpc(app, method.path, EndpointRequests::to(method.path, {.tenant = "mine", .key = "key-a"}), now);
-    handle_grpc(late_app, method.path, EndpointRequests::to(method.path, {.tenant = "mine", .key = "key-b"}),
-                later);
-    answer_late();
+    const auto [one, other] = fresh_subjects();
+    handle_grpc(app, method.path, EndpointRequests::to(method.path, one), now);
+    handle_grpc(late_app, method.path, EndpointRequests::to(method.path, other), later);
+    answer_late(method.path);
     ASSERT_TRUE(later.is_answered()) << method.path;
     EXPECT_EQ(later.answer().status.code, now.answer().status.code) << method.path;
     EXPECT_EQ(later.answer().message, now.answer().message) << method.path;
@@ -117,10 +125,10 @@ TEST_F(LateRequestTest, CommandsOfTheRedisProtocol) {
       if (name == "DEL") return {name, key};
       return {name, key, "5", "10", "60"};
     };
-    net::TestReply<std::string> now, later, queued, all;
+    net::TestReply<std::string> now, later;
     say(door, words("key-a"), now);
     say(late_door, words("key-b"), later);
-    answer_late();
+    answer_late("");
     EXPECT_TRUE(later.is_late());
     EXPECT_EQ(later.answer(), now.answer()) << name;
   }

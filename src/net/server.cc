@@ -60,7 +60,7 @@ class Server::Worker {
 
   // Takes over a socket that listens as in `options`. Call it before start().
   void listen(int fd, const ListenOptions& options) {
-    entrances_.push_back(std::make_unique<Entrance>(*this, fd, options));
+    listening_.push_back(std::make_unique<ListeningSocket>(*this, fd, options));
   }
 
   void start() {
@@ -73,19 +73,19 @@ class Server::Worker {
 
  private:
   // A listening socket.
-  class Entrance final : private EventLoop::Watcher {
+  class ListeningSocket final : private EventLoop::Watcher {
    public:
-    Entrance(Worker& worker, int fd, const ListenOptions& options)
+    ListeningSocket(Worker& worker, int fd, const ListenOptions& options)
         : worker_(worker), fd_(fd), options_(options) {
       worker_.loop_.add(fd_, EPOLLIN, *this);
     }
-    ~Entrance() {
+    ~ListeningSocket() {
       worker_.loop_.remove(fd_, *this);
       close(fd_);
     }
 
     void accept_some();
-    void go_on() {
+    void resume() {
       if (is_paused_) worker_.loop_.modify(fd_, EPOLLIN, *this);
       is_paused_ = false;
     }
@@ -131,7 +131,7 @@ class Server::Worker {
       report_connections();
       if (draining_ && (connections_.size() == 0 || context_.now_us >= drain_end_us_)) break;
     }
-    entrances_.clear();
+    listening_.clear();
   }
 
   // Connections handle their own failures; this is for the rest. A failed action is skipped, and the loop
@@ -166,7 +166,7 @@ class Server::Worker {
     if (now_us >= next_housekeeping_us_) {
       next_housekeeping_us_ = now_us + (draining_ ? kTickUs : kHousekeepingUs);
       connections_.tick();
-      for (const auto& entrance : entrances_) entrance->go_on();
+      for (const auto& socket : listening_) socket->resume();
     }
   }
 
@@ -201,9 +201,9 @@ class Server::Worker {
     drain_end_us_ = context_.now_us + server_.options_.drain_us;
     context_.drain_idle_until_us = context_.now_us + server_.options_.drain_idle_us;
     next_housekeeping_us_ = 0;
-    for (const auto& entrance : entrances_)
-      entrance->accept_some();  // those that connected before the port closed are served
-    entrances_.clear();
+    for (const auto& socket : listening_)
+      socket->accept_some();  // those that connected before the port closed are served
+    listening_.clear();
     report_connections();
     hooks_->begin_burst();
     connections_.drain();
@@ -231,7 +231,7 @@ class Server::Worker {
   std::unique_ptr<LoopHooks> hooks_;  // made from the loop, and destroyed before it
   SessionContext context_;
   ConnectionSet connections_;
-  std::vector<std::unique_ptr<Entrance>> entrances_;  // none while draining
+  std::vector<std::unique_ptr<ListeningSocket>> listening_;  // none while draining
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
   std::int64_t drain_end_us_ = 0;
@@ -244,7 +244,7 @@ class Server::Worker {
   std::thread thread_;
 };
 
-void Server::Worker::Entrance::accept_some() {
+void Server::Worker::ListeningSocket::accept_some() {
   for (int i = 0; i < kAcceptsPerWakeup; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
@@ -264,7 +264,7 @@ void Server::Worker::Entrance::accept_some() {
   }
 }
 
-void Server::Worker::Entrance::take(int fd, const sockaddr_storage& address) {
+void Server::Worker::ListeningSocket::take(int fd, const sockaddr_storage& address) {
   try {
     if (worker_.find_room(options_.use)) {
       worker_.connections_.add(fd,

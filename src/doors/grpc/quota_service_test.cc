@@ -1,4 +1,3 @@
-
 #include "doors/testing/doors_fixture.h"
 #include "doors/testing/wire_fields.h"
 

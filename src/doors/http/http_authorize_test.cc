@@ -1,4 +1,3 @@
-
 #include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {

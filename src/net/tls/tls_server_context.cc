@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "net/tls/tls_files.h"
 
 namespace sluice::net {
@@ -76,12 +77,12 @@ TlsServerContext::~TlsServerContext() = default;
 
 Result<std::unique_ptr<TlsServerContext>> TlsServerContext::load(TlsServerSettings settings) {
   std::unique_ptr<TlsServerContext> made(new TlsServerContext(std::move(settings)));
-  if (auto loaded = made->reload(); !loaded) return std::unexpected(std::move(loaded.error()));
+  SLUICE_TRY(made->reload());
   return made;
 }
 
 Result<bool> TlsServerContext::reload() {
-  const std::lock_guard one_at_a_time(reload_mutex_);
+  const Lock one_at_a_time(reload_mutex_);
   std::string why;
   const auto failed = [&why] {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(why), ""});
@@ -100,7 +101,7 @@ Result<bool> TlsServerContext::reload() {
     return failed();
   expires_unix_s_ = end_of(SSL_CTX_get0_certificate(made.get()));
   loaded_ = std::move(files);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   context_ = ContextPtr(made.release(), SSL_CTX_free);
   return true;
 }
@@ -116,7 +117,7 @@ void TlsServerContext::tell_failed_handshake(const std::string& problem, std::in
 std::unique_ptr<TlsEngine> TlsServerContext::accept(std::string peer, Port port) const {
   ContextPtr context;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     context = context_;
   }
   SslPtr ssl(SSL_new(context.get()));

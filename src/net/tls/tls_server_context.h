@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "net/socket/peer.h"
 #include "net/tls/tls_engine.h"
 
@@ -68,10 +68,10 @@ class TlsServerContext {
   explicit TlsServerContext(TlsServerSettings settings);
 
   const TlsServerSettings settings_;
-  std::array<std::string, 3> loaded_;  // what context_ was made of; guarded by reload_mutex_
-  std::mutex reload_mutex_;
-  mutable std::mutex mutex_;
-  ContextPtr context_;  // guarded by mutex_
+  Mutex reload_mutex_;
+  std::array<std::string, 3> loaded_ SLUICE_GUARDED_BY(reload_mutex_);  // what context_ was made of
+  mutable Mutex mutex_;
+  ContextPtr context_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> expires_unix_s_ = 0;
   std::atomic<std::uint64_t> good_handshakes_ = 0, failed_handshakes_ = 0;
   std::atomic<std::int64_t> next_telling_us_ = 0;

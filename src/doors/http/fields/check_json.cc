@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "base/text/json_reader.h"
+#include "base/try.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/text.h"
 
@@ -97,7 +98,7 @@ Result<void> read_reset_member(JsonReader& reader, std::string_view name, ResetW
     wish.shared = reader.plain() == "true";
     return {};
   }
-  if (auto fine = refuse_slip(name, kNames); !fine) return fine;
+  SLUICE_TRY(refuse_slip(name, kNames));
   reader.skip();
   return {};
 }
@@ -114,14 +115,13 @@ Result<void> read_one(JsonReader& reader, CheckList& out, const CheckRules& rule
     if (field != Field::kUnknown && (seen & bit)) return given_twice(field, name);
     seen |= bit;
     if (field == Field::kUnknown) [[unlikely]] {
-      if (rules.refuses_slips)
-        if (auto fine = refuse_slip(name); !fine) return fine;
+      if (rules.refuses_slips) SLUICE_TRY(refuse_slip(name));
       if (wish) {
-        if (auto read = read_reset_member(reader, name, *wish); !read) return read;
+        SLUICE_TRY(read_reset_member(reader, name, *wish));
         continue;
       }
     }
-    if (auto read = read_field(reader, field, name, check, out); !read) return read;
+    SLUICE_TRY(read_field(reader, field, name, check, out));
   }
   if (!reader.ok()) return malformed(reader);
   return require_fields(check, rules);
@@ -146,7 +146,7 @@ Result<void> read_checks(JsonReader& reader, CheckList& out, const CheckRules& r
 Result<void> read_check(std::string_view body, std::string& scratch, CheckList& out,
                         const CheckRules& rules) {
   JsonReader reader(body, scratch);
-  if (auto read = read_one(reader, out, rules); !read) return read;
+  SLUICE_TRY(read_one(reader, out, rules));
   if (!reader.finish()) return malformed(reader);
   return {};
 }
@@ -155,7 +155,7 @@ Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& 
                         ResetWish& wish) {
   JsonReader reader(body, scratch);
   wish = {};
-  if (auto read = read_one(reader, out, rules, &wish); !read) return read;
+  SLUICE_TRY(read_one(reader, out, rules, &wish));
   if (!reader.finish()) return malformed(reader);
   return {};
 }
@@ -168,13 +168,13 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
   if (!reader.enter_object()) return malformed(reader);
   for (std::string_view name; reader.next_member(name);) {
     if (name != "checks") {
-      if (auto fine = refuse_slip(name, kNames); !fine) return fine;
+      SLUICE_TRY(refuse_slip(name, kNames));
       reader.skip();
       continue;
     }
     if (seen) return given_twice("checks");
     seen = true;
-    if (auto read = read_checks(reader, out, rules); !read) return read;
+    SLUICE_TRY(read_checks(reader, out, rules));
   }
   if (!reader.finish()) return malformed(reader);
   if (!seen) return invalid("checks", "checks is missing; give an array of checks");

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/limits.h"
+#include "base/try.h"
 #include "doors/http/fields/query_string.h"
 
 namespace sluice::doors {
@@ -74,9 +75,8 @@ Result<void> read_query(std::string_view text, std::string& scratch, CheckBuilde
     if (query.name().empty()) return invalid("", "a query parameter has no name");
     const CheckField field = check_field(query.name());
     if (check.has(query.name())) return given_twice(field, query.name());
-    if (field == CheckField::kUnknown && query.name() != kLikeCost)
-      if (auto fine = refuse_slip(query.name()); !fine) return fine;
-    if (auto put = check.put(query.name(), query.value()); !put) return put;
+    if (field == CheckField::kUnknown && query.name() != kLikeCost) SLUICE_TRY(refuse_slip(query.name()));
+    SLUICE_TRY(check.put(query.name(), query.value()));
   }
   if (!query.ok()) return invalid("", "the query is not valid percent-encoded UTF-8");
   return {};

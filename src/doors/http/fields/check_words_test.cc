@@ -83,8 +83,9 @@ TEST_F(CheckWordsTest, TheDefaultTenantIsThatOfChecksWithoutOne) {
   Limiter with_default{{local_store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
   App other{with_default, options, 1};
   const auto ask = [&](App& application) {
-    return send_to(application,
-                   {.method = "POST", .path = kCheck, .body = R"({"resource":"/r","key":"u1"})", .peer = &peer});
+    return send_to(
+        application,
+        {.method = "POST", .path = kCheck, .body = R"({"resource":"/r","key":"u1"})", .peer = &peer});
   };
   expect_refused(ask(app), "tenant_id");
   EXPECT_EQ(ask(other).status, 200);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/try.h"
 #include "document/literals.h"
 #include "net/http/http_text.h"
 #include "telemetry/prometheus.h"
@@ -68,22 +69,21 @@ void DeprecationNotice::add_headers(net::HttpResponse& response) const {
 
 Result<std::shared_ptr<const Deprecations>> Deprecations::parse(std::string_view list,
                                                                 const Context& context) {
-  if (auto fine = check_link(context.link); !fine) return std::unexpected(fine.error());
+  SLUICE_TRY(check_link(context.link));
   auto all = std::make_shared<Deprecations>();
   while (!list.empty()) {
     std::string_view when = take(list, ",");
     const std::string path(take(when, "="));
-    if (auto fine = check_path(path, context.api); !fine) return std::unexpected(fine.error());
+    SLUICE_TRY(check_path(path, context.api));
     if (std::ranges::any_of(all->notices_, [&](const auto& other) { return other->path() == path; }))
       return invalid("", shown(path) + " is there twice");
     const std::string_view since_text = take(when, "..");
-    const auto since = since_text.empty() ? context.now_us : parse_when(since_text);
-    if (!since) return std::unexpected(since.error());
-    const auto sunset = when.empty() ? 0 : parse_when(when);
-    if (!sunset) return std::unexpected(sunset.error());
-    if (*sunset != 0 && *sunset < *since)
+    const std::int64_t since_us = SLUICE_TRY(since_text.empty() ? context.now_us : parse_when(since_text));
+    const std::int64_t sunset_us = SLUICE_TRY(when.empty() ? 0 : parse_when(when));
+    if (sunset_us != 0 && sunset_us < since_us)
       return invalid("", shown(path) + " has a sunset before its deprecation; write the earlier date first");
-    all->notices_.push_back(std::make_unique<const DeprecationNotice>(path, *since, *sunset, context.link));
+    all->notices_.push_back(
+        std::make_unique<const DeprecationNotice>(path, since_us, sunset_us, context.link));
   }
   std::ranges::stable_sort(all->notices_, std::greater(),
                            [](const auto& notice) { return notice->path().size(); });
