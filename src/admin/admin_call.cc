@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "document/document_text.h"
 #include "doors/http/problem.h"
-#include "doors/http/query_string.h"
+#include "doors/http/fields/query_string.h"
 
 namespace sluice::admin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "admin/routes.h"
 #include "admin/switch.h"
-#include "doors/http/other_site.h"
+#include "doors/http/origin/other_site.h"
 #include "doors/http/problem.h"
 
 namespace sluice::admin {
@@ -34,8 +34,8 @@ bool AdminDoor::handles(std::string_view path) const {
          });
 }
 
-void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& response,
-                       const std::function<net::Application::HttpLater()>& defer) {
+void AdminDoor::handle(const net::HttpRequest& request, net::HttpReply& reply) {
+  net::HttpResponse& response = reply.response;
   auto principal = access_.who(doors::peer_of(request), request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
   request.peer->recognise();
@@ -44,11 +44,11 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
 
   // In an emergency there is no rate limit, and the switch turns at once; only the answer waits for the
   // record.
-  if (is_switch_call(*call)) return answer_switch(*call, response, defer);
+  if (is_switch_call(*call)) return answer_switch(*call, reply);
   if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), call->body.size(), response))
     return;
 
-  const auto later = std::make_shared<net::Application::HttpLater>();
+  const auto later = std::make_shared<net::HttpReply::Later>();
   const bool taken =
       client_.ask([call = std::make_shared<const AdminCall>(std::move(*call))](
                       AdminContext& context) { return answer_admin_call(kAdminRoutes, context, *call); },
@@ -57,18 +57,17 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpResponse& respo
                     (*later)(*std::move(answer));
                   });
   if (!taken) return doors::write_problem(ControlPlaneClient::busy(), response);
-  *later = defer();
+  *later = reply.later();
 }
 
-void AdminDoor::answer_switch(const AdminCall& call, net::HttpResponse& response,
-                              const std::function<net::Application::HttpLater()>& defer) {
+void AdminDoor::answer_switch(const AdminCall& call, net::HttpReply& reply) {
   net::HttpResponse answer = answer_switch_call(parts_.switch_controller, call);
-  const auto later = std::make_shared<net::Application::HttpLater>();
+  const auto later = std::make_shared<net::HttpReply::Later>();
   const bool is_turned = call.method == "PUT" && answer.status == 200;
   if (is_turned && when_recorded([later, answer] { (*later)(net::HttpResponse(answer)); }))
-    *later = defer();
+    *later = reply.later();
   else
-    response = std::move(answer);
+    reply.response = std::move(answer);
 }
 
 // A database that is known to be unreachable is not asked: then the file of the outbox has the records.

@@ -29,15 +29,16 @@ class AdminDoor final : public doors::AdminSeam {
         policies_(access_, limiter_, client_) {}
 
   bool handles(std::string_view path) const override;
-  void handle(const net::HttpRequest& request, net::HttpResponse& response,
-              const std::function<net::Application::HttpLater()>& defer) override;
-  net::GrpcStatus configure_policy(const doors::GrpcCall& call) override { return policies_.configure(call); }
+  void handle(const net::HttpRequest& request, net::HttpReply& reply) override;
+  void configure_policy(const doors::GrpcCall& call) override {
+    call.reply.response.status = policies_.configure(call);
+  }
   std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext& context,
                                                         net::GrpcStream& stream) override {
     return policies_.list(context, stream);
   }
-  net::GrpcStatus get_current_config(const doors::GrpcCall& call) override {
-    return policies_.current_config(call);
+  void get_current_config(const doors::GrpcCall& call) override {
+    call.reply.response.status = policies_.current_config(call);
   }
   bool when_recorded(std::function<void()> then) override;
   void tick() override {
@@ -46,8 +47,7 @@ class AdminDoor final : public doors::AdminSeam {
   }
 
  private:
-  void answer_switch(const AdminCall& call, net::HttpResponse& response,
-                     const std::function<net::Application::HttpLater()>& defer);
+  void answer_switch(const AdminCall& call, net::HttpReply& reply);
 
   const AdminParts parts_;
   control::AccessReader access_;

@@ -7,7 +7,7 @@
 #include "control/outbox.h"
 #include "control/rollout/rollout_controller.h"
 #include "control/switch_controller.h"
-#include "doors/http/rate_limit_headers.h"
+#include "doors/http/headers/rate_limit_headers.h"
 #include "policy/snapshot/catalog.h"
 
 namespace sluice::admin {

@@ -13,6 +13,7 @@
 #include "admin/admin_door.h"
 #include "control/policy_registry.h"
 #include "ledger/testing/racing_ledger.h"
+#include "net/testing/reply.h"
 
 namespace sluice::admin {
 namespace {
@@ -29,12 +30,10 @@ class ControlPlaneClientTest : public ::testing::Test {
                                    .headers = none,
                                    .body = R"({"id":"a","limits":[{"rate":"5/s"}]})",
                                    .peer = &peer};
-    std::optional<net::HttpResponse> late;
-    net::HttpResponse at_once;
-    door.handle(request, at_once,
-                [&] { return [&](net::HttpResponse&& response) { late = std::move(response); }; });
-    run_until([&] { return late.has_value(); }, [&] { door.tick(); });
-    return late.value_or(at_once);
+    net::TestReply<net::HttpResponse> reply;
+    door.handle(request, reply);
+    run_until([&] { return reply.is_answered(); }, [&] { door.tick(); });
+    return reply.answer();
   }
   static control::Registry& with_keeper(control::Registry& registry, control::DocumentRegistry& documents) {
     registry.add(ledger::Kind::kPolicy, documents);

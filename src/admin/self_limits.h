@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/secret/hash.h"
 #include "control/access/principal.h"
-#include "doors/http/rate_limit_headers.h"
+#include "doors/http/headers/rate_limit_headers.h"
 #include "engine/limiter.h"
 #include "net/http/http_api.h"
 #include "policy/snapshot/snapshot_publisher.h"

@@ -4,10 +4,11 @@
 #include <memory>
 #include <string_view>
 
-#include "doors/grpc/grpc_call.h"
 #include "net/http/http_api.h"
 
 namespace sluice::doors {
+
+struct GrpcCall;
 
 // Interface of the admin API for the doors: the admin API lies in a layer above them. One per loop, on its
 // thread.
@@ -15,16 +16,15 @@ class AdminSeam {
  public:
   virtual ~AdminSeam() = default;
   virtual bool handles(std::string_view path) const = 0;
-  virtual void handle(const net::HttpRequest& request, net::HttpResponse& response,
-                      const std::function<net::Application::HttpLater()>& defer) = 0;
+  virtual void handle(const net::HttpRequest& request, net::HttpReply& reply) = 0;
 
   // The methods of sluice.v1.RateLimiter that the admin API answers.
-  virtual net::GrpcStatus configure_policy(const GrpcCall& call) = 0;
+  virtual void configure_policy(const GrpcCall& call) = 0;
   virtual std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext& context,
                                                                 net::GrpcStream& stream) = 0;
 
   // GetCurrentConfig of ratelimiter.v1.RateLimiterService.
-  virtual net::GrpcStatus get_current_config(const GrpcCall& call) = 0;
+  virtual void get_current_config(const GrpcCall& call) = 0;
 
   // Calls `then` later, when all audit records so far are on disk: in the database, or, while that is
   // unreachable, in a file of the state folder. False: they are already, and `then` is never called.

@@ -2,8 +2,7 @@
 
 #include <cassert>
 
-#include "doors/endpoints.h"
-#include "doors/http/other_site.h"
+#include "doors/http/origin/other_site.h"
 #include "doors/http/problem.h"
 #include "doors/resp/redis_door.h"
 
@@ -30,72 +29,78 @@ bool charges_for_another_site(const HttpEndpoint& endpoint, const net::HttpReque
   return false;
 }
 
+// Adds the headers of a deprecated path to the answer, whenever it comes.
+class DeprecatedReply final : public net::HttpReply {
+ public:
+  DeprecatedReply(net::HttpReply& reply, const DeprecationNotice& notice)
+      : net::HttpReply(reply.response), reply_(reply), notice_(notice) {}
+
+  Later later() override {
+    is_late_ = true;
+    return [notice = &notice_, later = reply_.later()](net::HttpResponse&& response) {
+      notice->add_headers(response);
+      later(std::move(response));
+    };
+  }
+  // Call it when the request has been handled.
+  void finish() const {
+    if (!is_late_) notice_.add_headers(response);
+  }
+
+ private:
+  net::HttpReply& reply_;
+  const DeprecationNotice& notice_;
+  bool is_late_ = false;
+};
+
 }  // namespace
 
-App::App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin,
-         ThrottleLimits* throttle)
-    : context_(limiter, options, seed),
-      health_(options),
-      parts_{context_, health_, admin},
-      throttle_(throttle) {
-  if (admin)
-    context_.when_recorded = [admin](std::function<void()> then) {
-      return admin->when_recorded(std::move(then));
-    };
-}
-
-std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
-  if (!throttle_) return nullptr;
-  return std::make_unique<RedisDoor>(context_, *throttle_, peer);
-}
-
-void App::handle_http(const net::HttpRequest& request, net::HttpResponse& response,
-                      const std::function<HttpLater()>& defer) {
-  context_.limiter.speak_for(request.peer->id);
+void App::handle_http(const net::HttpRequest& request, net::HttpReply& reply) {
+  context_.engine.speak_for(request.peer->id);
   const HttpEndpoint* const endpoint = find_http_endpoint(request.path);
-  if (!is_here(endpoint, request, parts_.admin))
-    return write_problem(404, "no such path: " + std::string(request.path), response);
+  if (!is_here(endpoint, request, context_.admin))
+    return write_problem(404, "no such path: " + std::string(request.path), reply.response);
   const Deprecations* const deprecations = context_.options.deprecations.get();
   const DeprecationNotice* const notice = deprecations ? deprecations->find(request.path) : nullptr;
-  if (!notice) return answer(endpoint, request, response, defer);
+  if (!notice) return dispatch(endpoint, request, reply);
   notice->count_call();
-  bool is_late = false;
-  answer(endpoint, request, response, [&] {
-    is_late = true;
-    return [notice, later = defer()](net::HttpResponse&& late) {
-      notice->add_headers(late);
-      later(std::move(late));
-    };
-  });
-  if (!is_late) notice->add_headers(response);
+  DeprecatedReply deprecated(reply, *notice);
+  dispatch(endpoint, request, deprecated);
+  deprecated.finish();
 }
 
-void App::answer(const HttpEndpoint* endpoint, const net::HttpRequest& request, net::HttpResponse& response,
-                 const std::function<HttpLater()>& defer) {
-  if (!endpoint) return parts_.admin->handle(request, response, defer);
+void App::dispatch(const HttpEndpoint* endpoint, const net::HttpRequest& request, net::HttpReply& reply) {
+  if (!endpoint) return context_.admin->handle(request, reply);
   if (!endpoint->takes(request.method)) {
-    response.headers.emplace_back("allow", endpoint->methods);
+    reply.response.headers.emplace_back("allow", endpoint->methods);
     return write_problem(405, std::string(request.path) + " takes " + std::string(endpoint->methods),
-                         response);
+                         reply.response);
   }
   if (!context_.options.checks_need_token && charges_for_another_site(*endpoint, request)) [[unlikely]]
     return write_problem(403, "a page of another site must not send checks; send them from its server",
-                         response);
-  endpoint->handle(context_, request, response, defer);
+                         reply.response);
+  const Caller caller(context_, endpoint->access, request);
+  if (const auto handled = endpoint->handle(context_, caller, {request, reply}); !handled)
+    write_problem(handled.error(), reply.response);
 }
 
-net::GrpcStatus App::handle_unary(const net::GrpcContext& context, std::string_view message,
-                                  std::string& reply, const std::function<GrpcLater()>& defer) {
-  context_.limiter.speak_for(context.peer->id);
+void App::handle_unary(const net::GrpcContext& context, std::string_view message, net::GrpcReply& reply) {
+  context_.engine.speak_for(context.peer->id);
   const GrpcMethod* const method = find_grpc_method(context.path);
-  if (method && method->unary) return method->unary(parts_, {context, message, reply, defer});
-  return {net::GrpcCode::kUnimplemented, "unknown method " + std::string(context.path), {}};
+  if (!method || !method->unary) {
+    reply.response.status = {
+        net::GrpcCode::kUnimplemented, "unknown method " + std::string(context.path), {}};
+    return;
+  }
+  const Caller caller(context_, method->access, context);
+  if (const auto handled = method->unary(context_, caller, {context, message, reply}); !handled)
+    write_problem(handled.error(), reply.response);
 }
 
 App::MethodKind App::method_kind(std::string_view path, const net::Peer& peer) const {
   const GrpcMethod* const method = find_grpc_method(path);
-  if (!method || (method->is_admins && !parts_.admin) || !is_served(peer.port, method->side))
-    return MethodKind::kUnknown;
+  if (!method || !is_served(peer.port, method->side)) return MethodKind::kUnknown;
+  if (method->access == Access::kAdminApi && !context_.admin) return MethodKind::kUnknown;
   return method->unary ? MethodKind::kUnary : MethodKind::kStreaming;
 }
 
@@ -103,7 +108,12 @@ std::unique_ptr<net::GrpcStreamHandler> App::open_stream(const net::GrpcContext&
                                                          net::GrpcStream& stream) {
   const GrpcMethod* const method = find_grpc_method(context.path);
   assert(method && method->stream);
-  return method->stream(parts_, context, stream);
+  return method->stream(context_, context, stream);
+}
+
+std::unique_ptr<net::RedisHandler> App::open_redis(const net::Peer& peer) {
+  if (!throttle_) return nullptr;
+  return std::make_unique<RedisDoor>(context_, *throttle_, peer);
 }
 
 }  // namespace sluice::doors

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
+#include "doors/door_context.h"
 #include "doors/endpoints.h"
 #include "doors/resp/redis_throttle.h"
 #include "net/http/http_api.h"
 
 namespace sluice::doors {
 
-// The application behind one loop thread: dispatches each request to its door. Makes no decisions itself.
+// The application behind one loop thread: dispatches each request to its handler. Makes no decisions itself.
 // Belongs to its loop's thread, like the Limiter it uses. The Limiter and the options must outlive it.
 class App final : public net::Application {
  public:
@@ -16,30 +19,26 @@ class App final : public net::Application {
   // `admin`: null if there is no admin API; must outlive this object.
   // `throttle`: null if there is no Redis protocol; must outlive this object.
   App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
-      ThrottleLimits* throttle = nullptr);
+      ThrottleLimits* throttle = nullptr)
+      : context_(limiter, options, seed, admin), throttle_(throttle) {}
 
-  void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
-                   const std::function<HttpLater()>& defer) override;
-  net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
-                               const std::function<GrpcLater()>& defer) override;
+  void handle_http(const net::HttpRequest& request, net::HttpReply& reply) override;
+  void handle_unary(const net::GrpcContext& context, std::string_view message,
+                    net::GrpcReply& reply) override;
   MethodKind method_kind(std::string_view path, const net::Peer& peer) const override;
   std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
                                                       net::GrpcStream& stream) override;
-
   std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override;
 
   // Notifies health watchers if the health has changed. Call it regularly on the loop's thread, and when
   // draining begins.
-  void publish_health() { health_.publish(); }
+  void publish_health() { context_.health.publish(); }
 
  private:
   // `endpoint`: null for the admin API.
-  void answer(const HttpEndpoint* endpoint, const net::HttpRequest& request, net::HttpResponse& response,
-              const std::function<HttpLater()>& defer);
+  void dispatch(const HttpEndpoint* endpoint, const net::HttpRequest& request, net::HttpReply& reply);
 
   DoorContext context_;
-  Health health_;
-  DoorParts parts_;
   ThrottleLimits* const throttle_;
 };
 

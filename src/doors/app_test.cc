@@ -131,10 +131,9 @@ TEST_F(PortsTest, APathIsServedWhereItBelongs) {
                          {"/metrics", "checks admin"},
                          {"/openapi.yaml", "checks admin"}})
     EXPECT_EQ(ports_of([&] {
-                net::HttpResponse response;
-                both.handle_http({.method = "PATCH", .path = row.path, .peer = &peer}, response,
-                                 [] { return net::Application::HttpLater(); });
-                return response.status != 404;
+                net::TestReply<net::HttpResponse> reply;
+                both.handle_http({.method = "PATCH", .path = row.path, .peer = &peer}, reply);
+                return reply.is_late() || reply.answer().status != 404;
               }),
               row.ports)
         << row.path;

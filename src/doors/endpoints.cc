@@ -2,122 +2,52 @@
 
 #include <array>
 
-#include "doors/envoy/envoy_rls.h"
-#include "doors/grpc/allow_service.h"
-#include "doors/grpc/grpc_rate_limiter.h"
-#include "doors/grpc/grpc_reflection.h"
-#include "doors/grpc/multi_rate_service.h"
-#include "doors/grpc/quota_service.h"
-#include "doors/http/http_authorize.h"
-#include "doors/http/http_check.h"
-#include "doors/http/http_usage.h"
-#include "doors/http/openapi.h"
 #include "doors/http/path_table.h"
-#include "doors/ops.h"
 
 namespace sluice::doors {
 namespace {
 
-using Defer = std::function<net::Application::HttpLater()>;
-using net::GrpcContext;
-using net::GrpcStream;
-using net::HttpRequest;
-using net::HttpResponse;
-
-constexpr std::string_view kRead = "GET, HEAD";
-
-void healthz(DoorContext&, const HttpRequest&, HttpResponse& response, const Defer&) {
-  http_healthz(response);
-}
-
-void readyz(DoorContext& context, const HttpRequest& request, HttpResponse& response, const Defer&) {
-  http_readyz(context, request, response);
-}
-
-void healthcheck(DoorContext& context, const HttpRequest&, HttpResponse& response, const Defer&) {
-  http_healthcheck(context.options, response);
-}
-
-void metrics(DoorContext& context, const HttpRequest& request, HttpResponse& response, const Defer&) {
-  http_metrics(context, request, response);
-}
-
-void openapi(DoorContext&, const HttpRequest& request, HttpResponse& response, const Defer&) {
-  http_openapi(request, response);
-}
+constexpr std::string_view kGet = "GET, HEAD";
 
 // Usage is on both sides: callers look at their own usage, operators look before they reset.
+// clang-format off
 constexpr std::array kHttpEndpoints = {
-    HttpEndpoint{"/v1/ratelimit/check", "POST", Side::kChecks, OtherSites::kRefused, http_check},
-    HttpEndpoint{"/v1/ratelimit/check-batch", "POST", Side::kChecks, OtherSites::kRefused, http_check_batch},
-    HttpEndpoint{"/v1/authorize", "", Side::kChecks, OtherSites::kRefusedUnlessProxy, http_authorize},
-    HttpEndpoint{"/json", "POST", Side::kChecks, OtherSites::kRefused, http_envoy_json},
-    HttpEndpoint{"/v1/usage", kRead, Side::kBoth, OtherSites::kServed, http_usage},
-    HttpEndpoint{"/v1/reset", "POST", Side::kAdmin, OtherSites::kServed, http_reset},
-    HttpEndpoint{"/healthz", kRead, Side::kBoth, OtherSites::kServed, healthz},
-    HttpEndpoint{"/readyz", kRead, Side::kBoth, OtherSites::kServed, readyz},
-    HttpEndpoint{"/healthcheck", kRead, Side::kBoth, OtherSites::kServed, healthcheck},
-    HttpEndpoint{"/metrics", kRead, Side::kBoth, OtherSites::kServed, metrics},
-    HttpEndpoint{"/openapi.yaml", kRead, Side::kBoth, OtherSites::kServed, openapi},
+    HttpEndpoint{"/v1/ratelimit/check", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_check},
+    HttpEndpoint{"/v1/ratelimit/check-batch", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_check_batch},
+    HttpEndpoint{"/v1/authorize", "", Side::kChecks, OtherSites::kRefusedUnlessProxy, Access::kCheck, http_authorize},
+    HttpEndpoint{"/json", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_envoy_json},
+    HttpEndpoint{"/v1/usage", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_usage},
+    HttpEndpoint{"/v1/reset", "POST", Side::kAdmin, OtherSites::kServed, Access::kOperator, http_reset},
+    HttpEndpoint{"/healthz", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_healthz},
+    HttpEndpoint{"/readyz", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_readyz},
+    HttpEndpoint{"/healthcheck", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_healthcheck},
+    HttpEndpoint{"/metrics", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_metrics},
+    HttpEndpoint{"/openapi.yaml", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_openapi},
 };
-
-// Adapters for a method of a door, a method of the admin API, and streams.
-template <net::GrpcStatus (*answer)(DoorContext&, const GrpcCall&)>
-constexpr GrpcMethod door(std::string_view path, Side side) {
-  return {path, side, false,
-          [](DoorParts& parts, const GrpcCall& call) { return answer(parts.context, call); }, nullptr};
-}
-
-template <net::GrpcStatus (AdminSeam::*answer)(const GrpcCall&)>
-constexpr GrpcMethod admin(std::string_view path, Side side) {
-  return {path, side, true,
-          [](DoorParts& parts, const GrpcCall& call) { return (parts.admin->*answer)(call); }, nullptr};
-}
-
-net::GrpcStatus check_health(DoorParts& parts, const GrpcCall& call) {
-  return parts.health.check(call.message, call.reply);
-}
-
-std::unique_ptr<net::GrpcStreamHandler> watch_health(DoorParts& parts, const GrpcContext&,
-                                                     GrpcStream& stream) {
-  return parts.health.watch(stream);
-}
-
-std::unique_ptr<net::GrpcStreamHandler> list_policies(DoorParts& parts, const GrpcContext& context,
-                                                      GrpcStream& stream) {
-  return parts.admin->list_policies(context, stream);
-}
-
-std::unique_ptr<net::GrpcStreamHandler> reflect(DoorParts&, const GrpcContext&, GrpcStream& stream) {
-  return open_reflection(stream);
-}
 
 constexpr std::array kGrpcMethods = {
-    door<grpc_check>("/sluice.v1.RateLimiter/CheckAndIncrement", Side::kChecks),
-    door<grpc_check_batch>("/sluice.v1.RateLimiter/CheckBatch", Side::kChecks),
-    door<grpc_get_usage>("/sluice.v1.RateLimiter/GetUsage", Side::kBoth),
-    door<grpc_reset_key>("/sluice.v1.RateLimiter/ResetKey", Side::kAdmin),
-    admin<&AdminSeam::configure_policy>("/sluice.v1.RateLimiter/ConfigurePolicy", Side::kAdmin),
-    GrpcMethod{"/sluice.v1.RateLimiter/ListPolicies", Side::kAdmin, true, nullptr, list_policies},
-    door<grpc_should_rate_limit>("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-                                 Side::kChecks),
-    door<multi_rate_consume_and_check_limit>("/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit",
-                                             Side::kChecks),
-    admin<&AdminSeam::get_current_config>("/ratelimiter.v1.RateLimiterService/GetCurrentConfig", Side::kBoth),
-    door<multi_rate_get_bucket_status>("/ratelimiter.v1.RateLimiterService/GetBucketStatus", Side::kBoth),
-    door<allow>("/sluice.compat.v1.Allow/Allow", Side::kChecks),
-    door<allow_n>("/sluice.compat.v1.Allow/AllowN", Side::kChecks),
-    door<allow_reset>("/sluice.compat.v1.Allow/Reset", Side::kAdmin),
-    door<quota_check_rate_limit>("/sluice.compat.v1.Quota/CheckRateLimit", Side::kChecks),
-    door<quota_get_remaining>("/sluice.compat.v1.Quota/GetRemainingQuota", Side::kBoth),
-    door<quota_reset_limit>("/sluice.compat.v1.Quota/ResetLimit", Side::kAdmin),
-    GrpcMethod{"/grpc.health.v1.Health/Check", Side::kBoth, false, check_health, nullptr},
-    GrpcMethod{"/grpc.health.v1.Health/Watch", Side::kBoth, false, nullptr, watch_health},
-    GrpcMethod{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Side::kBoth, false, nullptr,
-               reflect},
-    GrpcMethod{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Side::kBoth, false, nullptr,
-               reflect},
+    GrpcMethod{"/sluice.v1.RateLimiter/CheckAndIncrement", Side::kChecks, Access::kCheck, grpc_check},
+    GrpcMethod{"/sluice.v1.RateLimiter/CheckBatch", Side::kChecks, Access::kCheck, grpc_check_batch},
+    GrpcMethod{"/sluice.v1.RateLimiter/GetUsage", Side::kBoth, Access::kRead, grpc_get_usage},
+    GrpcMethod{"/sluice.v1.RateLimiter/ResetKey", Side::kAdmin, Access::kOperator, grpc_reset_key},
+    GrpcMethod{"/sluice.v1.RateLimiter/ConfigurePolicy", Side::kAdmin, Access::kAdminApi, grpc_configure_policy},
+    GrpcMethod{"/sluice.v1.RateLimiter/ListPolicies", Side::kAdmin, Access::kAdminApi, grpc_list_policies},
+    GrpcMethod{"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", Side::kChecks, Access::kCheck, grpc_should_rate_limit},
+    GrpcMethod{"/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit", Side::kChecks, Access::kCheck, multi_rate_consume_and_check_limit},
+    GrpcMethod{"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", Side::kBoth, Access::kAdminApi, grpc_get_current_config},
+    GrpcMethod{"/ratelimiter.v1.RateLimiterService/GetBucketStatus", Side::kBoth, Access::kRead, multi_rate_get_bucket_status},
+    GrpcMethod{"/sluice.compat.v1.Allow/Allow", Side::kChecks, Access::kCheck, allow},
+    GrpcMethod{"/sluice.compat.v1.Allow/AllowN", Side::kChecks, Access::kCheck, allow_n},
+    GrpcMethod{"/sluice.compat.v1.Allow/Reset", Side::kAdmin, Access::kOperator, allow_reset},
+    GrpcMethod{"/sluice.compat.v1.Quota/CheckRateLimit", Side::kChecks, Access::kCheck, quota_check_rate_limit},
+    GrpcMethod{"/sluice.compat.v1.Quota/GetRemainingQuota", Side::kBoth, Access::kRead, quota_get_remaining},
+    GrpcMethod{"/sluice.compat.v1.Quota/ResetLimit", Side::kAdmin, Access::kOperator, quota_reset_limit},
+    GrpcMethod{"/grpc.health.v1.Health/Check", Side::kBoth, Access::kPublic, grpc_check_health},
+    GrpcMethod{"/grpc.health.v1.Health/Watch", Side::kBoth, Access::kPublic, grpc_watch_health},
+    GrpcMethod{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Side::kBoth, Access::kPublic, grpc_reflect},
+    GrpcMethod{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Side::kBoth, Access::kPublic, grpc_reflect},
 };
+// clang-format on
 
 constexpr PathTable kHttpTable(kHttpEndpoints);
 constexpr PathTable kGrpcTable(kGrpcMethods);
@@ -130,6 +60,10 @@ bool is_served(net::Port port, Side side) {
 }
 
 const HttpEndpoint* find_http_endpoint(std::string_view path) { return kHttpTable.find(path); }
+const GrpcMethod* find_grpc_method(std::string_view path) { return kGrpcTable.find(path); }
+
+std::span<const HttpEndpoint> http_endpoints() { return kHttpEndpoints; }
+std::span<const GrpcMethod> grpc_methods() { return kGrpcMethods; }
 
 std::vector<HttpPath> http_paths() {
   std::vector<HttpPath> paths;
@@ -137,6 +71,21 @@ std::vector<HttpPath> http_paths() {
   return paths;
 }
 
-const GrpcMethod* find_grpc_method(std::string_view path) { return kGrpcTable.find(path); }
+// The admin API lies above this folder. REQUIRES: there is one, see App::method_kind().
+
+Result<void> grpc_configure_policy(DoorContext& context, const Caller&, const GrpcCall& call) {
+  context.admin->configure_policy(call);
+  return {};
+}
+
+Result<void> grpc_get_current_config(DoorContext& context, const Caller&, const GrpcCall& call) {
+  context.admin->get_current_config(call);
+  return {};
+}
+
+std::unique_ptr<net::GrpcStreamHandler> grpc_list_policies(DoorContext& context, const net::GrpcContext& call,
+                                                           net::GrpcStream& stream) {
+  return context.admin->list_policies(call, stream);
+}
 
 }  // namespace sluice::doors

@@ -9,11 +9,7 @@ namespace {
 
 class OverloadTest : public testing::DoorsFixture {
  protected:
-  net::HttpResponse handle(const net::HttpRequest& request) {
-    net::HttpResponse response;
-    narrow.handle_http(request, response, [] { return net::Application::HttpLater(); });
-    return response;
-  }
+  net::HttpResponse handle(const net::HttpRequest& request) { return send_to(narrow, request); }
   net::HttpResponse handle(std::string_view path, std::string_view body) {
     return handle({.method = "POST", .path = path, .body = body, .peer = &peer});
   }
@@ -25,11 +21,7 @@ class OverloadTest : public testing::DoorsFixture {
   }
 
   net::GrpcCode code_of(std::string_view path, std::string_view message) {
-    std::string reply;
-    return narrow
-        .handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message, reply,
-                      [] { return net::Application::GrpcLater(); })
-        .code;
+    return send_to(narrow, {.path = path, .metadata = &metadata, .peer = &peer}, message).status.code;
   }
 
   BigSwitch big_switch;

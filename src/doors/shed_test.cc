@@ -1,6 +1,7 @@
 // How the doors report checks that the engine has shed: a 503 or its equivalent, never a denial.
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <set>
 
 #include "doors/resp/redis_door.h"
@@ -13,12 +14,13 @@ namespace {
 
 class ShedTest : public testing::DoorsFixture {
  protected:
-  net::HttpResponse handle(std::string_view path, std::string_view body) {
-    net::HttpResponse response;
-    full.handle_http({.method = "POST", .path = path, .body = body, .peer = &peer}, response, [this] {
-      return [this](net::HttpResponse&& answer) { late_answers.push_back(std::move(answer)); };
-    });
-    return response;
+  using HttpReply = net::TestReply<net::HttpResponse>;
+
+  // The reply is valid as long as the test.
+  HttpReply& handle(std::string_view path, std::string_view body) {
+    HttpReply& reply = replies.emplace_back();
+    full.handle_http({.method = "POST", .path = path, .body = body, .peer = &peer}, reply);
+    return reply;
   }
   static std::string grpc_check() {
     std::string check;
@@ -31,17 +33,16 @@ class ShedTest : public testing::DoorsFixture {
     return check;
   }
   net::GrpcCode code_of(std::string_view path, std::string_view message) {
-    std::string reply;
-    return full
-        .handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message, reply,
-                      [] { return net::Application::GrpcLater(); })
-        .code;
+    net::TestReply<net::GrpcResponse>& reply = grpc_replies.emplace_back();
+    full.handle_unary({.path = path, .metadata = &metadata, .peer = &peer}, message, reply);
+    return reply.response.status.code;
   }
 
   sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
   App full{late_limiter, options, 1};
-  std::vector<net::HttpResponse> late_answers;
+  std::deque<HttpReply> replies;
+  std::deque<net::TestReply<net::GrpcResponse>> grpc_replies;
 };
 
 constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k"})";
@@ -52,7 +53,7 @@ TEST_F(ShedTest, OverHttpItIsA503ThatSpreadsThoseWhoComeBack) {
   late.room = 0;
   std::set<std::string> waits;
   for (int i = 0; i < 10; ++i) {
-    const auto answer = handle("/v1/ratelimit/check", kCheck);
+    const auto& answer = handle("/v1/ratelimit/check", kCheck).answer();
     EXPECT_EQ(answer.status, 503);
     EXPECT_EQ(answer.content_type, "application/problem+json");
     EXPECT_TRUE(answer.body.contains(R"("code":"overloaded")")) << answer.body;
@@ -64,11 +65,11 @@ TEST_F(ShedTest, OverHttpItIsA503ThatSpreadsThoseWhoComeBack) {
 
 TEST_F(ShedTest, ABatchSaysWhichOfItsChecksWereNotDecided) {
   late.room = 2;
-  handle("/v1/ratelimit/check-batch", kThree);
+  const HttpReply& reply = handle("/v1/ratelimit/check-batch", kThree);
   late.answer_all();
-  ASSERT_EQ(late_answers.size(), 1u);
-  EXPECT_EQ(late_answers[0].status, 200);
-  const std::string& body = late_answers[0].body;
+  ASSERT_TRUE(reply.is_answered());
+  EXPECT_EQ(reply.answer().status, 200);
+  const std::string& body = reply.answer().body;
   const std::size_t error = body.find(R"({"allowed":false,"error":{)");
   ASSERT_NE(error, std::string::npos) << body;
   EXPECT_TRUE(body.substr(error).contains(R"("code":"overloaded","field":"checks[2]")")) << body;
@@ -77,13 +78,13 @@ TEST_F(ShedTest, ABatchSaysWhichOfItsChecksWereNotDecided) {
 
 TEST_F(ShedTest, ABatchOfWhichNothingWasDecidedIsShedAsAWhole) {
   late.room = 0;
-  EXPECT_EQ(handle("/v1/ratelimit/check-batch", kThree).status, 503);
+  EXPECT_EQ(handle("/v1/ratelimit/check-batch", kThree).answer().status, 503);
   late.room = 3;
-  handle("/v1/ratelimit/check-batch", kThree);
+  const HttpReply& reply = handle("/v1/ratelimit/check-batch", kThree);
   late.shed_all();
-  ASSERT_EQ(late_answers.size(), 1u);
-  EXPECT_EQ(late_answers[0].status, 503);
-  EXPECT_NE(testing::header(late_answers[0], "retry-after"), "");
+  ASSERT_TRUE(reply.is_answered());
+  EXPECT_EQ(reply.answer().status, 503);
+  EXPECT_NE(testing::header(reply.answer(), "retry-after"), "");
 }
 
 TEST_F(ShedTest, OverGrpcItIsResourceExhausted) {
@@ -107,8 +108,8 @@ TEST_F(ShedTest, EveryConnectionIsACallerOfItsOwn) {
   ThrottleLimits throttle(snapshots, params);
   RedisDoor door{context, throttle, peer};
   const std::vector<std::string_view> words = {"CL.THROTTLE", "k", "9", "10", "60"};
-  std::string reply;
-  door.handle(words, reply, [] { return net::RedisHandler::Later(); });
+  net::TestReply<std::string> reply;
+  door.handle(words, reply);
   std::vector<std::uint32_t> callers;
   for (const StoreCall* call : late.waiting) callers.push_back(call->flow.caller);
   EXPECT_EQ(callers, (std::vector<std::uint32_t>{7, 7, 7, 7, 8, 9}));

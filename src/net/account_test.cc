@@ -41,7 +41,7 @@ TEST(SessionAccounts, random_lives_of_connections_leave_nothing) {
     HttpResponse response;
     response.body.assign(random % 50'000, 'z');
     for (const auto& later : std::exchange(application.http_later, {})) later(HttpResponse(response));
-    for (const auto& later : std::exchange(application.grpc_later, {})) later({}, response.body);
+    for (const auto& later : std::exchange(application.grpc_later, {})) later({{}, response.body});
     for (const auto& later : std::exchange(application.redis_later, {})) later("+late\r\n");
   };
   AccountStorm storm(context, clock, words, seed);

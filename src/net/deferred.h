@@ -1,13 +1,33 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
-#include "net/http/http_api.h"
+#include "net/reply.h"
 
 namespace sluice::net {
+
+// Whoever waits for a deferred answer, or only for a deadline. At most one of its functions is called, once;
+// by then the slot is closed.
+class DeadlineWaiter {
+ public:
+  virtual void expire() {}  // the deadline has passed; never called without one
+
+ protected:
+  ~DeadlineWaiter() = default;
+};
+template <class Response>
+class Waiter : public DeadlineWaiter {
+ public:
+  virtual void finish(Response&& response) = 0;
+
+ protected:
+  ~Waiter() = default;
+};
 
 // The answers that applications have deferred, for all connections of one loop. Not thread-safe.
 //
@@ -16,44 +36,65 @@ namespace sluice::net {
 // are never freed, because a handle may still point at them; so there are at most kDeferredAnswersMax.
 class DeferredAnswers {
  public:
-  // Waits for an answer. Exactly one of the functions is called, once; by then the slot is closed.
-  class Waiter {
-   public:
-    virtual void finish_http(HttpResponse&& response) = 0;
-    virtual void finish_grpc(const GrpcStatus& status, std::string_view message) = 0;
-    virtual void finish_redis(std::string_view /*reply*/) {}
-    virtual void expire() = 0;  // the deadline has passed
-
-   protected:
-    ~Waiter() = default;
-  };
-
   struct Slot {
     std::uint64_t generation = 0;
-    Waiter* waiter = nullptr;
+    DeadlineWaiter* waiter = nullptr;
     std::int64_t deadline_us = 0;  // 0: none
     DeferredAnswers* table = nullptr;
   };
 
-  // open() REQUIRES: !full(). Ask before the request is handled, and refuse it if full.
+  // open() and defer() REQUIRE: !full(). Ask before the request is handled, and refuse it if full.
   bool full() const { return open_count_ >= kDeferredAnswersMax; }
-  Slot* open(Waiter& waiter, std::int64_t deadline_us);
+  Slot* open(DeadlineWaiter& waiter, std::int64_t deadline_us);
   // Cancels: the waiter does not wait any more.
   void close(Slot* slot);
 
-  static Application::HttpLater http_later(Slot* slot);
-  static Application::GrpcLater grpc_later(Slot* slot);
-  static RedisHandler::Later redis_later(Slot* slot);
+  // Opens `slot` for the waiter, and returns the handle that answers it.
+  template <class Response>
+  typename Reply<Response>::Later defer(Waiter<Response>& waiter, Slot*& slot, std::int64_t deadline_us = 0) {
+    slot = open(waiter, deadline_us);
+    // Two words, which fit into std::function without an allocation.
+    return [held = slot, generation = slot->generation](Response&& response) {
+      if (DeadlineWaiter* const found = take(held, generation))
+        static_cast<Waiter<Response>*>(found)->finish(std::move(response));
+    };
+  }
 
   void expire_until(std::int64_t now_us);
   std::size_t open_count() const { return open_count_; }
 
  private:
-  static Waiter* take(Slot* slot, std::uint64_t generation);
+  // Closes the slot and returns its waiter; null if that does not wait any more.
+  static DeadlineWaiter* take(Slot* slot, std::uint64_t generation);
 
   std::deque<Slot> slots_;
   std::vector<Slot*> free_;
   std::size_t open_count_ = 0;
+};
+
+// The reply to a request that a session handles: `slot` is set if the answer is postponed. What it refers to
+// belongs to the session and outlives it.
+template <class Response>
+class SessionReply final : public Reply<Response> {
+ public:
+  SessionReply(Response& response, DeferredAnswers& deferred, Waiter<Response>& waiter,
+               DeferredAnswers::Slot*& slot, std::int64_t deadline_us = 0)
+      : Reply<Response>(response),
+        deferred_(deferred),
+        waiter_(waiter),
+        slot_(slot),
+        deadline_us_(deadline_us) {}
+
+  typename Reply<Response>::Later later() override {
+    assert(!slot_);
+    return deferred_.defer(waiter_, slot_, deadline_us_);
+  }
+
+ private:
+  DeferredAnswers& deferred_;
+  Waiter<Response>& waiter_;
+  DeferredAnswers::Slot*& slot_;
+  const std::int64_t deadline_us_;
 };
 
 }  // namespace sluice::net

@@ -13,12 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-class Patient final : public DeferredAnswers::Waiter {
- public:
-  void finish_http(HttpResponse&&) override {}
-  void finish_grpc(const GrpcStatus&, std::string_view) override {}
-  void expire() override {}
-};
+class Patient final : public DeadlineWaiter {};
 
 TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_they_are_handled) {
   ManualClock clock(784'111'777'000'000);

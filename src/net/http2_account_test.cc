@@ -61,7 +61,7 @@ TEST_F(Http2AccountTest, heads_bodies_and_waiting_requests_are_held_until_they_a
   client_.call("/test.Echo/Later", std::string(40'000, 'x'));
   client_.run();
   EXPECT_GT(held(), 40'000u);
-  application_.grpc_later.back()({}, "");
+  application_.grpc_later.back()({{}, ""});
   nghttp2_session_consume_connection(client_.client, 60'000);
   nghttp2_session_consume(client_.client, open, 50'005);
   client_.run();
@@ -81,7 +81,7 @@ TEST_F(Http2AccountTest, shedding_gives_everything_back_and_says_why) {
   EXPECT_TRUE(client_.session.finished());
   EXPECT_EQ(application_.open_streams, 0);
   EXPECT_EQ(context_.deferred.open_count(), 0u);
-  application_.grpc_later.back()({}, "too late, and harmless");
+  application_.grpc_later.back()({{}, "too late, and harmless"});
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST_F(Http2SessionTest, a_drained_session_finishes_what_is_under_way) {
   tick_after(200'000);
   EXPECT_EQ(client_.goaways, 2);
   EXPECT_FALSE(client_.session.finished());
-  application_.grpc_later.at(0)({}, "done");
+  application_.grpc_later.at(0)({{}, "done"});
   client_.run();
   EXPECT_EQ(answer.grpc_status(), "0");
   EXPECT_TRUE(client_.session.finished());

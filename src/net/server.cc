@@ -47,20 +47,20 @@ std::size_t descriptors_for_clients() {
 
 }  // namespace
 
-// One thread: its loop, its listening sockets, its application, its connections.
+// One thread: its loop, its listening sockets, its hooks, its connections.
 class Server::Worker {
  public:
-  Worker(Server& server, const ApplicationFactory& factory)
+  Worker(Server& server, const HooksFactory& factory)
       : server_(server),
-        application_(factory(loop_)),
-        context_(*application_, server.clock_),
+        hooks_(factory(loop_)),
+        context_(hooks_->application(), server.clock_, hooks_.get()),
         connections_(loop_, context_, server.budget_) {
     context_.timeouts = server_.options_.timeouts;
   }
 
   // Takes over a socket that listens as in `options`. Call it before start().
   void listen(int fd, const ListenOptions& options) {
-    entrances_.push_back(std::make_unique<Entrance>(*this, fd, options));
+    listening_.push_back(std::make_unique<ListeningSocket>(*this, fd, options));
   }
 
   void start() {
@@ -73,19 +73,19 @@ class Server::Worker {
 
  private:
   // A listening socket.
-  class Entrance final : private EventLoop::Watcher {
+  class ListeningSocket final : private EventLoop::Watcher {
    public:
-    Entrance(Worker& worker, int fd, const ListenOptions& options)
+    ListeningSocket(Worker& worker, int fd, const ListenOptions& options)
         : worker_(worker), fd_(fd), options_(options) {
       worker_.loop_.add(fd_, EPOLLIN, *this);
     }
-    ~Entrance() {
+    ~ListeningSocket() {
       worker_.loop_.remove(fd_, *this);
       close(fd_);
     }
 
     void accept_some();
-    void go_on() {
+    void resume() {
       if (is_paused_) worker_.loop_.modify(fd_, EPOLLIN, *this);
       is_paused_ = false;
     }
@@ -113,17 +113,17 @@ class Server::Worker {
     while (!server_.stopping_.load(std::memory_order_relaxed)) {
       loop_.wait(connections_.has_ready() ? 0 : wait_ms());
       context_.refresh_time();
-      application_->begin_burst();
+      hooks_->begin_burst();
       carefully([this] { loop_.dispatch(); });
       if (connections_.has_large()) {
-        carefully([this] { application_->end_burst(); });
+        carefully([this] { hooks_->end_burst(); });
         carefully([this] { connections_.flush(); });
-        application_->begin_burst();
+        hooks_->begin_burst();
         carefully([this] {
           if (connections_.has_large()) connections_.read_large();
         });
       }
-      carefully([this] { application_->end_burst(); });
+      carefully([this] { hooks_->end_burst(); });
       carefully([this] {
         connections_.flush();
         upkeep();
@@ -131,7 +131,7 @@ class Server::Worker {
       report_connections();
       if (draining_ && (connections_.size() == 0 || context_.now_us >= drain_end_us_)) break;
     }
-    entrances_.clear();
+    listening_.clear();
   }
 
   // Connections handle their own failures; this is for the rest. A failed action is skipped, and the loop
@@ -149,7 +149,7 @@ class Server::Worker {
 
   // How long nothing needs to be done without an event.
   int wait_ms() const {
-    const std::int64_t due_us = std::min(next_tick_us_, application_->next_due_us());
+    const std::int64_t due_us = std::min(next_tick_us_, hooks_->next_due_us());
     return static_cast<int>((std::max<std::int64_t>(due_us - context_.now_us, 0) + 999) / 1'000);
   }
 
@@ -157,16 +157,16 @@ class Server::Worker {
     if (server_.draining_.load(std::memory_order_relaxed) && !draining_) begin_drain();
     const std::int64_t now_us = context_.now_us;
     relieve();
-    if (now_us >= std::min(next_tick_us_, application_->next_due_us())) {
+    if (now_us >= std::min(next_tick_us_, hooks_->next_due_us())) {
       next_tick_us_ = now_us + kTickUs;
-      application_->tick(now_us);
+      hooks_->tick(now_us);
       context_.deferred.expire_until(now_us);
       connections_.flush();
     }
     if (now_us >= next_housekeeping_us_) {
       next_housekeeping_us_ = now_us + (draining_ ? kTickUs : kHousekeepingUs);
       connections_.tick();
-      for (const auto& entrance : entrances_) entrance->go_on();
+      for (const auto& socket : listening_) socket->resume();
     }
   }
 
@@ -201,13 +201,13 @@ class Server::Worker {
     drain_end_us_ = context_.now_us + server_.options_.drain_us;
     context_.drain_idle_until_us = context_.now_us + server_.options_.drain_idle_us;
     next_housekeeping_us_ = 0;
-    for (const auto& entrance : entrances_)
-      entrance->accept_some();  // those that connected before the port closed are served
-    entrances_.clear();
+    for (const auto& socket : listening_)
+      socket->accept_some();  // those that connected before the port closed are served
+    listening_.clear();
     report_connections();
-    application_->begin_burst();
+    hooks_->begin_burst();
     connections_.drain();
-    application_->end_burst();
+    hooks_->end_burst();
   }
 
   void report_connections() {
@@ -228,10 +228,10 @@ class Server::Worker {
 
   Server& server_;
   EventLoop loop_;
-  std::unique_ptr<Application> application_;  // made from the loop, and destroyed before it
+  std::unique_ptr<LoopHooks> hooks_;  // made from the loop, and destroyed before it
   SessionContext context_;
   ConnectionSet connections_;
-  std::vector<std::unique_ptr<Entrance>> entrances_;  // none while draining
+  std::vector<std::unique_ptr<ListeningSocket>> listening_;  // none while draining
   std::int64_t next_tick_us_ = 0;
   std::int64_t next_housekeeping_us_ = 0;
   std::int64_t drain_end_us_ = 0;
@@ -244,7 +244,7 @@ class Server::Worker {
   std::thread thread_;
 };
 
-void Server::Worker::Entrance::accept_some() {
+void Server::Worker::ListeningSocket::accept_some() {
   for (int i = 0; i < kAcceptsPerWakeup; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
@@ -264,7 +264,7 @@ void Server::Worker::Entrance::accept_some() {
   }
 }
 
-void Server::Worker::Entrance::take(int fd, const sockaddr_storage& address) {
+void Server::Worker::ListeningSocket::take(int fd, const sockaddr_storage& address) {
   try {
     if (worker_.find_room(options_.use)) {
       worker_.connections_.add(fd,
@@ -291,7 +291,7 @@ Server::Server(ServerOptions options, const Clock& clock)
 }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, const Clock& clock,
-                                              const ApplicationFactory& factory) {
+                                              const HooksFactory& factory) {
   raise_open_files_limit();
   std::unique_ptr<Server> server(new Server(std::move(options), clock));
   std::vector<Listeners> listeners;

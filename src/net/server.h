@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/http/http_api.h"
+#include "net/loop_hooks.h"
 #include "net/session.h"
 #include "net/socket/buffer_budget.h"
 #include "net/socket/event_loop.h"
@@ -47,22 +48,22 @@ struct ServerOptions {
 };
 
 // An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with or without TLS: a loop per thread, an
-// Application per loop. Its functions are thread-safe.
+// LoopHooks with an application per loop. Its functions are thread-safe.
 //
-//   auto server = Server::start(options, clock, [&](EventLoop&) { return std::make_unique<Doors>(engine); });
+//   auto server = Server::start(options, clock, [&](EventLoop&) { return std::make_unique<Node>(engine); });
 //   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: …"
 //   …
 //   (*server)->begin_drain();   // for example from a signal thread
 //   (*server)->wait();
 class Server {
  public:
-  // The loop outlives the application, which may use it for its own connections.
-  using ApplicationFactory = std::function<std::unique_ptr<Application>(EventLoop& loop)>;
+  // The loop outlives the hooks and their application, which may use it for their own connections.
+  using HooksFactory = std::function<std::unique_ptr<LoopHooks>(EventLoop& loop)>;
 
   // Raises the process's limit of open files to what the system allows, because every client needs one. The
   // factory is called once per thread before any of them runs. The clock must outlive the server.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, const Clock& clock,
-                                               const ApplicationFactory& factory);
+                                               const HooksFactory& factory);
   // Aborts what is still in flight.
   ~Server();
   Server(const Server&) = delete;

@@ -297,22 +297,20 @@ TEST(Server, out_of_file_descriptors_who_is_idle_makes_room) {
 }
 
 // Answers "/later" when the test says so, from the loop's tick.
-class Gate final : public Application {
+class Gate final : public Application, public LoopHooks {
  public:
   Gate(std::atomic<bool>& open, std::latch& asked) : open_(open), asked_(asked) {}
-  void handle_http(const HttpRequest&, HttpResponse&, const std::function<HttpLater()>& defer) override {
-    waiting_.push_back(defer());
+  Application& application() override { return *this; }
+  void handle_http(const HttpRequest&, HttpReply& reply) override {
+    waiting_.push_back(reply.later());
     asked_.count_down();
   }
-  GrpcStatus handle_unary(const GrpcContext&, std::string_view, std::string&,
-                          const std::function<GrpcLater()>&) override {
-    return {};
-  }
+  void handle_unary(const GrpcContext&, std::string_view, GrpcReply&) override {}
   MethodKind method_kind(std::string_view, const Peer&) const override { return MethodKind::kUnknown; }
   std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext&, GrpcStream&) override { return nullptr; }
   void tick(std::int64_t) override {
     if (!open_) return;
-    for (const HttpLater& later : waiting_) {
+    for (const HttpReply::Later& later : waiting_) {
       HttpResponse response;
       response.body = "after a while";
       later(std::move(response));
@@ -323,7 +321,7 @@ class Gate final : public Application {
  private:
   std::atomic<bool>& open_;
   std::latch& asked_;
-  std::vector<HttpLater> waiting_;
+  std::vector<HttpReply::Later> waiting_;
 };
 
 TEST(Server, a_drain_lets_requests_under_way_finish) {

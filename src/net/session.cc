@@ -8,8 +8,8 @@
 
 namespace sluice::net {
 
-SessionContext::SessionContext(Application& app, const Clock& the_clock)
-    : application(app), clock(the_clock) {
+SessionContext::SessionContext(Application& app, const Clock& the_clock, const LoopHooks* hooks)
+    : application(app), clock(the_clock), hooks_(hooks) {
   streams.reserve(kIdleStreamsMax);  // so that returning one cannot fail
   refresh_time();
 }

@@ -13,6 +13,7 @@
 #include "net/deferred.h"
 #include "net/http/gzip.h"
 #include "net/http/http_api.h"
+#include "net/loop_hooks.h"
 #include "net/socket/block_pool.h"
 
 namespace sluice::net {
@@ -37,11 +38,14 @@ struct SessionTimeouts {
 
 // What all sessions of one loop share. Not thread-safe.
 struct SessionContext {
-  SessionContext(Application& app, const Clock& the_clock);
+  // `hooks`: null for an application that is never busy. REQUIRES: all arguments outlive it.
+  SessionContext(Application& app, const Clock& the_clock, const LoopHooks* hooks = nullptr);
   ~SessionContext();
 
   // Reads the clock, once per wake-up: that is precise enough.
   void refresh_time();
+
+  bool is_busy() const { return hooks_ && hooks_->is_busy(); }
 
   Application& application;
   const Clock& clock;
@@ -58,6 +62,7 @@ struct SessionContext {
   std::vector<std::unique_ptr<Http2Stream>> streams;  // for reuse
 
  private:
+  const LoopHooks* const hooks_;
   std::int64_t date_second_ = -1;
 };
 

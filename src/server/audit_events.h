@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "doors/reset_report.h"
+#include "doors/access/reset_report.h"
 #include "ledger/record.h"
 #include "server/cells/cells.h"
 

@@ -11,7 +11,7 @@
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
 #include "engine/limiter.h"
-#include "net/http/http_api.h"
+#include "net/loop_hooks.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
 #include "server/cells/cell_mover.h"
@@ -26,7 +26,7 @@ namespace sluice::server {
 
 // One loop thread of the server: its store connections, its engine, its doors. Belongs to that thread; only
 // stores() may be called from others.
-class NodeThread final : public net::Application {
+class NodeThread final : public net::LoopHooks {
  public:
   // Shared by all threads, and outlives them.
   struct Shared {
@@ -54,24 +54,7 @@ class NodeThread final : public net::Application {
   // The recent state of its stores. Thread-safe.
   StoreSummary stores() const;
 
-  void handle_http(const net::HttpRequest& request, net::HttpResponse& response,
-                   const std::function<HttpLater()>& defer) override {
-    app_->handle_http(request, response, defer);
-  }
-  net::GrpcStatus handle_unary(const net::GrpcContext& context, std::string_view message, std::string& reply,
-                               const std::function<GrpcLater()>& defer) override {
-    return app_->handle_unary(context, message, reply, defer);
-  }
-  MethodKind method_kind(std::string_view path, const net::Peer& peer) const override {
-    return app_->method_kind(path, peer);
-  }
-  std::unique_ptr<net::RedisHandler> open_redis(const net::Peer& peer) override {
-    return app_->open_redis(peer);
-  }
-  std::unique_ptr<net::GrpcStreamHandler> open_stream(const net::GrpcContext& context,
-                                                      net::GrpcStream& stream) override {
-    return app_->open_stream(context, stream);
-  }
+  net::Application& application() override { return *app_; }
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return stores_->next_due_us(); }
   bool is_busy() const override { return stores_->busy(); }

@@ -132,17 +132,20 @@ net::GrpcStatus PolicyService::current_config(const doors::GrpcCall& call) {
 
 template <class Question, class Answer>
 net::GrpcStatus PolicyService::ask(const doors::GrpcCall& call, Question question, Answer answer) {
-  const auto later = std::make_shared<net::Application::GrpcLater>();
+  const auto later = std::make_shared<net::GrpcReply::Later>();
   const bool taken =
       client_.ask(std::move(question), [later, answer](std::optional<Result<std::string>>&& told) {
         Result<std::string> result =
             told ? *std::move(told) : std::unexpected(ControlPlaneClient::out_of_memory());
-        std::string reply;
-        if (result) answer(*result, reply);
-        (*later)(result ? net::GrpcStatus{} : doors::grpc_status(result.error()), reply);
+        net::GrpcResponse response;
+        if (result)
+          answer(*result, response.message);
+        else
+          doors::write_problem(result.error(), response);
+        (*later)(std::move(response));
       });
   if (!taken) return doors::grpc_status(ControlPlaneClient::busy());
-  *later = call.defer();
+  *later = call.reply.later();
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "control/policy_registry.h"
 #include "ledger/memory_ledger.h"
 #include "net/grpc/protobuf_wire.h"
+#include "net/testing/reply.h"
 
 namespace sluice::admin {
 namespace {
@@ -97,26 +98,13 @@ class PolicyServiceTest : public ::testing::Test {
     ASSERT_TRUE(done());
   }
 
-  struct Reply {
-    net::GrpcStatus status;
-    std::string message;
-  };
-  Reply call(net::GrpcStatus (PolicyService::*method)(const doors::GrpcCall&), const std::string& message,
-             const net::HeaderList& metadata = {}) {
-    std::string reply;
-    std::optional<net::GrpcStatus> late;
-    bool deferred = false;
+  net::GrpcResponse call(net::GrpcStatus (PolicyService::*method)(const doors::GrpcCall&),
+                         const std::string& message, const net::HeaderList& metadata = {}) {
+    net::TestReply<net::GrpcResponse> reply;
     const net::GrpcContext context{.path = "", .metadata = &metadata, .peer = &peer};
-    const doors::GrpcDefer defer = [&] {
-      deferred = true;
-      return [&](const net::GrpcStatus& status, std::string_view bytes) {
-        late = status;
-        reply = bytes;
-      };
-    };
-    const net::GrpcStatus at_once = ((*service).*method)({context, message, reply, defer});
-    if (deferred) run_until([&] { return late.has_value(); });
-    return {deferred ? *late : at_once, reply};
+    reply.response.status = ((*service).*method)({context, message, reply});
+    run_until([&] { return reply.is_answered(); });
+    return reply.answer();
   }
 
   struct Answer {
@@ -124,7 +112,7 @@ class PolicyServiceTest : public ::testing::Test {
     std::string policy_version;
   };
   Answer configure(const std::string& message, const net::HeaderList& metadata = {}) {
-    const Reply reply = call(&PolicyService::configure, message, metadata);
+    const net::GrpcResponse reply = call(&PolicyService::configure, message, metadata);
     net::WireReader reader(reply.message);
     std::string version;
     while (reader.next()) version = reader.string();
@@ -292,7 +280,7 @@ TEST_F(PolicyServiceTest, TheCurrentConfigIsThatOfTheMultiRateApi) {
                                           "[key], rate: 5/s, algorithm: leaky_bucket}]}"})
                 .policy_version,
             "shop:user#1");
-  const Reply reply = call(&PolicyService::current_config, "");
+  const net::GrpcResponse reply = call(&PolicyService::current_config, "");
   EXPECT_EQ(reply.status.code, GrpcCode::kOk) << reply.status.message;
   EXPECT_THAT(reply.message, HasSubstr("shop"));
   EXPECT_EQ(call(&PolicyService::current_config, "\xff").status.code, GrpcCode::kInternal);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arith.h"
+#include "base/time_units.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "doors/http/problem.h"
@@ -12,7 +13,6 @@
 namespace sluice::doors {
 namespace {
 
-constexpr std::int64_t kUsPerSecond = 1'000'000;
 constexpr int kDenyStatus = 429;  // Envoy's own default
 
 std::uint32_t clamp_uint32(std::int64_t value) {
@@ -29,7 +29,7 @@ std::int64_t reset_after_s(const LimitStatus& status, const Decision& decision) 
     const std::int64_t period_us = status.numbers->rate.period_us;
     us = period_us - decision.now_us % period_us;
   }
-  return std::max<std::int64_t>(ceil_div(us, kUsPerSecond), 1);
+  return std::max<std::int64_t>(ceil_div(us, kSecondUs), 1);
 }
 
 // Everything except the code and the name.

@@ -9,7 +9,7 @@
 
 #include "document/document_tree.h"
 #include "doors/envoy/envoy_request.h"
-#include "doors/http/rate_limit_headers.h"
+#include "doors/http/headers/rate_limit_headers.h"
 #include "engine/decision/joint_decision.h"
 #include "net/http/http_api.h"
 #include "policy/envoy/envoy_lookup.h"

@@ -7,7 +7,7 @@
 #include "base/limits/envoy_limits.h"
 #include "base/text/json_reader.h"
 #include "doors/envoy/envoy_request.h"
-#include "doors/http/check_field.h"
+#include "doors/http/fields/check_field.h"
 
 namespace sluice::doors {
 namespace {

@@ -14,21 +14,34 @@ class EnvoyLateTest : public EnvoyRlsFixture {
  protected:
   // The answer is appended to `told`. The message is destroyed when this returns, as on the wire.
   void ask_late(const EnvoyMessage& message) {
-    std::string bytes = message.encoded(), reply;
+    std::string bytes = message.encoded();
     const net::HeaderList no_metadata;
-    bool is_late = false;
-    const net::GrpcStatus status = late_app.handle_unary(
-        {.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer}, bytes, reply, [&] {
-          is_late = true;
-          return [this](const net::GrpcStatus& late_status, std::string_view answer) {
-            EXPECT_EQ(late_status.code, net::GrpcCode::kOk) << late_status.message;
-            told.push_back(read_answer(answer));
-          };
-        });
-    EXPECT_EQ(status.code, net::GrpcCode::kOk) << status.message;
+    Reply reply(told);
+    late_app.handle_unary({.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer}, bytes, reply);
     bytes.assign(bytes.size(), 'x');
-    if (!is_late) told.push_back(read_answer(reply));
+    reply.finish();
   }
+
+  class Reply final : public net::GrpcReply {
+   public:
+    explicit Reply(std::vector<Told>& told) : net::GrpcReply(at_once_), told_(told) {}
+    Later later() override {
+      is_late_ = true;
+      return [&told = told_](net::GrpcResponse&& late) { note(late, told); };
+    }
+    void finish() {
+      if (!is_late_) note(at_once_, told_);
+    }
+
+   private:
+    static void note(const net::GrpcResponse& response, std::vector<Told>& told) {
+      EXPECT_EQ(response.status.code, net::GrpcCode::kOk) << response.status.message;
+      told.push_back(read_answer(response.message));
+    }
+    net::GrpcResponse at_once_;
+    std::vector<Told>& told_;
+    bool is_late_ = false;
+  };
 
   sluice::testing::LateStore late{store};
   Limiter late_limiter{{late, snapshots, hasher, clock, totals}};

@@ -24,7 +24,7 @@ const LimitStatus* QuotaLook::full_limit(const Quota& quota, const Decision& lev
   return own;
 }
 
-std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, Limiter& limiter) const {
+std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, DoorEngine& engine) const {
   std::vector<FullQuota> full;
   std::vector<const CompiledPolicy*> policies;
   if (!looked) return full;
@@ -36,7 +36,7 @@ std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, Limi
     policies.push_back(limit->policy);
   }
   if (full.size() == quotas_.size()) return {};
-  for (const CompiledPolicy* const policy : policies) limiter.count_denied(*policy);
+  for (const CompiledPolicy* const policy : policies) engine.count_denied(*policy);
   return full;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "doors/access/door_engine.h"
 #include "doors/envoy/envoy_answer.h"
 #include "engine/decision/joint_decision.h"
 #include "engine/limiter.h"
@@ -37,7 +38,7 @@ class QuotaLook {
   // store did not answer, the list is empty, and the failure rule will decide. Full quotas are not checked
   // afterwards, so they are counted as denied here.
   // REQUIRES: `looked` is the limiter's latest answer.
-  std::vector<FullQuota> full(const Result<JointDecision>& looked, Limiter& limiter) const;
+  std::vector<FullQuota> full(const Result<JointDecision>& looked, DoorEngine& engine) const;
 
  private:
   struct Quota {

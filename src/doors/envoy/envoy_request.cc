@@ -9,6 +9,7 @@
 #include "base/text/encode.h"
 #include "base/text/utf8.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/grpc/protobuf_wire.h"
 
@@ -206,7 +207,7 @@ Rate rate_of(const EnvoyOverride& limit) {
         break;
       case 2:
         if (out.descriptors.size() == kEnvoyDescriptorsMax) return too_many_envoy_descriptors();
-        if (auto read = read_descriptor(reader.message(), out); !read) return read;
+        SLUICE_TRY(read_descriptor(reader.message(), out));
         break;
       case 3:
         out.hits_addend = reader.uint32();

@@ -1,20 +1,18 @@
-#include "doors/envoy/envoy_rls.h"
-
+// Envoy's rate limit service, envoy.service.ratelimit.v3.RateLimitService, and the same as JSON over HTTP.
+// docs/envoy.md explains how requests are interpreted.
 #include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
 
-#include "doors/check_access.h"
+#include "doors/access/caller.h"
 #include "doors/envoy/envoy_quota.h"
 #include "doors/envoy/envoy_refund.h"
+#include "doors/handlers.h"
 #include "doors/http/problem.h"
-#include "doors/limit_owner.h"
 
 namespace sluice::doors {
 namespace {
-
-using net::GrpcStatus;
 
 // Rewrites an error of the engine so that it names the descriptor instead of the check or, if `gives_back`,
 // the refund.
@@ -32,8 +30,8 @@ Error in_descriptor(Error error, const std::vector<EnvoySlot>& slots, bool gives
 // Makes the checks for a request. Lives only that long.
 class EnvoyPlanner {
  public:
-  // `owner` outlives it.
-  EnvoyPlanner(DoorContext& context, const Snapshot& policies, const LimitOwner& owner)
+  // `owner`: of limits that come with the request; null if they are known already.
+  EnvoyPlanner(DoorContext& context, const Snapshot& policies, const Caller* owner)
       : context_(context),
         owner_(owner),
         envoy_(context.envoy),
@@ -60,7 +58,7 @@ class EnvoyPlanner {
       slot.check = those.size();
       CheckRequest& check = those.emplace_back();
       check.deadline_us = deadline_us;
-      if (auto filled = fill(i, resource, check); !filled) return std::unexpected(std::move(filled.error()));
+      SLUICE_TRY(fill(i, resource, check));
     }
     return envoy_.checks;
   }
@@ -132,7 +130,7 @@ class EnvoyPlanner {
   }
 
   DoorContext& context_;
-  const LimitOwner& owner_;
+  const Caller* const owner_;
   EnvoyScratch& envoy_;
   const EnvoyLookup* const domain_;  // null: no file describes it
   bool has_replacements_ = false;
@@ -140,18 +138,39 @@ class EnvoyPlanner {
 };
 
 using Written = EnvoyRefund::Written;
-using Write = EnvoyRefund::Write;
 using Read = Result<void> (*)(std::string_view body, DoorContext& context);
 
-// One call in progress. Asker has `void write(const Written&)`, which answers now, and `Write defer()`, which
-// makes the function that answers later. Each door has its own type, since a function object per call would
-// be measurable.
-template <class Asker>
+void write_answer(const Written& answer, net::GrpcResponse& out) {
+  if (!answer) return write_problem(answer.error(), out);
+  (*answer)->append_wire(out.message);
+}
+
+void write_answer(const Written& answer, net::HttpResponse& out) {
+  if (!answer) return write_problem(answer.error(), out);
+  if ((*answer)->over_limit) out.status = (*answer)->unreachable ? 503 : 429;
+  if ((*answer)->unreachable)
+    for (const auto& [name, value] : (*answer)->headers) out.headers.emplace_back(name, value);
+  (*answer)->append_json(out.body);
+}
+
+// The function that writes the answer later.
+template <class Response>
+EnvoyRefund::Write postpone_answer(net::Reply<Response>& reply) {
+  return [later = reply.later()](const Written& answer) {
+    Response response;
+    write_answer(answer, response);
+    later(std::move(response));
+  };
+}
+
+// One call in progress.
+template <class Response>
 struct Call {
   DoorContext& context;
+  Permit permit;
   std::int64_t deadline_us;
-  Asker& asker;
-  const LimitOwner& owner;
+  net::Reply<Response>& reply;
+  const Caller* owner;  // as in EnvoyPlanner
   RefundReach reach = RefundReach::kNothing;
 };
 
@@ -174,113 +193,133 @@ void tell(DoorContext& context, const Result<JointDecision>& joint, const std::v
 
 // The same for a request that also gives hits back. The refund is made right after the checks, whatever their
 // result; only a malformed request prevents both.
-template <class Asker>
-[[gnu::noinline]] void ask_and_give_back(const Call<Asker>& call, std::span<const CheckRequest> checks,
-                                         std::span<const FullQuota> full) {
+template <class Response>
+[[gnu::noinline]] Result<void> ask_and_give_back(const Call<Response>& call,
+                                                 std::span<const CheckRequest> checks,
+                                                 std::span<const FullQuota> full) {
   DoorContext& context = call.context;
   const std::vector<EnvoySlot>& slots = context.envoy.slots;
   const std::vector<CheckRequest>& refunds = context.envoy.refunds;
-  const auto refuse = [&](const Error& error, bool gives_back) {
-    call.asker.write(std::unexpected(in_descriptor(error, slots, gives_back)));
-  };
-  if (const auto valid = context.limiter.validate_give_back(refunds); !valid)
-    return refuse(valid.error(), true);
+  if (const auto valid = context.engine.validate_give_back(refunds); !valid)
+    return std::unexpected(in_descriptor(valid.error(), slots, true));
   const auto both = std::make_shared<EnvoyRefund>(slots);
   const auto take = [both](const Written& others) { both->take_others(others); };
   if (checks.empty()) {
     take(answer_of(context, nullptr, slots, full));
   } else {
-    const auto joint = context.limiter.check_together(checks, [&] {
+    const auto joint = context.engine.check_together(call.permit, checks, [&] {
       return [&context, both, take, full_then = std::vector<FullQuota>(full.begin(), full.end())](
                  const Result<JointDecision>& late) { tell(context, late, both->slots(), full_then, take); };
     });
-    if (joint && !*joint) return refuse(joint->error(), false);
+    if (joint && !*joint) return std::unexpected(in_descriptor(joint->error(), slots));
     if (joint) tell(context, *joint, slots, full, take);
   }
-  const auto given = context.limiter.give_back(refunds, call.reach, [&] {
+  const auto given = context.engine.give_back(call.permit, refunds, call.reach, [&] {
     return [both](const Result<JointDecision>& late) { both->take_levels(late); };
   });
   if (given) both->take_levels(*given);
   if (both->is_complete())
-    call.asker.write(both->answer());
+    write_answer(both->answer(), call.reply.response);
   else
-    both->answer_later(call.asker.defer());
+    both->answer_later(postpone_answer(call.reply));
+  return {};
 }
 
 // Makes the checks of the request that was read last, without the full quotas.
-template <class Asker>
-void ask(const Call<Asker>& call, std::span<const CheckRequest> checks, std::span<const FullQuota> full) {
+template <class Response>
+Result<void> ask(const Call<Response>& call, std::span<const CheckRequest> checks,
+                 std::span<const FullQuota> full) {
   DoorContext& context = call.context;
   const std::vector<EnvoySlot>& slots = context.envoy.slots;
   if (!context.envoy.refunds.empty()) [[unlikely]]
     return ask_and_give_back(call, checks, full);
-  if (checks.empty()) return call.asker.write(answer_of(context, nullptr, slots, full));
-  const auto joint = context.limiter.check_together(checks, [&] {
-    return [&context, write_late = call.asker.defer(), slots_then = slots,
+  if (checks.empty()) {
+    write_answer(answer_of(context, nullptr, slots, full), call.reply.response);
+    return {};
+  }
+  const auto joint = context.engine.check_together(call.permit, checks, [&] {
+    return [&context, write = postpone_answer(call.reply), slots_then = slots,
             full_then = std::vector<FullQuota>(full.begin(), full.end())](const Result<JointDecision>& late) {
-      tell(context, late, slots_then, full_then, write_late);
+      tell(context, late, slots_then, full_then, write);
     };
   });
-  if (joint) tell(context, *joint, slots, full, [&](const Written& answer) { call.asker.write(answer); });
+  if (joint)
+    tell(context, *joint, slots, full,
+         [&](const Written& written) { write_answer(written, call.reply.response); });
+  return {};
 }
 
 // Makes the remaining checks after a look at the quotas.
-template <class Asker>
-void ask_without(const Call<Asker>& call, const Limiter::Hold& hold, std::span<const FullQuota> full) {
-  const auto checks = EnvoyPlanner(call.context, hold.policies(), call.owner).plan(call.deadline_us, full);
-  if (!checks) return call.asker.write(std::unexpected(checks.error()));
-  ask(call, *checks, full);
+template <class Response>
+Result<void> ask_without(const Call<Response>& call, const Limiter::Hold& hold,
+                         std::span<const FullQuota> full) {
+  EnvoyPlanner planner(call.context, hold.policies(), call.owner);
+  const auto checks = SLUICE_TRY(planner.plan(call.deadline_us, full));
+  return ask(call, checks, full);
 }
 
-// The Asker of a call that had to wait for a look.
-struct LateAsker {
-  void write(const Written& answer) const { write_late(answer); }
-  Write defer() const { return write_late; }
-  const Write& write_late;
+// The reply to a call that had to wait for a look. It answers when it is destroyed, unless that is postponed
+// once more.
+template <class Response>
+class ReplyAfterLook final : public net::Reply<Response> {
+ public:
+  using Later = typename net::Reply<Response>::Later;
+
+  explicit ReplyAfterLook(const Later& later) : net::Reply<Response>(response_), later_(later) {}
+  ~ReplyAfterLook() {
+    if (!is_postponed_) later_(std::move(response_));
+  }
+  Later later() override {
+    is_postponed_ = true;
+    return later_;
+  }
+
+ private:
+  const Later& later_;
+  Response response_;
+  bool is_postponed_ = false;
 };
 
 // `body` is parsed again if the look takes a while: by then other calls have used the scratch space.
-template <class Asker>
-void look_then_ask(const Call<Asker>& call, const Limiter::Hold& hold, QuotaLook look, std::string_view body,
-                   Read read) {
-  const auto looked = call.context.limiter.usage_together(look.looks(), [&] {
-    return [&context = call.context, deadline_us = call.deadline_us, reach = call.reach,
-            write = call.asker.defer(), look, kept = std::string(body),
+template <class Response>
+Result<void> look_then_ask(const Call<Response>& call, const Limiter::Hold& hold, QuotaLook look,
+                           std::string_view body, Read read) {
+  const auto looked = call.context.engine.usage_together(call.permit, look.looks(), [&] {
+    return [&context = call.context, permit = call.permit, deadline_us = call.deadline_us, reach = call.reach,
+            later = call.reply.later(), look, kept = std::string(body),
             read](const Result<JointDecision>& late) {
-      const std::vector<FullQuota> full = look.full(late, context.limiter);
-      if (auto again = read(kept, context); !again) return write(std::unexpected(again.error()));
-      const Limiter::Hold late_hold(context.limiter);
-      const LateAsker asker{write};
-      const LimitOwner nobody;  // limits that come with the request are known by now
-      ask_without(Call<const LateAsker>{context, deadline_us, asker, nobody, reach}, late_hold, full);
+      const std::vector<FullQuota> full = look.full(late, context.engine);
+      ReplyAfterLook<Response> reply(later);
+      if (auto again = read(kept, context); !again) return write_problem(again.error(), reply.response);
+      const Limiter::Hold late_hold = context.engine.hold();
+      // Limits that come with the request are known by now, so nobody has to own them.
+      const Call<Response> rest{context, permit, deadline_us, reply, nullptr, reach};
+      if (auto asked = ask_without(rest, late_hold, full); !asked)
+        write_problem(asked.error(), reply.response);
     };
   });
-  if (looked) ask_without(call, hold, look.full(*looked, call.context.limiter));
+  if (!looked) return {};
+  return ask_without(call, hold, look.full(*looked, call.context.engine));
 }
 
-template <class Asker, class Caller>
-void decide(DoorContext& context, std::int64_t deadline_us, Asker& asker, const Caller& caller,
-            std::string_view body, Read read) {
-  const LimitOwner owner = owner_of(context, caller);
-  Call<Asker> call{context, deadline_us, asker, owner};
-  const auto refuse = [&](Error error) { call.asker.write(std::unexpected(std::move(error))); };
-  if (auto good = read(body, context); !good) return refuse(std::move(good.error()));
+template <class Response>
+Result<void> decide(DoorContext& context, std::int64_t deadline_us, net::Reply<Response>& reply,
+                    const Caller& caller, std::string_view body, Read read) {
+  SLUICE_TRY(read(body, context));
   CheckRequest about_domain{.tenant = context.envoy.request.domain};
-  if (auto may = may_ask(context, caller, control::Role::kCheck, {&about_domain, 1}); !may)
-    return refuse(std::move(may.error()));
-  if (auto room = context.gate.admit(context.envoy.request.descriptors.size()); !room)
-    return refuse(std::move(room.error()));
-  const Limiter::Hold hold(context.limiter);
-  EnvoyPlanner planner(context, hold.policies(), owner);
-  const auto checks = planner.plan(call.deadline_us, {});
-  if (!checks) return refuse(checks.error());
+  const Permit permit = SLUICE_TRY(caller.permit({&about_domain, 1}));
+  SLUICE_TRY(context.gate.admit(context.envoy.request.descriptors.size()));
+  const Limiter::Hold hold = context.engine.hold();
+  EnvoyPlanner planner(context, hold.policies(), &caller);
+  const auto checks = SLUICE_TRY(planner.plan(deadline_us, {}));
+  Call<Response> call{context, permit, deadline_us, reply, &caller};
   if (!context.envoy.refunds.empty()) [[unlikely]]
-    call.reach = refund_reach(context, caller, about_domain);
-  if (planner.has_quotas() && !context.limiter.is_switch_open()) [[unlikely]] {
-    QuotaLook look(context.envoy.slots, *checks);
+    call.reach = caller.refund_reach(about_domain);
+  if (planner.has_quotas() && !context.engine.is_switch_open()) [[unlikely]] {
+    QuotaLook look(context.envoy.slots, checks);
     if (look.is_needed()) return look_then_ask(call, hold, std::move(look), body, read);
   }
-  ask(call, *checks, {});
+  return ask(call, checks, {});
 }
 
 Result<void> read_wire(std::string_view body, DoorContext& context) {
@@ -290,58 +329,16 @@ Result<void> read_json(std::string_view body, DoorContext& context) {
   return read_envoy_json(body, context.scratch, context.envoy.request);
 }
 
-GrpcStatus write_grpc(const Written& answer, std::string& reply) {
-  if (!answer) return grpc_status(answer.error());
-  (*answer)->append_wire(reply);
-  return {};
-}
-
-void write_http(const Written& answer, net::HttpResponse& response) {
-  if (!answer) return write_problem(answer.error(), response);
-  if ((*answer)->over_limit) response.status = (*answer)->unreachable ? 503 : 429;
-  if ((*answer)->unreachable)
-    for (const auto& [name, value] : (*answer)->headers) response.headers.emplace_back(name, value);
-  (*answer)->append_json(response.body);
-}
-
-struct GrpcAsker {
-  void write(const Written& answer) { status = write_grpc(answer, call.reply); }
-  Write defer() const {
-    return [later = call.defer()](const Written& answer) {
-      std::string message;
-      const GrpcStatus late_status = write_grpc(answer, message);
-      later(late_status, message);
-    };
-  }
-  const GrpcCall& call;
-  GrpcStatus status = {};
-};
-
-struct HttpAsker {
-  void write(const Written& answer) { write_http(answer, response); }
-  Write defer() const {
-    return [later = defer_http()](const Written& answer) {
-      net::HttpResponse late;
-      write_http(answer, late);
-      later(std::move(late));
-    };
-  }
-  net::HttpResponse& response;
-  const HttpDefer& defer_http;
-};
-
 }  // namespace
 
-GrpcStatus grpc_should_rate_limit(DoorContext& context, const GrpcCall& call) {
-  GrpcAsker asker{call};
-  decide(context, call.context.deadline_us, asker, call.context, call.message, read_wire);
-  return std::move(asker.status);
+Result<void> grpc_should_rate_limit(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  return decide(context, call.context.deadline_us, call.reply, caller, call.message, read_wire);
 }
 
-void http_envoy_json(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
-                     const HttpDefer& defer) {
-  HttpAsker asker{response, defer};
-  decide(context, 0, asker, request, request.body, read_json);
+// POST /json: 200 if all descriptors are within their limits, 429 if not, 503 if denied because the store did
+// not answer.
+Result<void> http_envoy_json(DoorContext& context, const Caller& caller, const HttpCall& call) {
+  return decide(context, 0, call.reply, caller, call.request.body, read_json);
 }
 
 }  // namespace sluice::doors

@@ -1,5 +1,4 @@
 // Envoy's rate limit service over a whole engine: what its users rely on, feature by feature.
-#include "doors/envoy/envoy_rls.h"
 
 #include <gmock/gmock.h>
 
@@ -347,12 +346,9 @@ TEST_F(EnvoyRlsTest, WithoutTheStoreThePoliciesRuleDecides) {
   Limiter blind{{gone, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   const auto status_of_json = [&](const std::string& domain) {
-    net::HttpResponse response;
     const std::string body =
         R"({"domain":")" + domain + R"(","descriptors":[{"entries":[{"key":"key1","value":"x"}]}]})";
-    blind_app.handle_http({.method = "POST", .path = "/json", .body = body, .peer = &peer}, response,
-                          [] { return net::Application::HttpLater(); });
-    return response.status;
+    return send_to(blind_app, {.method = "POST", .path = "/json", .body = body, .peer = &peer}).status;
   };
   EXPECT_EQ(status_of_json("basic"), 200);
   EXPECT_EQ(status_of_json("shut"), 503);

@@ -1,5 +1,4 @@
-#include "doors/grpc/allow_service.h"
-
+// sluice.compat.v1.Allow: one key, one policy. api/sluice/compat/v1/allow.proto describes its messages.
 #include <array>
 
 #include "doors/grpc/field_names.h"
@@ -10,7 +9,7 @@ namespace sluice::doors {
 namespace {
 
 using net::append_wire;
-using net::GrpcStatus;
+using net::GrpcResponse;
 using net::WireCursor;
 using net::WireReader;
 
@@ -47,37 +46,40 @@ Result<CheckRequest> read_allow_n(std::string_view message) {
   return finished(reader, check);
 }
 
-GrpcStatus write_answer(const Result<Decision>& decision, std::string& reply) {
-  if (!decision) return grpc_status(in_their_words(decision.error(), kNames));
-  append_wire(reply, 5 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
+void write_answer(const Result<Decision>& decision, GrpcResponse& out) {
+  if (!decision) return write_problem(in_their_words(decision.error(), kNames), out);
+  append_wire(out.message, 5 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
     cursor.boolean(1, decision->allowed);
     cursor.int64(2, decision->limit());
     cursor.int64(3, decision->remaining());
     cursor.int64(4, decision->retry_after_ms());
     cursor.int64(5, decision->reset_unix_ms());
   });
-  return {};
 }
 
-GrpcStatus decide(DoorContext& context, const GrpcCall& call,
-                  Result<CheckRequest> (*read)(std::string_view message)) {
-  auto check = read(call.message);
-  if (!check) return grpc_status(check.error());
-  check->deadline_us = call.context.deadline_us;
-  return answer_check(context, call, *check, write_answer);
+void write_reset(const Result<int>& existed, GrpcResponse& out) {
+  if (!existed) write_problem(in_their_words(existed.error(), kNames), out);
+}
+
+Result<void> decide(DoorContext& context, const Caller& caller, const GrpcCall& call,
+                    Result<CheckRequest> (*read)(std::string_view message)) {
+  CheckRequest check = SLUICE_TRY(read(call.message));
+  check.deadline_us = call.context.deadline_us;
+  return answer_check(context, caller, call, check, write_answer);
 }
 
 }  // namespace
 
-GrpcStatus allow(DoorContext& context, const GrpcCall& call) { return decide(context, call, read_allow); }
-GrpcStatus allow_n(DoorContext& context, const GrpcCall& call) { return decide(context, call, read_allow_n); }
+Result<void> allow(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  return decide(context, caller, call, read_allow);
+}
+Result<void> allow_n(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  return decide(context, caller, call, read_allow_n);
+}
 
-GrpcStatus allow_reset(DoorContext& context, const GrpcCall& call) {
-  auto check = read_allow(call.message);
-  if (!check) return grpc_status(check.error());
-  return answer_reset(context, call, *check, "", [](const Result<int>& existed, std::string&) {
-    return existed ? GrpcStatus{} : grpc_status(in_their_words(existed.error(), kNames));
-  });
+Result<void> allow_reset(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  CheckRequest check = SLUICE_TRY(read_allow(call.message));
+  return answer_reset(context, caller, call, check, "", write_reset);
 }
 
 }  // namespace sluice::doors

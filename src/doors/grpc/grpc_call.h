@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -9,14 +7,11 @@
 
 namespace sluice::doors {
 
-using GrpcDefer = std::function<net::Application::GrpcLater()>;
-
-// A unary call and its answer, as in net::Application.
+// A unary call, and how to answer it. Valid only while it is handled.
 struct GrpcCall {
   const net::GrpcContext& context;
   std::string_view message;
-  std::string& reply;
-  const GrpcDefer& defer;
+  net::GrpcReply& reply;
 };
 
 // A message that cannot be deserialized is INTERNAL, as in every gRPC runtime. INVALID_ARGUMENT is for a

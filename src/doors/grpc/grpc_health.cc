@@ -5,7 +5,8 @@
 #include <cassert>
 #include <optional>
 
-#include "doors/grpc/grpc_call.h"
+#include "doors/door_context.h"
+#include "doors/handlers.h"
 #include "doors/http/problem.h"
 #include "net/grpc/protobuf_wire.h"
 
@@ -96,14 +97,14 @@ void Health::write(Status status, std::string& out) {
   net::WireWriter(out).uint64(1, static_cast<std::uint64_t>(status));
 }
 
-net::GrpcStatus Health::check(std::string_view message, std::string& reply) const {
+void Health::check(std::string_view message, net::GrpcResponse& response) const {
   const auto service = read_service(message);
-  if (!service) return grpc_status(malformed_message());
+  if (!service) return write_problem(malformed_message(), response);
   const Name name = read_name(*service);
   if (name == Name::kUnknown)
-    return {net::GrpcCode::kNotFound, "unknown service \"" + std::string(*service) + "\"", {}};
-  write(status(name), reply);
-  return {};
+    response.status = {net::GrpcCode::kNotFound, "unknown service \"" + std::string(*service) + "\"", {}};
+  else
+    write(status(name), response.message);
 }
 
 std::unique_ptr<net::GrpcStreamHandler> Health::watch(net::GrpcStream& stream) {
@@ -116,6 +117,16 @@ void Health::publish() {
   // Backwards, by index: a send may remove watchers, and this way none of the others is skipped.
   for (std::size_t i = watchers_.size(); i-- > 0;)
     if (i < watchers_.size()) watchers_[i]->update(now);
+}
+
+Result<void> grpc_check_health(DoorContext& context, const Caller&, const GrpcCall& call) {
+  context.health.check(call.message, call.reply.response);
+  return {};
+}
+
+std::unique_ptr<net::GrpcStreamHandler> grpc_watch_health(DoorContext& context, const net::GrpcContext&,
+                                                          net::GrpcStream& stream) {
+  return context.health.watch(stream);
 }
 
 }  // namespace sluice::doors

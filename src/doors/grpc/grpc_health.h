@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "doors/door_context.h"
+#include "doors/door_options.h"
 #include "net/http/http_api.h"
 
 namespace sluice::doors {
@@ -23,7 +23,7 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  net::GrpcStatus check(std::string_view message, std::string& reply) const;
+  void check(std::string_view message, net::GrpcResponse& response) const;
   // The handler of a Watch call; must not outlive this object.
   std::unique_ptr<net::GrpcStreamHandler> watch(net::GrpcStream& stream);
 

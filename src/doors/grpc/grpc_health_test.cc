@@ -19,10 +19,7 @@ std::string request_for(std::string_view service) {
 class GrpcHealthTest : public DoorsFixture {
  protected:
   GrpcAnswer health(std::string_view service) {
-    GrpcAnswer answer;
-    answer.status = app.handle_unary({.path = "/grpc.health.v1.Health/Check", .peer = &peer},
-                                     request_for(service), answer.message, nullptr);
-    return answer;
+    return send_to(app, {.path = "/grpc.health.v1.Health/Check", .peer = &peer}, request_for(service));
   }
   std::unique_ptr<net::GrpcStreamHandler> watch(RecordedStream& stream) {
     return app.open_stream({.path = "/grpc.health.v1.Health/Watch", .peer = &peer}, stream);

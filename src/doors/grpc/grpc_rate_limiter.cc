@@ -1,13 +1,13 @@
-#include "doors/grpc/grpc_rate_limiter.h"
-
+// The native gRPC service, sluice.v1.RateLimiter; api/sluice/v1/rate_limiter.proto describes its messages.
+// Each handler reads a request's bytes, asks the engine and appends the response's bytes.
 #include <algorithm>
 #include <limits>
 
 #include "base/arith.h"
 #include "base/limits.h"
-#include "doors/batch_answers.h"
+#include "doors/check/batch_answers.h"
 #include "doors/grpc/grpc_question.h"
-#include "doors/http/check_field.h"
+#include "doors/http/fields/check_field.h"
 #include "doors/text.h"
 #include "net/grpc/protobuf_wire.h"
 
@@ -15,7 +15,7 @@ namespace sluice::doors {
 namespace {
 
 using net::append_wire;
-using net::GrpcStatus;
+using net::GrpcResponse;
 using net::WireCursor;
 using net::WireReader;
 
@@ -50,7 +50,7 @@ Result<void> read_check_request(WireReader reader, CheckList& out) {
         check.policy_id = reader.string();
         break;
       case 2:
-        if (auto read = read_dimension(reader.message(), out); !read) return read;
+        SLUICE_TRY(read_dimension(reader.message(), out));
         break;
       case 3:
         check.cost = reader.int32();
@@ -87,7 +87,7 @@ Result<void> read_key_request(WireReader reader, CheckList& out, ResetFields& re
         check.policy_id = reader.string();
         break;
       case 2:
-        if (auto read = read_dimension(reader.message(), out); !read) return read;
+        SLUICE_TRY(read_dimension(reader.message(), out));
         break;
       case 3:
         check.tenant = reader.string();
@@ -189,15 +189,15 @@ void write_usage(const Decision& decision, const LimitStatus& status, WireCursor
   cursor.end_message(usage);
 }
 
-GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
-  if (!decision) return grpc_status(decision.error());
-  append_wire(reply, answer_room(*decision), [&](WireCursor& cursor) { write_answer(*decision, cursor); });
-  return {};
+void write_check(const Result<Decision>& decision, GrpcResponse& out) {
+  if (!decision) return write_problem(decision.error(), out);
+  append_wire(out.message, answer_room(*decision),
+              [&](WireCursor& cursor) { write_answer(*decision, cursor); });
 }
 
 // The status that the check would have got on its own.
 void write_batch_error(const Error& error, std::string& reply) {
-  const GrpcStatus status = grpc_status(error);
+  const net::GrpcStatus status = grpc_status(error);
   append_wire(reply, 4 * WireCursor::kFieldRoom + status.message.size(), [&](WireCursor& cursor) {
     char* const result = cursor.begin_message(1);
     char* const in_its_place = cursor.begin_message(14);
@@ -217,64 +217,61 @@ void write_batch_element(const Result<Decision>& decision, bool, std::string& re
   });
 }
 
-GrpcStatus write_usages(const Result<Decision>& usage, std::string& reply) {
-  if (!usage) return grpc_status(usage.error());
-  for (const LimitStatus& status : usage->limits)
-    append_wire(reply, 5 * WireCursor::kFieldRoom + quota_room(status),
-                [&](WireCursor& cursor) { write_usage(*usage, status, cursor); });
-  return {};
+void write_batch(const Result<std::string>& answers, GrpcResponse& out) {
+  if (!answers) return write_problem(answers.error(), out);
+  out.message = *answers;
 }
 
-GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
-  if (!existed) return grpc_status(existed.error());
-  net::WireWriter(reply).int32(1, *existed);
-  return {};
+void write_usages(const Result<Decision>& usage, GrpcResponse& out) {
+  if (!usage) return write_problem(usage.error(), out);
+  for (const LimitStatus& status : usage->limits)
+    append_wire(out.message, 5 * WireCursor::kFieldRoom + quota_room(status),
+                [&](WireCursor& cursor) { write_usage(*usage, status, cursor); });
+}
+
+void write_reset(const Result<int>& existed, GrpcResponse& out) {
+  if (!existed) return write_problem(existed.error(), out);
+  net::WireWriter(out.message).int32(1, *existed);
 }
 
 }  // namespace
 
-GrpcStatus grpc_check(DoorContext& context, const GrpcCall& call) {
+Result<void> grpc_check(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   context.checks.clear();
-  if (auto read = read_check_request(WireReader(call.message), context.checks); !read)
-    return grpc_status(read.error());
+  SLUICE_TRY(read_check_request(WireReader(call.message), context.checks));
   CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
-  return answer_check(context, call, request, write_check);
+  return answer_check(context, caller, call, request, write_check);
 }
 
-GrpcStatus grpc_check_batch(DoorContext& context, const GrpcCall& call) {
+Result<void> grpc_check_batch(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   context.checks.clear();
-  if (auto read = read_batch(WireReader(call.message), context.checks); !read)
-    return grpc_status(read.error());
+  SLUICE_TRY(read_batch(WireReader(call.message), context.checks));
   const std::span<CheckRequest> checks = context.checks.finish(call.context.deadline_us);
-  if (auto may = may_check(context, call.context, checks); !may) return grpc_status(may.error());
-  if (auto room = context.gate.admit(checks.size()); !room) return grpc_status(room.error());
-  const auto answers = check_all(context.limiter, checks, write_batch_element, [&] {
-    return [later = call.defer()](const Result<std::string>& late) {
-      late ? later({}, *late) : later(grpc_status(late.error()), {});
-    };
-  });
-  if (!answers) return {};
-  if (!*answers) return grpc_status(answers->error());
-  call.reply = **answers;
+  const Permit permit = SLUICE_TRY(caller.permit(checks));
+  SLUICE_TRY(context.gate.admit(checks.size()));
+  answer(
+      call.reply,
+      [&](const auto& postpone) {
+        return check_all(context.engine, permit, checks, write_batch_element, postpone);
+      },
+      write_batch);
   return {};
 }
 
-GrpcStatus grpc_get_usage(DoorContext& context, const GrpcCall& call) {
+Result<void> grpc_get_usage(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   context.checks.clear();
   ResetFields unused;
-  if (auto read = read_key_request(WireReader(call.message), context.checks, unused); !read)
-    return grpc_status(read.error());
+  SLUICE_TRY(read_key_request(WireReader(call.message), context.checks, unused));
   CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
-  return answer_look(context, call, request, write_usages);
+  return answer_look(context, caller, call, request, write_usages);
 }
 
-GrpcStatus grpc_reset_key(DoorContext& context, const GrpcCall& call) {
+Result<void> grpc_reset_key(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   context.checks.clear();
   ResetFields reset;
-  if (auto read = read_key_request(WireReader(call.message), context.checks, reset); !read)
-    return grpc_status(read.error());
+  SLUICE_TRY(read_key_request(WireReader(call.message), context.checks, reset));
   CheckRequest& request = context.checks.finish().front();
-  return answer_reset(context, call, request, reset.reason, write_reset, !reset.own_only);
+  return answer_reset(context, caller, call, request, reset.reason, write_reset, !reset.own_only);
 }
 
 }  // namespace sluice::doors

@@ -1,5 +1,3 @@
-#include "doors/grpc/grpc_rate_limiter.h"
-
 #include "doors/testing/doors_fixture.h"
 #include "doors/testing/wire_fields.h"
 
@@ -296,13 +294,11 @@ TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
   Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {
-    std::string reply;
     const net::HeaderList no_metadata;
-    EXPECT_EQ(blind_app
-                  .handle_unary({.path = path, .metadata = &no_metadata, .peer = &peer}, Request{}.encoded(3),
-                                reply, nullptr)
-                  .code,
-              GrpcCode::kUnavailable);
+    EXPECT_EQ(
+        send_to(blind_app, {.path = path, .metadata = &no_metadata, .peer = &peer}, Request{}.encoded(3))
+            .status.code,
+        GrpcCode::kUnavailable);
   }
 }
 

@@ -16,21 +16,21 @@ namespace sluice::doors {
 namespace {
 
 using net::append_wire;
-using net::GrpcStatus;
+using net::GrpcResponse;
 using net::WireCursor;
 using net::WireReader;
 
-constexpr std::array kNames = {FieldName{"key", "limit_key"}};
+constexpr std::array kMultiRateNames = {FieldName{"key", "limit_key"}};
 
-struct Question {
+struct BucketQuestion {
   std::optional<std::string_view> domain;
   std::string_view limit_key;
   std::optional<std::int64_t> cost;
 };
 
 // Reads CheckRequest, or StatusRequest, which has no cost.
-Result<Question> read_question(std::string_view message, bool has_cost) {
-  Question question;
+Result<BucketQuestion> read_bucket_question(std::string_view message, bool has_cost) {
+  BucketQuestion question;
   WireReader reader(message);
   while (reader.next()) {
     if (reader.field() == 1) question.domain = reader.string();
@@ -47,7 +47,7 @@ Result<Question> read_question(std::string_view message, bool has_cost) {
 
 // The check for this request. A domain without an entry uses the entry of the default domain, but with its
 // own counters: unrelated domains must not use up each other's room. REQUIRES: the policies outlive it.
-CheckRequest check_of(const Question& question, const Snapshot& policies, const DoorOptions& options,
+CheckRequest check_of(const BucketQuestion& question, const Snapshot& policies, const DoorOptions& options,
                       std::string& scratch) {
   const std::string_view domain = question.domain.value_or(kMrDefaultDomain);
   CheckRequest check{.tenant = domain, .key = question.limit_key, .cost = question.cost};
@@ -109,16 +109,15 @@ Narrowest narrowest_of(const Decision& decision) {
   return narrowest;
 }
 
-GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
-  if (!decision) return grpc_status(in_their_words(decision.error(), kNames));
+void write_bucket_check(const Result<Decision>& decision, GrpcResponse& out) {
+  if (!decision) return write_problem(in_their_words(decision.error(), kMultiRateNames), out);
   const Narrowest narrowest = narrowest_of(*decision);
-  append_wire(reply, 4 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
+  append_wire(out.message, 4 * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
     cursor.boolean(1, decision->allowed);
     cursor.float64(2, narrowest.remaining);
     cursor.int32(3, narrowest.index);
     if (!decision->allowed) cursor.int64(4, deny_count(*decision));
   });
-  return {};
 }
 
 void write_level(const LimitStatus& status, WireCursor& cursor) {
@@ -131,15 +130,14 @@ void write_level(const LimitStatus& status, WireCursor& cursor) {
   cursor.end_message(level);
 }
 
-GrpcStatus write_status(const Result<Decision>& usage, std::string& reply) {
-  if (!usage) return grpc_status(in_their_words(usage.error(), kNames));
+void write_status(const Result<Decision>& usage, GrpcResponse& out) {
+  if (!usage) return write_problem(in_their_words(usage.error(), kMultiRateNames), out);
   const std::size_t fields = 2 + 5 * usage->limits.size();
-  append_wire(reply, fields * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
+  append_wire(out.message, fields * WireCursor::kFieldRoom, [&](WireCursor& cursor) {
     for (const LimitStatus& status : usage->limits) write_level(status, cursor);
     cursor.int64(2, usage->now_us / 1000);
     cursor.int64(3, deny_count(*usage));
   });
-  return {};
 }
 
 }  // namespace
@@ -149,22 +147,21 @@ std::shared_ptr<const CompiledPolicy> make_multi_rate_default(const SnapshotPubl
   return compile_own_policy(multi_rate_built_in(), snapshots, params);
 }
 
-GrpcStatus multi_rate_consume_and_check_limit(DoorContext& context, const GrpcCall& call) {
-  const auto question = read_question(call.message, true);
-  if (!question) return grpc_status(question.error());
-  const Limiter::Hold hold(context.limiter);
-  CheckRequest check = check_of(*question, hold.policies(), context.options, context.scratch);
+Result<void> multi_rate_consume_and_check_limit(DoorContext& context, const Caller& caller,
+                                                const GrpcCall& call) {
+  const BucketQuestion question = SLUICE_TRY(read_bucket_question(call.message, true));
+  const Limiter::Hold hold = context.engine.hold();
+  CheckRequest check = check_of(question, hold.policies(), context.options, context.scratch);
   check.deadline_us = call.context.deadline_us;
-  return answer_check(context, call, check, write_check);
+  return answer_check(context, caller, call, check, write_bucket_check);
 }
 
-GrpcStatus multi_rate_get_bucket_status(DoorContext& context, const GrpcCall& call) {
-  const auto question = read_question(call.message, false);
-  if (!question) return grpc_status(question.error());
-  const Limiter::Hold hold(context.limiter);
-  CheckRequest check = check_of(*question, hold.policies(), context.options, context.scratch);
+Result<void> multi_rate_get_bucket_status(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  const BucketQuestion question = SLUICE_TRY(read_bucket_question(call.message, false));
+  const Limiter::Hold hold = context.engine.hold();
+  CheckRequest check = check_of(question, hold.policies(), context.options, context.scratch);
   check.deadline_us = call.context.deadline_us;
-  return answer_look(context, call, check, write_status);
+  return answer_look(context, caller, call, check, write_status);
 }
 
 }  // namespace sluice::doors

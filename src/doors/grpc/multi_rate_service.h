@@ -16,7 +16,4 @@ namespace sluice::doors {
 std::shared_ptr<const CompiledPolicy> make_multi_rate_default(const SnapshotPublisher& snapshots,
                                                               ParamsTable& params);
 
-net::GrpcStatus multi_rate_consume_and_check_limit(DoorContext& context, const GrpcCall& call);
-net::GrpcStatus multi_rate_get_bucket_status(DoorContext& context, const GrpcCall& call);
-
 }  // namespace sluice::doors

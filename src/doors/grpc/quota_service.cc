@@ -1,5 +1,5 @@
-#include "doors/grpc/quota_service.h"
-
+// sluice.compat.v1.Quota: limits on users, addresses and API keys per endpoint.
+// api/sluice/compat/v1/quota.proto describes its messages.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -13,18 +13,18 @@ namespace sluice::doors {
 namespace {
 
 using net::append_wire;
-using net::GrpcStatus;
+using net::GrpcResponse;
 using net::WireCursor;
 using net::WireReader;
 
 constexpr std::array<std::string_view, 3> kDimensionNames = {"user", "ip", "api_key"};  // by number
-constexpr std::array kNames = {FieldName{"dimensions.user", "identifier"},
+constexpr std::array kQuotaNames = {FieldName{"dimensions.user", "identifier"},
                                FieldName{"dimensions.ip", "identifier"},
                                FieldName{"dimensions.api_key", "identifier"},
                                FieldName{"resource", "endpoint"}, FieldName{"request_id", "idempotency_key"}};
 
 // The fields of all three requests, plus those of CheckRequest.
-struct Question {
+struct QuotaQuestion {
   Dimension who;
   CheckRequest check{.wants_a_limit = true};  // everything except `who`
 
@@ -37,8 +37,8 @@ struct Question {
   }
 };
 
-Result<Question> read_question(std::string_view message, bool is_check) {
-  Question question;
+Result<QuotaQuestion> read_quota_question(std::string_view message, bool is_check) {
+  QuotaQuestion question;
   std::int32_t dimension = 0;
   WireReader reader(message);
   while (reader.next()) {
@@ -92,46 +92,40 @@ void write_answer(const Decision& decision, bool allowed, std::int64_t retry_aft
   });
 }
 
-GrpcStatus write_check(const Result<Decision>& decision, std::string& reply) {
-  if (!decision) return grpc_status(in_their_words(decision.error(), kNames));
-  write_answer(*decision, decision->allowed, decision->retry_after_ms(), reply);
-  return {};
+void write_quota_check(const Result<Decision>& decision, GrpcResponse& out) {
+  if (!decision) return write_problem(in_their_words(decision.error(), kQuotaNames), out);
+  write_answer(*decision, decision->allowed, decision->retry_after_ms(), out.message);
 }
 
-GrpcStatus write_remaining(const Result<Decision>& usage, std::string& reply) {
-  if (!usage) return grpc_status(in_their_words(usage.error(), kNames));
+void write_remaining(const Result<Decision>& usage, GrpcResponse& out) {
+  if (!usage) return write_problem(in_their_words(usage.error(), kQuotaNames), out);
   const bool allowed = !usage->tightest || usage->tightest->policy->shadow || usage->remaining() > 0;
-  write_answer(*usage, allowed, allowed ? 0 : one_unit_after_ms(*usage), reply);
-  return {};
+  write_answer(*usage, allowed, allowed ? 0 : one_unit_after_ms(*usage), out.message);
 }
 
-GrpcStatus write_reset(const Result<int>& existed, std::string& reply) {
-  if (!existed) return grpc_status(in_their_words(existed.error(), kNames));
-  net::WireWriter(reply).int32(1, *existed);
-  return {};
+void write_quota_reset(const Result<int>& existed, GrpcResponse& out) {
+  if (!existed) return write_problem(in_their_words(existed.error(), kQuotaNames), out);
+  net::WireWriter(out.message).int32(1, *existed);
 }
 
 }  // namespace
 
-GrpcStatus quota_check_rate_limit(DoorContext& context, const GrpcCall& call) {
-  const auto question = read_question(call.message, true);
-  if (!question) return grpc_status(question.error());
-  CheckRequest request = question->request(call.context.deadline_us);
-  return answer_check(context, call, request, write_check);
+Result<void> quota_check_rate_limit(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  const QuotaQuestion question = SLUICE_TRY(read_quota_question(call.message, true));
+  CheckRequest request = question.request(call.context.deadline_us);
+  return answer_check(context, caller, call, request, write_quota_check);
 }
 
-GrpcStatus quota_get_remaining(DoorContext& context, const GrpcCall& call) {
-  const auto question = read_question(call.message, false);
-  if (!question) return grpc_status(question.error());
-  CheckRequest request = question->request(call.context.deadline_us);
-  return answer_look(context, call, request, write_remaining);
+Result<void> quota_get_remaining(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  const QuotaQuestion question = SLUICE_TRY(read_quota_question(call.message, false));
+  CheckRequest request = question.request(call.context.deadline_us);
+  return answer_look(context, caller, call, request, write_remaining);
 }
 
-GrpcStatus quota_reset_limit(DoorContext& context, const GrpcCall& call) {
-  const auto question = read_question(call.message, false);
-  if (!question) return grpc_status(question.error());
-  CheckRequest request = question->request(0);
-  return answer_reset(context, call, request, "", write_reset);
+Result<void> quota_reset_limit(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  const QuotaQuestion question = SLUICE_TRY(read_quota_question(call.message, false));
+  CheckRequest request = question.request(0);
+  return answer_reset(context, caller, call, request, "", write_quota_reset);
 }
 
 }  // namespace sluice::doors

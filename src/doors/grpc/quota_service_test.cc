@@ -1,5 +1,3 @@
-#include "doors/grpc/quota_service.h"
-
 #include "doors/testing/doors_fixture.h"
 #include "doors/testing/wire_fields.h"
 

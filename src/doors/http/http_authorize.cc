@@ -1,18 +1,37 @@
-#include "doors/http/http_authorize.h"
-
+// /v1/authorize, for proxies that ask before they pass a request on (nginx auth_request, Traefik ForwardAuth,
+// Caddy forward_auth): the status is the answer. Every method is accepted, since proxies forward the
+// client's.
+//
+// Where the fields of the check come from (the first source that has a field wins):
+//   1. the query, which the proxy's configuration writes: policy_id, tenant_id, resource, key, tokens,
+//      request_id; any other name is a dimension
+//   2. from a trusted proxy only, X-Sluice-Tenant, -Resource, -Key, -Policy, -Tokens (or -Cost), -Request-Id;
+//      any other, like X-Sluice-Api-Key, is a dimension: api_key
+//   3. from a trusted proxy only, the dimension `ip` from X-Forwarded-For, `method` from X-Forwarded-Method,
+//      and the resource from the path of X-Forwarded-Uri or X-Original-URI, decoded and normalized (without
+//      "//", "." and "..")
+//   4. the dimension `ip` from the peer's address
+//
+// Most proxies pass on the headers that their client sent. Therefore two headers that mean the same field are
+// refused: one of them may be the client's, and it is impossible to tell which. X-Idempotency-Key comes from
+// the client, too, and a client that always sends the same key would be charged only once. So it is the
+// request_id only if the operator has configured that their proxy sets or clears it. Otherwise it is ignored,
+// and the answer says so (X-Sluice-Warning).
 #include <algorithm>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/text/utf8.h"
+#include "doors/access/caller.h"
+#include "doors/check/late_answer.h"
 #include "doors/grpc/field_names.h"
-#include "doors/http/check_field.h"
-#include "doors/http/check_json.h"
-#include "doors/http/check_query.h"
-#include "doors/http/forwarded.h"
-#include "doors/http/only_one.h"
+#include "doors/handlers.h"
+#include "doors/http/fields/check_field.h"
+#include "doors/http/fields/check_json.h"
+#include "doors/http/fields/check_query.h"
+#include "doors/http/fields/only_one.h"
+#include "doors/http/origin/forwarded.h"
 #include "doors/http/problem.h"
-#include "doors/limit_owner.h"
 
 namespace sluice::doors {
 namespace {
@@ -42,7 +61,7 @@ Result<void> read_headers(const net::HttpRequest& request, std::string& scratch,
     if (!is_utf8(header.value))
       return invalid(std::string(header.name), std::string(header.name) + " is not UTF-8");
     if (header.value.empty() || check.has(name)) continue;
-    if (auto put = check.put(name, header.value); !put) return put;
+    SLUICE_TRY(check.put(name, header.value));
   }
   return {};
 }
@@ -76,24 +95,22 @@ Result<void> read_forwarded_uri(const net::HttpRequest& request, std::string& sc
   }
   if (uri.empty()) return {};
   const std::size_t start = scratch.size();
-  if (auto read = append_resource(path_of_uri(uri), scratch); !read) return read;
+  SLUICE_TRY(append_resource(path_of_uri(uri), scratch));
   return check.put("resource", std::string_view(scratch).substr(start));
 }
 
 Result<void> read_forwarded(const net::HttpRequest& request, std::string& scratch, CheckBuilder& check) {
-  const auto method = only_one(request, "x-forwarded-method");
-  if (!method) return std::unexpected(method.error());
-  if (auto put = put_unless_known(check, "method", *method); !put) return put;
+  const std::string_view method = SLUICE_TRY(only_one(request, "x-forwarded-method"));
+  SLUICE_TRY(put_unless_known(check, "method", method));
   return read_forwarded_uri(request, scratch, check);
 }
 
 // Takes the request id from X-Idempotency-Key, as the proxy sent it.
 Result<void> read_idempotency_key(const net::HttpRequest& request, CheckBuilder& check) {
-  const auto key = only_one(request, kKeyHeader);
-  if (!key) return std::unexpected(key.error());
-  if (!key->empty() && check.has("request_id")) return given_twice(std::string(kKeyHeader));
-  if (!is_utf8(*key)) return invalid(std::string(kKeyHeader), std::string(kKeyHeader) + " is not UTF-8");
-  return put_unless_known(check, "request_id", *key);
+  const std::string_view key = SLUICE_TRY(only_one(request, kKeyHeader));
+  if (!key.empty() && check.has("request_id")) return given_twice(std::string(kKeyHeader));
+  if (!is_utf8(key)) return invalid(std::string(kKeyHeader), std::string(kKeyHeader) + " is not UTF-8");
+  return put_unless_known(check, "request_id", key);
 }
 
 // An upper bound of everything that is kept of the request.
@@ -108,22 +125,20 @@ Result<KeyHeader> read_check(DoorContext& context, const net::HttpRequest& reque
   context.scratch.clear();
   context.scratch.reserve(scratch_room(request));
   CheckBuilder check(context.checks, context.scratch);
-  const auto failed = [](Result<void>& read) { return std::unexpected(std::move(read.error())); };
-  if (auto read = read_query(request.query, context.scratch, check); !read) return failed(read);
+  SLUICE_TRY(read_query(request.query, context.scratch, check));
   const AddressSet& trusted = context.options.trusted_proxies;
   auto client = IpAddress::parse(request.peer->address);
   KeyHeader key = request.header(kKeyHeader).empty() ? KeyHeader::kAbsent : KeyHeader::kIgnored;
   if (client && trusted.contains(*client)) {
-    if (auto read = read_headers(request, context.scratch, check); !read) return failed(read);
-    if (auto read = read_forwarded(request, context.scratch, check); !read) return failed(read);
+    SLUICE_TRY(read_headers(request, context.scratch, check));
+    SLUICE_TRY(read_forwarded(request, context.scratch, check));
     client = client_address(joined(request, "x-forwarded-for"), *client, trusted);
     if (context.options.trusts_idempotency_key) {
-      if (auto read = read_idempotency_key(request, check); !read) return failed(read);
+      SLUICE_TRY(read_idempotency_key(request, check));
       if (key == KeyHeader::kIgnored) key = KeyHeader::kIsRequestId;
     }
   }
-  auto put = put_unless_known(check, "ip", client ? client->to_string() : std::string());
-  if (!put) return failed(put);
+  SLUICE_TRY(put_unless_known(check, "ip", client ? client->to_string() : std::string()));
   return key;
 }
 
@@ -155,18 +170,24 @@ void write_answer(DoorContext& context, const Result<Decision>& decision, bool n
 
 }  // namespace
 
-void http_authorize(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
-                    const HttpDefer& defer) {
-  const auto key = read_check(context, request);
-  if (!key) return write_problem(key.error(), response);
+// 200 with the check's answer, or `deny_status` with a problem document; both with rate limit headers. If the
+// check is denied because the store does not answer: 503 with Retry-After. A denial by the local limiter is
+// like any other denial.
+//
+// With "Prefer: return=minimal", 204 instead of 200: most proxies do not read the body of an answer that lets
+// a request pass, and have to close a connection that has unread bytes on it.
+Result<void> http_authorize(DoorContext& context, const Caller& caller, const HttpCall& call) {
+  const KeyHeader key = SLUICE_TRY(read_check(context, call.request));
   CheckRequest& check = context.checks.finish().front();
-  if (auto may = may_check(context, request, {&check, 1}); !may) return write_problem(may.error(), response);
-  if (auto room = context.gate.admit(1); !room) return write_problem(room.error(), response);
-  answer_http([&](const auto& postpone) { return context.limiter.check(check, postpone); }, response, defer,
-              [&context, no_body = wants_no_body(request), key = *key](const Result<Decision>& decision,
-                                                                       net::HttpResponse& out) {
-                write_answer(context, decision, no_body, key, out);
-              });
+  const Permit permit = SLUICE_TRY(caller.permit({&check, 1}));
+  SLUICE_TRY(context.gate.admit(1));
+  answer(
+      call.reply, [&](const auto& postpone) { return context.engine.check(permit, check, postpone); },
+      [&context, no_body = wants_no_body(call.request), key](const Result<Decision>& decision,
+                                                             net::HttpResponse& out) {
+        write_answer(context, decision, no_body, key, out);
+      });
+  return {};
 }
 
 }  // namespace sluice::doors

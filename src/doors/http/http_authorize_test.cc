@@ -1,5 +1,3 @@
-#include "doors/http/http_authorize.h"
-
 #include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
@@ -87,10 +85,8 @@ TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
   auto policy = make_policy("api", {make_limit({})});
   policy.on_failure = OnFailure::kClosed;
   publish({policy});
-  net::HttpResponse response;
-  blind_app.handle_http(
-      {.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1", .peer = &peer}, response,
-      nullptr);
+  const auto response = send_to(
+      blind_app, {.method = "GET", .path = "/v1/authorize", .query = "policy_id=api&key=u1", .peer = &peer});
   EXPECT_EQ(response.status, 503);
   EXPECT_TRUE(header(response, "retry-after") == "1" || header(response, "retry-after") == "2");
   EXPECT_NE(response.body.find(R"("retry_after_ms":1000)"), std::string::npos) << response.body;

@@ -1,5 +1,3 @@
-#include "doors/http/http_check.h"
-
 #include "doors/testing/doors_fixture.h"
 
 namespace sluice::doors::testing {
@@ -167,16 +165,17 @@ TEST_F(HttpCheckTest, ABatchHoldsAThousandChecksAndNoMore) {
 }
 
 TEST_F(HttpCheckTest, AWarmDoorAnswersIntoTheSameMemory) {
-  net::HttpResponse response;
+  net::TestReply<net::HttpResponse> reply;
+  net::HttpResponse& response = reply.response;
   const net::HttpRequest request{.method = "POST",
                                  .path = kCheck,
                                  .body = R"({"policy_id":"api","key":"u1","tokens":0})",
                                  .peer = &peer};
-  app.handle_http(request, response, nullptr);
+  app.handle_http(request, reply);
   const char* const before = response.body.data();
   response.body.clear();
   response.headers.clear();
-  app.handle_http(request, response, nullptr);
+  app.handle_http(request, reply);
   EXPECT_EQ(response.body.data(), before);
 }
 

@@ -1,9 +1,14 @@
-#include "doors/http/http_usage.h"
-
+// GET /v1/usage and POST /v1/reset: the HTTP forms of GetUsage and ResetKey.
+//
+//   {"usages":[{"quota":{"name":"burst","per":["tenant"],"limit":100,"period_ms":1000,"algorithm":"gcra"},
+//               "current":6,"remaining":14,"reset_unix_ms":1734567890123,"state":"normal"}]}
+//   {"reset":2}
 #include "base/arith.h"
-#include "doors/check_access.h"
-#include "doors/http/check_json.h"
-#include "doors/http/check_query.h"
+#include "doors/access/caller.h"
+#include "doors/check/late_answer.h"
+#include "doors/handlers.h"
+#include "doors/http/fields/check_json.h"
+#include "doors/http/fields/check_query.h"
 #include "doors/http/problem.h"
 #include "doors/text.h"
 
@@ -63,41 +68,39 @@ void write_usages(const Result<Decision>& usage, net::HttpResponse& response) {
 
 }  // namespace
 
-void http_usage(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
-                const HttpDefer& defer) {
-  if (auto read = read_question(context, request); !read) return write_problem(read.error(), response);
+// The query has the fields of a check; every other name is a dimension. Charges nothing.
+Result<void> http_usage(DoorContext& context, const Caller& caller, const HttpCall& call) {
+  SLUICE_TRY(read_question(context, call.request));
   CheckRequest& check = context.checks.finish().front();
-  if (auto all = require_fields(check, context.check_rules()); !all)
-    return write_problem(all.error(), response);
-  if (auto may = may_ask(context, request, control::Role::kRead, {&check, 1}); !may)
-    return write_problem(may.error(), response);
-  answer_http([&](const auto& postpone) { return context.limiter.usage(check, postpone); }, response, defer,
-              write_usages);
+  SLUICE_TRY(require_fields(check, context.check_rules()));
+  const Permit permit = SLUICE_TRY(caller.permit({&check, 1}));
+  answer(
+      call.reply, [&](const auto& postpone) { return context.engine.usage(permit, check, postpone); },
+      write_usages);
+  return {};
 }
 
-void http_reset(DoorContext& context, const net::HttpRequest& request, net::HttpResponse& response,
-                const HttpDefer& defer) {
+// The body has the fields of a check, and a `reason`.
+Result<void> http_reset(DoorContext& context, const Caller& caller, const HttpCall& call) {
   context.checks.clear();
   ResetWish wish;
-  if (auto read = read_reset(request.body, context.scratch, context.checks, context.check_rules(), wish);
-      !read)
-    return write_problem(read.error(), response);
+  SLUICE_TRY(read_reset(call.request.body, context.scratch, context.checks, context.check_rules(), wish));
   CheckRequest& check = context.checks.finish().front();
-  auto allowed = may_reset(context, request, check, wish.reason);
-  if (!allowed) return write_problem(allowed.error(), response);
-  allowed->reach.shared = wish.shared.value_or(false);
-  const auto reset = [&context, &check, reach = allowed->reach](const auto& postpone) {
-    return context.limiter.reset(check, reach, postpone);
-  };
-  answer_http_recorded(
-      context, reset, response, defer,
-      [&context, report = std::move(allowed->report)](const Result<int>& existed) {
+  AllowedReset allowed = SLUICE_TRY(caller.permit_reset(check, wish.reason));
+  allowed.reach.shared = wish.shared.value_or(false);
+  answer_recorded(
+      context, call.reply,
+      [&](const auto& postpone) {
+        return context.engine.reset(allowed.permit, check, allowed.reach, postpone);
+      },
+      [&context, report = std::move(allowed.report)](const Result<int>& existed) {
         return tell_reset(context.options, report, existed);
       },
       [](const Result<int>& existed, net::HttpResponse& out) {
         if (!existed) return write_problem(existed.error(), out);
         out.body.append("{\"reset\":").append(std::to_string(*existed)).append("}");
       });
+  return {};
 }
 
 }  // namespace sluice::doors

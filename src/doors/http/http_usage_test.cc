@@ -176,8 +176,7 @@ TEST_F(HttpUsageTest, BothNeedTheStore) {
          .path = "/v1/reset",
          .body = R"({"policy_id":"api","key":"u1"})",
          .peer = &peer}}) {
-    net::HttpResponse response;
-    alone.handle_http(request, response, [] { return net::Application::HttpLater(); });
+    const auto response = send_to(alone, request);
     EXPECT_EQ(response.status, 503) << request.path;
     EXPECT_EQ(testing::header(response, "retry-after"), "1");
   }

@@ -5,7 +5,7 @@
 
 #include "base/text/utf8.h"
 #include "doors/grpc/error_details.h"
-#include "doors/http/rate_limit_headers.h"
+#include "doors/http/headers/rate_limit_headers.h"
 #include "doors/text.h"
 
 namespace sluice::doors {
@@ -175,5 +175,7 @@ net::GrpcStatus grpc_status(const Error& error) {
   return {codes.grpc, error.field.empty() ? error.message : error.field + ": " + error.message,
           error_details(codes.grpc, codes.name, error)};
 }
+
+void write_problem(const Error& error, net::GrpcResponse& response) { response.status = grpc_status(error); }
 
 }  // namespace sluice::doors

@@ -29,5 +29,6 @@ void write_problem(int status, std::string_view detail, net::HttpResponse& respo
 void write_denial(int status, const Decision& decision, net::HttpResponse& response);
 
 net::GrpcStatus grpc_status(const Error& error);
+void write_problem(const Error& error, net::GrpcResponse& response);
 
 }  // namespace sluice::doors

@@ -1,12 +1,13 @@
 #include "doors/resp/redis_door.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
+#include <cctype>
 
-#include "doors/check_access.h"
-#include "doors/limit_owner.h"
-#include "doors/resp/redis_commands.h"
+#include "base/limits.h"
+#include "doors/check/late_answer.h"
 #include "doors/resp/redis_reply.h"
 #include "doors/resp/redis_reset.h"
 
@@ -22,7 +23,59 @@ std::int64_t next_client_id() {
   return ++last;
 }
 
-bool is(std::string_view word, std::string_view upper) { return is_redis_word(word, upper); }
+// Compares a command word, ignoring case. REQUIRES: `upper` is in capitals.
+bool is(std::string_view word, std::string_view upper) {
+  return std::ranges::equal(word, upper, [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
+  });
+}
+
+// The commands that this server supports, and how many arguments each takes.
+struct Command {
+  std::string_view name;
+  std::size_t arguments_min = 0;
+  std::size_t arguments_max = kRedisCommandWordsMax;
+};
+constexpr std::array<Command, 15> kCommands = {{{"AUTH", 1, 2},
+                                                {"CL.THROTTLE", 4, 5},
+                                                {"CLIENT", 1},
+                                                {"COMMAND"},
+                                                {"CONFIG", 1},
+                                                {"DEL", 1},
+                                                {"DISCARD", 0, 0},
+                                                {"ECHO", 1, 1},
+                                                {"EXEC", 0, 0},
+                                                {"HELLO"},
+                                                {"INFO"},
+                                                {"MULTI", 0, 0},
+                                                {"PING", 0, 1},
+                                                {"RESET", 0, 0},
+                                                {"SELECT", 1, 1}}};
+
+constexpr std::size_t kShownBytesMax = 64;
+
+// Whether there is such a command with this number of arguments. If not, appends the error that Redis would
+// send. Errors that Redis detects only on execution are left to the execution. REQUIRES: `words` is not
+// empty.
+bool is_known_command(std::span<const std::string_view> words, std::string& out) {
+  const std::size_t arguments = words.size() - 1;
+  const auto* const command =
+      std::ranges::find_if(kCommands, [&](const Command& each) { return is(words[0], each.name); });
+  std::string shown(words[0].substr(0, kShownBytesMax));
+  if (command == kCommands.end()) {
+    std::ranges::replace_if(shown, [](char c) { return c < ' ' || c == 0x7f; }, '?');
+    reply::error(out, "ERR",
+                 "unknown command '" + shown +
+                     "'; supported: CL.THROTTLE, DEL, PING and what clients need to connect");
+    return false;
+  }
+  if (arguments >= command->arguments_min && arguments <= command->arguments_max) return true;
+  std::ranges::transform(shown, shown.begin(), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  reply::error(out, "ERR", "wrong number of arguments for '" + shown + "' command");
+  return false;
+}
 
 bool is_client_name(std::string_view name) {
   return name.size() <= kClientNameBytesMax &&
@@ -44,14 +97,15 @@ bool RedisDoor::needs_no_token() const {
   return !context_.options.checks_need_token || context_.access->who(peer_, "").has_value();
 }
 
-bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
-  context_.limiter.speak_for(peer_.id);
+bool RedisDoor::handle(Words words, net::RedisReply& to) {
+  context_.engine.speak_for(peer_.id);
   if (transaction_.is_open()) [[unlikely]]
-    return handle_in_transaction(words, out, defer);
+    return handle_in_transaction(words, to);
+  std::string& out = to.response;
   const std::string_view name = words[0];
   const Words arguments = words.subspan(1);
   if (is(name, "CL.THROTTLE")) [[likely]] {
-    throttle(arguments, out, defer);
+    if (const auto answered = throttle(arguments, to); !answered) reply::refuse(out, answered.error());
     return true;
   }
   if (is(name, "QUIT")) {
@@ -66,30 +120,31 @@ bool RedisDoor::handle(Words words, std::string& out, const Defer& defer) {
   const bool says_who_it_is = is(name, "HELLO") || is(name, "AUTH");
   if (!is_known_ && !says_who_it_is)
     reply::error(out, "NOAUTH", reply::kSendAuth);
-  else if (!is_redis_command(words, out))
+  else if (!is_known_command(words, out))
     return true;
   else if (is(name, "HELLO"))
     hello(arguments, out);
   else if (is(name, "AUTH"))
     auth(arguments, out);
   else if (is(name, "DEL"))
-    reset_keys(context_, {&peer_, authorization_}, throttle_.policy(), arguments, out, defer);
+    reset_keys(context_, {context_, Access::kOperator, peer_, authorization_}, throttle_.policy(), arguments,
+               to);
   else
     other(name, arguments, out);
   return true;
 }
 
-bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer& defer) {
+bool RedisDoor::handle_in_transaction(Words words, net::RedisReply& to) {
   const std::string_view name = words[0];
+  std::string& out = to.response;
   if (is(name, "QUIT")) {
     transaction_.discard();
-    return handle(words, out, defer);
+    return handle(words, to);
   }
-  if (!is_redis_command(words, out)) {
+  if (!is_known_command(words, out)) {
     transaction_.spoil();
   } else if (is(name, "EXEC")) {
-    transaction_.execute([this](Words each, std::string& to, const Defer& later) { handle(each, to, later); },
-                         out, defer);
+    transaction_.execute([this](Words each, net::RedisReply& its) { handle(each, its); }, to);
   } else if (is(name, "DISCARD")) {
     transaction_.discard();
     reply::status(out, "OK");
@@ -97,48 +152,39 @@ bool RedisDoor::handle_in_transaction(Words words, std::string& out, const Defer
     reply::error(out, "ERR", "MULTI calls can not be nested");
   } else if (is(name, "RESET")) {
     transaction_.discard();
-    return handle(words, out, defer);
+    return handle(words, to);
   } else {
     transaction_.add(words, out);
   }
   return true;
 }
 
-Result<GivenNumbers> RedisDoor::numbers_of(const Throttle& throttle) {
+Result<GivenNumbers> RedisDoor::numbers_of(const Throttle& throttle, const Caller& caller) {
   if (const GivenNumbers* const known = throttle_.find(throttle)) [[likely]]
     return *known;
-  const auto taken = take_limit(context_, {Algorithm::kGcra, throttle.rate, throttle.limit},
-                                [this] { return owner_name(context_, peer_, authorization_); });
+  const auto taken = take_limit(context_, {Algorithm::kGcra, throttle.rate, throttle.limit}, &caller);
   if (taken && taken->params != 0) throttle_.keep(throttle, *taken);
   return taken;
 }
 
-void RedisDoor::throttle(Words arguments, std::string& out, const Defer& defer) {
-  // Checked first: unrecognised callers must use up neither memory nor limit numbers.
-  if (context_.options.checks_need_token) [[unlikely]] {
-    CheckRequest about_all{.own_policy = &throttle_.policy()};
-    const auto who = recognise(context_, peer_, authorization_, control::Role::kCheck, {&about_all, 1});
-    if (!who) return reply::refuse(out, who.error());
-  }
-  if (auto room = context_.gate.admit(1); !room) return reply::refuse(out, room.error());
-  const auto wanted = read_throttle(arguments);
-  if (!wanted) return reply::refuse(out, wanted.error());
-  const auto numbers = numbers_of(*wanted);
-  if (!numbers) return reply::refuse(out, numbers.error());
+Result<void> RedisDoor::throttle(Words arguments, net::RedisReply& to) {
+  // The permit comes first: unrecognised callers must use up neither memory nor limit numbers.
+  CheckRequest about_all{.own_policy = &throttle_.policy()};
+  const Caller caller(context_, Access::kCheck, peer_, authorization_);
+  const Permit permit = SLUICE_TRY(caller.permit({&about_all, 1}));
+  SLUICE_TRY(context_.gate.admit(1));
+  const Throttle asked = SLUICE_TRY(read_throttle(arguments));
+  const GivenNumbers numbers = SLUICE_TRY(numbers_of(asked, caller));
   const CheckRequest check{
-      .key = wanted->key, .cost = wanted->quantity, .own_policy = &throttle_.policy(), .numbers = *numbers};
-  const auto write = [](const Throttle& asked, const Result<Decision>& decision, std::string& to) {
-    if (!decision) return reply::refuse(to, decision.error());
-    write_throttle(asked, *decision, to);
-  };
-  const auto decision = context_.limiter.check(check, [&] {
-    return [later = defer(), asked = *wanted, write](const Result<Decision>& late) {
-      std::string answer;
-      write(asked, late, answer);
-      later(answer);
-    };
-  });
-  if (decision) write(*wanted, *decision, out);
+      .key = asked.key, .cost = asked.quantity, .own_policy = &throttle_.policy(), .numbers = numbers};
+  // `asked.key` is not valid any more when the answer comes later; it is not written.
+  answer(
+      to, [&](const auto& postpone) { return context_.engine.check(permit, check, postpone); },
+      [asked](const Result<Decision>& decision, std::string& out) {
+        if (!decision) return reply::refuse(out, decision.error());
+        write_throttle(asked, *decision, out);
+      });
+  return {};
 }
 
 bool RedisDoor::log_in(std::string_view token) {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "doors/door_context.h"
+#include "doors/access/caller.h"
 #include "doors/resp/redis_throttle.h"
 #include "doors/resp/redis_transaction.h"
 #include "net/http/http_api.h"
@@ -16,22 +16,22 @@ class RedisDoor final : public net::RedisHandler {
  public:
   RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::Peer& peer);
 
-  bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override;
+  bool handle(std::span<const std::string_view> words, net::RedisReply& reply) override;
   std::size_t held_bytes() const override { return transaction_.held_bytes(); }
 
  private:
   using Words = std::span<const std::string_view>;
 
   // After MULTI.
-  bool handle_in_transaction(Words words, std::string& out, const Defer& defer);
-  Result<GivenNumbers> numbers_of(const Throttle& throttle);
-  void throttle(Words arguments, std::string& out, const Defer& defer);
+  bool handle_in_transaction(Words words, net::RedisReply& reply);
+  Result<GivenNumbers> numbers_of(const Throttle& throttle, const Caller& caller);
+  Result<void> throttle(Words arguments, net::RedisReply& reply);
   void hello(Words arguments, std::string& out);
   void auth(Words arguments, std::string& out);
   void client(Words arguments, std::string& out);
   void command(Words arguments, std::string& out) const;
   void config(Words arguments, std::string& out) const;
-  // All commands that are answered at once. REQUIRES: is_redis_command().
+  // All commands that are answered at once. REQUIRES: is_known_command().
   void other(std::string_view name, Words arguments, std::string& out);
 
   bool needs_no_token() const;

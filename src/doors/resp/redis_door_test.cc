@@ -10,8 +10,9 @@ class RedisDoorTest : public DoorsFixture {
  protected:
   // The reply in readable form: its lines, separated by spaces.
   std::string say(std::vector<std::string_view> words) {
-    std::string out;
-    stays = door->handle(words, out, [] { return net::RedisHandler::Later(); });
+    net::TestReply<std::string> reply;
+    stays = door->handle(words, reply);
+    std::string out = reply.answer();
     EXPECT_TRUE(out.ends_with("\r\n"));
     out.resize(out.size() - 2);
     for (std::size_t at; (at = out.find("\r\n")) != out.npos;) out.replace(at, 2, " ");

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "doors/check_access.h"
 #include "doors/resp/redis_reply.h"
 #include "doors/resp/redis_throttle.h"
 
@@ -28,7 +27,7 @@ class Resets : public std::enable_shared_from_this<Resets> {
       problem_ = existed.error();
     }
     if (missing_ > 0) return;
-    recording_ = any_done_ && tell_reset(context_.options, report_, known_) && context_.when_recorded &&
+    recording_ = any_done_ && tell_reset(context_.options, report_, known_) &&
                  context_.when_recorded([self = shared_from_this()] {
                    self->recording_ = false;
                    self->later(self->answer());
@@ -47,7 +46,7 @@ class Resets : public std::enable_shared_from_this<Resets> {
     return out;
   }
 
-  net::RedisHandler::Later later;  // set once an answer has to be waited for
+  net::RedisReply::Later later;  // set once an answer has to be waited for
 
  private:
   DoorContext& context_;
@@ -61,28 +60,28 @@ class Resets : public std::enable_shared_from_this<Resets> {
 
 }  // namespace
 
-void reset_keys(DoorContext& context, const RedisCaller& caller, const CompiledPolicy& policy,
-                std::span<const std::string_view> keys, std::string& out,
-                const net::RedisHandler::Defer& defer) {
+void reset_keys(DoorContext& context, const Caller& caller, const CompiledPolicy& policy,
+                std::span<const std::string_view> keys, net::RedisReply& to) {
+  std::string& out = to.response;
   if (context.options.admins_have_a_port)
     return reply::error(out, "NOPERM", "counters can be reset only on the port of --admin-listen");
   CheckRequest about_all{.own_policy = &policy};
-  auto allowed = may_reset(context, caller, about_all, "");
+  auto allowed = caller.permit_reset(about_all, "");
   if (!allowed) return reply::refuse(out, allowed.error());
   for (const std::string_view key : keys)
     if (auto good = check_throttle_key(key); !good) return reply::refuse(out, good.error());
   allowed->report.policy_id = policy.source.id;
   const auto resets = std::make_shared<Resets>(context, std::move(allowed->report), keys.size());
   for (const std::string_view key : keys) {
-    const auto existed = context.limiter.reset({.key = key, .own_policy = &policy}, allowed->reach, [&] {
-      return [resets](const Result<int>& late) { resets->put(late); };
-    });
+    const auto existed =
+        context.engine.reset(allowed->permit, {.key = key, .own_policy = &policy}, allowed->reach,
+                             [&] { return [resets](const Result<int>& late) { resets->put(late); }; });
     if (existed) resets->put(*existed);
   }
   if (resets->complete())
     out += resets->answer();
   else
-    resets->later = defer();
+    resets->later = to.later();
 }
 
 }  // namespace sluice::doors

@@ -14,9 +14,9 @@ class RedisResetTest : public DoorsFixture {
     options.on_reset = [this](const ResetReport& report) { trace.push_back(report.sentence()); };
   }
   std::string say(std::vector<std::string_view> words) {
-    std::string out;
-    door.handle(words, out, [] { return net::RedisHandler::Later(); });
-    return out;
+    net::TestReply<std::string> reply;
+    door.handle(words, reply);
+    return reply.answer();
   }
   void use_up(std::string_view key) { say({"CL.THROTTLE", key, "0", "1", "3600"}); }
   bool is_used_up(std::string_view key) {
@@ -70,12 +70,12 @@ TEST_F(RedisResetTest, AnswersWhenTheStoreHas) {
   const std::vector<std::string_view> words = {"DEL", "a"};
   for (const int existed : {1, -1}) {
     trace.clear();
-    std::string out, answer;
-    late_door.handle(words, out, [&] { return [&](std::string_view text) { answer = text; }; });
-    EXPECT_EQ(out, "");
+    net::TestReply<std::string> reply;
+    late_door.handle(words, reply);
+    EXPECT_FALSE(reply.is_answered());
     EXPECT_TRUE(trace.empty()) << "it is told when it is done";
     late.answer_resets(existed);
-    EXPECT_TRUE(answer.starts_with(existed < 0 ? "-TRYAGAIN " : ":1\r\n")) << answer;
+    EXPECT_TRUE(reply.answer().starts_with(existed < 0 ? "-TRYAGAIN " : ":1\r\n")) << reply.answer();
     EXPECT_EQ(trace.size(), existed < 0 ? 0u : 1u);
   }
 }

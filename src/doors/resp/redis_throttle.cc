@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/time_units.h"
+#include "base/try.h"
 #include "doors/resp/redis_reply.h"
 #include "engine/request/own_policy.h"
 
@@ -70,7 +71,7 @@ Result<Throttle> read_throttle(std::span<const std::string_view> arguments) {
       !read_integer(arguments[3], period_s) ||
       (arguments.size() == 5 && !read_integer(arguments[4], throttle.quantity)))
     return wrong("value is not an integer or out of range");
-  if (auto good = check_throttle_key(throttle.key); !good) return std::unexpected(std::move(good.error()));
+  SLUICE_TRY(check_throttle_key(throttle.key));
   if (max_burst < 0 || max_burst >= kRateMax) return wrong("max_burst is out of range");
   if (throttle.rate.count <= 0 || throttle.rate.count > kRateMax) return wrong("count is out of range");
   if (period_s <= 0 || period_s > kPeriodUsMax / kSecondUs) return wrong("period is out of range");

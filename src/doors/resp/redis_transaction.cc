@@ -17,7 +17,7 @@ constexpr std::size_t kCommandsMax = 10'000;
 struct Replies {
   std::vector<std::string> all;
   std::size_t missing = 0;
-  net::RedisHandler::Later later;  // set once a reply has to be waited for
+  net::RedisReply::Later later;  // set once a reply has to be waited for
 
   std::string joined() const {
     std::string out;
@@ -25,6 +25,25 @@ struct Replies {
     for (const std::string& one : all) out += one;
     return out;
   }
+};
+
+// The reply to one command of the transaction.
+class ReplyOfOne final : public net::RedisReply {
+ public:
+  ReplyOfOne(std::shared_ptr<Replies> replies, std::size_t i)
+      : net::RedisReply(replies->all[i]), replies_(std::move(replies)), i_(i) {}
+
+  Later later() override {
+    ++replies_->missing;
+    return [replies = replies_, i = i_](std::string&& late) {
+      replies->all[i] = std::move(late);
+      if (--replies->missing == 0 && replies->later) replies->later(replies->joined());
+    };
+  }
+
+ private:
+  const std::shared_ptr<Replies> replies_;
+  const std::size_t i_;
 };
 
 }  // namespace
@@ -51,28 +70,23 @@ void RedisTransaction::add(Words words, std::string& out) {
   reply::status(out, "QUEUED");
 }
 
-void RedisTransaction::execute(const Handle& handle, std::string& out,
-                               const net::RedisHandler::Defer& defer) {
+void RedisTransaction::execute(const Handle& handle, net::RedisReply& to) {
   const auto commands = std::exchange(commands_, {});
   const bool is_spoiled = is_spoiled_;
   discard();
-  if (is_spoiled) return reply::error(out, "EXECABORT", "Transaction discarded because of previous errors.");
+  if (is_spoiled)
+    return reply::error(to.response, "EXECABORT", "Transaction discarded because of previous errors.");
   const auto replies = std::make_shared<Replies>();
   replies->all.resize(commands.size());
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const std::vector<std::string_view> words(commands[i].begin(), commands[i].end());
-    handle(words, replies->all[i], [&replies, i] {
-      ++replies->missing;
-      return [replies, i](std::string_view late) {
-        replies->all[i] = late;
-        if (--replies->missing == 0 && replies->later) replies->later(replies->joined());
-      };
-    });
+    ReplyOfOne one(replies, i);
+    handle(words, one);
   }
   if (replies->missing == 0)
-    out += replies->joined();
+    to.response += replies->joined();
   else
-    replies->later = defer();
+    replies->later = to.later();
 }
 
 }  // namespace sluice::doors

@@ -17,7 +17,7 @@ class RedisTransaction {
  public:
   using Words = std::span<const std::string_view>;
   // Executes one command, as net::RedisHandler::handle().
-  using Handle = std::function<void(Words words, std::string& out, const net::RedisHandler::Defer& defer)>;
+  using Handle = std::function<void(Words words, net::RedisReply& reply)>;
 
   bool is_open() const { return is_open_; }
   void open();
@@ -28,7 +28,7 @@ class RedisTransaction {
   void add(Words words, std::string& out);
   // Executes the commands and closes the transaction. Their replies are one array, sent when all of them are
   // ready.
-  void execute(const Handle& handle, std::string& out, const net::RedisHandler::Defer& defer);
+  void execute(const Handle& handle, net::RedisReply& reply);
   // The memory of the queued commands.
   std::size_t held_bytes() const { return bytes_ + words_ * sizeof(std::string); }
 

@@ -10,6 +10,7 @@
 #include "doors/grpc/multi_rate_service.h"
 #include "engine/testing/limiter_fixture.h"
 #include "net/grpc/protobuf_wire.h"
+#include "net/testing/reply.h"
 
 namespace sluice::doors::testing {
 
@@ -53,27 +54,18 @@ class RecordedStream final : public net::GrpcStream {
 class LateAdmin final : public AdminSeam {
  public:
   bool handles(std::string_view path) const override { return path.starts_with("/v1/rules"); }
-  void handle(const net::HttpRequest&, net::HttpResponse&,
-              const std::function<net::Application::HttpLater()>& defer) override {
-    later = defer();
-  }
-  net::GrpcStatus configure_policy(const GrpcCall& call) override {
-    call.defer();
-    return {};
-  }
+  void handle(const net::HttpRequest&, net::HttpReply& reply) override { later = reply.later(); }
+  void configure_policy(const GrpcCall& call) override { call.reply.later(); }
   std::unique_ptr<net::GrpcStreamHandler> list_policies(const net::GrpcContext&,
                                                         net::GrpcStream& stream) override {
     stream.finish({net::GrpcCode::kUnavailable, "later", {}});
     return nullptr;
   }
-  net::GrpcStatus get_current_config(const GrpcCall& call) override {
-    call.defer();
-    return {};
-  }
+  void get_current_config(const GrpcCall& call) override { call.reply.later(); }
   bool when_recorded(std::function<void()>) override { return false; }
   void tick() override {}
 
-  net::Application::HttpLater later;
+  net::HttpReply::Later later;
 };
 
 // All doors over a whole engine, on a clock that the test moves; no network.
@@ -89,11 +81,20 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   }
   void SetUp() override { publish({make_policy("api", {make_limit({})})}); }
 
-  net::HttpResponse send(const net::HttpRequest& request) {
-    net::HttpResponse response;
-    app.handle_http(request, response, [] { return net::Application::HttpLater(); });
-    return response;
+  // The answer of an application that answers at once.
+  static net::HttpResponse send_to(net::Application& to, const net::HttpRequest& request) {
+    net::TestReply<net::HttpResponse> reply;
+    to.handle_http(request, reply);
+    return reply.answer();
   }
+  static net::GrpcResponse send_to(net::Application& to, const net::GrpcContext& context,
+                                   std::string_view message) {
+    net::TestReply<net::GrpcResponse> reply;
+    to.handle_unary(context, message, reply);
+    return reply.answer();
+  }
+
+  net::HttpResponse send(const net::HttpRequest& request) { return send_to(app, request); }
   net::HttpResponse post(std::string_view path, std::string_view body) {
     return send({.method = "POST", .path = path, .body = body, .peer = &peer});
   }
@@ -101,24 +102,20 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
     return send({.method = "GET", .path = path, .query = query, .peer = &peer});
   }
 
-  struct GrpcAnswer {
-    net::GrpcStatus status;
-    std::string message;
-  };
+  using GrpcAnswer = net::GrpcResponse;
   GrpcAnswer call(std::string_view method, std::string_view message) {
     return call_service("sluice.v1.RateLimiter", method, message);
   }
   GrpcAnswer call_service(std::string_view service, std::string_view method, std::string_view message) {
-    GrpcAnswer answer;
     const std::string path = "/" + std::string(service) + "/" + std::string(method);
     EXPECT_EQ(app.method_kind(path, peer), net::Application::MethodKind::kUnary);
-    answer.status = app.handle_unary({.path = path,
-                                      .metadata = &metadata,
-                                      .peer = &peer,
-                                      .idempotency_key = idempotency_key,
-                                      .idempotency_keys = idempotency_keys},
-                                     message, answer.message, [] { return net::Application::GrpcLater(); });
-    return answer;
+    return send_to(app,
+                   {.path = path,
+                    .metadata = &metadata,
+                    .peer = &peer,
+                    .idempotency_key = idempotency_key,
+                    .idempotency_keys = idempotency_keys},
+                   message);
   }
 
   // What remains of the policy "api" for a key.

@@ -86,12 +86,9 @@ class EnvoyRlsFixture : public DoorsFixture {
   void SetUp() override {}
 
   GrpcAnswer send_bytes(std::string_view bytes) {
-    GrpcAnswer answer;
     EXPECT_EQ(app.method_kind(kShouldRateLimit, peer), net::Application::MethodKind::kUnary);
     const net::HeaderList no_metadata;
-    answer.status = app.handle_unary({.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer},
-                                     bytes, answer.message, [] { return net::Application::GrpcLater(); });
-    return answer;
+    return send_to(app, {.path = kShouldRateLimit, .metadata = &no_metadata, .peer = &peer}, bytes);
   }
   Told ask(const EnvoyMessage& message) {
     const GrpcAnswer answer = send_bytes(message.encoded());

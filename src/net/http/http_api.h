@@ -1,21 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "net/http/header_list.h"
+#include "net/reply.h"
 #include "net/socket/peer.h"
 
 // The interface between the network layer and an application. No sockets, no nghttp2, no Asio in this file:
-// it, header_list.h and peer.h are all of net/ that HTTP doors and their tests include.
+// it and what it includes are all of net/ that HTTP doors and their tests include.
 namespace sluice::net {
 
-// A complete request, of HTTP/1.1 or HTTP/2. Views live until the answer is finished or `handle_http` returns
-// with the exchange deferred, whichever comes first.
+// A complete request, of HTTP/1.1 or HTTP/2. Its views are valid until the handler returns.
 struct HttpRequest {
   std::string_view method;  // "POST"
   std::string_view path;    // "/v1/authorize", still percent-encoded, without the query
@@ -67,7 +66,13 @@ struct GrpcStatus {
   std::string details_bin;  // serialized google.rpc.Status, sent as grpc-status-details-bin; may be empty
 };
 
-// What a gRPC method learns about its caller. Views live as long as those of HttpRequest.
+// The answer to a unary call; reused like an HttpResponse.
+struct GrpcResponse {
+  GrpcStatus status;    // OK unless the handler says otherwise
+  std::string message;  // encoded; not sent if the status is an error
+};
+
+// What a gRPC method learns about its caller. Its views are valid until the handler returns.
 struct GrpcContext {
   std::string_view path;         // "/sluice.v1.RateLimiter/CheckAndIncrement"
   const HeaderList* metadata{};  // never null; `-bin` values are decoded already
@@ -108,67 +113,46 @@ class GrpcStreamHandler {
   virtual void on_room() {}
 };
 
+// `response` is where the encoded reply to a command is appended.
+using RedisReply = Reply<std::string>;
+using HttpReply = Reply<HttpResponse>;
+using GrpcReply = Reply<GrpcResponse>;
+
 // The application's side of one Redis protocol connection. Lives as long as the connection; called only from
 // its loop's thread.
 class RedisHandler {
  public:
   virtual ~RedisHandler() = default;
 
-  using Later = std::function<void(std::string_view reply)>;
-  using Defer = std::function<Later()>;
-
-  // Appends the encoded reply to a command to `out`. To answer later, calls `defer()`, keeps the result, and
-  // leaves `out` alone; the words are invalid when this function returns. Returns false if this was the last
-  // command of the connection. REQUIRES: `words` is not empty.
-  virtual bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) = 0;
+  // Answers a command. Returns false if this was the last command of the connection. The words are valid
+  // until it returns. REQUIRES: `words` is not empty.
+  virtual bool handle(std::span<const std::string_view> words, RedisReply& reply) = 0;
 
   // The memory that the handler keeps for the client, such as commands after MULTI. Cheap.
   virtual std::size_t held_bytes() const { return 0; }
 };
 
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs no
-// locks. It answers at once, or keeps the `Later` of an exchange and answers later from the same thread. Its
-// functions must not throw: they are called from C code that could not propagate an exception. After its
-// destruction it must not answer anything.
+// locks. Its functions must not throw: they are called from C code that could not propagate an exception.
+// After its destruction it must not answer anything.
 class Application {
  public:
   virtual ~Application() = default;
 
-  // Completes an answer that `defer()` postponed. Calling it after the client has disconnected is harmless.
-  using HttpLater = std::function<void(HttpResponse&&)>;
-  using GrpcLater = std::function<void(const GrpcStatus&, std::string_view message)>;
+  virtual void handle_http(const HttpRequest& request, HttpReply& reply) = 0;
 
-  // Fills in `response`. To answer later, calls `defer()`, keeps the result, and leaves `response` alone; the
-  // request's views are invalid when this function returns.
-  virtual void handle_http(const HttpRequest& request, HttpResponse& response,
-                           const std::function<HttpLater()>& defer) = 0;
-
-  // A unary call: writes the encoded answer to `reply`, which is empty, and returns the status. To answer
-  // later: `defer()` as above.
-  virtual GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
-                                  const std::function<GrpcLater()>& defer) = 0;
+  // A unary call. The response is new: OK, and an empty message.
+  virtual void handle_unary(const GrpcContext& context, std::string_view message, GrpcReply& reply) = 0;
 
   // The kind of the method at this path for this peer: not every port serves every method.
   enum class MethodKind { kUnknown, kUnary, kStreaming };
   virtual MethodKind method_kind(std::string_view path, const Peer& peer) const = 0;
 
-  // Called about every ten milliseconds, and when next_due_us() has passed.
-  virtual void tick(std::int64_t /*now_us*/) {}
-  virtual std::int64_t next_due_us() const { return INT64_MAX; }
-
-  // True if it cannot take on more work. Then connections that wait for an answer are not read, so that they
-  // bring no more.
-  virtual bool is_busy() const { return false; }
-
-  // Requests come in bursts: calls to other servers between begin and end may be sent together.
-  virtual void begin_burst() {}
-  virtual void end_burst() {}
+  // A streaming call has begun. `stream` stays valid until the handler is destroyed.
+  virtual std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) = 0;
 
   // A new connection to a Redis protocol port. Null closes it. The peer outlives the handler.
   virtual std::unique_ptr<RedisHandler> open_redis(const Peer& /*peer*/) { return nullptr; }
-
-  // A streaming call has begun. `stream` stays valid until the handler is destroyed.
-  virtual std::unique_ptr<GrpcStreamHandler> open_stream(const GrpcContext& context, GrpcStream& stream) = 0;
 };
 
 }  // namespace sluice::net

@@ -1,6 +1,5 @@
 #include "net/http1/http1_session.h"
 
-#include <cassert>
 #include <cstring>
 
 #include "net/http/http_text.h"
@@ -13,15 +12,7 @@ constexpr std::size_t kKeptBytesMax = 1024;  // of each buffer, kept for the nex
 }  // namespace
 
 Http1Session::Http1Session(SessionContext& context, SessionHost& host, const Peer& peer)
-    : context_(context),
-      host_(host),
-      peer_(peer),
-      defer_([this] {
-        assert(!deferred_);
-        deferred_ = context_.deferred.open(*this, 0);
-        return DeferredAnswers::http_later(deferred_);
-      }),
-      active_since_us_(context.now_us) {}
+    : context_(context), host_(host), peer_(peer), active_since_us_(context.now_us) {}
 
 Http1Session::~Http1Session() {
   if (deferred_) context_.deferred.close(deferred_);
@@ -146,10 +137,12 @@ void Http1Session::handle(const Http1Head& head, std::string_view body, std::str
   response_.content_type = "application/json";
   response_.headers.clear();
   response_.body.clear();
-  if (context_.deferred.full())
+  if (context_.deferred.full()) {
     set_problem(response_, 503, "Too many requests are waiting for an answer.");
-  else
-    context_.application.handle_http(request, response_, defer_);
+  } else {
+    SessionReply<HttpResponse> reply(response_, context_.deferred, *this, deferred_);
+    context_.application.handle_http(request, reply);
+  }
   if (deferred_) waiting_bytes_ = head.size + body.size();
   if (!deferred_ && !answer_ready_) send_answer(out);
 }
@@ -215,16 +208,12 @@ void Http1Session::shed(std::string& out) {
   refuse(503, "The server is out of memory for this request; try again.", out);
 }
 
-void Http1Session::finish_http(HttpResponse&& response) {
+void Http1Session::finish(HttpResponse&& response) {
   deferred_ = nullptr;
   response_ = std::move(response);
   answer_ready_ = true;
   host_.output_ready();
 }
-
-void Http1Session::finish_grpc(const GrpcStatus&, std::string_view) { assert(false); }
-
-void Http1Session::expire() { assert(false); }  // HTTP/1 answers have no deadline
 
 void Http1Session::resume(std::string& out) {
   if (finished_) return;

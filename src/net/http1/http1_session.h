@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "net/http1/http1_chunked.h"
@@ -15,7 +14,7 @@ namespace sluice::net {
 // input. A request that arrives whole is handled in the receive buffer, without a copy. Protocol violations
 // are answered with a problem document, and then the connection is closed: after a framing error it is
 // unknown where the next request begins.
-class Http1Session final : public Session, private DeferredAnswers::Waiter {
+class Http1Session final : public Session, private Waiter<HttpResponse> {
  public:
   Http1Session(SessionContext& context, SessionHost& host, const Peer& peer);
   ~Http1Session() override;
@@ -54,14 +53,11 @@ class Http1Session final : public Session, private DeferredAnswers::Waiter {
   bool may_go() const;  // a drain no longer waits for one more request
   void look_for_room(const std::string& out);
 
-  void finish_http(HttpResponse&& response) override;
-  void finish_grpc(const GrpcStatus& status, std::string_view message) override;
-  void expire() override;
+  void finish(HttpResponse&& response) override;
 
   SessionContext& context_;
   SessionHost& host_;
   const Peer& peer_;
-  const std::function<Application::HttpLater()> defer_;
   HttpResponse response_;
   DeferredAnswers::Slot* deferred_ = nullptr;
 

@@ -183,29 +183,20 @@ void Http2Session::handle_unary(Http2Stream& stream, std::string_view message) {
     return fail_grpc(stream, GrpcCode::kUnavailable, "too many requests are waiting for an answer");
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
-  current_ = &stream;
-  const GrpcStatus status = context_.application.handle_unary(context, message, stream.output, defer_grpc_);
-  current_ = nullptr;
-  if (stream.deferred) {
-    keep_bytes(stream, stream.body.size());
-    stream.output.clear();
-  }
+  SessionReply<GrpcResponse> reply(stream.grpc_response, context_.deferred, stream, stream.deferred,
+                                   stream.deadline_us);
+  context_.application.handle_unary(context, message, reply);
+  if (stream.deferred) keep_bytes(stream, stream.body.size());
   drop_body(stream);
   if (stream.deferred || stream.ended) return;
-  send_unary(stream, status);
+  send_unary(stream);
 }
 
-void Http2Session::finish_unary(Http2Stream& stream, const GrpcStatus& status, std::string_view message) {
-  stream.output.assign(message);
-  send_unary(stream, status);
-}
-
-// Answers a unary call with the message in `output`.
-void Http2Session::send_unary(Http2Stream& stream, const GrpcStatus& status) {
-  if (status.code != GrpcCode::kOk) {
-    stream.output.clear();
-    return submit_grpc_end(stream, status);
-  }
+// Answers a unary call with `grpc_response`.
+void Http2Session::send_unary(Http2Stream& stream) {
+  if (stream.grpc_response.status.code != GrpcCode::kOk)
+    return submit_grpc_end(stream, stream.grpc_response.status);
+  stream.output.swap(stream.grpc_response.message);
   if (stream.request_gzip) {
     guard_.forgive(stream.expanded_bytes);
     pack_output(stream);
@@ -237,7 +228,10 @@ void Http2Session::open_streaming(Http2Stream& stream) {
   stream.handler = context_.application.open_stream(context, stream);
   if (stream.ended) return;
   if (!stream.handler) return fail_grpc(stream, GrpcCode::kInternal, "the call could not be started");
-  if (stream.deadline_us != 0) stream.deferred = context_.deferred.open(stream, stream.deadline_us);
+  if (stream.deadline_us != 0) {
+    Waiter<GrpcResponse>& waiter = stream;
+    stream.deferred = context_.deferred.open(waiter, stream.deadline_us);
+  }
 }
 
 void Http2Session::send_message(Http2Stream& stream, std::string_view message) {

@@ -27,16 +27,6 @@ Http2Session::Http2Session(SessionContext& context, SessionHost& host, const Pee
       host_(host),
       peer_(peer),
       session_(Http2Callbacks::new_session(this, context.blocks)),
-      defer_http_([this] {
-        assert(current_ && !current_->deferred);
-        current_->deferred = context_.deferred.open(*current_, 0);
-        return DeferredAnswers::http_later(current_->deferred);
-      }),
-      defer_grpc_([this] {
-        assert(current_ && !current_->deferred);
-        current_->deferred = context_.deferred.open(*current_, current_->deadline_us);
-        return DeferredAnswers::grpc_later(current_->deferred);
-      }),
       idle_since_us_(context.now_us) {}
 
 Http2Session::~Http2Session() {
@@ -217,9 +207,8 @@ void Http2Session::handle_http(Http2Stream& stream) {
   request.headers = {context_.headers.data(), count};
   request.body = stream.body;
   request.peer = &peer_;
-  current_ = &stream;
-  context_.application.handle_http(request, stream.response, defer_http_);
-  current_ = nullptr;
+  SessionReply<HttpResponse> reply(stream.response, context_.deferred, stream, stream.deferred);
+  context_.application.handle_http(request, reply);
   if (stream.deferred) keep_bytes(stream, stream.body.size());
   drop_body(stream);
   if (!stream.deferred && !stream.answered) submit_http(stream);

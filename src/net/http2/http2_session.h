@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "net/http2/http2_frame_scan.h"
@@ -32,7 +31,7 @@ class Http2Session final : public Session {
   void drain(std::string& out) override;
   void end_of_input() override { finished_ = true; }
   bool finished() const override { return finished_; }
-  bool wants_input() const override { return !context_.application.is_busy() || !owes_answer(); }
+  bool wants_input() const override { return !context_.is_busy() || !owes_answer(); }
   bool idle() const override { return open_streams_ == 0; }
   bool owes_answer() const override;
   std::size_t held_bytes() const override {
@@ -74,8 +73,7 @@ class Http2Session final : public Session {
   void open_streaming(Http2Stream& stream);
   bool unpack(Http2Stream& stream, bool compressed, std::string_view& message);
   bool make_grpc_context(Http2Stream& stream, GrpcContext& context);
-  void finish_unary(Http2Stream& stream, const GrpcStatus& status, std::string_view message);
-  void send_unary(Http2Stream& stream, const GrpcStatus& status);
+  void send_unary(Http2Stream& stream);
   void pack_output(Http2Stream& stream);
   void send_message(Http2Stream& stream, std::string_view message);
   void wake_output(Http2Stream& stream);
@@ -101,10 +99,7 @@ class Http2Session final : public Session {
   SessionHost& host_;
   const Peer& peer_;
   nghttp2_session* session_ = nullptr;
-  const std::function<Application::HttpLater()> defer_http_;
-  const std::function<Application::GrpcLater()> defer_grpc_;
-  Http2Stream* current_ = nullptr;  // being handled by the application
-  Http2Stream* recent_ = nullptr;   // whose frames came or went last
+  Http2Stream* recent_ = nullptr;  // whose frames came or went last
   Http2Stream* in_headers_ = nullptr;
   std::size_t block_bytes_ = 0;     // of the headers or trailers that are being read
   Http2Stream* streams_ = nullptr;  // all open ones

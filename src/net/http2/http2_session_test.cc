@@ -181,12 +181,12 @@ TEST_F(Http2SessionTest, the_idempotency_key_is_at_hand_and_a_second_is_told) {
 TEST_F(Http2SessionTest, a_deferred_call_is_answered_later) {
   const auto& answer = call("/test.Echo/Later", "x");
   EXPECT_FALSE(answer.closed);
-  application_.grpc_later.at(0)({}, "at last");
+  application_.grpc_later.at(0)({{}, "at last"});
   EXPECT_TRUE(client_.ready);
   client_.run();
   EXPECT_THAT(answer.messages(), ElementsAre("at last"));
   EXPECT_EQ(answer.grpc_status(), "0");
-  application_.grpc_later.at(0)({}, "twice is harmless");
+  application_.grpc_later.at(0)({{}, "twice is harmless"});
   EXPECT_FALSE(client_.ready);
 }
 
@@ -198,7 +198,7 @@ TEST_F(Http2SessionTest, who_waits_for_an_answer_of_a_busy_application_is_not_re
   application_.busy = false;
   EXPECT_TRUE(client_.session.wants_input());
   application_.busy = true;
-  application_.grpc_later.at(0)({}, "at last");
+  application_.grpc_later.at(0)({{}, "at last"});
   EXPECT_TRUE(client_.session.wants_input()) << "it waits for nothing any more";
 }
 
@@ -227,7 +227,7 @@ TEST_F(Http2SessionTest, a_deferred_call_ends_at_its_deadline) {
   context_.deferred.expire_until(clock_.now_us());
   client_.run();
   EXPECT_EQ(answer.grpc_status(), "4");
-  application_.grpc_later.at(0)({}, "too late");
+  application_.grpc_later.at(0)({{}, "too late"});
   EXPECT_FALSE(client_.ready);
 }
 

@@ -39,6 +39,10 @@ void Http2Stream::reset() {
   response.content_type = "application/json";
   response.headers.clear();
   empty(response.body);
+  grpc_response.status.code = GrpcCode::kOk;
+  empty(grpc_response.status.message);
+  empty(grpc_response.status.details_bin);
+  empty(grpc_response.message);
   empty(output);
   output_sent = 0;
   empty(status_message);
@@ -47,16 +51,17 @@ void Http2Stream::reset() {
   progress_us = 0;
 }
 
-void Http2Stream::finish_http(HttpResponse&& the_response) {
+void Http2Stream::finish(HttpResponse&& late) {
   deferred = nullptr;
-  response = std::move(the_response);
+  response = std::move(late);
   session->submit_http(*this);
   session->host_.output_ready();
 }
 
-void Http2Stream::finish_grpc(const GrpcStatus& status, std::string_view message) {
+void Http2Stream::finish(GrpcResponse&& late) {
   deferred = nullptr;
-  session->finish_unary(*this, status, message);
+  grpc_response = std::move(late);
+  session->send_unary(*this);
   session->host_.output_ready();
 }
 

@@ -16,7 +16,7 @@ class Http2Session;
 
 // One HTTP/2 request and its answer. Owned by its session, afterwards by the loop's pool, so that its memory
 // is reused.
-struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
+struct Http2Stream final : Waiter<HttpResponse>, Waiter<GrpcResponse>, GrpcStream {
   enum class Kind : std::uint8_t { kUndecided, kHttp, kUnary, kStreaming };
 
   Http2Session* session = nullptr;
@@ -54,6 +54,7 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
 
   // The answer.
   HttpResponse response;
+  GrpcResponse grpc_response;  // of a unary call
   std::array<char, 8> status_text{};
   std::string length_text;
   std::string output;  // the body, or framed gRPC messages
@@ -80,8 +81,8 @@ struct Http2Stream final : DeferredAnswers::Waiter, GrpcStream {
   // Clears everything but keeps the memory.
   void reset();
 
-  void finish_http(HttpResponse&& the_response) override;
-  void finish_grpc(const GrpcStatus& the_status, std::string_view message) override;
+  void finish(HttpResponse&& late) override;
+  void finish(GrpcResponse&& late) override;
   void expire() override;
   void send(std::string_view message) override;
   bool has_room() const override { return !ended && unsent_bytes() < kStreamOutputBytesWanted; }

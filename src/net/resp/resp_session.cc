@@ -1,11 +1,9 @@
 #include "net/resp/resp_session.h"
 
-#include <cassert>
-
 namespace sluice::net {
 
 // A reply that has to wait: for the store, or for the replies before it.
-class RespSession::Place final : public DeferredAnswers::Waiter {
+class RespSession::Place final : public Waiter<std::string> {
  public:
   explicit Place(RespSession& session) : session_(session) { hold(sizeof(Place)); }
   ~Place() {
@@ -15,10 +13,7 @@ class RespSession::Place final : public DeferredAnswers::Waiter {
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  RedisHandler::Later promise() {
-    slot_ = session_.context_.deferred.open(*this, 0);
-    return DeferredAnswers::redis_later(slot_);
-  }
+  RedisReply::Later promise() { return session_.context_.deferred.defer(*this, slot_); }
   bool is_there() const { return !slot_; }
 
   const std::string& reply() const { return reply_; }
@@ -33,19 +28,26 @@ class RespSession::Place final : public DeferredAnswers::Waiter {
   }
 
  private:
-  void finish_redis(std::string_view late) override {
+  void finish(std::string&& late) override {
     slot_ = nullptr;
     append(late);
     if (session_.line_.front().get() == this) session_.host_.output_ready();
   }
-  void finish_http(HttpResponse&&) override { assert(false); }
-  void finish_grpc(const GrpcStatus&, std::string_view) override { assert(false); }
-  void expire() override { assert(false); }
 
   RespSession& session_;
   std::string reply_;
   std::size_t bytes_ = 0;
   DeferredAnswers::Slot* slot_ = nullptr;  // null: the reply is ready
+};
+
+// The reply to one command. If it comes later, it gets a place.
+class RespSession::PlacedReply final : public RedisReply {
+ public:
+  PlacedReply(RespSession& session, std::string& out) : RedisReply(out), session_(session) {}
+  Later later() override { return session_.line_.emplace_back(std::make_unique<Place>(session_))->promise(); }
+
+ private:
+  RespSession& session_;
 };
 
 RespSession::RespSession(SessionContext& context, SessionHost& host, const Peer& peer)
@@ -55,7 +57,6 @@ RespSession::RespSession(SessionContext& context, SessionHost& host, const Peer&
       opened_us_(context.now_us),
       heard_us_(context.now_us),
       handler_(context.application.open_redis(peer)),
-      defer_([this] { return line_.emplace_back(std::make_unique<Place>(*this))->promise(); }),
       closing_(!handler_) {}
 
 RespSession::~RespSession() = default;
@@ -103,9 +104,10 @@ std::size_t RespSession::process(std::string_view bytes, std::string& out) {
 
 void RespSession::handle(std::string& out) {
   const std::size_t places = line_.size(), held = handler_->held_bytes();
-  std::string reply;
-  if (!handler_->handle(parser_.words(), places == 0 ? out : reply, defer_)) closing_ = true;
-  if (line_.size() == places) return say(out, reply);
+  std::string behind;  // the replies that wait
+  PlacedReply reply(*this, places == 0 ? out : behind);
+  if (!handler_->handle(parser_.words(), reply)) closing_ = true;
+  if (line_.size() == places) return say(out, behind);
   // What was held for EXEC is held until EXEC is answered.
   const std::size_t now_held = handler_->held_bytes();
   line_.back()->hold(parser_.used() + (held > now_held ? held - now_held : 0));

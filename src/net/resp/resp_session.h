@@ -28,7 +28,7 @@ class RespSession final : public Session {
   void end_of_input() override { input_ended_ = true; }
   bool finished() const override { return line_.empty() && (closing_ || (input_ended_ && !has_command())); }
   bool wants_input() const override {
-    const bool should_wait = !line_.empty() && context_.application.is_busy();
+    const bool should_wait = !line_.empty() && context_.is_busy();
     return !is_full() && !should_wait && input_.size() <= kUnreadOutputBytesMax;
   }
   bool idle() const override { return line_.empty() && input_.empty(); }
@@ -40,6 +40,7 @@ class RespSession final : public Session {
 
  private:
   class Place;
+  class PlacedReply;
 
   bool has_command() const { return !input_.empty() && input_.size() >= needed_bytes_; }
   bool is_full() const { return line_.size() >= kRedisRepliesWaitingMax || context_.deferred.full(); }
@@ -59,7 +60,6 @@ class RespSession final : public Session {
   const std::int64_t opened_us_;
   std::int64_t heard_us_;  // when the peer last sent something
   std::unique_ptr<RedisHandler> handler_;
-  const RedisHandler::Defer defer_;
   redis::CommandParser parser_;
   std::string input_;             // received and not yet handled
   std::size_t needed_bytes_ = 0;  // the command at the front of input_ needs at least this many

@@ -30,7 +30,7 @@ class RespSessionTest : public testing::Test, public SessionHost {
   bool ready_ = false;
   ManualClock clock_{1'000'000'000};
   TestApplication application_;
-  SessionContext context_{application_, clock_};
+  SessionContext context_{application_, clock_, &application_};
   std::unique_ptr<RespSession> session_ = std::make_unique<RespSession>(context_, *this, kTestPeer);
 };
 

@@ -154,7 +154,7 @@ bool Connection::tick() {
   if (lingering_) return waited_us >= kLingerUs ? close() : true;
   if (set_.context_.draining && !read_before_end()) return false;
   if (lingering_) return true;
-  if (!session_) return waited_us >= first_words_us() || may_go() ? close() : true;
+  if (!session_) return waited_us >= first_bytes_us() || may_go() ? close() : true;
   if (!unsent_.empty() && waited_us >= set_.context_.timeouts.unread_answer_us) return close();
   std::string& out = output();
   session_->tick(out);
@@ -162,7 +162,7 @@ bool Connection::tick() {
 }
 
 // Redis clients connect before they have something to send, and stay.
-std::int64_t Connection::first_words_us() const {
+std::int64_t Connection::first_bytes_us() const {
   const SessionTimeouts& timeouts = set_.context_.timeouts;
   if (peer_.port != Port::kRedis || (tls_ && tls_->status() == TlsEngine::Status::kHandshaking))
     return timeouts.request_head_us;
@@ -229,8 +229,8 @@ bool Connection::after_write() {
 
 // All output of the session is sent.
 bool Connection::finish() {
-  if (tls_ && !said_goodbye_) {
-    said_goodbye_ = true;
+  if (tls_ && !close_notify_sent_) {
+    close_notify_sent_ = true;
     std::string& out = sealed_output();
     tls_->end(out);
     return transmit(out) && after_write();

@@ -125,7 +125,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   bool end_of_input();
   bool resume();
   bool tick();
-  std::int64_t first_words_us() const;
+  std::int64_t first_bytes_us() const;
   bool may_go() const;  // a drain no longer waits for its first bytes
   bool drain();
   bool read_before_end();
@@ -159,8 +159,8 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   bool is_large_ = false;          // likewise, in the list of large ones
   bool input_ended_ = false;
   bool lingering_ = false;
-  bool shaking_hands_ = false;  // the client has begun the handshake, which is not complete
-  bool said_goodbye_ = false;   // TLS close_notify, after the session's last bytes
+  bool shaking_hands_ = false;      // the client has begun the handshake, which is not complete
+  bool close_notify_sent_ = false;  // TLS close_notify, after the session's last bytes
 };
 
 template <class Action>

@@ -3,11 +3,12 @@
 #include <netdb.h>
 
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace sluice::net {
 namespace {
@@ -33,15 +34,19 @@ int look_up(const std::string& host, std::uint16_t port, int flags, std::vector<
 }  // namespace
 
 struct HostLookup::Name {
-  std::mutex mutex;
-  bool busy = false;
-  std::vector<SocketAddress> addresses;
-  std::string problem = "resolving its address";
+  // Starts a look-up on a thread, which keeps `self`.
+  void begin(const std::shared_ptr<Name>& self, const std::string& host, std::uint16_t port)
+      SLUICE_REQUIRES(mutex);
+
+  Mutex mutex;
+  bool busy SLUICE_GUARDED_BY(mutex) = false;
+  std::vector<SocketAddress> addresses SLUICE_GUARDED_BY(mutex);
+  std::string problem SLUICE_GUARDED_BY(mutex) = "resolving its address";
 };
 
-// REQUIRES: name->mutex is held
-void HostLookup::begin(const std::shared_ptr<Name>& name, const std::string& host, std::uint16_t port) try {
-  std::thread([name, host, port] {
+void HostLookup::Name::begin(const std::shared_ptr<Name>& self, const std::string& host,
+                             std::uint16_t port) try {
+  std::thread([name = self, host, port] {
     std::vector<SocketAddress> addresses;
     std::string problem;
     try {
@@ -50,14 +55,14 @@ void HostLookup::begin(const std::shared_ptr<Name>& name, const std::string& hos
     } catch (const std::bad_alloc&) {
       addresses.clear();  // the next query starts a new look-up
     }
-    const std::lock_guard lock(name->mutex);
+    const Lock lock(name->mutex);
     name->busy = false;
     if (!addresses.empty()) name->addresses.swap(addresses);
     if (!problem.empty()) name->problem.swap(problem);
   }).detach();
-  name->busy = true;
+  busy = true;
 } catch (const std::system_error& error) {
-  name->problem = error.what();
+  problem = error.what();
 }
 
 bool HostLookup::find(const std::string& host, std::uint16_t port, SocketAddress& found, std::string& why) {
@@ -68,8 +73,8 @@ bool HostLookup::find(const std::string& host, std::uint16_t port, SocketAddress
   }
   std::shared_ptr<Name>& name = names_[host + ":" + std::to_string(port)];
   if (!name) name = std::make_shared<Name>();
-  const std::lock_guard lock(name->mutex);
-  if (!name->busy) begin(name, host, port);
+  const Lock lock(name->mutex);
+  if (!name->busy) name->begin(name, host, port);
   why = name->problem;
   if (name->addresses.empty()) return false;
   found = name->addresses[questions_++ % name->addresses.size()];

@@ -27,7 +27,6 @@ class HostLookup {
 
  private:
   struct Name;  // shared with the look-up thread, which may outlive us
-  static void begin(const std::shared_ptr<Name>& name, const std::string& host, std::uint16_t port);
 
   std::map<std::string, std::shared_ptr<Name>> names_;
   std::uint32_t questions_ = 0;

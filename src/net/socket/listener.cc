@@ -12,6 +12,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/try.h"
+
 namespace sluice::net {
 namespace {
 
@@ -72,17 +74,16 @@ void close_all(Listeners& listeners) {
 }  // namespace
 
 Result<Listeners> listen_on(const std::string& host, std::uint16_t port, int count) {
-  Result<Address> address = resolve(host, port);
-  if (!address) return std::unexpected(address.error());
+  Address address = SLUICE_TRY(resolve(host, port));
   const auto failed = [&] { return cannot_listen(host, port, lower_first(std::strerror(errno))); };
   if (port != 0) {
-    const int probe = bind_socket(*address, false);
+    const int probe = bind_socket(address, false);
     if (probe < 0) return failed();
     close(probe);
   }
   Listeners listeners;
   for (int i = 0; i < count; ++i) {
-    const int fd = bind_socket(*address, true);
+    const int fd = bind_socket(address, true);
     if (fd >= 0) listeners.fds.push_back(fd);
     if (fd < 0 || listen(fd, kBacklog) != 0) {
       const auto error = failed();
@@ -90,11 +91,11 @@ Result<Listeners> listen_on(const std::string& host, std::uint16_t port, int cou
       return error;
     }
     // The first socket picks the port, the others join it.
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address->bytes), &address->size);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&address.bytes), &address.size);
   }
-  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(&address->bytes);
-  const auto* ipv6 = reinterpret_cast<const sockaddr_in6*>(&address->bytes);
-  listeners.port = ntohs(address->bytes.ss_family == AF_INET6 ? ipv6->sin6_port : ipv4->sin_port);
+  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(&address.bytes);
+  const auto* ipv6 = reinterpret_cast<const sockaddr_in6*>(&address.bytes);
+  listeners.port = ntohs(address.bytes.ss_family == AF_INET6 ? ipv6->sin6_port : ipv4->sin_port);
   return listeners;
 }
 

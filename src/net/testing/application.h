@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/http/http_api.h"
+#include "net/loop_hooks.h"
 
 namespace sluice::net {
 
@@ -19,12 +20,14 @@ inline const Peer kTestPeer{.address = "127.0.0.1", .port = Port::kAll, .is_trus
 // gRPC: /test.Echo/Unary, /test.Echo/Later, /test.Echo/Fail (INVALID_ARGUMENT), /test.Echo/Stream (each
 // message twice), /test.Echo/Many (as many messages as requested, as the reader takes them).
 // Redis: echoes the last word; "later" is answered by the test, "quit" is the last command.
-class TestApplication final : public Application {
+class TestApplication final : public Application, public LoopHooks {
  public:
   static constexpr std::size_t kBigBytes = 1'000'000;
 
-  void handle_http(const HttpRequest& request, HttpResponse& response,
-                   const std::function<HttpLater()>& defer) override {
+  Application& application() override { return *this; }
+
+  void handle_http(const HttpRequest& request, HttpReply& reply) override {
+    HttpResponse& response = reply.response;
     if (recognises) request.peer->recognise();
     std::string seen;
     seen.append(request.method).append(" ").append(request.path);
@@ -39,7 +42,7 @@ class TestApplication final : public Application {
     } else if (request.path == "/id") {
       response.body = std::to_string(request.peer->id);
     } else if (request.path == "/later") {
-      http_later.push_back(defer());
+      http_later.push_back(reply.later());
     } else if (request.path == "/big") {
       response.body.assign(kBigBytes, 'b');
     } else if (request.path == "/empty") {
@@ -50,8 +53,7 @@ class TestApplication final : public Application {
     }
   }
 
-  GrpcStatus handle_unary(const GrpcContext& context, std::string_view message, std::string& reply,
-                          const std::function<GrpcLater()>& defer) override {
+  void handle_unary(const GrpcContext& context, std::string_view message, GrpcReply& reply) override {
     requests.emplace_back(context.path);
     last_headers.clear();
     for (const auto& [name, value] : *context.metadata) last_headers.emplace_back(name, value);
@@ -59,12 +61,12 @@ class TestApplication final : public Application {
     last_idempotency_key = context.idempotency_key;
     last_idempotency_keys = context.idempotency_keys;
     if (context.path == "/test.Echo/Later") {
-      grpc_later.push_back(defer());
-      return {};
+      grpc_later.push_back(reply.later());
+    } else if (context.path == "/test.Echo/Fail") {
+      reply.response.status = {GrpcCode::kInvalidArgument, "50% wr\xc3\xb6ng", "details"};
+    } else {
+      reply.response.message.append(message);
     }
-    if (context.path == "/test.Echo/Fail") return {GrpcCode::kInvalidArgument, "50% wr\xc3\xb6ng", "details"};
-    reply.append(message);
-    return {};
   }
 
   MethodKind method_kind(std::string_view path, const Peer&) const override {
@@ -92,9 +94,9 @@ class TestApplication final : public Application {
   std::int64_t last_deadline_us = 0;
   std::string last_idempotency_key;
   std::uint32_t last_idempotency_keys = 0;
-  std::vector<HttpLater> http_later;
-  std::vector<GrpcLater> grpc_later;
-  std::vector<RedisHandler::Later> redis_later;
+  std::vector<HttpReply::Later> http_later;
+  std::vector<GrpcReply::Later> grpc_later;
+  std::vector<RedisReply::Later> redis_later;
   bool busy = false;
   int open_streams = 0;
   bool recognises = false;  // its peers are not strangers
@@ -105,12 +107,12 @@ class TestApplication final : public Application {
   class Echo final : public RedisHandler {
    public:
     explicit Echo(TestApplication& application) : application_(application) {}
-    bool handle(std::span<const std::string_view> words, std::string& out, const Defer& defer) override {
+    bool handle(std::span<const std::string_view> words, RedisReply& reply) override {
       if (words[0] == "later") {
-        application_.redis_later.push_back(defer());
+        application_.redis_later.push_back(reply.later());
         return true;
       }
-      out.append("+").append(words.back()).append("\r\n");
+      reply.response.append("+").append(words.back()).append("\r\n");
       return words[0] != "quit";
     }
 

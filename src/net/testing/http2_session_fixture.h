@@ -36,7 +36,7 @@ class Http2SessionTest : public testing::Test {
 
   ManualClock clock_{784'111'777'000'000};
   TestApplication application_;
-  SessionContext context_{application_, clock_};
+  SessionContext context_{application_, clock_, &application_};
   Http2TestClient client_{context_};
 };
 

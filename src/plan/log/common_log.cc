@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/try.h"
-#include "doors/http/forwarded.h"
+#include "doors/http/origin/forwarded.h"
 #include "plan/log/log_time.h"
 
 namespace sluice::plan {

@@ -1,6 +1,6 @@
 #include "plan/log/json_log.h"
 
-#include "doors/http/forwarded.h"
+#include "doors/http/origin/forwarded.h"
 #include "plan/log/common_log.h"
 #include "plan/log/log_time.h"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "document/literals.h"
-#include "doors/http/forwarded.h"
+#include "doors/http/origin/forwarded.h"
 
 namespace sluice::plan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text/json_reader.h"
 #include "document/literals.h"
-#include "doors/http/check_json.h"
+#include "doors/http/fields/check_json.h"
 
 namespace sluice::plan {
 namespace {

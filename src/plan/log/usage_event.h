@@ -4,13 +4,13 @@
 #include <string>
 #include <string_view>
 
-#include "doors/check_list.h"
+#include "doors/check/check_list.h"
 #include "plan/log/access_entry.h"
 #include "plan/log/traffic_entry.h"
 
 namespace sluice::plan {
 
-// Reads usage events: each line is the body of a check (doors/http/check_json.h) with two more members: `at`,
+// Reads usage events: each line is the body of a check (doors/http/fields/check_json.h) with two more members: `at`,
 // its time (Unix milliseconds or RFC 3339), and, if known, `allowed`, the answer. Views of an entry are valid
 // until the next line. Not thread-safe.
 //

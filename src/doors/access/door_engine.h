@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/limiter.h"
+
+namespace sluice::doors {
+
+// Proof that the caller of an endpoint may do what they ask for. Only Caller makes one.
+class Permit {
+ private:
+  friend class Caller;
+  Permit() = default;
+};
+
+// The engine as the doors use it: Limiter's functions, but all that charge, show or reset counters need a
+// Permit. So a handler that forgets to ask for one does not compile. Belongs to its loop's thread.
+class DoorEngine {
+ public:
+  // The limiter outlives it.
+  explicit DoorEngine(Limiter& limiter) : limiter_(limiter) {}
+
+  template <class Postpone>
+  auto check(Permit, const CheckRequest& request, const Postpone& postpone) {
+    return limiter_.check(request, postpone);
+  }
+  template <class Postpone>
+  auto check_together(Permit, std::span<const CheckRequest> requests, const Postpone& postpone) {
+    return limiter_.check_together(requests, postpone);
+  }
+  template <class Postpone>
+  auto usage(Permit, const CheckRequest& request, const Postpone& postpone) {
+    return limiter_.usage(request, postpone);
+  }
+  template <class Postpone>
+  auto usage_together(Permit, std::span<const CheckRequest> requests, const Postpone& postpone) {
+    return limiter_.usage_together(requests, postpone);
+  }
+  template <class Postpone>
+  auto give_back(Permit, std::span<const CheckRequest> requests, RefundReach reach,
+                 const Postpone& postpone) {
+    return limiter_.give_back(requests, reach, postpone);
+  }
+  template <class Postpone>
+  auto reset(Permit, const CheckRequest& request, ResetReach reach, const Postpone& postpone) {
+    return limiter_.reset(request, reach, postpone);
+  }
+
+  Result<void> validate(const CheckRequest& request) { return limiter_.validate(request); }
+  Result<void> validate_give_back(std::span<const CheckRequest> requests) {
+    return limiter_.validate_give_back(requests);
+  }
+  std::optional<Dedupe> identity(const CheckRequest& request) { return limiter_.identity(request); }
+  void count_denied(const CompiledPolicy& policy) { limiter_.count_denied(policy); }
+
+  Limiter::Hold hold() { return Limiter::Hold(limiter_); }
+  Limiter::InOrder in_order() { return Limiter::InOrder(limiter_); }
+
+  void speak_for(std::uint32_t caller) { limiter_.speak_for(caller); }
+  bool has_default_tenant() const { return limiter_.has_default_tenant(); }
+  std::string_view tenant_of(const CheckRequest& request) { return limiter_.tenant_of(request); }
+  bool is_switch_open() const { return limiter_.is_switch_open(); }
+
+ private:
+  Limiter& limiter_;
+};
+
+}  // namespace sluice::doors
