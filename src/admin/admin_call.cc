@@ -6,8 +6,8 @@
 #include "base/limits.h"
 #include "base/try.h"
 #include "document/document_text.h"
-#include "doors/http/problem.h"
 #include "doors/http/fields/query_string.h"
+#include "doors/http/problem.h"
 
 namespace sluice::admin {
 namespace {

@@ -11,8 +11,8 @@
 #include "doors/http/headers/deprecation.h"
 #include "doors/http/headers/rate_limit_headers.h"
 #include "doors/http/origin/address_set.h"
-#include "engine/request/given_limits.h"
 #include "engine/admission/load_gate.h"
+#include "engine/request/given_limits.h"
 
 namespace sluice::doors {
 

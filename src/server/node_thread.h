@@ -33,7 +33,7 @@ class NodeThread final : public net::LoopHooks {
     const Clock& clock;
     const Clock& wall_clock;
     ParamsTable& params;
-    MemoryCounters& counters;  // all counters in memory, or those of `on_failure: local`
+    MemoryCounters& counters;   // all counters in memory, or those of `on_failure: local`
     MemoryStore& memory_store;  // the store of them, with request ids
     const SnapshotPublisher& policies;
     const KeyHasher& hasher;

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/secret/hash.h"
 #include "engine/request/check_request.h"
-#include "loadgen/traffic/key_source.h"
 #include "loadgen/options.h"
 #include "loadgen/traffic/key_source.h"
 #include "policy/snapshot/snapshot_publisher.h"

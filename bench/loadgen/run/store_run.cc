@@ -60,9 +60,10 @@ class DueTimer final : private net::EventLoop::Watcher {
 };
 
 // One thread: its loop, its store, its engine.
-class Asker {
+class StoreAsker {
  public:
-  Asker(DirectEngine& engine, const BenchOptions& options, std::uint32_t thread, const MakeStore& make_store)
+  StoreAsker(DirectEngine& engine, const BenchOptions& options, std::uint32_t thread,
+             const MakeStore& make_store)
       : clock_(engine.clock),
         in_flight_max_(options.in_flight),
         store_(make_store(transport_, clock_, engine.params)),
@@ -180,9 +181,9 @@ std::expected<Measurement, std::string> run_on_store(const BenchOptions& options
   DirectEngine engine(clock);
   SLUICE_TRY(engine.load_policies(options.policies));
 
-  std::vector<std::unique_ptr<Asker>> askers;
+  std::vector<std::unique_ptr<StoreAsker>> askers;
   for (std::uint32_t i = 0; i < options.threads; ++i) {
-    askers.push_back(std::make_unique<Asker>(engine, options, i, make_store));
+    askers.push_back(std::make_unique<StoreAsker>(engine, options, i, make_store));
     SLUICE_TRY(askers.back()->connect());
   }
 

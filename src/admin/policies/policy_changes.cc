@@ -7,8 +7,8 @@
 #include "admin/policies/policy_views.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
-#include "policy/warnings/denies_everyone.h"
 #include "policy/document/policy_writer.h"
+#include "policy/warnings/denies_everyone.h"
 
 namespace sluice::admin {
 namespace {

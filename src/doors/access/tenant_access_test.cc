@@ -96,7 +96,6 @@ class TenantAccessTest : public DoorsFixture {
       all += policy.fields[DecisionCounters::kAllowed] + policy.fields[DecisionCounters::kDenied];
     return all;
   }
-
 };
 
 TEST_F(TenantAccessTest, OnesOwnTenantIsServed) {

@@ -57,7 +57,7 @@ void write_answer(const Result<Decision>& decision, GrpcResponse& out) {
   });
 }
 
-void write_reset(const Result<int>& existed, GrpcResponse& out) {
+void write_allow_reset(const Result<int>& existed, GrpcResponse& out) {
   if (!existed) write_problem(in_their_words(existed.error(), kNames), out);
 }
 
@@ -79,7 +79,7 @@ Result<void> allow_n(DoorContext& context, const Caller& caller, const GrpcCall&
 
 Result<void> allow_reset(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   CheckRequest check = SLUICE_TRY(read_allow(call.message));
-  return answer_reset(context, caller, call, check, "", write_reset);
+  return answer_reset(context, caller, call, check, "", write_allow_reset);
 }
 
 }  // namespace sluice::doors

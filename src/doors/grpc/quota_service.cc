@@ -18,10 +18,10 @@ using net::WireCursor;
 using net::WireReader;
 
 constexpr std::array<std::string_view, 3> kDimensionNames = {"user", "ip", "api_key"};  // by number
-constexpr std::array kQuotaNames = {FieldName{"dimensions.user", "identifier"},
-                               FieldName{"dimensions.ip", "identifier"},
-                               FieldName{"dimensions.api_key", "identifier"},
-                               FieldName{"resource", "endpoint"}, FieldName{"request_id", "idempotency_key"}};
+constexpr std::array kQuotaNames = {
+    FieldName{"dimensions.user", "identifier"}, FieldName{"dimensions.ip", "identifier"},
+    FieldName{"dimensions.api_key", "identifier"}, FieldName{"resource", "endpoint"},
+    FieldName{"request_id", "idempotency_key"}};
 
 // The fields of all three requests, plus those of CheckRequest.
 struct QuotaQuestion {

@@ -9,8 +9,8 @@
 
 namespace sluice::net {
 
-// A reply that a test reads: whether the answer was postponed, and the answer itself. Not thread-safe. It must
-// outlive the handle that later() gives.
+// A reply that a test reads: whether the answer was postponed, and the answer itself. Not thread-safe. It
+// must outlive the handle that later() gives.
 //
 //   TestReply<HttpResponse> reply;
 //   application.handle_http(request, reply);

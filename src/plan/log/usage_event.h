@@ -10,9 +10,9 @@
 
 namespace sluice::plan {
 
-// Reads usage events: each line is the body of a check (doors/http/fields/check_json.h) with two more members: `at`,
-// its time (Unix milliseconds or RFC 3339), and, if known, `allowed`, the answer. Views of an entry are valid
-// until the next line. Not thread-safe.
+// Reads usage events: each line is the body of a check (doors/http/fields/check_json.h) with two more
+// members: `at`, its time (Unix milliseconds or RFC 3339), and, if known, `allowed`, the answer. Views of an
+// entry are valid until the next line. Not thread-safe.
 //
 //   {"at":1792000000123,"tenant_id":"search-service","resource":"/search","key":"alice","tokens":1,"allowed":true}
 class UsageEventReader {

@@ -8,8 +8,6 @@
 namespace sluice::server {
 namespace {
 
-bool lives_there(char state) { return state == 'o' || state == 'c' || state == 'f'; }
-
 // A tenant that starts anew, or whose counters cannot be moved there, need not be looked for first.
 bool must_wait(const Cells& cells, const std::string& tenant) {
   return is_single(cells.place_of(tenant)) && !cells.starts_anew(tenant);

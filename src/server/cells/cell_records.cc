@@ -8,8 +8,6 @@ namespace {
 
 constexpr std::uint32_t kSilentLosses = 5;
 
-bool lives_there(char state) { return state == 'o' || state == 'c' || state == 'f'; }
-
 }  // namespace
 
 bool is_single(const Cell& cell) {

@@ -15,6 +15,8 @@
 namespace sluice::server {
 
 bool is_single(const Cell& cell);  // one Redis server: counters can be moved from and to it
+// Whether a record in this state says that the tenant lives where the record is.
+constexpr bool lives_there(char state) { return state == 'o' || state == 'c' || state == 'f'; }
 TenantMoveOptions::End end_at(const Cell& cell, redis::Transport& transport);
 
 // Reads once a second what the servers of all cells have recorded about tenants that move or have moved, and

@@ -129,8 +129,8 @@ TEST_F(GrpcReflectionTest, AMessageHasNoExtensions) {
 
 TEST_F(GrpcReflectionTest, GarbageEndsTheCall) {
   RecordedStream stream;
-  const auto handler =
-      app.open_stream({.path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", .peer = &peer}, stream);
+  const auto handler = app.open_stream(
+      {.path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", .peer = &peer}, stream);
   handler->on_message("\xff");
   EXPECT_TRUE(stream.finished);
   EXPECT_EQ(stream.code, net::GrpcCode::kInternal);
