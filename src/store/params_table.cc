@@ -17,7 +17,7 @@ ParamsTable::ParamsTable(std::uint32_t distinct_max) : distinct_max_(distinct_ma
 }
 
 ParamsId ParamsTable::intern(const LimitParams& params) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (const auto known = ids_.find(params); known != ids_.end()) return known->second;
   if (last_ == distinct_max_) return 0;
   const ParamsId id = last_ + 1;

@@ -3,12 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "algorithm/limit_params.h"
 #include "base/limits.h"
+#include "base/mutex.h"
 
 namespace sluice {
 
@@ -68,9 +68,9 @@ class ParamsTable {
   };
 
   const std::uint32_t distinct_max_;
-  std::mutex mutex_;
-  std::unordered_map<LimitParams, ParamsId, Hash> ids_;  // guarded by mutex_
-  ParamsId last_ = 0;                                    // guarded by mutex_
+  Mutex mutex_;
+  std::unordered_map<LimitParams, ParamsId, Hash> ids_ SLUICE_GUARDED_BY(mutex_);
+  ParamsId last_ SLUICE_GUARDED_BY(mutex_) = 0;
   Blocks<LimitParams> params_;
 };
 

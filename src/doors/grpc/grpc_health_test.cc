@@ -36,8 +36,8 @@ TEST_F(GrpcHealthTest, CheckFollowsReadiness) {
 
 TEST_F(GrpcHealthTest, AStoreThatIsSlowHasAStatusOfItsOwn) {
   EXPECT_EQ(health("sluice.store").message, kServing);
-  RecordedStream store, service;
-  const auto store_watcher = watch(store), service_watcher = watch(service);
+  RecordedStream store_stream, service_stream;
+  const auto store_watcher = watch(store_stream), service_watcher = watch(service_stream);
   store_watcher->on_message(request_for("sluice.store"));
   service_watcher->on_message(request_for("sluice.v1.RateLimiter"));
   readiness.degraded = true;
@@ -48,8 +48,8 @@ TEST_F(GrpcHealthTest, AStoreThatIsSlowHasAStatusOfItsOwn) {
   app.publish_health();
   readiness.ready = false;
   app.publish_health();
-  EXPECT_EQ(store.sent, (std::vector{kServing, kNotServing, kServing, kNotServing}));
-  EXPECT_EQ(service.sent, (std::vector{kServing, kNotServing}));
+  EXPECT_EQ(store_stream.sent, (std::vector{kServing, kNotServing, kServing, kNotServing}));
+  EXPECT_EQ(service_stream.sent, (std::vector{kServing, kNotServing}));
 }
 
 TEST_F(GrpcHealthTest, WatchTellsEveryChangeOnce) {

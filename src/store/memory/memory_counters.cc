@@ -115,7 +115,7 @@ Verdict MemoryCounters::apply(std::span<const Charge> charges, std::span<ChargeR
   now_us = clock_.now_us();  // while the slot is being fetched
   bool fits = false, kept = false;
   {
-    const std::lock_guard lock(shard.lock);
+    const Lock lock(shard.lock);
     PendingCharge pending;
     fits = pending.decide(shard, params_, charge, now_us, result);
     kept = pending.reserve(fits) && (!pending.settle(fits, result) || pending.insert() || !fits);
@@ -182,7 +182,7 @@ bool MemoryCounters::relieve(std::int64_t now_us) {
   for (; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
     if (budget_.has_room(kReliefBytes)) break;
     Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
-    const std::lock_guard lock(shard.lock);
+    const Lock lock(shard.lock);
     in_vain += !shard.release_memory(now_us);
   }
   return in_vain < asked;
@@ -192,7 +192,7 @@ int MemoryCounters::reset(std::span<const KeyHash> keys) {
   int existed = 0;
   for (const KeyHash& key : keys) {
     Shard& shard = shard_of(key);
-    const std::lock_guard lock(shard.lock);
+    const Lock lock(shard.lock);
     existed += shard.erase(key);
   }
   return existed;
@@ -212,7 +212,7 @@ void MemoryCounters::tend() {
 
 std::string MemoryCounters::bytes_of(const KeyHash& key) const {
   Shard& shard = shard_of(key);
-  const std::lock_guard lock(shard.lock);
+  const Lock lock(shard.lock);
   const Slot* const slot = shard.find(key);
   if (slot == nullptr) return {};
   std::string bytes(reinterpret_cast<const char*>(slot), sizeof(Slot));
@@ -224,7 +224,7 @@ std::string MemoryCounters::bytes_of(const KeyHash& key) const {
 Counters::Stats MemoryCounters::stats() const {
   Stats stats;
   for (std::uint32_t i = 0; i <= shard_mask_; ++i) {
-    const std::lock_guard lock(shards_[i].lock);
+    const Lock lock(shards_[i].lock);
     shards_[i].add_to(stats);
   }
   stats.no_room = no_room_.load(std::memory_order_relaxed);

@@ -1,6 +1,5 @@
 // The refunds of MemoryCounters. They are rare, and kept apart from the path of every check.
 #include <cassert>
-#include <mutex>
 #include <utility>
 
 #include "algorithm/sliding_log.h"
@@ -34,7 +33,7 @@ Verdict MemoryCounters::refund(std::span<const Charge> charges, std::span<Charge
 // Uses the numbers that the counter is kept under.
 ChargeResult MemoryCounters::refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us) {
   Shard& shard = shard_of(charge.key);
-  const std::lock_guard lock(shard.lock);
+  const Lock lock(shard.lock);
   const LimitParams& params = params_[charge.params];
   Slot* const slot = shard.find(charge.key);
   const LimitParams& from = slot != nullptr ? params_[slot->params_id()] : params;

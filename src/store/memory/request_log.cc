@@ -212,7 +212,7 @@ void RequestLog::apply_once(StoreCall& call) {
   assert(call.charges.size() <= kLimitsPerCheckMax);
   call.forget_answer();
   Shard& shard = shard_of(call.dedupe->id);
-  const std::lock_guard lock(shard.mutex);
+  const Lock lock(shard.mutex);
   const std::int64_t now_us = clock_.now_us();
   if (RequestRecord* known = shard.find(call.dedupe->id)) {
     if (!known->expired(now_us)) return known->replay(call);
@@ -231,14 +231,15 @@ void RequestLog::apply_once(StoreCall& call) {
 
 void RequestLog::tend() {
   Shard& shard = shards_[tended_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
-  const std::unique_lock lock(shard.mutex, std::try_to_lock);
-  if (lock) shard.expire(kCheckedPerTend, clock_.now_us());
+  if (!shard.mutex.try_lock()) return;
+  shard.expire(kCheckedPerTend, clock_.now_us());
+  shard.mutex.unlock();
 }
 
 RequestLog::Stats RequestLog::stats() const {
   Stats stats;
   for (const Shard& shard : std::span(shards_.get(), shard_mask_ + 1)) {
-    const std::lock_guard lock(shard.mutex);
+    const Lock lock(shard.mutex);
     shard.add_to(stats);
   }
   return stats;

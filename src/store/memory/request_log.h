@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "store/memory/counters.h"
 #include "store/memory/request_owners.h"
 #include "store/store.h"
@@ -57,37 +57,46 @@ class RequestLog {
 
  private:
   // A part of the ids. Its records are in a list from the oldest to the newest, in the list of their owner,
-  // and in a hash table with chains. Everything except the mutex itself needs the mutex held.
+  // and in a hash table with chains.
   class Shard {
    public:
     ~Shard();
-    void open(std::uint64_t bytes_max) { bytes_max_ = bytes_max; }
-    RequestRecord* find(const KeyHash& id) const;
+    void open(std::uint64_t bytes_max) {
+      const Lock lock(mutex);
+      bytes_max_ = bytes_max;
+    }
+    RequestRecord* find(const KeyHash& id) const SLUICE_REQUIRES(mutex);
     // Inserts a record that counts as expired, and takes no owner's memory, until keep(). Throws
     // std::bad_alloc.
-    RequestRecord& insert(const Dedupe& dedupe, std::size_t results, std::int64_t now_us);
+    RequestRecord& insert(const Dedupe& dedupe, std::size_t results, std::int64_t now_us)
+        SLUICE_REQUIRES(mutex);
     // Records the call's answer; evicts other records if they take too much memory.
-    void keep(RequestRecord& record, const StoreCall& call);
-    void erase(RequestRecord& record);
+    void keep(RequestRecord& record, const StoreCall& call) SLUICE_REQUIRES(mutex);
+    void erase(RequestRecord& record) SLUICE_REQUIRES(mutex);
     // Looks at the next `records` records in turn and removes those that have expired.
-    void expire(int records, std::int64_t now_us);
-    void add_to(Stats& stats) const;
+    void expire(int records, std::int64_t now_us) SLUICE_REQUIRES(mutex);
+    void add_to(Stats& stats) const SLUICE_REQUIRES(mutex);
 
-    mutable std::mutex mutex;
+    mutable Mutex mutex;
 
    private:
-    RequestRecord*& chain_of(const KeyHash& id) { return chains_[id.high & (chains_.size() - 1)]; }
-    std::uint64_t bytes() const { return chains_.size() * sizeof(RequestRecord*) + owners_.bytes(); }
-    void make_room(std::uint64_t bytes, std::int64_t now_us);
+    RequestRecord*& chain_of(const KeyHash& id) SLUICE_REQUIRES(mutex) {
+      return chains_[id.high & (chains_.size() - 1)];
+    }
+    std::uint64_t bytes() const SLUICE_REQUIRES(mutex) {
+      return chains_.size() * sizeof(RequestRecord*) + owners_.bytes();
+    }
+    void make_room(std::uint64_t bytes, std::int64_t now_us) SLUICE_REQUIRES(mutex);
 
-    std::vector<RequestRecord*> chains_;  // the size is a power of two, or 0 before the first record
-    RequestRecord* oldest_ = nullptr;
-    RequestRecord* newest_ = nullptr;
-    RequestRecord* next_to_check_ = nullptr;  // null: the oldest
-    RequestOwners owners_;
-    std::uint64_t entries_ = 0;
-    std::uint64_t bytes_max_ = 0;
-    std::uint64_t evicted_ = 0;
+    std::vector<RequestRecord*> chains_
+        SLUICE_GUARDED_BY(mutex);  // the size is a power of two, or 0 before the first record
+    RequestRecord* oldest_ SLUICE_GUARDED_BY(mutex) = nullptr;
+    RequestRecord* newest_ SLUICE_GUARDED_BY(mutex) = nullptr;
+    RequestRecord* next_to_check_ SLUICE_GUARDED_BY(mutex) = nullptr;  // null: the oldest
+    RequestOwners owners_ SLUICE_GUARDED_BY(mutex);
+    std::uint64_t entries_ SLUICE_GUARDED_BY(mutex) = 0;
+    std::uint64_t bytes_max_ SLUICE_GUARDED_BY(mutex) = 0;
+    std::uint64_t evicted_ SLUICE_GUARDED_BY(mutex) = 0;
   };
 
   Shard& shard_of(const KeyHash& id) const { return shards_[id.low & shard_mask_]; }

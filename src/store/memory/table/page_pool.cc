@@ -35,7 +35,7 @@ PagePool::~PagePool() { munmap(mapped_, mapped_bytes_); }
 
 std::optional<std::uint32_t> PagePool::allocate() {
   if (!budget_.try_take(kPageBytes)) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!given_back_.empty()) {
     const std::uint32_t page = given_back_.back();
     given_back_.pop_back();
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> PagePool::allocate() {
 void PagePool::release(std::uint32_t page) {
   assert(std::all_of(slots(page), slots(page) + kSlotsPerPage, [](const Slot& s) { return s.empty(); }));
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     given_back_.push_back(page);
   }
   budget_.give_back(kPageBytes);

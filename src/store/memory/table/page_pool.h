@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/memory/table/byte_budget.h"
 #include "store/memory/table/slot.h"
 
@@ -43,9 +43,9 @@ class PagePool {
   std::size_t mapped_bytes_ = 0;
   void* mapped_ = nullptr;
   Slot* base_ = nullptr;
-  std::mutex mutex_;
-  std::uint32_t never_used_ = 0;           // guarded by mutex_: pages from here on were never handed out
-  std::vector<std::uint32_t> given_back_;  // guarded by mutex_
+  Mutex mutex_;
+  std::uint32_t never_used_ SLUICE_GUARDED_BY(mutex_) = 0;  // pages from here on were never handed out
+  std::vector<std::uint32_t> given_back_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice

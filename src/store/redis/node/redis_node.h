@@ -31,7 +31,7 @@ namespace sluice {
 
 class RedisNode;
 
-// Tells whether a server with this error works, and the call only belongs, or will belong, to another node.
+// Whether an error means that a call belongs, or will belong, to another node.
 bool belongs_elsewhere(redis::ServerError kind);
 
 // What a RedisNode is a part of: a store on a single server, a cluster, the looks at a replica.
@@ -216,42 +216,50 @@ class RedisNode final : private redis::ConnectionEvents {
     std::int64_t time_us = INT64_MAX;  // the shortest time that the server had for a slow one
   };
 
+  // From start() to the answer: redis_node.cc.
+  bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
+  void on_error(Command& command, std::span<const redis::RespValue> reply);
+  bool hand_over(Command& command, redis::ServerError kind, std::string_view error);
+  void refuse_moving(Command& command, std::string_view key_numbers);
+  void finish(Command& command, bool answered);
+  void end_batch(Command& command, bool answered, std::vector<StoreCall*>& waiting);
+  void complete(std::span<StoreCall* const> calls);
+  void note_answer(Command& command, std::int64_t server_us);
+  void note_use();
+  void send_probe(std::int64_t now_us);
+  void leave_out_probe(std::vector<StoreCall*>& calls) const;
+  bool must_look();
+  bool must_look_at_clock(std::int64_t now_us);
+  std::int64_t wall_us() const;
+  NodeHealth::Facts facts() const;
+  void tell_news(std::int64_t now_us);
+
+  // Who may wait: redis_node_queue.cc.
+  std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
+  bool has_room(const StoreCall& call) const;
+  void leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us);
+  void put_back(std::span<StoreCall* const> calls, FairQueue& queue);
+  void note_end_of(const StoreCall& call);
   void deny_unanswered(StoreCall& call);
   void remember(const Command& command, std::int64_t server_us);
   void note_refunds(const Batch& batch);
-  bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
-  std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
-  bool has_room(const StoreCall& call) const;
-  bool may_send_more(const FairQueue& queue);
-  void leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us);
-  void note_end_of(const StoreCall& call);
-  void put_back(std::span<StoreCall* const> calls, FairQueue& queue);
+
+  // What is sent: redis_node_send.cc.
   void send_queue();
   void send_batches();
   void send_flights(FairQueue& queue, bool asking);
   std::uint64_t group_of(const StoreCall& call) const;
+  bool may_send_more(const FairQueue& queue);
   void send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
   void add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us);
-  void append_command(Batch& batch, How how, bool with_script);
-  bool goes_guarded(const StoreCall& call, std::int64_t now_us) const;
-  void begin_full(std::int64_t now_us);
-  bool would_be_admitted(const StoreCall& call) const;
-  void on_full(Command& command, std::string_view named);
-  struct Parted;
-  void part_full(const Command& command, std::string_view named, Parted& parted) const;
-  void send_alone(std::span<StoreCall* const> calls, bool asking);
-  void send_together(std::span<StoreCall* const> calls, bool asking);
   void append_asking(std::int64_t now_us);
   void send_flight();
   void send_commands();
-  bool must_look_at_clock(std::int64_t now_us);
-  void send_probe(std::int64_t now_us);
-  void leave_out_probe(std::vector<StoreCall*>& calls) const;
   void resend_with_script(Command command);
-  void answer(Command& command, std::span<const redis::RespValue> reply);
-  void refuse_moving(Command& command, std::string_view key_numbers);
-  void on_error(Command& command, std::span<const redis::RespValue> reply);
-  bool hand_over(Command& command, redis::ServerError kind, std::string_view error);
+  std::unique_ptr<Batch> spare_batch();
+  std::int64_t patience_us(Batch& batch, std::int64_t now_us) const;
+
+  // As time passes: redis_node_deadlines.cc.
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
   void collect_expired(std::int64_t now_us, Expired& expired);
@@ -260,17 +268,17 @@ class RedisNode final : private redis::ConnectionEvents {
   std::int64_t silent_since_us() const;
   std::int64_t silent_for_us(std::int64_t now_us) const;
   void fail_queue(std::vector<StoreCall*>& failed);
-  void finish(Command& command, bool answered);
-  void end_batch(Command& command, bool answered, std::vector<StoreCall*>& waiting);
-  void complete(std::span<StoreCall* const> calls);
-  std::int64_t patience_us(Batch& batch, std::int64_t now_us) const;
-  void note_answer(Command& command, std::int64_t server_us);
-  void note_use();
-  bool must_look();
-  std::unique_ptr<Batch> spare_batch();
-  std::int64_t wall_us() const;
-  NodeHealth::Facts facts() const;
-  void tell_news(std::int64_t now_us);
+
+  // While the server has no memory left: redis_node_full.cc.
+  struct Parted;
+  bool goes_guarded(const StoreCall& call, std::int64_t now_us) const;
+  void append_command(Batch& batch, How how, bool with_script);
+  void begin_full(std::int64_t now_us);
+  bool would_be_admitted(const StoreCall& call) const;
+  void on_full(Command& command, std::string_view named);
+  void part_full(const Command& command, std::string_view named, Parted& parted) const;
+  void send_together(std::span<StoreCall* const> calls, bool asking);
+  void send_alone(std::span<StoreCall* const> calls, bool asking);
 
   const Clock& clock_;
   const redis::Transport& transport_;

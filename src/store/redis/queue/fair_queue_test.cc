@@ -390,6 +390,24 @@ TEST_F(FairQueueTest, ForgettingIdleFlowsTakesNothingFromThoseWhoWait) {
   EXPECT_EQ(queue_.work(), 0u);
 }
 
+TEST_F(FairQueueTest, WhoTakesTheMemoryOfAForgottenFlowOwesNothing) {
+  call("ax1").work = 1'000'000;
+  call("bx1").work = 2'000'000;
+  push({"ax1", "bx1"});
+  EXPECT_EQ(pop(), "ax1") << "which owes half of that to those who wait";
+  queue_.take();
+  std::deque<TestCall> others;
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    others.emplace_back(std::vector<Charge>(1)).flow = {1'000 + i, 0};
+    queue_.push(others.back());
+    if (i < 5'000) queue_.take();  // until ax is forgotten; the others wait
+  }
+  for (std::uint32_t i = 5'000; i < 10'000; ++i) {
+    ASSERT_EQ(&queue_.front(), &others[i]);
+    queue_.pop();
+  }
+}
+
 TEST(QueueBoundTest, IsWhatTheServerAnswersInItsTime) {
   QueueBound bound;
   EXPECT_EQ(bound.max(), kRedisQueueMin) << "not known yet";
