@@ -45,7 +45,8 @@ loadgen::MakeStore store_maker(const std::string& url) {
 
 void add_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<loadgen::BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Send load to a server, or run checks in this process (--direct)");
+  CLI::App* command =
+      app.add_subcommand("bench", "Send load to a server, or run checks in this process (--direct)");
   loadgen::add_bench_options(*command, *options);
   for (const char* name : kRarelyNeeded) command->get_option(name)->group(kMoreSettings);
   make_help_brief(*command);
