@@ -108,7 +108,7 @@ std::string about_missing(const std::string& message) {
 
 std::string plain_usage_error(std::string_view message) {
   static const std::regex member("^(.*): (.*) not in \\{(.*)\\}$");
-  const std::string text(message);
+  std::string text(message);
   std::smatch match;
   if (std::regex_match(text, match, member)) return one_of(match);
   for (const auto& [theirs, ours] : rewrites())

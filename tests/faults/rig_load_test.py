@@ -130,6 +130,13 @@ def test_what_is_late_and_what_the_machine_is_to_blame_for():
     with pytest.raises(AssertionError, match="later than"):
         Report([made(0, 1.1)], [(0, 0.1)]).assert_in_time(0.01)
     assert slack_s(0.1) == pytest.approx(1.0)
+    Report([made(0, 1.9)], [(0, 0.1)], slowdown=2).assert_in_time(0.01)
+    with pytest.raises(AssertionError, match="later than"):
+        Report([made(0, 2.1)], [(0, 0.1)], slowdown=2).assert_in_time(0.01)
+
+
+def test_the_slowdown_is_measured(decider, load):
+    assert run_until_seen(decider, load(decider, policy_id="p"), 5).slowdown >= 1
 
 
 def test_what_is_felt():

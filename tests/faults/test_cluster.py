@@ -90,15 +90,16 @@ def test_checks_on_several_slots_are_exact_while_these_move(cluster, sluice, loa
         assert used("shared", "t0", key) == granted(key=key) <= 100
 
 
-def test_deny_counts_are_exact(cluster, sluice, grpc_stub, tmp_path):
+def test_deny_counts_are_exact(cluster, sluice, grpc_stub):
     """The rates of an entry lie on one slot, so whatever one of them denies counts in all of them, also while many ask."""
     stores = cluster()
-    rates = [{"name": "narrow", "flow_rate_per_second": 0.0001, "burst_capacity": 5},
-             {"name": "wide", "flow_rate_per_second": 0.0001, "burst_capacity": 8}]
+    rates = {"narrow": 5, "wide": 8}
     shops = [f"shop{i}" for i in range(8)]
-    domains = tmp_path / "domains.json"
-    domains.write_text(json.dumps({"domains": [{"domain": shop, "rates": rates} for shop in shops]}))
-    mr = grpc_stub(sluice(stores.url, policies=domains), "ratelimiter.v1.RateLimiterService")
+    # What entries of `domains` would be, but with a deadline that a busy machine meets.
+    limits = [{"name": name, "per": ["key"], "algorithm": "leaky_bucket", "rate": "1/10000s", "burst": burst}
+              for name, burst in rates.items()]
+    policies = json.dumps({"policies": [{"id": shop, "tenant": shop, "deadline": "30s", "limits": limits} for shop in shops]})
+    mr = grpc_stub(sluice(stores.url, policies=policies), "ratelimiter.v1.RateLimiterService")
 
     def consume(shop, cost):
         answer = mr.ConsumeAndCheckLimit(domain=shop, limit_key="user", cost=cost)

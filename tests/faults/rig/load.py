@@ -72,9 +72,10 @@ class Answer:
 class Report:
     """Every answer, in the order of arrival, and the questions that tests put to them."""
 
-    def __init__(self, answers, stalls):
+    def __init__(self, answers, stalls, slowdown=1.0):
         self.answers = answers
         self.stalls = stalls
+        self.slowdown = slowdown  # see rig/patience.py
 
     @property
     def longest_stall_s(self):
@@ -82,7 +83,7 @@ class Report:
 
     @property
     def slack_s(self):
-        return patience.slack_s(self.longest_stall_s)
+        return patience.slack_s(self.longest_stall_s, self.slowdown)
 
     def counts(self):
         return collections.Counter(answer.kind for answer in self.answers)
@@ -93,10 +94,11 @@ class Report:
 
     def between(self, begin, end):
         """A report of the answers whose question and answer both lie in this time."""
-        return Report([answer for answer in self.answers if begin <= answer.began and answer.ended <= end], self.stalls)
+        return Report([answer for answer in self.answers if begin <= answer.began and answer.ended <= end],
+                      self.stalls, self.slowdown)
 
     def of_tenants(self, tenants):
-        return Report([answer for answer in self.answers if answer.tenant in tenants], self.stalls)
+        return Report([answer for answer in self.answers if answer.tenant in tenants], self.stalls, self.slowdown)
 
     def granted_answers(self):
         """Those that the store allowed; of several with one id, the first."""
@@ -132,7 +134,7 @@ class Report:
     def assert_not_felt(self, deadline_s):
         """Every answer came from the store, unless the machine stood still and the breaker took that for a fault."""
         blamed = [(began, began + stall) for began, stall in self.stalls
-                  if patience.explains_a_missed_deadline(stall, deadline_s)]
+                  if patience.explains_a_missed_deadline(stall, deadline_s, self.slowdown)]
         reach_s = patience.RECOVERY_S + deadline_s
         felt = [answer for answer in self.degraded()
                 if not any(began <= answer.ended and answer.began <= ended + reach_s for began, ended in blamed)]
@@ -140,7 +142,7 @@ class Report:
 
     def assert_recovered(self, returned_at, within_s=patience.RECOVERY_S):
         """Soon after the store's return nothing is degraded any more, and there was something to see it by."""
-        end = returned_at + within_s + self.slack_s
+        end = returned_at + within_s * self.slowdown + self.slack_s
         late = self.degraded(after=end)
         assert not late, f"{len(late)} degraded answers, the last {late[-1].began - returned_at:.3f} s after the return"
         assert any(answer.ok and answer.began > returned_at and not answer.degraded for answer in self.answers)
@@ -198,8 +200,8 @@ class Load:
             self.process.stdin.close()
         status = self.process.wait(self.plan.settle_s + self.plan.hang_s + patience.WAIT_S)
         assert status == 0, f"the load client ended with {status}:\n{(self.directory / 'log').read_text()}"
-        answers, stalls = pickle.loads((self.directory / "records").read_bytes())
-        return Report([Answer(*record) for record in answers], stalls)
+        answers, stalls, slowdown = pickle.loads((self.directory / "records").read_bytes())
+        return Report([Answer(*record) for record in answers], stalls, slowdown)
 
     def kill(self):
         """Safe to call at any time."""

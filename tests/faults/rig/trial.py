@@ -73,7 +73,8 @@ class Outcome:
         recovery = f"{max(0, last - self.returned):5.2f} s" if degraded else "      –"
         return (f"{answers:6} answers, {degraded:5} degraded, recovered in {recovery}, longest "
                 f"{self.quick.longest_s() * 1000:4.0f} of {self.quick_deadline_s * 1000:.0f} ms, "
-                f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms")
+                f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms, "
+                f"slowdown {max(report.slowdown for report in self.reports):.1f}")
 
     def assert_promises(self, counters_kept=True, recovery_s=patience.RECOVERY_S):
         """Whatever happens: every check gets a decision, its own, by its deadline, and soon after the store's return
