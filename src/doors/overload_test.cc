@@ -39,7 +39,7 @@ TEST_F(OverloadTest, ChecksBeyondItAreRefusedAndChargeNothing) {
   EXPECT_EQ(refused.content_type, "application/problem+json");
   EXPECT_EQ(testing::header(refused, "retry-after"), "1");
   EXPECT_EQ(left("k"), 10);
-  clock.advance(testing::kSecondUs);
+  clock.advance(kSecondUs);
   EXPECT_EQ(status_of("/v1/authorize", ""), 200);
 }
 
@@ -68,7 +68,7 @@ TEST_F(OverloadTest, StrangersUseUpNoRoomOfHttp) {
       {"/v1/authorize", ""},
       {"/json", R"({"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]})"}};
   for (const auto& [path, body] : calls) {
-    clock.advance(testing::kSecondUs);
+    clock.advance(kSecondUs);
     peer.is_trusted = false;
     for (int i = 0; i < 5; ++i) EXPECT_EQ(status_of(path, body), 401) << path;
     peer.is_trusted = true;
@@ -88,7 +88,7 @@ TEST_F(OverloadTest, StrangersUseUpNoRoomOfGrpc) {
       {"/sluice.v1.RateLimiter/CheckBatch", batch},
       {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", envoy}};
   for (const auto& [path, message] : calls) {
-    clock.advance(testing::kSecondUs);
+    clock.advance(kSecondUs);
     peer.is_trusted = false;
     for (int i = 0; i < 5; ++i) EXPECT_EQ(code_of(path, message), net::GrpcCode::kUnauthenticated) << path;
     peer.is_trusted = true;

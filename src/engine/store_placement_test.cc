@@ -10,7 +10,6 @@
 namespace sluice {
 namespace {
 
-using testing::kSecondUs;
 using testing::make_limit;
 using testing::make_policy;
 

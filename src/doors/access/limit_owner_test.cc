@@ -41,7 +41,6 @@ TEST_F(LimitOwnerTest, HttpAndGrpcCallersAreKnownByTheirHeader) {
   peer.names = {"ops-1"};
   const std::vector<net::Header> stranger = {{"authorization", "Bearer nonsense"}};
   const net::HttpRequest http{.headers = stranger, .peer = &peer};
-  DoorContext context{limiter, options, 1};
   EXPECT_EQ(Caller(context, Access::kCheck, http).owner_name(), "address 127.0.0.1")
       << "a token wins over a certificate";
   const net::GrpcContext grpc{.metadata = &metadata, .peer = &peer};

@@ -15,7 +15,6 @@
 namespace sluice::doors::testing {
 
 using sluice::testing::kNowUs;
-using sluice::testing::kSecondUs;
 using sluice::testing::LimitSpec;
 using sluice::testing::make_limit;
 using sluice::testing::make_policy;

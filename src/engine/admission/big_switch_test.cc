@@ -7,7 +7,6 @@ namespace {
 
 using Hand = BigSwitch::Hand;
 using testing::kNowUs;
-using testing::kSecondUs;
 
 SwitchWord open_at(std::int64_t at_us, std::int64_t seconds) {
   return {.open = true, .at_us = at_us, .until_us = at_us + seconds * kSecondUs, .actor = "a", .reason = "r"};

@@ -7,7 +7,6 @@ namespace sluice {
 namespace {
 
 using testing::kNowUs;
-using testing::kSecondUs;
 using testing::make_limit;
 using testing::make_policy;
 
