@@ -276,6 +276,20 @@ TEST_F(AdminChangesTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) 
   EXPECT_EQ(here.send("PUT", "/v1/policies/twin", own).status, 200) << "by somebody who may";
 }
 
+// Its counters, overrides and versions are still there.
+TEST_F(AdminChangesTest, TheIdOfADeletedPolicyStaysWithItsTenant) {
+  const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
+  const Principal shop{"token shop", {control::Role::kWrite}, {"shop"}};
+  ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop"), {}, shop).status, 201);
+  ASSERT_EQ(here.send("DELETE", "/v1/policies/p", "", {}, shop).status, 204);
+  const auto refused = here.send("PUT", "/v1/policies/p", policy_of("bank"), {}, bank);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, Not(HasSubstr("shop"))) << "whose it was";
+  EXPECT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop"), {}, shop).status, 200) << "its own again";
+  ASSERT_EQ(here.send("DELETE", "/v1/policies/p", "", {}, shop).status, 204);
+  EXPECT_EQ(here.send("PUT", "/v1/policies/p", policy_of("bank")).status, 200) << "by somebody who may";
+}
+
 TEST_F(AdminChangesTest, ARollbackDoesNotTellOfOtherTenants) {
   ASSERT_EQ(here.send("PUT", "/v1/policies/p", policy_of("shop")).status, 201);
   const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};

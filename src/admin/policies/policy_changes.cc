@@ -92,6 +92,21 @@ Result<std::vector<ledger::Record>> write_policies(AdminContext& context, const 
   });
 }
 
+// A deleted policy leaves counters, overrides and versions behind, so its id stays with its tenant.
+Result<bool> may_reuse(AdminContext& context, const AdminCall& call, const std::string& id) {
+  if (call.principal.tenants.empty()) return true;
+  constexpr std::size_t kDeletion = 1, kLastVersion = 1;
+  const auto newest = SLUICE_TRY(
+      context.registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kDeletion + kLastVersion));
+  for (const ledger::Record& version : newest) {
+    if (version.is_withdrawn()) continue;
+    Problems unused;
+    const auto policy = parse_policy(version.body, version.name, unused);
+    return policy && call.principal.sees_tenant(policy->tenant);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::int64_t version_in_force(const ledger::Record& record) {
@@ -111,7 +126,8 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
 
 Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy) {
   SLUICE_TRY(call.principal.may(Role::kWrite, policy.tenant));
-  if (!tenant_of_policy(context, policy.id) || sees_policy(context, call, policy.id)) return {};
+  const bool may_reuse_id = SLUICE_TRY(may_reuse(context, call, policy.id));
+  if (tenant_of_policy(context, policy.id) ? sees_policy(context, call, policy.id) : may_reuse_id) return {};
   return std::unexpected(Error{ErrorCode::kPermissionDenied,
                                "the id \"" + policy.id + "\" belongs to a policy that " +
                                    call.principal.name + " may not change; choose another id",

@@ -32,6 +32,7 @@ CellMover::CellMover(Parts parts)
       records_({parts_.transport, parts_.clock, parts_.random}),
       homes_(records_, parts_.memory) {
   before_ = wanted_ = parts_.registry.wanted();
+  keep_versions();
   homes_.begin(*wanted_);
   // Without other cells no tenant can have moved.
   if (wanted_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
@@ -103,8 +104,14 @@ void CellMover::take_findings(std::int64_t now_us) {
   }
 }
 
-CellMover::Task CellMover::new_task(const Relocation& relocation, std::int64_t at_us, Kind kind) const {
-  return {.relocation = relocation, .not_before_us = at_us, .kind = kind, .owners = {before_, wanted_}};
+CellMover::Task CellMover::new_task(const Relocation& relocation, std::int64_t at_us, Kind kind) {
+  return {.relocation = relocation, .not_before_us = at_us, .kind = kind};
+}
+
+void CellMover::keep_versions() {
+  if (to_carry_.empty() && after_.empty() && !task_ && !is_looking()) versions_.clear();
+  versions_.push_back(before_);
+  versions_.push_back(wanted_);
 }
 
 bool CellMover::has_task(const std::string& tenant) const {
@@ -183,6 +190,7 @@ void CellMover::begin(CellRegistry::Pointer wanted, std::int64_t now_us) {
   const CellRegistry::Pointer last_wanted = wanted_, current = parts_.registry.current();
   before_ = current;
   wanted_ = std::move(wanted);
+  keep_versions();
   homes_.begin_again(*wanted_);
   if (wanted_->list().size() > 1 || before_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
   if (!before_->places_groups_like(*wanted_))
@@ -218,7 +226,6 @@ void CellMover::begin_again(Task task, std::int64_t now_us) {
     return;  // cancelled
   }
   if (!task.via && relocation.to->name != place.name) task.via = relocation.to;
-  task.owners.push_back(wanted_);
   relocation.to = &place;
   task.not_before_us = now_us;
   to_carry_.push_back(std::move(task));

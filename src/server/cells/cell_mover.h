@@ -68,14 +68,13 @@ class CellMover {
     Relocation relocation;
     std::int64_t not_before_us = 0;
     TenantMoveOptions::Kind kind = TenantMoveOptions::Kind::kCarry;
-    std::vector<CellRegistry::Pointer> owners;  // keep the cells alive that are named here
-    std::string problem = {};                   // why the first attempt failed; empty: it has not
-    std::string move_id = {};                   // for kForget: the move by which it left
-    const Cell* via = nullptr;                  // where it must go first
-    bool is_in_doubt = false;                   // it cannot be cancelled
-    bool is_refused = false;                    // this node denies its checks, wherever it is
-    bool is_repair = false;                     // it should be where it is placed, but has not arrived
-    std::size_t detours = 0;                    // how often it was found elsewhere
+    std::string problem = {};   // why the first attempt failed; empty: it has not
+    std::string move_id = {};   // for kForget: the move by which it left
+    const Cell* via = nullptr;  // where it must go first
+    bool is_in_doubt = false;   // it cannot be cancelled
+    bool is_refused = false;    // this node denies its checks, wherever it is
+    bool is_repair = false;     // it should be where it is placed, but has not arrived
+    std::size_t detours = 0;    // how often it was found elsewhere
 
     const Cell& target() const { return via ? *via : *relocation.to; }
   };
@@ -89,7 +88,8 @@ class CellMover {
   void begin_again(Task task, std::int64_t now_us);
   void fetch_stray(const std::string& tenant, const Cells& last_wanted, std::int64_t now_us);
   const Cell* named(const std::string& cell) const;
-  Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind) const;
+  static Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind);
+  void keep_versions();
   bool has_task(const std::string& tenant) const;
   bool is_sought(const std::string& tenant) const;
   void look_for_repair(Task& task) const;
@@ -108,7 +108,10 @@ class CellMover {
   void say(const std::string& sentence) const { parts_.log(false, sentence); }
 
   const Parts parts_;
-  CellRegistry::Pointer before_, wanted_;  // keep the cells of the relocations alive
+  CellRegistry::Pointer before_, wanted_;
+  // Every version of the cells since there was last nothing to do, before_ and wanted_ among them. Tasks
+  // point into them: a tenant that waits through several changes may still have to leave a cell of the first.
+  std::vector<CellRegistry::Pointer> versions_;
   CellRecords records_;
   CellHomes homes_;
   std::uint64_t records_seen_ = 0;

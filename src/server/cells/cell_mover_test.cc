@@ -117,6 +117,22 @@ TEST_F(CellMoverTest, WhoWaitsFollowsNewWants) {
   EXPECT_EQ(mover.in_progress(), "");
 }
 
+// The cell that it leaves, or must go through first, may be in none of the later files.
+TEST_F(CellMoverTest, WhoWaitsThroughManyFilesStillLeavesTheCellOfTheFirst) {
+  servers["home"].keys = {{key_of("acme"), "one"}};
+  change_to({cell_at("eu", "eu", {"acme"})}, 3);
+  servers["eu"].wire.unreachable = true;
+  pass(300);
+  for (int i = 0; i < 6; ++i)
+    change_to({cell_at("us", "us", {i % 2 == 0 ? "acme" : "corp"}), cell_at("asia", "asia", {})}, 300);
+  servers["eu"].wire.unreachable = false;
+  change_to({cell_at("asia", "asia", {"acme"})}, 6000);
+  EXPECT_EQ(cell_of("acme"), "asia");
+  EXPECT_THAT(servers["asia"].keys, ElementsAre(std::pair(key_of("acme"), "one")));
+  EXPECT_THAT(servers["home"].keys, IsEmpty());
+  EXPECT_EQ(mover.in_progress(), "");
+}
+
 TEST_F(CellMoverTest, EachEndHasItsOwnPrefixOfKeys) {
   servers["home"].keys = {{key_of("acme"), "one"}};
   servers["eu"].wire.unreachable = true;
