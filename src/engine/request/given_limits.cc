@@ -42,7 +42,8 @@ std::uint64_t GivenLimits::hash_of(const GivenLimit& limit) const {
 std::optional<GivenNumbers> GivenLimits::find(const GivenLimit& limit) const {
   const Table& table = *table_.load(std::memory_order_acquire);
   const Known* const known = table.slot_of(limit, hash_of(limit)).load(std::memory_order_acquire);
-  if (!known) return std::nullopt;
+  // A slot that was empty a moment ago may have been filled meanwhile, with another limit.
+  if (!known || known->limit != limit) return std::nullopt;
   return numbers(known->params);
 }
 
