@@ -54,10 +54,10 @@ TEST_F(HttpUsageTest, ResetForgetsAndLeavesATraceWithoutTheKey) {
 
 TEST_F(HttpUsageTest, ResetLeavesCapsAloneThatOthersCountIn) {
   using testing::make_limit;
-  publish({testing::make_policy(
-      "both", {make_limit({.name = "own", .per = {"key", "tenant"}}),
-               make_limit({.name = "cap", .per = {"tenant"}, .rate = {100, kSecondUs}}),
-               make_limit({.name = "site", .per = {"ip"}, .rate = {100, kSecondUs}})})});
+  publish({testing::make_policy("both",
+                                {make_limit({.name = "own", .per = {"key", "tenant"}}),
+                                 make_limit({.name = "cap", .per = {"tenant"}, .rate = {100, kSecondUs}}),
+                                 make_limit({.name = "site", .per = {"ip"}, .rate = {100, kSecondUs}})})});
   const auto used = [&] {
     std::string all;
     const Dimension ip[] = {{"ip", "::1"}};

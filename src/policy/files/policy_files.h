@@ -36,8 +36,8 @@ struct PolicySources {
 };
 
 // Parses all files and checks the policies together. The top-level field of a file tells its format:
-// `policies` or `domains` (policy_document.h), or `domain` (envoy_document.h). Use the result only if there are no
-// problems.
+// `policies` or `domains` (policy_document.h), or `domain` (envoy_document.h). Use the result only if there
+// are no problems.
 PolicySources parse_policy_files(const std::vector<PolicyFile>& files, Problems& problems);
 
 // The same where Envoy domains are not supported: each one is a problem.

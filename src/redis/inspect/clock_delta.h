@@ -9,7 +9,8 @@ namespace sluice::redis {
 // time in between. Not thread-safe.
 //
 // The server may have read its clock at any moment of the round trip. So the fastest round trip of the last
-// seconds gives the best estimate, and bounds its error.
+// seconds gives the best estimate, and bounds its error. A reply that contradicts an estimate, both errors
+// considered, means that one of the clocks was set: then what was known before is forgotten.
 class ClockDelta {
  public:
   struct Estimate {
@@ -18,7 +19,13 @@ class ClockDelta {
 
     // Whether the clocks are certainly more than `us` apart.
     bool beyond(std::int64_t us) const { return ahead_us - error_us > us || ahead_us + error_us < -us; }
+    // Whether both cannot be true of the same clocks.
+    bool contradicts(const Estimate& other) const {
+      return Estimate{ahead_us - other.ahead_us, error_us + other.error_us}.beyond(kTickUs);
+    }
   };
+
+  static constexpr std::int64_t kTickUs = 1'000;  // clocks are not read more finely than this
 
   void note(std::int64_t sent_us, std::int64_t received_us, std::int64_t server_us) {
     if (received_us < sent_us) return;  // our own clock was set back
@@ -29,7 +36,10 @@ class ClockDelta {
       period_ = period;
     }
     const std::int64_t half_us = (received_us - sent_us + 1) / 2;
-    if (!now_ || half_us < now_->error_us) now_ = Estimate{server_us - (sent_us + half_us), half_us};
+    const Estimate heard{server_us - (sent_us + half_us), half_us};
+    if (before_ && before_->contradicts(heard)) before_.reset();
+    if (now_ && now_->contradicts(heard)) now_.reset();
+    if (!now_ || half_us < now_->error_us) now_ = heard;
   }
 
   // The fastest round trip of the last seconds; absent if there was none.

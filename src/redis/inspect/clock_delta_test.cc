@@ -16,7 +16,7 @@ TEST(ClockDelta, IsThatOfTheFastestRoundTrip) {
   EXPECT_EQ(delta.estimate()->error_us, 500);
   delta.note(kNow + 2000, kNow + 2100, kNow + 2050 - 3 * kSecond);
   EXPECT_EQ(delta.estimate()->ahead_us, -3 * kSecond);
-  delta.note(kNow + 3000, kNow + 3000 + kSecond, kNow);
+  delta.note(kNow + 3000, kNow + 3000 + kSecond, kNow - 3 * kSecond + 900'000);
   EXPECT_EQ(delta.estimate()->error_us, 50) << "a slow one tells less";
 }
 
@@ -31,15 +31,28 @@ TEST(ClockDelta, TellsTheFastestRoundTripOfTheLastSeconds) {
   EXPECT_EQ(delta.round_trip_us(kNow + 21 * kSecond), 30'000);
 }
 
-TEST(ClockDelta, FollowsAClockThatIsSet) {
+TEST(ClockDelta, FollowsAClockThatDrifts) {
   ClockDelta delta;
-  delta.note(kNow, kNow + 10, kNow + 7 * kSecond);
+  delta.note(kNow, kNow + 10, kNow + 300);
   delta.note(kNow + 10 * kSecond, kNow + 10 * kSecond + 100, kNow + 10 * kSecond + 50);
-  EXPECT_EQ(delta.estimate()->ahead_us, 7 * kSecond - 5) << "still the better one";
+  EXPECT_EQ(delta.estimate()->ahead_us, 295) << "still the better one";
   delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 100, kNow + 20 * kSecond + 50);
   EXPECT_EQ(delta.estimate()->ahead_us, 0);
   delta.note(kNow + 100 * kSecond, kNow + 100 * kSecond + 9000, kNow + 102 * kSecond + 4500);
   EXPECT_EQ(delta.estimate()->ahead_us, 2 * kSecond) << "what was long ago is forgotten";
+}
+
+TEST(ClockDelta, FollowsAClockThatIsSetAtOnceHoweverSlowTheReply) {
+  ClockDelta delta;
+  delta.note(1'000'000, 1'000'100, 1'000'050);  // fast
+  delta.note(2'000'000, 2'050'000, 2'025'000 + 3600 * kSecond);
+  ASSERT_TRUE(delta.estimate());
+  EXPECT_EQ(delta.estimate()->ahead_us, 3600 * kSecond);
+  delta.note(3'000'000, 3'080'000, 3'040'000);
+  EXPECT_EQ(delta.estimate()->ahead_us, 0) << "and back";
+  delta.note(4'000'000, 4'000'100, 4'000'060);
+  delta.note(5'000'000, 5'080'000, 5'030'000);
+  EXPECT_EQ(delta.estimate()->ahead_us, 10) << "a slow reply that may be true changes nothing";
 }
 
 TEST(ClockDelta, OurOwnClockSetBackTellsNothing) {
