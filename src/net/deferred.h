@@ -77,9 +77,9 @@ class DeferredAnswers {
 template <class Response>
 class SessionReply final : public Reply<Response> {
  public:
-  SessionReply(Response& response, DeferredAnswers& deferred, Waiter<Response>& waiter,
+  SessionReply(Response& answer, DeferredAnswers& deferred, Waiter<Response>& waiter,
                DeferredAnswers::Slot*& slot, std::int64_t deadline_us = 0)
-      : Reply<Response>(response),
+      : Reply<Response>(answer),
         deferred_(deferred),
         waiter_(waiter),
         slot_(slot),

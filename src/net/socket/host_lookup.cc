@@ -47,18 +47,18 @@ struct HostLookup::Name {
 void HostLookup::Name::begin(const std::shared_ptr<Name>& self, const std::string& host,
                              std::uint16_t port) try {
   std::thread([name = self, host, port] {
-    std::vector<SocketAddress> addresses;
-    std::string problem;
+    std::vector<SocketAddress> found;
+    std::string failure;
     try {
-      if (const int error = look_up(host, port, 0, addresses); error != 0)
-        problem = "cannot resolve its address: " + std::string(gai_strerror(error));
+      if (const int error = look_up(host, port, 0, found); error != 0)
+        failure = "cannot resolve its address: " + std::string(gai_strerror(error));
     } catch (const std::bad_alloc&) {
-      addresses.clear();  // the next query starts a new look-up
+      found.clear();  // the next query starts a new look-up
     }
     const Lock lock(name->mutex);
     name->busy = false;
-    if (!addresses.empty()) name->addresses.swap(addresses);
-    if (!problem.empty()) name->problem.swap(problem);
+    if (!found.empty()) name->addresses.swap(found);
+    if (!failure.empty()) name->problem.swap(failure);
   }).detach();
   busy = true;
 } catch (const std::system_error& error) {

@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 // The least value of the first byte for each kind.
-constexpr int kShortBucket = 128, kLog = 96, kFull = 64, kShortWindow = 16;
+constexpr int kShortBucket = 128, kLogKind = 96, kFull = 64, kShortWindow = 16;
 constexpr int kHasScale = 8;  // added to kFull
 
 constexpr std::size_t kFullBytes = 15, kLogBytes = 15;
@@ -146,8 +146,8 @@ std::optional<Said> read_numbers(std::string_view value) {
     if (value.size() < 4 || family_of(short_algorithm(kind)) != Family::kBucket) return std::nullopt;
     return Said{read_short_bucket(value), 4};
   }
-  if (kind >= kLog) {
-    if (kind > kLog + 1 || value.size() < kLogBytes) return std::nullopt;
+  if (kind >= kLogKind) {
+    if (kind > kLogKind + 1 || value.size() < kLogBytes) return std::nullopt;
     const std::int64_t count = number_at(value, 1, 4);
     return Said{
         unchecked(Algorithm::kSlidingLog, count, number_at(value, 5, 6), count, number_at(value, 11, 4)),
@@ -208,7 +208,7 @@ std::string stamp_of(const LimitParams& p) {
   };
   const auto algorithm = static_cast<int>(number_of(p.algorithm));
   const bool any_capacity = is_window(p) && p.capacity > 0;
-  append(is_log(p) ? kLog : kFull + (p.scale > 0 ? kHasScale : 0) + algorithm, 1);
+  append(is_log(p) ? kLogKind : kFull + (p.scale > 0 ? kHasScale : 0) + algorithm, 1);
   append(any_capacity ? 1 : p.rate.count, 4);
   append(p.rate.period_us, 6);
   if (!is_log(p)) append(any_capacity ? 1 : p.capacity, 4);
@@ -238,7 +238,7 @@ std::optional<StampedCounter> read_counter(std::string_view value) {
     auto log = read_log(value);
     if (!log) return std::nullopt;
     counter.kept.log = *std::move(log);
-    counter.warned = number_at(value, 0, 1) > kLog;
+    counter.warned = number_at(value, 0, 1) > kLogKind;
     return counter;
   }
   const auto read = read_state(value, counter.stamp);
