@@ -37,9 +37,9 @@ class DeprecatedReply final : public net::HttpReply {
 
   Later later() override {
     is_late_ = true;
-    return [notice = &notice_, later = reply_.later()](net::HttpResponse&& response) {
-      notice->add_headers(response);
-      later(std::move(response));
+    return [notice = &notice_, later = reply_.later()](net::HttpResponse&& late) {
+      notice->add_headers(late);
+      later(std::move(late));
     };
   }
   // Call it when the request has been handled.
