@@ -16,7 +16,7 @@ namespace sluice::net {
 template <class Response>
 class Reply {
  public:
-  // Answers once, from the loop's thread. To call it again, or after the client has disconnected, is
+  // Answers once, from the loop's thread. Calling it again, or after the client has disconnected, is
   // harmless.
   using Later = std::function<void(Response&&)>;
 

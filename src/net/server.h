@@ -47,8 +47,8 @@ struct ServerOptions {
   std::function<void(std::string sentence)> on_problem;
 };
 
-// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with or without TLS: a loop per thread, an
-// LoopHooks with an application per loop. Its functions are thread-safe.
+// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with or without TLS: one loop per thread, and
+// one LoopHooks with an application per loop. Its functions are thread-safe.
 //
 //   auto server = Server::start(options, clock, [&](EventLoop&) { return std::make_unique<Node>(engine); });
 //   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: …"
@@ -76,7 +76,7 @@ class Server {
   // For the metrics.
   struct Stats {
     std::size_t connections;
-    std::size_t buffered_bytes;             // that we keep for callers
+    std::size_t buffered_bytes;             // that we hold for callers
     std::uint64_t connections_shed_memory;  // they held most of that memory
     std::uint64_t connections_shed_room;    // they made room for new ones
     std::uint64_t connections_refused;      // there was no room, and none could be made

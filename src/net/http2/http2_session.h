@@ -50,7 +50,7 @@ class Http2Session final : public Session {
   void close_stream(Http2Stream& stream, std::uint32_t error_code);
   void release(Http2Stream& stream);
   static constexpr std::size_t kHeaderOverheadBytes = 32;  // as HTTP/2 counts a header
-  // The rest of a block of headers is not worth reading.
+  // Resets a stream whose block of headers is not worth reading to its end.
   void give_up_headers(std::int32_t stream_id);
   void add_header(Http2Stream& stream, std::string_view name, std::string_view value);
   void begin_request(Http2Stream& stream);
@@ -99,7 +99,7 @@ class Http2Session final : public Session {
   SessionHost& host_;
   const Peer& peer_;
   nghttp2_session* session_ = nullptr;
-  Http2Stream* recent_ = nullptr;  // whose frames came or went last
+  Http2Stream* recent_ = nullptr;  // the stream whose frames were read or written last
   Http2Stream* in_headers_ = nullptr;
   std::size_t block_bytes_ = 0;     // of the headers or trailers that are being read
   Http2Stream* streams_ = nullptr;  // all open ones
