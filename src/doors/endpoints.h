@@ -12,7 +12,7 @@
 
 // Every endpoint of the doors, stated once: each HTTP path and each gRPC method is one line of the tables in
 // endpoints.cc. To add an endpoint, write its handler in its own file, declare it in handlers.h, and add its
-// line there.
+// line to the table.
 namespace sluice::doors {
 
 // Which ports serve an endpoint when the admin API has its own port.
@@ -54,7 +54,7 @@ struct GrpcMethod {
   StreamHandler* stream = nullptr;
 };
 
-// Null if no door answers there.
+// Null if no door has this path.
 const HttpEndpoint* find_http_endpoint(std::string_view path);
 const GrpcMethod* find_grpc_method(std::string_view path);
 

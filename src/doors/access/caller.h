@@ -33,8 +33,8 @@ struct AllowedReset {
 // The sender of a request, and what its endpoint demands of them. Valid only while the request is handled.
 // Belongs to its loop's thread.
 //
-// A handler reads its request first, because only then it knows whose counters it is about. Then it asks for
-// a permit, without which the engine does nothing.
+// A handler reads its request first, because only then does it know which tenants the request is about. Then
+// it asks for a permit, without which the engine does nothing.
 class Caller {
  public:
   Caller(DoorContext& context, Access access, const net::HttpRequest& request)
@@ -45,36 +45,37 @@ class Caller {
   Caller(DoorContext& context, Access access, const net::Peer& peer, std::string_view authorization)
       : context_(context), access_(access), peer_(peer), authorization_(authorization) {}
 
-  // Whether they may do with each of these checks what the endpoint does. Each check concerns a tenant, and a
-  // token may be scoped to some tenants. Errors: kUnauthenticated, kPermissionDenied. REQUIRES: the access is
-  // kCheck, kRead or kOperator.
+  // Whether the caller may do what the endpoint does with each of these checks. Each check concerns a tenant,
+  // and a token may be scoped to some tenants. Errors: kUnauthenticated, kPermissionDenied. REQUIRES: the
+  // access is kCheck, kRead or kOperator.
   //
   // A check may imply its tenant by naming a policy. If the caller's token is tenant-scoped, that tenant is
   // written into the check, so that the tenant that was authorized is the one that is decided, even if the
   // policy moves to another tenant in between. A policy that the caller may not see is refused with the same
   // message as a policy that does not exist.
   //
-  // Checks to charge that have a request id, which needs memory, are labelled with owner_name().
+  // Checks that charge and have a request id, whose record takes memory, are labelled with owner_name().
   Result<Permit> permit(std::span<CheckRequest> checks) const {
     if (needs_token()) [[unlikely]]
       SLUICE_TRY(recognise(checks));
     if (access_ == Access::kCheck) label(checks);
     return Permit();
   }
-  // The same for one reset. Refuses a reason that cannot be recorded, and resets when too many records wait.
+  // The same for one reset. Refuses a reason that cannot be recorded, and refuses resets while too many audit
+  // records wait.
   // REQUIRES: the access is kOperator.
   Result<AllowedReset> permit_reset(CheckRequest& request, std::string_view reason) const;
 
-  // Which counters they may give hits back to. REQUIRES: they have a permit for `request`, which names a
-  // tenant.
+  // Which counters the caller may give hits back to. REQUIRES: the caller has a permit for `request`, which
+  // names a tenant.
   RefundReach refund_reach(CheckRequest& request) const;
 
-  // Every peer of a trusted port, and callers with the role `read` for all tenants.
+  // True for every peer of a trusted port, and for callers with the role `read` for all tenants.
   bool may_read_everything() const;
 
-  // Who they are for limits and request ids that they bring (engine/given_limits.h). Made of what callers
-  // cannot choose: the tenants of their token or certificate, or its name if it is for all tenants; without
-  // either, their address (of IPv6 the network of 64 bits, all of which one caller has).
+  // The caller as the owner of limits and request ids that come with their requests (engine/given_limits.h).
+  // It is made of what callers cannot choose: the tenants of their token or certificate, or its name if it is
+  // for all tenants; without either, their address (for IPv6 the /64 network, which belongs to one caller).
   std::string owner_name() const;
 
  private:
@@ -83,7 +84,7 @@ class Caller {
   Result<control::Principal> who() const;
   // Identifies the caller, and verifies that they have the role for the tenants of all the checks.
   Result<control::Principal> who_with(control::Role role, std::span<CheckRequest> checks) const;
-  // The same with the endpoint's role. From then on the peer is no stranger.
+  // The same with the endpoint's role. From then on the peer counts as recognised.
   Result<control::Principal> recognise(std::span<CheckRequest> checks) const;
   void label(std::span<CheckRequest> checks) const {
     if (std::ranges::all_of(checks, &std::string_view::empty, &CheckRequest::request_id)) [[likely]]
