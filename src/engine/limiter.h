@@ -77,7 +77,7 @@ class Limiter final : private PendingCheckEvents {
   // Errors: kPolicyNotFound; kInvalidArgument for a field out of bounds or a required dimension that is
   // absent; kFailedPrecondition for a request_id that was used for another request; kOverloaded: the store
   // works, but is overloaded. An error charges nothing, unless the caller disconnected while the store was
-  // asked.
+  // deciding.
   template <class Postpone>
   std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
     return ask(request, false, postpone);
@@ -109,7 +109,7 @@ class Limiter final : private PendingCheckEvents {
     return answer;
   }
 
-  // Errors that give_back() would report for these requests, whatever the store answers.
+  // Reports the errors that give_back() would report for these requests, whatever the store answers.
   Result<void> validate_give_back(std::span<const CheckRequest> requests);
 
   // Reads the levels without charging. A request that no limit applies to gets an answer without limits.
@@ -153,8 +153,8 @@ class Limiter final : private PendingCheckEvents {
     });
   }
 
-  // The caller of the following checks: for example one number per connection. An overloaded store shares its
-  // time out between callers.
+  // Names the caller of the following checks: for example one number per connection. An overloaded store
+  // shares its time out between callers.
   void speak_for(std::uint32_t caller) { caller_ = caller; }
 
   // Whether checks without a tenant get a default one.
@@ -166,8 +166,8 @@ class Limiter final : private PendingCheckEvents {
   // While it is open, check() allows every valid request.
   bool is_switch_open() const { return switch_.is_open(); }
 
-  // Errors that check() would report for this request, without charging. For batches, which are refused as a
-  // whole.
+  // Reports the errors that check() would report for this request, without charging. For batches, which are
+  // refused as a whole.
   Result<void> validate(const CheckRequest& request);
 
   // How the store will recognise the request; nullopt if it has no id or charges nothing. For batches, which
@@ -215,9 +215,9 @@ class Limiter final : private PendingCheckEvents {
     std::optional<Result<int>> answer;
     LaterCount later;
   };
-  // Filled in place, since a Decision is so large that copies are measurable. It is new at first.
+  // Filled in place, because a Decision is so large that copies are measurable. REQUIRES: it is new.
   using Answer = Result<Decision>;
-  // What an answer belongs to.
+  // What the store was asked, to make an answer of its reply.
   struct Asked {
     const CompiledPolicy* first_policy;
     bool is_check;                  // false: a look or a refund, which is not counted and has no failure rule

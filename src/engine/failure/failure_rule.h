@@ -14,9 +14,9 @@ namespace sluice {
 // per thread.
 //
 // Each policy chooses with `on_failure`: open allows, closed denies, local uses counters in this process,
-// with smaller numbers. If several policies apply, all must allow. If no local counter can be kept either,
-// local denies: without a count nothing is limited. The same applies if the store itself is this process's
-// memory and is full.
+// with smaller numbers. If several policies apply, all must allow. If there is no room for a local counter
+// either, local denies: without a count nothing is limited. The same applies if the store itself is this
+// process's memory and is full.
 class FailureRule {
  public:
   // `local` holds the counters of `on_failure: local`. Null: such policies fail closed. `is_the_store`: it

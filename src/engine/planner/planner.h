@@ -41,7 +41,7 @@ enum class Purpose : std::uint8_t {
   // A check will be decided: limits skipped for lack of a dimension are counted, candidates are compared.
   kCheck,
   // Counters will change without a decision (a refund, a reset). That includes those of the comparison with
-  // candidates; otherwise they would keep what the others have forgotten.
+  // candidates; otherwise they would still count what the others no longer do.
   kAmend,
 };
 
@@ -54,7 +54,7 @@ class Planner {
     const KeyHasher& hasher;
     const Clock& clock;  // for `valid_from` only
     DecisionTotals& totals;
-    const Store& store;                    // is told of keys as soon as they are known
+    const Store& store;                    // prefetches keys as soon as they are known
     std::string_view default_tenant = {};  // for requests that neither have nor imply one; empty: none
     bool places = false;                   // counters live outside the process: set Charge::slot_tag
   };
@@ -82,7 +82,7 @@ class Planner {
     return matches_->policies.empty() ? nullptr : matches_->policies.front();
   }
   // The tenant of a request of the latest plan: its own or the implied one. `first_policy` is its most
-  // specific policy, or null. Valid as long as both the request and the policies.
+  // specific policy, or null. Valid as long as both the request and the policies are.
   std::string_view tenant_of(const CheckRequest& request, const CompiledPolicy* first_policy) const {
     const std::string_view said = Dimensions(request).tenant();
     if (!said.empty() || request.own_policy) [[likely]]
@@ -97,8 +97,8 @@ class Planner {
 
   // The tier of the latest plan's user or, if they have none, the tier that the request names.
   std::string_view tier() const { return tier_; }
-  // Whether the latest plan was for a tier that is unknown to every policy its tenant may come under: most
-  // likely a typo, so the limits for everybody applied.
+  // Whether the latest plan was for a tier that none of the policies that can apply to its tenant knows. That
+  // is most likely a typo; the limits for everybody applied.
   bool has_unknown_tier(const CheckRequest& request) const {
     return !tier_.empty() && !snapshot_->knows_tier(tenant_of(request, first_policy()), tier_);
   }
