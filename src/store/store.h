@@ -14,10 +14,10 @@ namespace sluice {
 
 struct StoreReport;  // store/store_report.h
 
-// Makes a repeated request count once. A decision that has charged something is kept in a record of its own,
-// written in the same atomic step as the charges, and returned again for the same id. A decision that has
-// charged nothing leaves no record: looks, and denials by limits that do not charge denials, are decided
-// anew.
+// Makes a repeated request count once. A decision that has charged something is stored in a record of its
+// own, which is written in the same atomic step as the charges, and is returned again for the same id. A
+// decision that has charged nothing leaves no record: looks, and denials by limits that do not charge
+// denials, are decided anew.
 struct Dedupe {
   KeyHash id;                     // of tenant, policy and the caller's request_id
   std::uint64_t fingerprint = 0;  // of the request; the same id with another fingerprint is a conflict
@@ -34,7 +34,7 @@ struct Dedupe {
   Owner owner = {};
   // A hash of the limits of the request. A recorded answer under other limits does not apply to these.
   std::uint16_t terms = 0;
-  // The request is also charged on other slots, each of which keeps its own record. A repeat that gets a
+  // The request is also charged on other slots, each of which has its own record. A repeat that gets a
   // recorded answer becomes responsible for its charge: only the last repeat gives it back.
   bool is_part = false;
 };
@@ -63,8 +63,8 @@ struct StoreAnswer {
   bool moving = false;
   bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
   std::uint8_t replays_before = 0;  // with Dedupe::is_part: how often this answer was repeated before
-  // How many results are filled in: all or none. None without an answer, for a conflict, and for a replay of
-  // a request that had other limits (Dedupe::terms) or another number of them.
+  // How many results are filled in: all or none. None if there is no answer, for a conflict, and for a replay
+  // of a request that had other limits (Dedupe::terms) or another number of them.
   std::size_t results_known = 0;
 };
 
@@ -91,7 +91,7 @@ class StoreCall : public StoreAnswer {
   // charged. `results` still holds its answer (algorithm/refund.h says why); all zero if not known, then less
   // is given back. Charges with OnDenial::kCharge stay, as in any check that is denied in the end.
   // Grant::kAnyTime: gives all units back without knowing when they were charged. A refund is always allowed,
-  // and the results tell the levels afterwards. With the dedupe id of the charge it removes the record, too,
+  // and the results have the levels afterwards. With the dedupe id of the charge it removes the record, too,
   // and so counts once; `replayed`: the record is gone or belongs to another request, and nothing was given
   // back.
   std::int64_t refund_of_us = 0;
@@ -114,7 +114,7 @@ class StoreCall : public StoreAnswer {
   ~StoreCall() = default;
 };
 
-// Where counters are kept and charged: memory, a Redis server, a Cluster. The answer to a call is there at
+// Where counters live and are charged: memory, a Redis server, a Cluster. The answer to a call is there at
 // once or comes later. Belongs to one event loop's thread, and every loop has its own, unless the store says
 // otherwise.
 class Store {
@@ -122,10 +122,11 @@ class Store {
   virtual ~Store() = default;
 
   // Forgets the call's previous answer. Charges every counter or, if any of them denies, none (except those
-  // with OnDenial::kCharge), in one atomic step; a store that spreads a call over several servers gives the
-  // charges of the others back. If the check is denied, the result of a counter that had room tells its
-  // unchanged level. True: answered already (in memory always; elsewhere for instance because a breaker is
-  // open, kNoAnswer, or a queue is full, kShed). False: on_done() will be called, always.
+  // with OnDenial::kCharge), in one atomic step; if a store spreads a call over several servers and one of
+  // them denies, it gives back the charges of the others. If the check is denied, the result of a counter
+  // that had room has its unchanged level. True: answered already (in memory always; elsewhere for instance
+  // because a breaker is open, kNoAnswer, or a queue is full, kShed). False: on_done() will be called,
+  // always.
   // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
   virtual bool start(StoreCall& call) = 0;
 

@@ -15,8 +15,8 @@ class Counters {
 
   // Charges every counter or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
   // step: concurrent calls never see half of it. If the check is denied, the result of a counter that had
-  // room tells its unchanged level; only a leaky_bucket's denied cost changes then. `now_us` receives the
-  // time of the decision.
+  // room has its unchanged level; only a leaky_bucket's denied cost changes then. `now_us` receives the time
+  // of the decision.
   // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;

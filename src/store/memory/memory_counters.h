@@ -31,11 +31,12 @@ struct MemoryCountersOptions {
 // nanoseconds. A check on several counters takes the locks of all their shards, always in the same order, and
 // so is one atomic step.
 //
-// Memory grows with use up to `bytes_max`, in small steps. A counter is forgotten only if it would decide as
-// a fresh one (eviction.cc). When memory is used up, there is no room for a new counter, nor for a sliding
-// log to grow: a check that would be allowed is then answered kNoRoom and charges nothing at all. Denials are
-// still denials, and looks are answered. The budget is exceeded by at most 40 bytes for each sliding log that
-// concurrent checks begin, and by the memory of counters that become sliding logs because their limit did.
+// Memory grows with use up to `bytes_max`, in small steps. A counter is forgotten only if it would decide
+// like a fresh one (eviction.cc). When memory is used up, there is no room for a new counter, nor for a
+// sliding log to grow: a check that would be allowed is then answered kNoRoom and charges nothing at all.
+// Denials are still denials, and looks are answered. The budget is exceeded by at most 40 bytes for each
+// sliding log that concurrent checks begin, and by the memory of counters that become sliding logs because
+// their limit did.
 class MemoryCounters final : public Counters {
  public:
   // REQUIRES: clock and params outlive the counters. Throws std::bad_alloc.

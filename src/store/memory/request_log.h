@@ -26,9 +26,9 @@ namespace sluice {
 // A record takes about 140 bytes per id, 24 more for each further limit, and some hundred bytes per tenant
 // and caller, up to `bytes_max`. After that, the owner that takes the most loses its oldest record
 // (RequestOwners). So a caller that floods the log loses its own ids, not those of others. Such evictions are
-// counted: a repeat of that request would be charged again. Requests that charge nothing evict nothing.
-// Expired records are removed a few at a time, at each insertion and in tend(), wherever they are in the
-// list: ids that are kept for days do not hold up those that are kept for minutes.
+// counted, because a repeat of that request would be charged again. Requests that charge nothing evict
+// nothing. Expired records are removed a few at a time, at each insertion and in tend(), wherever they are in
+// the list: ids that are stored for days do not hold up the removal of those that are stored for minutes.
 class RequestLog {
  public:
   struct Options {

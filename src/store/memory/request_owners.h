@@ -18,9 +18,9 @@ struct RequestRecord;
 //        │          └─ tenants that no policy names ─┬─ a tenant
 //        └─ caller …                                 └─ a tenant …
 //
-// The largest gives first: the largest caller, then the largest part of that caller, and so on. So each of n
-// callers has an n-th of the memory that nobody can take from it, however many tenants the others invent. The
-// same holds for the tenants of a caller.
+// The largest owner loses a record first: the largest caller, and of that caller the largest part, and so on.
+// So each of n callers has an n-th of the memory that nobody can take from it, however many tenants the
+// others invent. The same holds for the tenants of a caller.
 class RequestOwners {
  public:
   // A node of the tree. The leaves have records, from the oldest to the newest.
@@ -45,10 +45,10 @@ class RequestOwners {
   // The memory of each node, without its records.
   static constexpr std::uint64_t kOwnerBytes = 256;
 
-  // Finds or makes it. Throws std::bad_alloc, and then nothing has changed.
+  // Finds or makes the node of this owner. Throws std::bad_alloc, and then nothing has changed.
   Owner& at(const Dedupe::Owner& owner);
 
-  // Bytes of its records.
+  // Counts bytes of the owner's records.
   void add_bytes(Owner& owner, std::uint64_t bytes) { change_bytes(owner, bytes); }
   void take_bytes(Owner& owner, std::uint64_t bytes) { change_bytes(owner, 0 - bytes); }
 

@@ -18,8 +18,7 @@ namespace sluice {
 //   store.tick(clock.now_us());  // and again every few milliseconds
 //
 // A check that was denied a moment ago, and still has no room, is denied again without asking the server
-// (RememberedDenials). How calls are queued, sent and answered is RedisNode's. No call is sent more than
-// twice.
+// (RememberedDenials). RedisNode queues, sends and answers calls. No call is sent more than twice.
 class RedisStore final : public Store, private RedisNodeOwner {
  public:
   using Random = RedisNode::Random;

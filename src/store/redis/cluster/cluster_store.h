@@ -34,7 +34,7 @@ struct ClusterStats {
   std::uint64_t astray = 0;              // calls given up after too many redirects
   std::uint64_t without_node = 0;        // calls on a slot that no node has
   std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
-  std::uint64_t too_many_split = 0;      // shed: more split calls than we keep, or than a node can answer
+  std::uint64_t too_many_split = 0;      // shed: more split calls than we track, or than a node can answer
   std::uint64_t refreshes = 0;           // requests for the map
   std::uint64_t maps = 0;                // maps received and understood
 };
@@ -53,20 +53,21 @@ struct ClusterStats {
 // following it is safe for calls without a request id, too. After a master is lost, the map is fetched until
 // another node has its slots; meanwhile its breaker answers for these slots, and only these.
 //
-// A single seed that is not in a cluster (REDIS_CLUSTER_URL often names a development server) is used as what
-// it is: one server that has all slots. With several seeds, none is believed to be such a server: another
-// seed may be in the cluster, and its counters would be forgotten.
+// A single seed that is not in a cluster (REDIS_CLUSTER_URL often names a development server) is used as one
+// server that has all slots. With several seeds, none is taken for such a server: another seed may be in the
+// cluster, and its counters would be ignored.
 //
 // What splitting costs in exactness (for docs/operations.md):
-// - Never more is admitted than by one server: an admitted call is charged on all its slots. (What a refund
-//   can leave behind, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
-// - Less may be admitted. From the moment a slot charges a call that another slot denies until the refund
-//   arrives, one round trip later, the room of that charge is missing. At any time this is at most the sum
-//   of the costs of the split calls in flight.
+// - No more is admitted than one server would admit: an admitted call is charged on all its slots. (What a
+//   refund can leave behind, after a clock that stepped back or a reset in between, is in
+//   algorithm/refund.h.)
+// - Less may be admitted. When a slot charges a call that another slot denies, the room of that charge is
+//   missing until the refund arrives, one round trip later. At any time this is at most the sum of the costs
+//   of the split calls in flight.
 // - A charge stays, and fades like any other, if its call got no answer from that slot (it may have been
-//   charged all the same), or if its refund got none within a second (counted: refunds_lost). With a request
-//   id neither is lost if the request is repeated until it is answered: then what was charged is what was
-//   admitted. (If it is repeated several times at once while the first is being denied, and the slots see
+//   charged all the same), or if its refund got no answer within a second (counted: refunds_lost). With a
+//   request id neither is lost if the request is repeated until it is answered: then what was charged is what
+//   was admitted. (If it is repeated several times at once while the first is being denied, and the slots see
 //   the repeats in different orders, one may be admitted although another gives a charge back.)
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is

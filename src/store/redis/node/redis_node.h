@@ -34,7 +34,8 @@ class RedisNode;
 // Whether an error means that a call belongs, or will belong, to another node.
 bool belongs_elsewhere(redis::ServerError kind);
 
-// What a RedisNode is a part of: a store on a single server, a cluster, the looks at a replica.
+// What a RedisNode is a part of: a store on a single server, a cluster, or the part that reads from a
+// replica.
 class RedisNodeOwner {
  public:
   // Whether a command may touch only one slot. Otherwise a batch takes all calls.
@@ -47,8 +48,9 @@ class RedisNodeOwner {
   // answer.
   virtual bool takes_back(redis::ServerError kind) const = 0;
 
-  // The server has redirected or refused these calls with an error, and charged nothing. They are the owner's
-  // now, which may start() them anywhere; `reply` is valid until it calls `from`. REQUIRES: takes_back(kind)
+  // The server has redirected or refused these calls with an error, and charged nothing. They belong to the
+  // owner now, which may start() them anywhere; `reply` is valid until the owner calls `from`.
+  // REQUIRES: takes_back(kind)
   virtual void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
                             std::span<StoreCall* const> calls) = 0;
 
@@ -84,22 +86,22 @@ struct RedisNodeOptions {
   std::int64_t remember_denials_us = RememberedDenials::kForUs;  // 0: every check goes to the server
 };
 
-// One Redis or Valkey server that keeps counters: its connection, the queue of calls for it, and the batches
+// One Redis or Valkey server that holds counters: its connection, the queue of calls for it, and the batches
 // in flight. Belongs to one event loop's thread. A store is made of one of these, or of several.
 //
 // It batches by itself: while a batch is in flight, calls queue; when its reply arrives, the queue is sent as
 // the next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to
 // tune.
 //
-// A deadline limits the server: it counts from when a call is sent, or while there is no connection, or while
-// the server is silent. A call that waits behind others on a server that keeps answering just waits. The
-// queue is bounded by what the server can answer (QueueBound); a call beyond that is kShed. Callers and
-// tenants take turns (FairQueue), and a caller with less than its share of the queue always gets in. How much
-// is sent at once, and how much is in flight, is bounded by what the server answers in time, given all its
-// other clients (SendWindow). All of these are measured by the work that calls cause on the server
-// (RedisWork), so that nobody waits long behind a few expensive calls.
+// A deadline limits the server's time: it runs from when a call is sent, and also while there is no
+// connection or the server is silent. A call that waits behind others on a server that keeps answering just
+// waits. The queue is bounded by what the server can answer (QueueBound); a call beyond that is kShed.
+// Callers and tenants take turns (FairQueue), and a caller with less than its share of the queue always gets
+// in. How much is sent at once, and how much is in flight, is bounded by what the server answers in time,
+// given all its other clients (SendWindow). All of these are measured by the work that calls cause on the
+// server (RedisWork), so that nobody waits long behind a few expensive calls.
 //
-// Its answers tell RememberedDenials which checks need not be sent; its owner looks there first.
+// The node records in RememberedDenials which checks need not be sent; its owner looks there first.
 //
 // A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
 // late one is recognised as such and only frees its place in the pipeline. The breaker stops sending to a
@@ -111,9 +113,9 @@ struct RedisNodeOptions {
 // connection is sent once more, with the time it has left, if it has a request id and so cannot be charged
 // twice; other calls are answered kNoAnswer. The owner says how often (RedisNodeOwner::may_send_again()).
 //
-// A server that has no memory left goes on counting what it knows. Calls that would be admitted, and that it
-// would have to keep something new for, are answered kNoRoom; what is denied is denied. The breaker stays
-// closed.
+// A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
+// for which the server would have to store something new, are answered kNoRoom; denials stay denials. The
+// breaker stays closed.
 //
 // If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
@@ -133,7 +135,7 @@ class RedisNode final : private redis::ConnectionEvents {
   RedisNode(const Parts& parts, RedisNodeOptions options, const Random& random);
   ~RedisNode();
 
-  // As those of Store.
+  // The same as the functions of Store.
   bool start(StoreCall& call);
   void begin_burst() { ++held_back_; }
   void end_burst() {
