@@ -105,7 +105,7 @@ class Session {
   // An answer is being worked on.
   virtual bool owes_answer() const = 0;
 
-  // The memory that we keep for the peer: what it has sent and what it has not read. Cheap.
+  // The memory that we hold for the peer: what it has sent and what it has not read. Cheap.
   virtual std::size_t held_bytes() const = 0;
   // For lack of memory: frees everything, tells the peer, and is finished.
   virtual void shed(std::string& out) = 0;

@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, 8> kCheckFieldNames = {
     "tenant_id", "resource", "key", "tokens", "cost", "policy_id", "dimensions", "request_id"};
 
 // kInvalidArgument, with a suggestion, if an unknown name looks like a typo of a known one: a caller who
-// misspells `cost` must be told. Other unknown names are accepted.
+// misspells `cost` must get an error. Other unknown names are accepted.
 Result<void> refuse_slip(std::string_view name, std::span<const std::string_view> known = kCheckFieldNames);
 
 std::unexpected<Error> given_twice(std::string field);

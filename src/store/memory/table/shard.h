@@ -14,9 +14,9 @@ namespace sluice {
 // One part of a MemoryCounters: a table of counters, its lock, and the rules for forgetting counters. Not
 // thread-safe: everything except prefetch() needs the lock held.
 //
-// A counter is forgotten only when it would decide as a fresh one: a few at each insertion and in tend(), or
-// when a new counter needs room (eviction.cc). If there is no such counter, there is no room, and the caller
-// is told.
+// A counter is forgotten only when it would decide like a fresh one: a few at each insertion and in tend(),
+// or when a new counter needs room (eviction.cc). If there is no such counter, there is no room, and
+// make_room() returns false.
 class alignas(64) Shard {
  public:
   SpinLock lock;

@@ -65,7 +65,7 @@ class SplitCall {
 
   // Puts the answer together as if one store had decided: denied if one slot denied, whatever the others
   // said; else without an answer if a slot gave none; else allowed. If the call is denied, the results on a
-  // slot that had room tell the level without the charge: `remaining` exactly, `reset_after_us` to a
+  // slot that had room have the level without the charge: `remaining` exactly, `reset_after_us` to a
   // microsecond, except for the sliding algorithms, where it may be up to a period too long. On a slot
   // without an answer the results report the whole limit as remaining. Returns the call.
   // REQUIRES: call() is not null, and its parts are done.

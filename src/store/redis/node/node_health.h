@@ -62,7 +62,7 @@ class NodeHealth {
   redis::RecentShare late_{kWindowUs};     // checks; bad: the answer came after the deadline
   redis::RecentShare shed_{kWindowUs};     // calls
   std::int64_t refused_moving_at_us_ = 0;  // last; 0: never
-  std::int64_t no_room_at_us_ = 0;         // a call was told so last; 0: never
+  std::int64_t no_room_at_us_ = 0;         // when a call was last answered so; 0: never
   TroubleNews failure_news_, lateness_news_, moving_news_, clock_news_, shed_news_, full_news_;
 };
 

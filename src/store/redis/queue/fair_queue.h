@@ -22,8 +22,9 @@ namespace sluice {
 // What is shared is the server's work. Each call has a weight (StoreCall::work): after a call of weight 400,
 // a caller waits until every other waiting caller has had as much. With calls of weight 1, callers take turns
 // call by call, and so do the tenants of a caller; calls of one tenant keep their order. Cheap calls do not
-// wait for expensive ones of callers that have had as little. So a caller with few calls goes out with the
-// next batch, however much others have queued, however expensive it is, and under however many names.
+// wait for expensive ones of callers that have had as little. So a caller with few calls is served in the
+// next batch, however much others have queued, however expensive that is, and under however many names they
+// queued it.
 //
 // This is weighted fair queueing, once for the callers and once for the tenants of each. Virtual time
 // advances by the work done per waiting caller. Next is the call that would end first if all were served at

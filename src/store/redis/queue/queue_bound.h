@@ -11,7 +11,7 @@ namespace sluice {
 // How many calls may wait for a server: as many as it answers within kWaitUs at its recent speed. Not
 // thread-safe; it has no clock of its own.
 //
-// The speed is measured while calls wait, because only then the server works at full speed: answers in an
+// The speed is measured while calls wait, because only then does the server work at full speed: answers in an
 // interval, divided by its length. Before the first measurement, and for a slow server, the bound is
 // kRedisQueueMin, so that an idle system can take a burst.
 class QueueBound {

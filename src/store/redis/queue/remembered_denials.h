@@ -28,11 +28,11 @@ namespace sluice {
 // latest: no counter is trusted for longer. The same counter under other numbers is not remembered.
 //
 // Not for calls with a request id, looks, refunds, limits that charge what they deny, and leaky_bucket, which
-// counts it: each of these is for the server to hear of.
+// counts what it denies: the server must see each of these.
 //
-// While the server does not answer, a denial is remembered for longer, kWithoutAnswerUs, and for all that
-// charges: a failure rule is for those of whom nothing is known. So load that slows a server down lifts no
-// limit that was used up before.
+// While the server does not answer, a denial is remembered for longer, kWithoutAnswerUs, and for all calls
+// that charge: the failure rule decides only about keys without a remembered denial. So load that slows a
+// server down lifts no limit that was used up before.
 class RememberedDenials {
  public:
   static constexpr std::int64_t kForUs = 100'000;
@@ -54,8 +54,8 @@ class RememberedDenials {
   // which nothing is known are reported as tell_unknown() says.
   bool deny_unanswered(StoreCall& call, std::int64_t now_us, std::int64_t decide_at_us) const;
 
-  // The server may come back without what it knew: only for calls without an answer is anything believed that
-  // was heard before.
+  // The server may come back without its counters. So what was remembered before is trusted only for calls
+  // without an answer.
   void doubt(std::int64_t now_us) { doubted_until_us_ = now_us; }
 
   // What a reply said of a counter.

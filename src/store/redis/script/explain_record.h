@@ -16,7 +16,7 @@ namespace sluice {
 //
 // A look at a log that is used up is not denied, and has the wait for one unit in place of retry_after.
 //
-// Flags: 1 admitted, and twice the number of those who were told it again; of an entry: 1 had room, 2
+// Flags: 1 admitted, plus twice the number of repeats that got this answer; of an entry: 1 had room, 2
 // warning, 4 throttled.
 class ExplainRecord {
  public:
