@@ -109,7 +109,7 @@ inline constexpr std::size_t kRedisCommandBytesMax = 64u << 10;
 inline constexpr std::size_t kRedisInlineBytesMax = 16u << 10;
 inline constexpr std::size_t kRedisRepliesWaitingMax = 1024;  // per connection; then reading stops
 // Limits that come with requests: how many distinct ones during the life of the process, and the share that
-// one caller may use; see engine/given_limits.h.
+// one caller may use; see engine/request/given_limits.h.
 inline constexpr std::size_t kGivenLimitsMax = 65'536;
 inline constexpr std::size_t kGivenLimitsShare = 16;  // a sixteenth
 

@@ -72,9 +72,9 @@ class Caller {
   // Every peer of a trusted port, and callers with the role `read` for all tenants.
   bool may_read_everything() const;
 
-  // Who they are for limits and request ids that they bring (engine/given_limits.h). Made of what callers
-  // cannot choose: the tenants of their token or certificate, or its name if it is for all tenants; without
-  // either, their address (of IPv6 the network of 64 bits, all of which one caller has).
+  // Who they are for limits and request ids that they bring (engine/request/given_limits.h). Made of what
+  // callers cannot choose: the tenants of their token or certificate, or its name if it is for all tenants;
+  // without either, their address (of IPv6 the network of 64 bits, all of which one caller has).
   std::string owner_name() const;
 
  private:

@@ -57,7 +57,7 @@ struct ClusterStats {
 // it is: one server that has all slots. With several seeds, none is believed to be such a server: another
 // seed may be in the cluster, and its counters would be forgotten.
 //
-// What splitting costs in exactness (for docs/operations.md):
+// What splitting costs in exactness (docs/operations.md has what operators need of it):
 // - Never more is admitted than by one server: an admitted call is charged on all its slots. (What a refund
 //   can leave behind, after a clock that stepped back or a reset in between, is in algorithm/refund.h.)
 // - Less may be admitted. From the moment a slot charges a call that another slot denies until the refund
