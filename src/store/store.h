@@ -97,7 +97,7 @@ class StoreCall : public StoreAnswer {
   std::int64_t refund_of_us = 0;
   std::uint8_t refund_replays_before = 0;  // `replays_before` of the answer that is given back
 
-  // For the store: this is the second attempt, after the connection of the first was lost. There is no third.
+  // For the store: it was sent before, on a connection that was lost.
   bool sent_again = false;
   std::int64_t queued_at_us = 0;     // while it waits
   std::uint32_t work = 1;            // for the server, as far as known then; see redis/queue/redis_work.h

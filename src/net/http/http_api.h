@@ -102,7 +102,8 @@ class GrpcStream {
   virtual void finish(const GrpcStatus& status) = 0;  // nothing may be sent after it
 };
 
-// The application's side of a streaming call. Destroyed when the call has ended, for whatever reason.
+// The application's side of a streaming call. Called only from its loop's thread. Destroyed when the call has
+// ended, for whatever reason.
 class GrpcStreamHandler {
  public:
   virtual ~GrpcStreamHandler() = default;
