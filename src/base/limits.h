@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// Every bound that Sluice puts on its input and on itself. Input beyond a bound is refused with an error that
-// names the bound; nothing is truncated silently.
+// Bounds on input, and on what a caller may make a node hold: those of checks, policies and the protocols.
+// The headers in limits/ have those of one subject each; the bounds of one mechanism stand with it. Input
+// beyond a bound is refused with an error that names it.
 namespace sluice {
 
 // A check.
