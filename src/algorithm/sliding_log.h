@@ -67,7 +67,8 @@ inline std::int64_t fits_at_us(const LimitParams& p, const Log& log, std::int64_
   return entry->at_us + p.rate.period_us;
 }
 
-// The entries of a log that count now, without changing it: what settle() would leave.
+// The entries of a log that count now, without changing it: what settle() would leave. A plain
+// value that must not outlive the log.
 class Settled {
  public:
   Settled(const LimitParams& p, const Log& log, std::int64_t now_us)

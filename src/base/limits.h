@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// Every bound that Sluice puts on its input and on itself. Input beyond a bound is refused with an error that
-// names the bound; nothing is truncated silently.
+// Bounds on input, and on what a caller may make a node hold: those of checks, policies and the protocols.
+// The headers in limits/ have those of one subject each; the bounds of one mechanism stand with it. Input
+// beyond a bound is refused with an error that names it.
 namespace sluice {
 
 // A check.
@@ -109,7 +110,7 @@ inline constexpr std::size_t kRedisCommandBytesMax = 64u << 10;
 inline constexpr std::size_t kRedisInlineBytesMax = 16u << 10;
 inline constexpr std::size_t kRedisRepliesWaitingMax = 1024;  // per connection; then reading stops
 // Limits that come with requests: how many distinct ones during the life of the process, and the share that
-// one caller may use; see engine/given_limits.h.
+// one caller may use; see engine/request/given_limits.h.
 inline constexpr std::size_t kGivenLimitsMax = 65'536;
 inline constexpr std::size_t kGivenLimitsShare = 16;  // a sixteenth
 

@@ -36,8 +36,8 @@ struct ControlPlaneStatus {
 //
 //   plane.submit([later](Registry& registry) { later(answer_to(registry)); });
 //
-// Between jobs, however many there are, it follows the ledger: the database reports changes within a second,
-// and the thread polls every few seconds in any case. If the database is unreachable, everything in force
+// Between jobs, however many there are, it follows the ledger: the database notifies it of changes, and the
+// thread polls twice a second in any case. If the database is unreachable, everything in force
 // stays; the thread retries with growing pauses. Work that runs out of memory is abandoned and counted: a job
 // then ends, and the ledger is read again from the last applied record.
 class ControlPlane {
@@ -56,8 +56,8 @@ class ControlPlane {
   };
 
   // Reads the ledger once before it returns, so that the first check sees the policies. If the database does
-  // not answer, it is retried later, and the registry's copy is in force until then. REQUIRES: `ledger` and
-  // the registries of `registry` outlive this object.
+  // not answer, it is retried later, and the registry's copy is in force until then. REQUIRES: the
+  // registry, its ledger and the registries in it outlive this object, and so does the clock.
   ControlPlane(Registry& registry, const Clock& clock, Options options);
   ~ControlPlane();  // waits for the current job; waiting jobs are dropped
   ControlPlane(const ControlPlane&) = delete;

@@ -44,7 +44,7 @@ GrpcHandler grpc_check_health;                                                 /
 GrpcHandler grpc_configure_policy, grpc_get_current_config;                    // the admin API; endpoints.cc
 
 StreamHandler grpc_watch_health;   // grpc/grpc_health.cc
-StreamHandler grpc_reflect;        // grpc/grpc_reflection.cc
+StreamHandler grpc_reflect;        // grpc/reflection/grpc_reflection.cc
 StreamHandler grpc_list_policies;  // the admin API; endpoints.cc
 
 }  // namespace sluice::doors

@@ -62,8 +62,8 @@ Limiter::Limiter(const Parts& parts)
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
       failure_rule_(parts.local, parts.store.answers_at_once() && parts.placement == nullptr) {}
 
-// Flattened: every check passes through here, and with a store that answers at once nothing else of this file
-// is called.
+// Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
+// this file is called.
 [[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
   if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass(request, answer);

@@ -178,7 +178,7 @@ class Limiter final : private PendingCheckEvents {
   static Error request_id_conflict();
 
   // While it exists, the Limiter keeps its current policies: a batch that was validated is decided by the
-  // same ones.
+  // same ones. REQUIRES: at most one exists at a time; the end of one ends them all.
   class Hold {
    public:
     explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
@@ -297,6 +297,8 @@ class Limiter final : private PendingCheckEvents {
 
   Parts parts_;
   std::uint32_t caller_ = 0;
+  // Whose turn the checks take: each its own tenant's; from the next check on that check's tenant's; that of
+  // `turns_of_`.
   enum class Turns : std::uint8_t { kEachTenants, kNextTenants, kOneTenants } turns_ = Turns::kEachTenants;
   std::uint32_t turns_of_ = 0;  // for kOneTenants
   const BigSwitch& switch_;

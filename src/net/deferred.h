@@ -11,8 +11,8 @@
 
 namespace sluice::net {
 
-// Whoever waits for a deferred answer, or only for a deadline. At most one of its functions is called, once;
-// by then the slot is closed.
+// Whoever waits for a deferred answer, or only for a deadline. At most one of its functions is called, once,
+// on the loop's thread; by then the slot is closed.
 class DeadlineWaiter {
  public:
   virtual void expire() {}  // the deadline has passed; never called without one
@@ -73,7 +73,7 @@ class DeferredAnswers {
 };
 
 // The reply to a request that a session handles: `slot` is set if the answer is postponed. What it refers to
-// belongs to the session and outlives it.
+// belongs to the session and outlives it. Belongs to the loop's thread.
 template <class Response>
 class SessionReply final : public Reply<Response> {
  public:

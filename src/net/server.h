@@ -47,10 +47,11 @@ struct ServerOptions {
   std::function<void(std::string sentence)> on_problem;
 };
 
-// An HTTP/1.1, HTTP/2 and gRPC server on one or several ports, with or without TLS: one loop per thread, and
-// one LoopHooks with an application per loop. Its functions are thread-safe.
+// A server for HTTP/1.1, HTTP/2, gRPC and the Redis protocol on one or several ports, with or without TLS: a
+// loop per thread, and LoopHooks with an application per loop. Its functions are thread-safe.
 //
-//   auto server = Server::start(options, clock, [&](EventLoop&) { return std::make_unique<Node>(engine); });
+//   const auto make_hooks = [&](EventLoop& loop) { return std::make_unique<MyHooks>(loop); };
+//   auto server = Server::start(options, clock, make_hooks);
 //   if (!server) return fail(server.error().message);   // "cannot listen on 127.0.0.1:8080: …"
 //   …
 //   (*server)->begin_drain();   // for example from a signal thread

@@ -66,7 +66,7 @@ struct SessionContext {
   std::int64_t date_second_ = -1;
 };
 
-// Carries a session's bytes: a connection, or a test.
+// Carries a session's bytes: a connection, or a test. Called on the session's thread.
 class SessionHost {
  public:
   // A deferred answer has arrived: call resume() soon, but not from within this function.

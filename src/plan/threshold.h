@@ -7,7 +7,7 @@
 
 namespace sluice::plan {
 
-// How many denials are acceptable: "25", or "0.1%" of all. Exact, without floating point.
+// How many denials are acceptable: "25", or "0.1%" of all. Exact, without floating point. A plain value.
 class Threshold {
  public:
   static std::expected<Threshold, std::string> parse(std::string_view text);

@@ -69,7 +69,7 @@ struct StoreAnswer {
 };
 
 // A request to a Store and, once it is done, its answer. The caller owns it and must not move it until
-// then; the spans must live as long.
+// then; the spans must live as long. Belongs to the thread that starts it.
 class StoreCall : public StoreAnswer {
  public:
   std::span<const Charge> charges;
@@ -97,10 +97,10 @@ class StoreCall : public StoreAnswer {
   std::int64_t refund_of_us = 0;
   std::uint8_t refund_replays_before = 0;  // `replays_before` of the answer that is given back
 
-  // For the store: this is the second attempt, after the connection of the first was lost. There is no third.
+  // For the store: it was sent before, on a connection that was lost.
   bool sent_again = false;
   std::int64_t queued_at_us = 0;     // while it waits
-  std::uint32_t work = 1;            // for the server, as far as known then; see queue/redis_work.h
+  std::uint32_t work = 1;            // for the server, as far as known then; see redis/queue/redis_work.h
   StoreCall* next_queued = nullptr;  // in its flow
 
   // A store calls this first: calls are reused, and the previous answer must not be read again.

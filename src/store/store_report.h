@@ -13,8 +13,8 @@ namespace sluice {
 // Metrics of a store, in the order in which they are shown. Plain data.
 //
 //   metrics.add({Kind::kCounter, "rate_limiter_shed_total", "Checks refused, by reason.",
-//                {{{"reason", "queue_full"}, shed_queue_full}, {{"reason", "caller_deadline"},
-//                shed_caller}}});
+//                {{{"reason", "queue_full"}, shed_queue_full},
+//                 {{"reason", "caller_deadline"}, shed_caller}}});
 //
 // Reports of several loops are added up, and so are families of several stores that have the same name.
 class StoreMetrics {

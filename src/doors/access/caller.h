@@ -73,7 +73,7 @@ class Caller {
   // True for every peer of a trusted port, and for callers with the role `read` for all tenants.
   bool may_read_everything() const;
 
-  // The caller as the owner of limits and request ids that come with their requests (engine/given_limits.h).
+  // The caller as the owner of limits and request ids that come with their requests (given_limits.h).
   // It is made of what callers cannot choose: the tenants of their token or certificate, or its name if it is
   // for all tenants; without either, their address (for IPv6 the /64 network, which belongs to one caller).
   std::string owner_name() const;

@@ -12,7 +12,8 @@
 namespace sluice::doors {
 
 // MULTI … EXEC: queues commands until EXEC, then executes them one after the other. Client libraries wrap
-// pipelines in it. As in Redis, nothing is undone if one of them fails. Belongs to its connection.
+// pipelines in it. As in Redis, nothing is undone if one of them fails. Belongs to its connection,
+// and so to its loop's thread.
 class RedisTransaction {
  public:
   using Words = std::span<const std::string_view>;

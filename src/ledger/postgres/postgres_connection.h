@@ -34,7 +34,7 @@ class PostgresQuery {
   std::vector<Value> values_;
 };
 
-// One row of a result. Must not outlive its PostgresRows.
+// One row of a result. A plain value; must not outlive its PostgresRows.
 class PostgresRow {
  public:
   PostgresRow(const pg_result* result, int row) : result_(result), row_(row) {}
@@ -47,7 +47,7 @@ class PostgresRow {
   int row_;
 };
 
-// The result of a statement. Movable.
+// The result of a statement. Movable, immutable.
 class PostgresRows {
  public:
   explicit PostgresRows(pg_result* result) : result_(result) {}

@@ -10,8 +10,8 @@
 #include "net/reply.h"
 #include "net/socket/peer.h"
 
-// The interface between the network layer and an application. No sockets, no nghttp2, no Asio in this file:
-// it and what it includes are all of net/ that HTTP doors and their tests include.
+// The interface between the network layer and an application. No sockets and no nghttp2 in this file: it
+// and what it includes are all of net/ that HTTP doors and their tests include.
 namespace sluice::net {
 
 // A complete request, of HTTP/1.1 or HTTP/2. Its views are valid until the handler returns.
@@ -102,7 +102,8 @@ class GrpcStream {
   virtual void finish(const GrpcStatus& status) = 0;  // nothing may be sent after it
 };
 
-// The application's side of a streaming call. Destroyed when the call has ended, for whatever reason.
+// The application's side of a streaming call. Called only from its loop's thread. Destroyed when the call has
+// ended, for whatever reason.
 class GrpcStreamHandler {
  public:
   virtual ~GrpcStreamHandler() = default;

@@ -15,7 +15,7 @@ namespace sluice::net {
 class Http2Session;
 
 // One HTTP/2 request and its answer. Owned by its session, afterwards by the loop's pool, so that its memory
-// is reused.
+// is reused. Not thread-safe.
 struct Http2Stream final : Waiter<HttpResponse>, Waiter<GrpcResponse>, GrpcStream {
   enum class Kind : std::uint8_t { kUndecided, kHttp, kUnary, kStreaming };
 

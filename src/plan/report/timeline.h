@@ -35,6 +35,7 @@ class Timeline {
 };
 
 // The highest amount in any one window of time. Windows are numbered, and the numbers never go back.
+// Not thread-safe.
 class PeakWindow {
  public:
   void add(std::int64_t window, std::uint64_t amount) {

@@ -7,8 +7,8 @@
 #include "policy/snapshot/compiled.h"
 
 // A candidate is a new version of a policy during its rollout, beside the version in force. It decides for a
-// share of the keys; for the other keys it can be evaluated for comparison. engine/rollout.h decides which
-// keys these are.
+// share of the keys; for the other keys it can be evaluated for comparison. engine/planner/rollout.h decides
+// which keys these are.
 namespace sluice {
 
 struct Candidate {

@@ -20,7 +20,7 @@
 namespace sluice {
 
 // The limits that the policies of one tenant, or those for any tenant, can add to one request. Points to
-// policies, which must outlive it.
+// policies, which must outlive it. Not thread-safe.
 class LimitsPerRequest {
  public:
   void add(const Policy& policy);

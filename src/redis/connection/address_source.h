@@ -48,7 +48,7 @@ class AddressSource {
   virtual std::string problem() const { return ""; }
 };
 
-// A server with a fixed address.
+// A server with a fixed address. Immutable.
 class FixedAddress final : public AddressSource {
  public:
   explicit FixedAddress(Address address) : address_(std::move(address)) {}

@@ -26,6 +26,7 @@ class ChannelEvents {
 };
 
 // A stream of bytes to a server. Destroying it closes it without an event, also from inside an event.
+// Belongs to the thread of its Transport.
 class Channel {
  public:
   virtual ~Channel() = default;

@@ -12,6 +12,7 @@
 namespace sluice::doors {
 
 // An IP address. IPv4 is stored in its mapped IPv6 form, so that 192.0.2.1 and ::ffff:192.0.2.1 are equal.
+// A plain value.
 class IpAddress {
  public:
   // "192.0.2.1" or "2001:db8::1", and nothing else.

@@ -57,7 +57,7 @@ struct ClusterStats {
 // server that has all slots. With several seeds, none is taken for such a server: another seed may be in the
 // cluster, and its counters would be ignored.
 //
-// What splitting costs in exactness (for docs/operations.md):
+// What splitting costs in exactness (docs/operations.md has what operators need of it):
 // - No more is admitted than one server would admit: an admitted call is charged on all its slots. (What a
 //   refund can leave behind, after a clock that stepped back or a reset in between, is in
 //   algorithm/refund.h.)

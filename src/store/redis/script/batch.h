@@ -43,8 +43,8 @@ class Batch {
   std::size_t keys() const { return counter_keys_.size() + id_keys_.size(); }
 
   // Appends the command: `EVALSHA sha …` or `EVAL script …`. `decide_at_us`: instead of the server's clock;
-  // 0: don't. `heeds_moves`: tenants that are moving are refused, see redis/tenant_move.h. `alone`: for
-  // when_full.lua, a denial writes nothing.
+  // 0: don't. `heeds_moves`: tenants that are moving are refused, see redis/tenant_move/tenant_move.h.
+  // `alone`: for when_full.lua, a denial writes nothing.
   void append_command(std::string& out, std::string_view command, std::string_view script,
                       std::string_view prefix, bool heeds_moves, std::int64_t decide_at_us,
                       bool alone = false);
