@@ -13,7 +13,7 @@ WRONG = "int add(int x) { return x == x ? 1 : 0; }\n"  # misc-redundant-expressi
 
 
 class Tidy(unittest.TestCase):
-    def run_over(self, files):
+    def run_over(self, files, compiled_as_one=()):
         """The lines that tools/tidy prints in a repository of these files, and what it exits with."""
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name).resolve()
@@ -25,14 +25,19 @@ class Tidy(unittest.TestCase):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
             entries = [{"file": str(root / path), "command": f"c++ -I{root}/src -I{root}/bench -std=c++20 -o a.o -c {root / path}"}
-                       for path in files if path.endswith(".cc")]
+                       for path in files if path.endswith(".cc") and path not in compiled_as_one]
+            if compiled_as_one:
+                unity = root / "build/src/base/Unity/unity_0_cxx.cxx"
+                unity.parent.mkdir(parents=True)
+                unity.write_text("".join(f'#include "{root / path}"\n' for path in compiled_as_one))
+                entries.append({"file": str(unity), "command": f"c++ -I{root}/src -std=c++20 -o a.o -c {unity}"})
             (root / "build/compile_commands.json").write_text(json.dumps(entries))
             run = subprocess.run([root / "tools/tidy", root / "build"], capture_output=True, text=True)
             self.assertEqual(run.stderr, "")
             return run.stdout.splitlines(), run.returncode
 
-    def findings(self, files):
-        lines, code = self.run_over(files)
+    def findings(self, files, compiled_as_one=()):
+        lines, code = self.run_over(files, compiled_as_one)
         self.assertTrue(all(line.strip() for line in lines))
         found = [line.split(": ")[0].rsplit(":", 1)[0] for line in lines if ": error: " in line]
         self.assertIn(f"clang-tidy: {sum(path.endswith('.cc') for path in files)} sources, {len(found)} findings", lines[-2:])
@@ -45,6 +50,10 @@ class Tidy(unittest.TestCase):
     def test_every_source_of_a_folder_is_read(self):
         self.assertEqual(self.findings({f"src/base/{name}.cc": f"namespace {name} {{\n{WRONG}}}\n" for name in "abc"}),
                          ["src/base/a.cc:2", "src/base/b.cc:2", "src/base/c.cc:2"])
+
+    def test_sources_that_are_compiled_as_one_are_read_too(self):
+        files = {f"src/base/{name}.cc": f"namespace {name} {{\n{WRONG}}}\n" for name in "abc"}
+        self.assertEqual(self.findings(files, ["src/base/b.cc", "src/base/c.cc"]), ["src/base/a.cc:2", "src/base/b.cc:2", "src/base/c.cc:2"])
 
     def test_sources_with_the_same_names_are_read_apart(self):
         files = {f"src/{folder}/{name}.cc": f"namespace {{\n{WRONG}}}\n" for folder in ("base", "net") for name in "abc"}

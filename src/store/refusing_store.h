@@ -19,8 +19,7 @@ class RefusingStore final : public Store {
   explicit RefusingStore(Answer answer) : answer_(answer) {}
 
   bool start(StoreCall& call) override {
-    call.verdict = Verdict::kNoAnswer;
-    call.results_known = 0;
+    call.forget_answer();
     call.moving = answer_ == Answer::kMoving;
     return true;
   }
