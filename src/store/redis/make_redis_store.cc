@@ -31,7 +31,7 @@ void log_news(const std::string& name, const RedisStoreParts& parts, RedisNodeOp
   if (!parts.asks_for_advice) return;
   options.advise_every_us = kAdviseEveryUs;
   options.on_advice = [log = parts.log, name](const auto& advice) {
-    for (const std::string& sentence : advice) log(true, name + ": " + sentence);
+    for (const std::string& sentence : advice) log(true, std::string(name).append(": ").append(sentence));
   };
 }
 
