@@ -18,8 +18,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/bench)
 
-# Headers that nearly every file parses, parsed once. Only where the tests are built: the release build has none of it,
-# and so still notices a missing #include.
+# Headers that nearly every file parses, parsed once. Only where the tests are built: with SLUICE_UNITY=OFF, the release
+# build notices a missing #include.
 if(SLUICE_TESTS)
   find_package(GTest REQUIRED)
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
