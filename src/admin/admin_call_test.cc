@@ -51,8 +51,8 @@ class AdminCallTest : public ::testing::Test {
   SnapshotPublisher snapshots;
   PolicyCatalog catalog{snapshots, params};
   DecisionTotals totals;
-  control::RolloutRegistry rollout_keeper{catalog};
-  control::RolloutController rollouts{{rollout_keeper, catalog, totals, clock, {}}};
+  control::RolloutRegistry rollout_registry{catalog};
+  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
 };
 
 TEST_F(AdminCallTest, AHandlerIsCalledForWhoHasTheRole) {

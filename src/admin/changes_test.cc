@@ -60,8 +60,8 @@ class Node {
   control::PolicyRegistry policies_{catalog};
   control::UserRegistry users_{catalog};
   DecisionTotals totals_;
-  control::RolloutRegistry rollout_keeper_{catalog};
-  control::RolloutController rollouts_{{rollout_keeper_, catalog, totals_, clock_, {}}};
+  control::RolloutRegistry rollout_registry_{catalog};
+  control::RolloutController rollouts_{{rollout_registry_, catalog, totals_, clock_, {}}};
 };
 
 class AdminChangesTest : public ::testing::Test {

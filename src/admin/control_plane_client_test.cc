@@ -35,7 +35,7 @@ class ControlPlaneClientTest : public ::testing::Test {
     run_until([&] { return reply.is_answered(); }, [&] { door.tick(); });
     return reply.answer();
   }
-  static control::Registry& with_keeper(control::Registry& registry, control::DocumentRegistry& documents) {
+  static control::Registry& with_registry(control::Registry& registry, control::DocumentRegistry& documents) {
     registry.add(ledger::Kind::kPolicy, documents);
     return registry;
   }
@@ -55,8 +55,8 @@ class ControlPlaneClientTest : public ::testing::Test {
   control::PolicyRegistry documents{catalog};
   control::Registry registry{ledger};
   DecisionTotals totals;
-  control::RolloutRegistry rollout_keeper{catalog};
-  control::RolloutController rollouts{{rollout_keeper, catalog, totals, clock, {}}};
+  control::RolloutRegistry rollout_registry{catalog};
+  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
   BigSwitch big_switch;
   control::SwitchController controller{big_switch, clock,
                                        [](ledger::Change, const control::Outbox::Revise&) {},
@@ -65,7 +65,7 @@ class ControlPlaneClientTest : public ::testing::Test {
   control::TokenRegistry tokens;
   control::Access access{tokens, clock};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
-  control::ControlPlane plane{with_keeper(registry, documents), clock, {}};
+  control::ControlPlane plane{with_registry(registry, documents), clock, {}};
   const AdminParts parts{plane, catalog, access, clock, controller, limits, {}, rollouts};
   AdminDoor door{parts, 1};
   ControlPlaneClient client{parts};

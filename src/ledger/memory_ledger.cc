@@ -27,7 +27,7 @@ void MemoryDatabase::go_back_to(std::size_t records) {
   changed_.notify_all();
 }
 
-MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : keeper_(std::move(database)) {
+MemoryLedger::MemoryLedger(std::shared_ptr<MemoryDatabase> database) : shared_database_(std::move(database)) {
   const Lock lock(database_.mutex_);
   watched_ = database_.revision();
 }

@@ -57,8 +57,8 @@ class MemoryLedger : public Ledger {
   std::string name() const override { return "memory"; }
 
  private:
-  const std::shared_ptr<MemoryDatabase> keeper_;
-  MemoryDatabase& database_ = *keeper_;
+  const std::shared_ptr<MemoryDatabase> shared_database_;
+  MemoryDatabase& database_ = *shared_database_;
   std::int64_t watched_;  // the newest revision when the last wait ended
   bool interrupted_ SLUICE_GUARDED_BY(database_.mutex_) = false;
 };

@@ -159,8 +159,8 @@ class PolicyServiceTest : public ::testing::Test {
   control::PolicyRegistry documents{catalog};
   control::Registry registry{ledger};
   DecisionTotals totals;
-  control::RolloutRegistry rollout_keeper{catalog};
-  control::RolloutController rollouts{{rollout_keeper, catalog, totals, clock, {}}};
+  control::RolloutRegistry rollout_registry{catalog};
+  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
   BigSwitch big_switch;
   control::SwitchController controller{big_switch, clock,
                                        [](ledger::Change, const control::Outbox::Revise&) {},
