@@ -254,6 +254,8 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   if (!decision.policy)
     return decision.reason == Reason::kPoliciesUnknown ? planner_.counters().add_unknown(decision.allowed)
                                                        : planner_.counters().add_no_policy();
+  if (enforced.verdict == Verdict::kPartlyCounted && !enforced.limits.empty()) [[unlikely]]
+    return count_partly(enforced, decision.replayed);
   DecisionCounters& counters = planner_.counters();
   const bool charged = !decision.degraded && !decision.replayed;
   const CompiledPolicy* last = nullptr;
@@ -270,6 +272,22 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   }
   if (!decision.allowed) counters.add(*decision.policy, DecisionCounters::kDenied);
   if (enforced.limits.empty() && decision.allowed) counters.add(*decision.policy, DecisionCounters::kAllowed);
+}
+
+// A policy has failed if one of its limits was passed over, and has consumed units if one was not.
+[[gnu::cold]] void Limiter::count_partly(const Answered& enforced, bool replayed) {
+  DecisionCounters& counters = planner_.counters();
+  for (std::size_t i = 0; i < enforced.limits.size();) {
+    const CompiledPolicy* const policy = enforced.limits[i].policy;
+    const std::int64_t cost = enforced.charges[i].cost;
+    bool failed = false, counted = false;
+    for (; i < enforced.limits.size() && enforced.limits[i].policy == policy; ++i)
+      (was_passed_over(enforced.limits[i]) ? failed : counted) = true;
+    if (failed) counters.add(*policy, DecisionCounters::kFailed);
+    counters.add(*policy, DecisionCounters::kAllowed);
+    if (counted && !replayed)
+      counters.add(*policy, DecisionCounters::kUnitsConsumed, static_cast<std::uint64_t>(cost));
+  }
 }
 
 Error Limiter::request_id_conflict() {

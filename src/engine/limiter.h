@@ -283,6 +283,7 @@ class Limiter final : private PendingCheckEvents {
   }
   void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer);
   void count(const Answered& enforced, const Decision& decision);
+  void count_partly(const Answered& enforced, bool replayed);
   void compare_now(Store& store, const CheckRequest& request, const Asked& asked, const Answered& enforced,
                    const Answered& shadow);
   Result<void> plan_look(CheckRequest request);

@@ -63,6 +63,7 @@ bool RedisNode::start(StoreCall& call) {
 // False: the call is answered already.
 bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
+  call.passed_over = 0;
   if (!breaker_.closed() || left_out_) {
     ++stats_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);

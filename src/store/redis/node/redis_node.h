@@ -114,8 +114,8 @@ struct RedisNodeOptions {
 // twice; other calls are answered kNoAnswer. The owner says how often (RedisNodeOwner::may_send_again()).
 //
 // A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
-// for which the server would have to store something new, are answered kNoRoom; denials stay denials. The
-// breaker stays closed.
+// for which the server would have to store something new, pass it over if they may, or are answered kNoRoom;
+// denials stay denials. The breaker stays closed.
 //
 // If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
@@ -277,6 +277,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void append_command(Batch& batch, How how, bool with_script);
   void begin_full(std::int64_t now_us);
   bool would_be_admitted(const StoreCall& call) const;
+  static bool passes_over(StoreCall& call, const Batch& batch, std::string_view named);
   void on_full(Command& command, std::string_view named);
   void part_full(const Command& command, std::string_view named, Parted& parted) const;
   void send_together(std::span<StoreCall* const> calls, bool asking);
