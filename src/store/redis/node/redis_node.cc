@@ -120,6 +120,7 @@ bool RedisNode::ask(std::string_view command, OnReply on_reply, bool asking) {
 void RedisNode::on_ready() {
   ++stats_.connections_made;
   connected_ = true;
+  in_flight_.go_to(options_.work_in_flight->at(connection_.where()));
   adviser_.on_ready();
   full_until_us_ = 0;
   sha_when_full_.clear();
