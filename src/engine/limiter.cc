@@ -60,7 +60,7 @@ Limiter::Limiter(const Parts& parts)
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
-      failure_rule_(parts.local, parts.store.answers_at_once() && parts.placement == nullptr) {}
+      failure_rule_(parts.local) {}
 
 // Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
 // this file is called.
@@ -118,7 +118,7 @@ void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& as
     ask_about(kEnforced, store, request, asked, enforced);
   if (planner_.shadow().size > 0) [[unlikely]]
     ask_about(kShadow, store, request, asked, shadow);
-  conclude(asked, enforced, shadow, answer);
+  conclude(asked, enforced, shadow, answer, Asking::kHere);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
 }
@@ -211,7 +211,7 @@ void Limiter::on_answered(PendingCheck& pending) {
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.is_check, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
-  conclude(asked, enforced, shadow, answer);
+  conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty() && asked.is_check)
     count_differences(candidates, enforced, shadow, planner_.counters());
@@ -219,7 +219,8 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
   free_.push_back(&pending);
 }
 
-void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer) {
+void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer,
+                       Asking where) {
   const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
   if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
@@ -231,7 +232,8 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
-    enforced.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
+    enforced.moving ? FailureRule::refuse(enforced, decision)
+                    : failure_rule_.decide(enforced, where == Asking::kHere, decision);
   else
     explain(asked.first_policy, enforced, deciding.now_us, decision);
   if (!asked.first_policy) [[unlikely]]

@@ -21,11 +21,18 @@ class FullStoreTest : public LimiterFixture {
     policy.limits.push_back(make_limit({.name = "cap", .per = {}, .rate = {3, 3'600 * kSecondUs}}));
     return policy;
   }
+  // The cap comes first, so the numbers of `local` are for it.
+  static Policy capped_locally() {
+    Policy policy = capped(OnFailure::kLocal, "/capped_locally");
+    std::swap(policy.limits[0], policy.limits[1]);
+    policy.local = make_limit_params(Algorithm::kGcra, {100, 3'600 * kSecondUs}, std::nullopt).value();
+    return policy;
+  }
   void SetUp() override {
     publish({with(OnFailure::kOpen, "open", "/open"), with(OnFailure::kClosed, "closed", "/closed"),
              with(OnFailure::kLocal, "local", "/local"), capped(OnFailure::kOpen, "/capped"),
-             capped(OnFailure::kClosed, "/capped_closed")});
-    for (const std::string resource : {"/capped", "/capped_closed"})
+             capped(OnFailure::kClosed, "/capped_closed"), capped_locally()});
+    for (const std::string resource : {"/capped", "/capped_closed", "/capped_locally"})
       ASSERT_TRUE(full_limiter.check({.resource = resource, .key = "early"})->allowed);
     ASSERT_EQ(full_limiter.check({.resource = "/open", .key = "early", .cost = 4})->remaining(), 6);
     for (int i = 0; full.stats().no_room < 5'000; ++i)  // until all of its shards are full
@@ -156,6 +163,29 @@ TEST_F(FullStoreTest, AFullLocalLimiterDenies) {
                                    {.resource = "/open", .key = "late"}};
   const auto joint = remote.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
   EXPECT_FALSE((*joint)->overall.allowed || (*joint)->parts[0].allowed);
+}
+
+// The counters of a cell in memory are among those of `local`, too.
+TEST_F(FullStoreTest, LocalNumbersNeverApplyToTheCountersOfACellInMemory) {
+  class Placed final : public StorePlacement {
+   public:
+    explicit Placed(Store& store) : store_(store) {}
+    Store& store_for(std::string_view, std::string_view) override { return store_; }
+
+   private:
+    Store& store_;
+  } placement(full_store);
+  Limiter with_cells({.store = full_store,
+                      .policies = snapshots,
+                      .hasher = hasher,
+                      .clock = clock,
+                      .totals = totals,
+                      .local = &full,
+                      .placement = &placement});
+  const Decision decision = *with_cells.check({.resource = "/capped_locally", .key = "late"});
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_EQ(decision.reason, Reason::kStoreFull);
+  EXPECT_EQ(with_cells.usage({.resource = "/capped_locally", .key = "late"})->remaining(), 2);
 }
 
 TEST_F(FullStoreTest, TheStoreReportsItForAMinute) {
