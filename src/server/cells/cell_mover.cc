@@ -159,8 +159,7 @@ bool CellMover::goes_by_records(std::int64_t now_us) {
   }
   if (home->is_sure && home->cell == task.relocation.to->name) {
     const Task done = *std::exchange(task_, std::nullopt);
-    ++counters_.done;
-    say(whose(done.relocation) + ": another server has moved its counters");
+    follow_another(done.relocation);
     // A server that was restored to an earlier state does not know that the tenant has left.
     const MoveRecords::Record* const left = records_.find(*done.relocation.from, done.relocation.tenant);
     if (left == nullptr || left->state != 'x')
@@ -240,6 +239,14 @@ void CellMover::fetch_stray(const std::string& tenant, const Cells& last_wanted,
     take_up({tenant, from ? from : &place, &place, true}, now_us);
   else if (from && from->name != place.name && last_wanted.place_of(tenant).name != place.name)
     take_up({tenant, from, &place}, now_us);
+  else if (from && from->name == place.name && last_wanted.place_of(tenant).name != place.name &&
+           !has_task(tenant))
+    follow_another({tenant, &last_wanted.place_of(tenant), &place});
+}
+
+void CellMover::follow_another(const Relocation& moved) {
+  ++counters_.done;
+  say(whose(moved) + ": another server has moved its counters");
 }
 
 void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
@@ -319,8 +326,8 @@ void CellMover::finish_carried(Task done, const TenantMove& move, std::int64_t n
   }
   look_at(moved.tenant, now_us);
   publish();
+  if (by_another) return follow_another(moved);
   ++counters_.done;
-  if (by_another) return say(whose(moved) + ": another server has moved its counters");
   say(fmt::format("{}: {} counters moved, {} of them copied again at the end", whose(moved), progress.moved,
                   progress.again));
   Task forget = new_task(moved, now_us, Kind::kForget);

@@ -87,6 +87,7 @@ class CellMover {
   void begin(CellRegistry::Pointer wanted, std::int64_t now_us);
   void begin_again(Task task, std::int64_t now_us);
   void fetch_stray(const std::string& tenant, const Cells& last_wanted, std::int64_t now_us);
+  void follow_another(const Relocation& moved);
   const Cell* named(const std::string& cell) const;
   static Task new_task(const Relocation& relocation, std::int64_t at_us, TenantMoveOptions::Kind kind);
   void keep_versions();

@@ -248,9 +248,13 @@ TEST_F(CellMoverTest, WhoLivesElsewhereIsDeniedEvenIfItsServerForgets) {
   pass(2000);
   EXPECT_EQ(cell_of("acme"), "(looked for)");
   servers["eu"].wire.unreachable = false;
+  said.clear();
   change_to({cell_at("eu", "eu", {"acme"}), cell_at("us", "us", {})});
   EXPECT_EQ(cell_of("acme"), "eu");
   EXPECT_EQ(mover.in_progress(), "");
+  EXPECT_THAT(said,
+              ElementsAre("moved tenant acme from default to eu: another server has moved its counters"));
+  EXPECT_EQ(mover.counters(), (TenantMoveCounters{.done = 1}));
 }
 
 TEST_F(CellMoverTest, ANewCellThatGoesBackToTheArrivalGetsAllOnceMore) {
