@@ -64,7 +64,13 @@ void AdminDoor::answer_switch(const AdminCall& call, net::HttpReply& reply) {
   net::HttpResponse answer = answer_switch_call(parts_.switch_controller, call);
   const auto later = std::make_shared<net::HttpReply::Later>();
   const bool is_turned = call.method == "PUT" && answer.status == 200;
-  if (is_turned && when_recorded([later, answer] { (*later)(net::HttpResponse(answer)); }))
+  const auto tell = [later, answer, outbox = parts_.outbox] {
+    net::HttpResponse told = answer;
+    if (const std::string problem = outbox->problem(); !problem.empty())
+      told.headers.emplace_back("warning", "199 sluice \"" + problem + '"');
+    (*later)(std::move(told));
+  };
+  if (is_turned && when_recorded(tell))
     *later = reply.later();
   else
     reply.response = std::move(answer);

@@ -129,15 +129,19 @@ void Outbox::save() {
   {
     const Lock lock(mutex_);
     number = changes_;
-    if (saved_ == number && !saving_failed_) return;
+    if (saved_ == number && not_saved_.empty()) return;
     for (const Letter& letter : letters_) changes.push_back(letter.change);
   }
-  if (path_.empty() || (changes.empty() && !has_file_)) return;
-  const auto saved = write_changes(path_, changes);
-  if (!saved && !saving_failed_)
+  if (path_.empty()) return;
+  const auto saved = changes.empty() && !has_file_ ? Result<void>() : write_changes(path_, changes);
+  std::string failed_before;
+  {
+    const Lock lock(mutex_);
+    failed_before = std::exchange(not_saved_, saved ? "" : saved.error().message);
+  }
+  if (!saved && failed_before.empty())
     log_(true, "cannot save changes waiting for the policy database for the next start (" +
                    saved.error().message + "); set a folder with --state-dir");
-  saving_failed_ = !saved;
   if (!saved) return;
   has_file_ = !changes.empty();
   saved_ = number;
@@ -203,11 +207,24 @@ std::size_t Outbox::waiting() const {
   return letters_.size();
 }
 
+std::string Outbox::problem() const {
+  const Lock lock(mutex_);
+  if (letters_.empty() || not_saved_.empty()) return "";
+  return std::to_string(letters_.size()) +
+         " audit records wait for the policy database and would be lost with this process, because they "
+         "cannot be "
+         "saved (" +
+         not_saved_ + "); make room, or set another folder with --state-dir";
+}
+
 std::string Outbox::metrics() const {
   PrometheusText text;
   text.family("rate_limiter_audit_records_waiting", "gauge",
               "Audit records waiting for the policy database.");
   text.sample({}, waiting());
+  text.family("rate_limiter_audit_records_unsaved", "gauge",
+              "Audit records that wait for the policy database and could not be saved in --state-dir.");
+  text.sample({}, problem().empty() ? 0 : waiting());
   return std::move(text).take();
 }
 

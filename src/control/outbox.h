@@ -46,14 +46,18 @@ class Outbox {
   // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest.
   void write(Registry& registry);
   // When it returns, what waits now is in the file and survives kill -9; if the file cannot be written, the
-  // log says so. May block for as long as the disk does.
+  // log and problem() say so. May block for as long as the disk does.
   void save();
+  // A sentence for /readyz: changes wait for the database and are nowhere but in memory. Empty: there are
+  // none, or they are in the file.
+  std::string problem() const;
   // Changes that the last run of the process left behind, to be posted again. Call it once, before write().
   std::vector<ledger::Change> take_up();
 
   std::size_t waiting() const;
-  // Resets may be numerous, so they get only half of the room; the other half is for the switch.
-  bool has_room_for_resets() const { return waiting() < kOutboxMax / 2; }
+  // Resets may be numerous, so they get only half of the room; the other half is for the switch. A reset can
+  // wait for a database or a disk; the switch cannot.
+  bool can_keep_resets() const { return waiting() < kOutboxMax / 2 && problem().empty(); }
   std::string metrics() const;  // in Prometheus' text format
 
  private:
@@ -71,12 +75,12 @@ class Outbox {
   mutable Mutex mutex_;
   std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;  // how often letters_ has changed
+  std::string not_saved_ SLUICE_GUARDED_BY(mutex_);      // why the file could not be written; empty: it was
   std::int64_t next_try_us_ = 0;                         // used only by the control plane's thread
   bool failed_ = false;                                  // used only by the control plane's thread
 
-  Mutex saving_;                                      // held while the file is written; before mutex_
-  bool has_file_ SLUICE_GUARDED_BY(saving_) = false;  // there may be one
-  bool saving_failed_ SLUICE_GUARDED_BY(saving_) = false;
+  Mutex saving_;                                        // held while the file is written; before mutex_
+  bool has_file_ SLUICE_GUARDED_BY(saving_) = false;    // there may be one
   std::uint64_t saved_ SLUICE_GUARDED_BY(saving_) = 0;  // the value of changes_ that the file holds
 };
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
@@ -127,6 +128,26 @@ TEST_F(SwitchControllerTest, AWordOfThePastIsNotWorthALine) {
   EXPECT_TRUE(later.controller.apply(records).empty());
   EXPECT_FALSE(later.is_open());
   EXPECT_THAT(later.log, ElementsAre());
+}
+
+TEST_F(SwitchControllerTest, RecordsThatAreNeitherInTheDatabaseNorOnDiskAreAProblem) {
+  const ledger::TempFolder folder;
+  const std::string full = folder.path() + "/full";
+  std::ofstream(full) << "not a folder";
+  SwitchNode here{database, full};
+  EXPECT_TRUE(here.outbox.can_keep_resets());
+  database->set_available(false);
+  here.open("x");
+  here.outbox.save();
+  EXPECT_THAT(here.outbox.problem(),
+              HasSubstr("1 audit records wait for the policy database and would be lost"));
+  EXPECT_FALSE(here.outbox.can_keep_resets());
+  EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 1\n"));
+  database->set_available(true);
+  here.outbox.write(here.registry);
+  EXPECT_EQ(here.outbox.problem(), "");
+  EXPECT_TRUE(here.outbox.can_keep_resets());
+  EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 0\n"));
 }
 
 TEST_F(SwitchControllerTest, WorksWithoutTheDatabaseAndIsWrittenLater) {

@@ -310,7 +310,7 @@ void Node::connect_doors(const ServeOptions& options) {
   doors.access = &access_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
-  doors.can_record_reset = [this] { return outbox_.has_room_for_resets(); };
+  doors.can_record_reset = [this] { return outbox_.can_keep_resets(); };
   doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
@@ -363,6 +363,8 @@ doors::Readiness Node::readiness() const {
     readiness.problems.insert(readiness.problems.end(), more->begin(), more->end());
   if (std::string refused = settings_status_.problem(); !refused.empty())
     readiness.problems.push_back(std::move(refused));
+  if (std::string unsaved = outbox_.problem(); !unsaved.empty())
+    readiness.problems.push_back(std::move(unsaved));
   if (std::string open = switch_controller_.problem(); !open.empty())
     readiness.problems.push_back(std::move(open));
   return readiness;

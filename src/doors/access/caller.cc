@@ -74,8 +74,11 @@ Result<AllowedReset> Caller::permit_reset(CheckRequest& request, std::string_vie
   SLUICE_TRY(check_reset_reason(reason));
   Principal principal = SLUICE_TRY(recognise({&request, 1}));
   if (options.can_record_reset && !options.can_record_reset())
-    return std::unexpected(Error{ErrorCode::kUnavailable,
-                                 "too many resets are waiting for the audit log; try again in a second", ""});
+    return std::unexpected(Error{
+        ErrorCode::kUnavailable,
+        "the audit log can take no more resets now: too many wait for it, or they cannot be saved; try again "
+        "later",
+        ""});
   const bool everywhere = principal.may(role(), "").has_value();
   AllowedReset allowed{Permit(), report_on(request, reason), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(principal.name);
