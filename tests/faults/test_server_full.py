@@ -102,6 +102,22 @@ def test_new_keys_do_not_lift_a_cap_that_is_used_up(store, sluice, http):
         assert not ask(resource, "old")["allowed"], resource
 
 
+def test_new_keys_use_up_a_cap_that_has_room(store, sluice, http):
+    """The key's limit is passed over, the cap counts. (A log that is the cap would have to grow, and is passed over, too.)"""
+    client = http(sluice(store.url, policies=CAPPED))
+    resources = [f"/{algorithm}{counts}" for algorithm in ALGORITHMS[:-1] for counts in ("", "/counts")]
+    ask = lambda resource, key, **more: client.check(tenant_id="t", resource=resource, key=key, **more)
+    for resource in resources:
+        assert ask(resource, "old", tokens=LIMIT - 3)["allowed"], resource
+    for one in masters(store):
+        one.config_set("maxmemory", 1)
+    for resource in resources:
+        told = [ask(resource, f"new{i}", **({"request_id": f"{resource}{i}"} if i % 2 else {})) for i in range(5)]
+        assert [(one["allowed"], one["degraded"], one["reason"]) for one in told] == \
+            [(True, True, "store_full")] * 3 + [(False, False, "limited")] * 2, resource
+        assert [one["remaining"] for one in told[:3]] == [2, 1, 0], resource
+
+
 def test_who_fills_the_server_lifts_nobodys_limit(redis_server, sluice, http):
     """With a real bound, which is reached by new keys."""
     store = redis_server(maxmemory="3mb", maxmemory_policy="noeviction")
