@@ -14,7 +14,8 @@ constexpr std::size_t kReasonBytesMax = 80;
 }  // namespace
 
 Sentinel::Sentinel(Transport& transport, const Clock& clock, SentinelOptions options, Random random)
-    : clock_(clock),
+    : transport_(transport),
+      clock_(clock),
       options_(std::move(options)),
       random_(std::move(random)),
       sentinels_(options_.sentinels),
@@ -33,7 +34,6 @@ void Sentinel::find(AddressEvents& events, bool another) {
   awaited_ = true;
   wants_another_ = another;
   if (in_round_) return;
-  if (std::exchange(in_survey_, false)) asking_->close();
   if (another) std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
   begin_round();
 }
@@ -41,7 +41,9 @@ void Sentinel::find(AddressEvents& events, bool another) {
 void Sentinel::tick(std::int64_t now_us) {
   asking_->tick(now_us);
   listening_->tick(now_us);
-  if (in_round_ || in_survey_) return;
+  if (votes_missing_ > 0)
+    for (const auto& session : surveyed_) session->tick(now_us);
+  if (in_round_ || votes_missing_ > 0) return;
   if (now_us >= listen_at_us_)
     begin_round();
   else if (now_us >= survey_at_us_)
@@ -50,11 +52,11 @@ void Sentinel::tick(std::int64_t now_us) {
 
 void Sentinel::begin_round() {
   in_round_ = true;
-  in_survey_ = false;
   listen_at_us_ = INT64_MAX;
   not_known_ = 0;
   failures_.clear();
   to_ask_.assign(sentinels_.rbegin(), sentinels_.rend());
+  std::ranges::stable_partition(to_ask_, [this](const Address& each) { return is_outvoted(each); });
   ask_next();
 }
 
@@ -66,27 +68,39 @@ void Sentinel::ask_next() {
     if (asking_->open(sentinel, why)) return;
     note_failure(sentinel, why);
   }
-  if (in_survey_)
-    end_survey();
-  else
-    end_round_without_answer();
+  end_round_without_answer();
 }
 
 void Sentinel::begin_survey(std::int64_t now_us) {
   survey_at_us_ = now_us + options_.survey_every_us;
   if (!listening_->is_open()) return;
-  in_survey_ = true;
-  failures_.clear();
   votes_.assign(1, {master_, {listening_->sentinel()}});
-  to_ask_.clear();
-  for (const Address& each : sentinels_)
-    if (!same_place(each, listening_->sentinel())) to_ask_.push_back(each);
-  ask_next();
+  surveyed_.clear();
+  votes_missing_ = 1;  // until all are asked
+  SentinelSessionEvents& events = *this;
+  for (const Address& each : sentinels_) {
+    if (same_place(each, listening_->sentinel())) continue;
+    surveyed_.push_back(std::make_unique<SentinelSession>(transport_, clock_, options_.session, events));
+    std::string why;
+    if (surveyed_.back()->open(each, why)) ++votes_missing_;
+  }
+  if (--votes_missing_ == 0) end_survey();
+}
+
+// What they are about to answer may be old.
+void Sentinel::stop_survey() {
+  for (const auto& session : surveyed_) session->close();
+  votes_missing_ = 0;
+}
+
+void Sentinel::end_vote(SentinelSession& session) {
+  session.close();
+  if (--votes_missing_ == 0) end_survey();
 }
 
 void Sentinel::end_survey() {
-  in_survey_ = false;
   problem_.clear();
+  outvoted_.clear();
   if (votes_.size() < 2) return;
   std::size_t voters = 0;
   std::string said;
@@ -100,8 +114,12 @@ void Sentinel::end_survey() {
   problem_ = "the Sentinels disagree about the master " + options_.session.master_name + ": " + said +
              "; remove the Sentinel that belongs to another group, or fix its network";
   const auto most = std::ranges::max_element(votes_, {}, [](const Vote& vote) { return vote.voters.size(); });
-  if (most->master == master_ || most->voters.size() * 2 <= voters) return;
+  if (most->voters.size() * 2 <= voters) return;
+  for (const Vote& vote : votes_)
+    if (&vote != &*most) outvoted_.insert(outvoted_.end(), vote.voters.begin(), vote.voters.end());
+  if (most->master == master_) return;
   move_to_front(most->voters.front());
+  asking_->close();
   begin_round();
 }
 
@@ -137,14 +155,16 @@ void Sentinel::move_to_front(const Address& sentinel) {
   if (at != sentinels_.end()) std::rotate(sentinels_.begin(), at, at + 1);
 }
 
+bool Sentinel::is_outvoted(const Address& sentinel) const {
+  return std::ranges::any_of(outvoted_, [&](const Address& each) { return same_place(each, sentinel); });
+}
+
 void Sentinel::on_master(SentinelSession& session, const HostAndPort& master) {
-  assert(&session == asking_);
-  if (in_survey_) {
+  if (&session != asking_) {
     const auto same = std::ranges::find(votes_, master, &Vote::master);
     (same == votes_.end() ? votes_.emplace_back(Vote{master, {}}) : *same)
         .voters.push_back(session.sentinel());
-    asking_->close();
-    return ask_next();
+    return end_vote(session);
   }
   master_ = master;
   if (options_.survey_every_us > 0 && survey_at_us_ == INT64_MAX)
@@ -201,6 +221,7 @@ void Sentinel::on_other_sentinels(SentinelSession& session, const std::vector<Ho
 void Sentinel::on_switch(SentinelSession& session) {
   move_to_front(session.sentinel());
   asking_->close();
+  stop_survey();
   begin_round();
 }
 
@@ -209,6 +230,7 @@ void Sentinel::on_session_ended(SentinelSession& session, std::string_view why) 
     note_failure(session.sentinel(), why);
     return ask_next();
   }
+  if (&session != listening_) return end_vote(session);
   // At once, unless the subscription lasted only a moment.
   listen_at_us_ = std::max(clock_.now_us(), listening_since_us_ + listen_wait_us());
 }

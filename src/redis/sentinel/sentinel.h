@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +43,10 @@ struct SentinelOptions {
 // subscription is lost, we ask again where the master is, and subscribe to the Sentinel that answers.
 //
 // One Sentinel may be wrong for good: left over from another group, or cut off without knowing it. So all of
-// them are asked now and then. If most of those that answer name another master, we use that one; problem()
-// says which Sentinels disagree. All nodes that ask the same Sentinels find the same master.
+// them are asked now and then, at the same time. If most of those that answer name another master, we use
+// that one; problem() says which Sentinels disagree. All nodes that ask the same Sentinels find the same
+// master. Until the next survey, Sentinels that were outvoted are asked last: their master may work while the
+// right one pauses.
 //
 // When it looks for a replica, it takes any that the Sentinel reports as healthy, and another one if the last
 // did not work.
@@ -64,8 +67,8 @@ class Sentinel final : public AddressSource, private SentinelSessionEvents {
   const std::vector<Address>& sentinels() const { return sentinels_; }
 
  private:
-  void on_replicas(SentinelSession&, std::vector<HostAndPort> replicas) override {
-    if (!in_survey_) replicas_ = std::move(replicas);
+  void on_replicas(SentinelSession& session, std::vector<HostAndPort> replicas) override {
+    if (&session == asking_) replicas_ = std::move(replicas);
   }
   void on_master(SentinelSession& session, const HostAndPort& master) override;
   void on_other_sentinels(SentinelSession& session, const std::vector<HostAndPort>& others) override;
@@ -74,14 +77,18 @@ class Sentinel final : public AddressSource, private SentinelSessionEvents {
 
   std::optional<HostAndPort> choose_replica(bool anew);
   void move_to_front(const Address& sentinel);
+  bool is_outvoted(const Address& sentinel) const;
   void begin_round();
   void begin_survey(std::int64_t now_us);
+  void stop_survey();
+  void end_vote(SentinelSession& session);
   void end_survey();
   void ask_next();
   void note_failure(const Address& sentinel, std::string_view why);
   void end_round_without_answer();
   std::int64_t listen_wait_us();
 
+  Transport& transport_;
   const Clock& clock_;
   const SentinelOptions options_;
   const Random random_;
@@ -104,8 +111,10 @@ class Sentinel final : public AddressSource, private SentinelSessionEvents {
     HostAndPort master;
     std::vector<Address> voters;
   };
-  bool in_survey_ = false;
+  std::vector<std::unique_ptr<SentinelSession>> surveyed_;  // those asked in the latest survey
+  std::size_t votes_missing_ = 0;                           // 0: no survey is under way
   std::vector<Vote> votes_;
+  std::vector<Address> outvoted_;  // in the last survey that most have decided
   std::int64_t survey_at_us_ = INT64_MAX;
   std::string problem_;
   std::size_t not_known_ = 0;  // Sentinels of this round that do not know this master

@@ -40,12 +40,16 @@ class SentinelTest : public testing::Test, public AddressEvents {
   FakeNetwork::Wire& last() const { return network_.last(); }
   // The Sentinel that was connected to last names a master.
   void name_master(std::string_view host, const std::string& others = kNoOthers) const {
-    last().accept();
+    name_master_on(last(), host, others);
+  }
+  static void name_master_on(FakeNetwork::Wire& wire, std::string_view host,
+                             const std::string& others = kNoOthers) {
+    wire.accept();
     std::string reply = "*2\r\n";
     append_bulk(reply, host);
     append_bulk(reply, "6379");
-    last().say(reply + others + kSubscribed);
-    last().sent.clear();
+    wire.say(reply + others + kSubscribed);
+    wire.sent.clear();
   }
   static std::string others(std::initializer_list<std::string_view> hosts) {
     std::string reply;
@@ -346,7 +350,7 @@ TEST_F(SentinelReplicasTest, SaysThatThereIsNone) {
   EXPECT_THAT(heard_, ElementsAre("? the Sentinels report no healthy replica of mymaster"));
 }
 
-// The others are asked a second after the first answer, one after the other.
+// The others are asked a second after the first answer, all at the same time.
 class SentinelSurveyTest : public SentinelTest {
  protected:
   void listen_to_a() {
@@ -355,6 +359,16 @@ class SentinelSurveyTest : public SentinelTest {
     name_master("10.0.0.1", others({"b", "c"}));
     heard_.clear();
     pass_with_a(1'000'000);
+  }
+  // In a survey, the latest two connections are those to b and c.
+  void vote(std::string_view master_of_b, std::string_view master_of_c) {
+    const std::size_t size = network_.wires.size();
+    FakeNetwork::Wire &b = *network_.wires[size - 2], &c = *network_.wires[size - 1];
+    EXPECT_EQ(b.to, "b:26379");
+    EXPECT_EQ(c.to, "c:26379");
+    name_master_on(b, master_of_b);
+    name_master_on(c, master_of_c);
+    EXPECT_FALSE(b.open() || c.open());
   }
   // While the Sentinel that we are subscribed to is up.
   void pass_with_a(std::int64_t us) {
@@ -367,10 +381,7 @@ class SentinelSurveyTest : public SentinelTest {
 
 TEST_F(SentinelSurveyTest, SentinelsThatAgreeChangeNothing) {
   listen_to_a();
-  EXPECT_EQ(last().to, "c:26379");
-  name_master("10.0.0.1");
-  EXPECT_EQ(last().to, "b:26379");
-  name_master("10.0.0.1");
+  vote("10.0.0.1", "10.0.0.1");
   EXPECT_THAT(heard_, IsEmpty());
   EXPECT_EQ(sentinel().problem(), "");
   EXPECT_TRUE(network_.wires[0]->open()) << "it is still listened to";
@@ -378,19 +389,43 @@ TEST_F(SentinelSurveyTest, SentinelsThatAgreeChangeNothing) {
   pass_with_a(9'999'999);
   EXPECT_EQ(network_.wires.size(), calls);
   pass(1);
-  EXPECT_EQ(network_.wires.size(), calls + 1) << "all are asked again";
+  EXPECT_EQ(network_.wires.size(), calls + 2) << "all are asked again";
 }
 
 TEST_F(SentinelSurveyTest, MostOfThemWin) {
   listen_to_a();
-  name_master("10.0.0.2");
-  name_master("10.0.0.2");
+  vote("10.0.0.2", "10.0.0.2");
   EXPECT_EQ(sentinel().problem(),
             "the Sentinels disagree about the master mymaster: 10.0.0.1:6379 (a:26379), 10.0.0.2:6379 "
-            "(c:26379, b:26379); remove the Sentinel that belongs to another group, or fix its network");
-  EXPECT_EQ(last().to, "c:26379") << "is listened to from now on";
+            "(b:26379, c:26379); remove the Sentinel that belongs to another group, or fix its network");
+  EXPECT_EQ(last().to, "b:26379") << "is listened to from now on";
   name_master("10.0.0.2");
   EXPECT_THAT(heard_, ElementsAre("10.0.0.2"));
+}
+
+TEST_F(SentinelSurveyTest, WhoeverIsOutvotedIsAskedLastWhenTheMasterDoesNotWork) {
+  listen_to_a();
+  vote("10.0.0.9", "10.0.0.1");
+  EXPECT_THAT(sentinel().problem(), testing::HasSubstr("10.0.0.9:6379 (b:26379)"));
+  for (const char* const asked : {"c:26379", "a:26379", "c:26379"}) {
+    find(true);
+    EXPECT_EQ(last().to, asked);
+    name_master("10.0.0.1");
+  }
+  EXPECT_THAT(heard_, testing::Each("10.0.0.1"));
+  find(true);
+  last().cut("Connection refused");
+  last().cut("Connection refused");
+  EXPECT_EQ(last().to, "b:26379") << "better than none";
+}
+
+TEST_F(SentinelSurveyTest, WhoeverHasLearnedIsAskedInTurnAgain) {
+  listen_to_a();
+  vote("10.0.0.9", "10.0.0.1");
+  pass_with_a(10'000'000);
+  vote("10.0.0.1", "10.0.0.1");
+  find(true);
+  EXPECT_EQ(last().to, "b:26379");
 }
 
 TEST_F(SentinelSurveyTest, AsManyAreNotMost) {
@@ -404,19 +439,32 @@ TEST_F(SentinelSurveyTest, AsManyAreNotMost) {
   EXPECT_EQ(sentinel().problem(), "") << "c has learned";
 }
 
-TEST_F(SentinelSurveyTest, WhoeverLooksForTheMasterDoesNotWaitForIt) {
+TEST_F(SentinelSurveyTest, WhoeverLooksForTheMasterDoesNotWaitForItAndDoesNotEndIt) {
   listen_to_a();
   find();
-  EXPECT_FALSE(network_.wires[1]->open());
   EXPECT_EQ(last().to, "a:26379");
-  name_master("10.0.0.3");
-  EXPECT_THAT(heard_, ElementsAre("10.0.0.3"));
+  name_master("10.0.0.1");
+  EXPECT_THAT(heard_, ElementsAre("10.0.0.1"));
+  name_master_on(*network_.wires[1], "10.0.0.2");
+  name_master_on(*network_.wires[2], "10.0.0.2");
+  EXPECT_EQ(last().to, "b:26379");
+  name_master("10.0.0.2");
+  EXPECT_THAT(heard_, ElementsAre("10.0.0.1", "10.0.0.2"));
+}
+
+TEST_F(SentinelSurveyTest, ASilentSentinelHasNoVote) {
+  listen_to_a();
+  network_.wires[1]->accept();
+  name_master_on(*network_.wires[2], "10.0.0.1");
+  pass_with_a(300'000);
+  EXPECT_FALSE(network_.wires[1]->open());
+  EXPECT_EQ(sentinel().problem(), "");
 }
 
 TEST_F(SentinelSurveyTest, ANewMasterEndsIt) {
   listen_to_a();
   network_.wires[0]->say(kSwitch);
-  EXPECT_FALSE(network_.wires[1]->open());
+  EXPECT_FALSE(network_.wires[1]->open() || network_.wires[2]->open());
   EXPECT_EQ(last().to, "a:26379");
 }
 
