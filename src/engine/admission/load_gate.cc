@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithm/gcra.h"
 #include "base/time_units.h"
 #include "telemetry/prometheus.h"
 
@@ -24,12 +25,18 @@ NodeCapacity::Draw NodeCapacity::draw(std::int64_t wanted) {
   const std::int64_t least = std::min(wanted, params_.capacity);
   const std::int64_t now_us = clock_.now_us();
   const Lock lock(mutex_);
+  if (now_us < owed_until_us_) return {.try_again_us = owed_until_us_};
   const std::int64_t room = step(params_, state_, now_us, 0).outcome.remaining;
   const std::int64_t share = std::min(room, params_.capacity / kShare);
   const Stepped stepped = step(params_, state_, now_us, std::max(least, share));
   state_ = stepped.state;
-  if (stepped.outcome.allowed) return {.checks = std::max(least, share)};
-  return {.try_again_us = now_us + stepped.outcome.retry_after_us};
+  if (!stepped.outcome.allowed) return {.try_again_us = now_us + stepped.outcome.retry_after_us};
+  if (wanted > params_.capacity) {
+    const std::int64_t owed = wanted - params_.capacity;
+    owed_until_us_ = now_us + (owed * kSecondUs + params_.capacity - 1) / params_.capacity;
+    state_ = gcra::with_units_used(params_, params_.capacity, owed_until_us_);
+  }
+  return {.checks = std::max(wanted, share)};
 }
 
 std::string NodeCapacity::metrics() const {

@@ -19,7 +19,8 @@ namespace sluice {
 // It is a bucket like any limit, with the capacity of one second, and loops draw from it: single checks while
 // the rate is small, several at once when it is large, so that loops rarely contend. What a loop has drawn
 // but not used stays with it, so the node may exceed its rate by at most 1/kShare of a second's checks per
-// loop.
+// loop. A batch of more checks than a second has is admitted when a whole second's are there; what it takes
+// beyond them is owed, and nothing is admitted until time has paid for it.
 class NodeCapacity {
  public:
   static constexpr std::int64_t kShare = 200;  // a loop draws for 1/200 s
@@ -32,7 +33,7 @@ class NodeCapacity {
     std::int64_t checks = 0;        // 0: no room
     std::int64_t try_again_us = 0;  // if there is no room: do not retry before this
   };
-  // Draws at least `wanted` (or a whole second's checks, if that is less), or nothing.
+  // Draws at least `wanted`, or nothing.
   Draw draw(std::int64_t wanted);
 
   std::int64_t now_us() const { return clock_.now_us(); }
@@ -47,6 +48,7 @@ class NodeCapacity {
   std::atomic<std::uint64_t> refused_ = 0;
   Mutex mutex_;
   State state_ SLUICE_GUARDED_BY(mutex_);
+  std::int64_t owed_until_us_ SLUICE_GUARDED_BY(mutex_) = 0;  // until then there is no room
 };
 
 // One loop's access to the node's capacity. Not thread-safe: one per loop.

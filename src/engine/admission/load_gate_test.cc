@@ -73,8 +73,21 @@ TEST_F(LoadGateTest, ABatchCountsAsItsChecks) {
   EXPECT_TRUE(gate.admit(2)) << "a smaller one fits";
   EXPECT_TRUE(gate.admit(0));
   clock.advance(kSecondUs);
-  EXPECT_TRUE(gate.admit(1000)) << "more than a second has: all of it";
-  EXPECT_FALSE(gate.admit(1));
+}
+
+TEST_F(LoadGateTest, ABatchOfMoreThanASecondHasIsPaidForAfterwards) {
+  NodeCapacity capacity{10, clock, big_switch};
+  LoadGate gate{&capacity}, other{&capacity};
+  EXPECT_TRUE(gate.admit(1));
+  EXPECT_FALSE(gate.admit(1000)) << "not a whole second's checks are there";
+  clock.advance(kSecondUs / 10);
+  EXPECT_TRUE(gate.admit(1000));
+  clock.advance(99 * kSecondUs);
+  EXPECT_EQ(admitted(gate, 10) + admitted(other, 10), 0);
+  clock.advance(kSecondUs / 10);
+  EXPECT_EQ(admitted(gate, 10) + admitted(other, 10), 1) << "1,001 in 99.1 s and one second's burst";
+  clock.advance(10 * kSecondUs);
+  EXPECT_EQ(admitted(gate, 100), 10);
 }
 
 TEST_F(LoadGateTest, AnOpenSwitchLiftsIt) {
