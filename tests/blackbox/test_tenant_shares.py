@@ -50,8 +50,8 @@ def test_long_logs_of_one_tenant_leave_room_for_those_of_any(writer):
     expect(put(client, logs("one", "shop", 4096), shop), 201)
     problem = expect_problem(put(client, logs("two", "shop", 4096, 1), shop), 400, "limits")
     assert "the limit per tenant is 4096;" in problem["detail"]
-    expect(put(client, {**logs("all", "*", 4096), "always": True}, root), 201)
-    problem = expect_problem(put(client, {**logs("more", "*", 1), "always": True}, root), 400, "limits")
+    expect(put(client, {**logs("all", "*", 4096), "always": True, "resource": "/all/*"}, root), 201)
+    problem = expect_problem(put(client, {**logs("more", "*", 1), "always": True, "resource": "/more/*"}, root), 400, "limits")
     assert "up to 8193 entries of sliding_logs could apply" in problem["detail"]
 
 
