@@ -117,8 +117,9 @@ Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose
     return &parts_.store;
   Store* store = nullptr;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::string_view tenant = planner_.tenant_of(requests[i], joint_plan_.parts[i].first_policy);
-    Store& own = parts_.placement->store_for(tenant, planner_.tier_of(Dimensions(requests[i])));
+    const CompiledPolicy* const first = joint_plan_.parts[i].first_policy;
+    Store& own = parts_.placement->store_for(planner_.tenant_of(requests[i], first),
+                                             planner_.tier_of(requests[i], first));
     if (store && store != &own)
       return invalid("",
                      "the counters of these checks live in different stores, so they cannot be decided "
