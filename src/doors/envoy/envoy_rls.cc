@@ -84,7 +84,7 @@ class EnvoyPlanner {
       has_replacements_ |= !slot.rule->replaces.empty();
       has_quotas_ |= slot.rule->quota && !slot.gives_back;
     } else {
-      append_envoy_resource(entries, envoy_.resources);
+      append_fitting_resource(entries, envoy_.resources);
     }
     slot.resource_end = envoy_.resources.size();
   }
@@ -102,7 +102,7 @@ class EnvoyPlanner {
     const EnvoySlot& slot = envoy_.slots[i];
     check.tenant = envoy_.request.domain;
     check.dimensions = envoy_.request.dimensions_of(i);
-    check.resource = slot.kind == Kind::kOther ? resource.substr(0, kResourceBytesMax) : resource;
+    check.resource = resource;
     if (const auto hits = envoy_.request.hits_of(i)) take_hits(*hits, slot.gives_back, check);
     if (slot.kind == Kind::kRule) {
       check.policy_id = slot.rule->policy_id;
