@@ -44,6 +44,7 @@ Result<void> read_dimension(WireReader entry, CheckList& out) {
 
 Result<void> read_check_request(WireReader reader, CheckList& out) {
   CheckRequest& check = out.add();
+  check.needs_key = true;  // as over HTTP
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
