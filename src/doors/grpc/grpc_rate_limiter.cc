@@ -6,7 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/check/batch_answers.h"
-#include "doors/grpc/grpc_question.h"
+#include "doors/grpc/grpc_answer.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/text.h"
 #include "net/grpc/protobuf_wire.h"
