@@ -117,12 +117,12 @@ class Planner {
 
   DecisionCounters& counters() { return counters_; }
 
-  // From hold() to release() the policies do not change.
+  // The policies do not change until release() was called as often as hold().
   void hold() {
     refresh_snapshot();
-    held_ = true;
+    ++holds_;
   }
-  void release() { held_ = false; }
+  void release() { --holds_; }
 
  private:
   void match_route(const Dimensions& dimensions);
@@ -159,7 +159,7 @@ class Planner {
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
                                     const CompiledPolicy* policy, Purpose purpose);
   void refresh_snapshot() {
-    if (held_) [[unlikely]]
+    if (holds_ > 0) [[unlikely]]
       return;
     // While this pointer is in use, no other value can have its address.
     if (const PoliciesInForce& newest = policies_.get(); &newest != in_force_) [[unlikely]]
@@ -176,7 +176,7 @@ class Planner {
   DecisionCounters counters_;
   const PoliciesInForce* in_force_ = nullptr;  // those that were taken; policies_ keeps them alive
   std::shared_ptr<const Snapshot> snapshot_;   // the same
-  bool held_ = false;
+  int holds_ = 0;
 
   Agreements agreements_;  // of the request that is being planned
   std::string_view tier_;  // of the latest planned request
