@@ -1,4 +1,4 @@
-# sluice_module(NAME DEPS folders and libraries; PRIVATE_DEPS; TEST_DEPS; GENERATED sources)
+# sluice_module(NAME [INLINES_ROOMS] DEPS folders and libraries; PRIVATE_DEPS; TEST_DEPS; GENERATED sources)
 #
 # A folder of src/ becomes the library sluice_<name>, its tests the program <name>_test. What lies in the folder and below
 # it is built: *_test.cc and what lies in a folder testing/ are tests and what they share, main.cc is a program's, all
@@ -40,7 +40,8 @@ endif()
 # Most of the time to compile a source goes into what it includes, and the sources of a room include nearly the same. So they
 # are compiled as one, at most so many at a time that both cores stay busy (docs/decisions/0011-rooms-compile-as-one.md).
 # A name in an unnamed namespace is therefore unique in its room. `cmake -DSLUICE_UNITY=OFF` compiles each source alone, which
-# notices a missing #include.
+# notices a missing #include. INLINES_ROOMS compiles all rooms of a folder as one in the build that users run, so that the
+# functions of one room are inlined into those of another; there a name is unique in its folder.
 option(SLUICE_UNITY "Compile the sources of a room as one" ON)
 set(sluice_unity_max 16)
 
@@ -51,6 +52,10 @@ function(sluice_compile_rooms_as_one target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source ${ARGN})
     cmake_path(GET source PARENT_PATH room)
+    if(ARG_INLINES_ROOMS AND NOT SLUICE_TESTS)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target})
+      continue()
+    endif()
     string(MAKE_C_IDENTIFIER "${room}" room)
     math(EXPR in_${room} "0${in_${room}} + 1")
     math(EXPR part "(${in_${room}} - 1) / ${sluice_unity_max}")
@@ -61,7 +66,7 @@ function(sluice_compile_rooms_as_one target)
 endfunction()
 
 function(sluice_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
+  cmake_parse_arguments(ARG "INLINES_ROOMS" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$|/testing/")
