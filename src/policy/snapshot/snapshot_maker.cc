@@ -7,7 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/limits/pattern_limits.h"
 #include "base/try.h"
+#include "policy/matching/pattern_steps.h"
 #include "policy/matching/tenant_policies.h"
 #include "policy/snapshot/conflicts.h"
 #include "policy/snapshot/limits_per_request.h"
@@ -142,6 +144,8 @@ class Snapshot::Maker {
       SLUICE_TRY(check_conflicts(policies));
       auto fresh =
           policies.empty() ? nullptr : std::make_shared<const TenantPolicies>(tenant, std::move(policies));
+      if (fresh && fresh->pattern_steps() > kPatternStepsMax)
+        return std::unexpected(too_many_steps(*fresh, new_of[tenant]));
       if (tenant.empty())
         made_->any_tenant_ = std::move(fresh);
       else if (fresh)
@@ -165,6 +169,15 @@ class Snapshot::Maker {
       return std::unexpected(in_policy(blamed.value_or(0), {code, conflict.message, conflict.field}));
     }
     return {};
+  }
+
+  // The error blames the last new policy of the tenant that has a pattern.
+  Error too_many_steps(const TenantPolicies& tenant, std::span<const std::size_t> new_ones) const {
+    std::size_t blamed = 0;
+    for (const std::size_t i : new_ones)
+      if (parse_pattern(put_[i]->source.resource)->kind != Pattern::Kind::kExact) blamed = i;
+    return in_policy(blamed, {ErrorCode::kInvalidArgument,
+                              too_many_steps_message(tenant.name(), tenant.pattern_steps()), "resource"});
   }
 
   // Checks the limits per request. Only tenants that the change touches can exceed them, unless policies for
