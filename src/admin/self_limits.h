@@ -31,6 +31,11 @@ class SelfLimits {
 
   std::string metrics();  // Prometheus text
 
+  // Charges what a change stores beyond the bytes of the call, if the admin is limited in bytes: aliases in
+  // YAML, a rollback or one more override of a user make it. kOverloaded: too many for this hour. Not
+  // thread-safe: for the control plane's thread.
+  Result<void> charge_stored(const control::Principal& principal, std::size_t bytes);
+
  private:
   friend class SelfLimiter;
   const Clock& clock_;
@@ -40,6 +45,7 @@ class SelfLimits {
   SnapshotPublisher snapshots_;
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
   DecisionTotals totals_;
+  Limiter of_control_plane_;
 };
 
 // The rate limiter of one loop. Not thread-safe.

@@ -126,9 +126,13 @@ void PolicyRegistry::tell(std::span<const ledger::Record* const> records, const 
 }
 
 Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
-  for (const ledger::Draft* draft : drafts)
-    if (!draft->body.empty()) SLUICE_TRY(read_user(draft->body, draft->name));
-  return {};
+  PolicyChange change;
+  for (const ledger::Draft* draft : drafts) {
+    if (draft->body.empty()) continue;
+    auto user = SLUICE_TRY(read_user(draft->body, draft->name));
+    change.put_users.push_back(std::move(user));
+  }
+  return catalog_.try_change(std::move(change));
 }
 
 std::map<std::string, std::string> UserRegistry::apply(std::span<const ledger::Record* const> records) {
@@ -145,9 +149,28 @@ std::map<std::string, std::string> UserRegistry::apply(std::span<const ledger::R
     else
       problems[record->name] = "user \"" + record->name + "\" cannot be read: " + user.error().message;
   }
-  if (const auto changed = catalog_.change(std::move(change)); !changed)
-    problems[""] = changed.error().message;
+  std::vector<User> users = std::exchange(change.put_users, {});
+  if (!change.remove_users.empty())
+    if (const auto removed = catalog_.change(std::move(change)); !removed)
+      problems[""] = removed.error().message;
+  put(users, problems);
   return problems;
+}
+
+// All at once; if that fails, each half separately, until only those that cannot come into force are left
+// out.
+void UserRegistry::put(std::span<const User> users, std::map<std::string, std::string>& problems) {
+  if (users.empty()) return;
+  PolicyChange change;
+  change.put_users.assign(users.begin(), users.end());
+  const auto changed = catalog_.change(std::move(change));
+  if (changed) return;
+  if (users.size() == 1) {
+    problems[users[0].id] = "user \"" + users[0].id + "\" is not in force: " + changed.error().message;
+    return;
+  }
+  put(users.first(users.size() / 2), problems);
+  put(users.subspan(users.size() / 2), problems);
 }
 
 }  // namespace sluice::control

@@ -53,6 +53,7 @@ Error in_words_of_grpc(Error error) {
 Result<PolicyChangeCall> read_change(std::string_view message, const net::GrpcContext& context,
                                      control::Principal principal) {
   PolicyChangeCall change;
+  change.call.bytes = message.size();
   net::WireReader reader(message);
   while (reader.next()) {
     switch (reader.field()) {

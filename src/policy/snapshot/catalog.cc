@@ -34,7 +34,7 @@ PolicyChange change_of(std::span<const Step> steps) {
 // once; if that fails, each half separately, until only the failing steps are left out.
 class StepTrial {
  public:
-  StepTrial(std::shared_ptr<const Snapshot> start, ParamsTable& params, const CompileOptions& options)
+  StepTrial(std::shared_ptr<const Snapshot> start, ParamsDraft& params, const CompileOptions& options)
       : snapshot_(std::move(start)), params_(params), options_(options) {}
 
   void take(std::span<const Step> steps, std::map<std::string, Error>& errors) {
@@ -51,7 +51,7 @@ class StepTrial {
 
  private:
   std::shared_ptr<const Snapshot> snapshot_;
-  ParamsTable& params_;
+  ParamsDraft& params_;
   const CompileOptions& options_;
 };
 
@@ -193,10 +193,11 @@ void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Er
   });
   const auto indexes = std::make_shared<PolicyIndexes>(
       kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
-  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params_, options_);
+  ParamsDraft params(params_);
+  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params, options_);
   if (!start) return;
   std::map<std::string, Error> refused;
-  StepTrial(std::move(*start), params_, options_).take(steps, refused);
+  StepTrial(std::move(*start), params, options_).take(steps, refused);
   for (Step& step : steps)
     if (refused.contains(step.id)) step.policy.reset();
   errors.merge(refused);

@@ -35,7 +35,7 @@ Error too_many_policies(std::size_t max) {
 class Snapshot::Maker {
  public:
   // The change is applied to `base`; `before` has the versions in force.
-  Maker(const Snapshot& base, const Snapshot& before, ParamsTable& params, const CompileOptions& options)
+  Maker(const Snapshot& base, const Snapshot& before, ParamsDraft& params, const CompileOptions& options)
       : base_(base),
         before_(before),
         params_(params),
@@ -222,10 +222,19 @@ class Snapshot::Maker {
     return in_policy(blamed, {ErrorCode::kInvalidArgument, std::move(message), "always"});
   }
 
+  // For overrides. Those for policies that are not in force count together as one tenant's.
+  std::string tenant_of(const std::string& policy_id) const {
+    if (const auto put = position_of_.find(policy_id); put != position_of_.end())
+      return put_[put->second]->source.tenant;
+    const CompiledPolicy* const policy = base_.find(policy_id);
+    return policy ? policy->source.tenant : "?";
+  }
+
   Result<void> change_users(PolicyChange& change) {
     for (const std::string& id : change.remove_users) users_.erase(id);
     for (User& user : change.put_users) {
-      auto compiled = SLUICE_TRY(compile_user(std::move(user), params_));
+      auto compiled = SLUICE_TRY(compile_user(std::move(user), params_,
+                                              [&](const std::string& policy) { return tenant_of(policy); }));
       users_.put(std::move(compiled));
     }
     return {};
@@ -268,7 +277,7 @@ class Snapshot::Maker {
 
   const Snapshot& base_;
   const Snapshot& before_;
-  ParamsTable& params_;
+  ParamsDraft& params_;
   const CompileOptions& options_;
   std::shared_ptr<Snapshot> made_;
   SharedMap<CompiledPolicy>::Editor by_id_;
@@ -290,11 +299,20 @@ std::shared_ptr<const Snapshot> Snapshot::empty(std::shared_ptr<PolicyIndexes> i
 
 Result<std::shared_ptr<const Snapshot>> Snapshot::with(PolicyChange change, ParamsTable& params,
                                                        const CompileOptions& options) const {
+  ParamsDraft draft(params);
+  auto made = SLUICE_TRY(with(std::move(change), draft, options));
+  draft.keep();
+  return made;
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::with(PolicyChange change, ParamsDraft& params,
+                                                       const CompileOptions& options) const {
   return Maker(*this, *this, params, options).make(std::move(change));
 }
 
 Result<void> Snapshot::check(PolicyChange change, ParamsTable& params, const CompileOptions& options) const {
-  return Maker(*this, *this, params, options).check(std::move(change));
+  ParamsDraft draft(params);
+  return Maker(*this, *this, draft, options).check(std::move(change));
 }
 
 Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params,
@@ -304,7 +322,10 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
   Snapshot base;
   base.users_ = before->users_;
   base.indexes_ = before->indexes_;
-  return Maker(base, *before, params, options).make({.put = std::move(policies)});
+  ParamsDraft draft(params);
+  auto made = SLUICE_TRY(Maker(base, *before, draft, options).make({.put = std::move(policies)}));
+  draft.keep();
+  return made;
 }
 
 }  // namespace sluice
