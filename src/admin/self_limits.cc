@@ -11,7 +11,8 @@ namespace sluice::admin {
 namespace {
 
 constexpr MemoryCountersOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
-constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
+constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes",
+                           kReset = "admin.reset";
 
 // A sliding log knows each call, so the limit holds for any minute, not just for minutes of the clock.
 Policy built_in(std::string_view id, std::int64_t per_minute) {
@@ -56,7 +57,8 @@ SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
       store_(memory_, clock),
       of_control_plane_({store_, snapshots_, hasher_, clock_, totals_}) {
   snapshots_.publish(
-      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in_bytes()},
+      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in(kReset, limits.writes),
+                         built_in_bytes()},
                         params_)
           .value());
 }
@@ -72,6 +74,7 @@ std::string SelfLimits::metrics() {
   text.sample({{"kind", "read"}}, denied(kRead));
   text.sample({{"kind", "write"}}, denied(kWrite));
   text.sample({{"kind", "bytes"}}, denied(kBytes));
+  text.sample({{"kind", "reset"}}, denied(kReset));
   return std::move(text).take();
 }
 
@@ -97,6 +100,20 @@ Decision SelfLimiter::decide(const control::Principal& principal, Kind kind, std
   assert(decision);
   if (!decision->allowed || kind == Kind::kRead || principal.tenants.empty()) return *std::move(decision);
   return check_bytes(limiter_, principal, bytes);
+}
+
+Result<void> SelfLimiter::admit_reset(const control::Principal& principal) {
+  if (principal.tenants.empty()) return {};
+  std::string tenants;
+  for (const std::string& tenant : principal.tenants) tenants += tenant + ' ';
+  const auto decision =
+      limiter_.check({.policy_id = kReset, .key = std::string_view(tenants).substr(0, kKeyBytesMax)});
+  assert(decision);
+  if (decision->allowed) return {};
+  return std::unexpected(Error{ErrorCode::kOverloaded,
+                               "too many resets by admins of these tenants; try again in " +
+                                   std::to_string(decision->retry_after_ms()) + " ms",
+                               ""});
 }
 
 bool SelfLimiter::admit(const control::Principal& principal, Kind kind, std::size_t bytes,

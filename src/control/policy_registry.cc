@@ -30,20 +30,28 @@ Result<User> read_user(std::string_view body, const std::string& name) {
   return *std::move(user);
 }
 
+std::string not_in_force(const std::string& name, const std::string& why) {
+  return "policy \"" + name + "\" from the database is not in force: " + why;
+}
+
 }  // namespace
 
 Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts) {
   PolicyChange change;
-  for (const ledger::Draft* draft : drafts) {
-    if (draft->body.empty()) {
-      change.remove.push_back(draft->name);
+  std::vector<std::uint32_t> positions;  // in `drafts`, of those in change.put
+  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
+    if (drafts[i]->body.empty()) {
+      change.remove.push_back(drafts[i]->name);
       continue;
     }
-    auto policy = SLUICE_TRY(read_policy(draft->body, draft->name, 1));
+    auto policy = SLUICE_TRY(read_policy(drafts[i]->body, drafts[i]->name, 1));
     change.put.push_back(std::move(policy));
+    positions.push_back(i);
   }
   SLUICE_TRY(check_shares(change));
-  return catalog_.try_change(std::move(change));
+  auto fits = catalog_.try_change(std::move(change));
+  if (!fits && fits.error().item) fits.error().item = positions[*fits.error().item];
+  return fits;
 }
 
 // The admins of one tenant must not use up what all tenants share.
@@ -99,7 +107,8 @@ std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger:
                                ", cannot be read: " + policy.error().message;
   }
   for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
-    problems[name] = "policy \"" + name + "\" from the database is not in force: " + error.message;
+    problems[name] = not_in_force(name, error.message);
+  for (const auto& [name, why] : catalog_.left_out()) problems.try_emplace(name, not_in_force(name, why));
   tell(records, *before);
   return problems;
 }

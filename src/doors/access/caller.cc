@@ -76,6 +76,7 @@ Result<AllowedReset> Caller::permit_reset(CheckRequest& request, std::string_vie
   if (options.can_record_reset && !options.can_record_reset())
     return std::unexpected(Error{ErrorCode::kUnavailable,
                                  "too many resets are waiting for the audit log; try again in a second", ""});
+  if (context_.admin) SLUICE_TRY(context_.admin->admit_reset(principal));
   const bool everywhere = principal.may(role(), "").has_value();
   AllowedReset allowed{Permit(), report_on(request, reason), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(principal.name);

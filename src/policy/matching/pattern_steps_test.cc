@@ -102,7 +102,8 @@ TEST(PatternSteps, ASnapshotBeyondTheBoundIsRefusedWithThePolicyAndWhatToDo) {
     const auto made = Snapshot::compile(harmful_policies(tenant), params);
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(made.error().field, "policies[1823].resource");
+    EXPECT_EQ(made.error().item, 1823u);
+    EXPECT_EQ(made.error().field, "resource");
     EXPECT_THAT(made.error().message, HasSubstr(tenant.empty() ? "any tenant" : "tenant \"shop\""));
     EXPECT_THAT(made.error().message, HasSubstr("at most 1024"));
     EXPECT_THAT(made.error().message, HasSubstr("in the same segments"));

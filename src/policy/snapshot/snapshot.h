@@ -73,8 +73,8 @@ class Snapshot {
   // Fails on duplicate ids, on patterns that do not parse, on two policies for the same tenant and pattern of
   // which none is `always`, when more than kLimitsPerCheckMax limits could apply to one request
   // (limits_per_request.h), when a lookup among a tenant's patterns could take more than kPatternStepsMax
-  // steps (pattern_steps.h), and when a table is full. On failure nothing has changed, and the error's field
-  // starts with "policies[i]", the position in `put`. Removing a policy that does not exist is not an error.
+  // steps (pattern_steps.h), and when a table is full. On failure nothing has changed, and the error's
+  // `item` is the position in `put`, if a policy is to blame. Removing a policy that does not exist is not an error.
   //
   // REQUIRES: the snapshot is published.
   Result<std::shared_ptr<const Snapshot>> with(PolicyChange change, ParamsTable& params,

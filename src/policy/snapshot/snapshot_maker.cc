@@ -19,8 +19,7 @@ namespace sluice {
 namespace {
 
 Error in_policy(std::size_t position, Error error) {
-  const std::string name = "policies[" + std::to_string(position) + "]";
-  error.field = error.field.empty() ? name : name + '.' + error.field;
+  error.item = static_cast<std::uint32_t>(position);
   return error;
 }
 
