@@ -56,11 +56,10 @@ SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
       memory_(clock, params_, kMemory),
       store_(memory_, clock),
       of_control_plane_({store_, snapshots_, hasher_, clock_, totals_}) {
-  snapshots_.publish(
-      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in(kReset, limits.writes),
-                         built_in_bytes()},
-                        params_)
-          .value());
+  snapshots_.publish(Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes),
+                                        built_in(kReset, limits.writes), built_in_bytes()},
+                                       params_)
+                         .value());
 }
 
 std::string SelfLimits::metrics() {

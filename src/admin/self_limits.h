@@ -18,8 +18,8 @@
 namespace sluice::admin {
 
 // The rate limits of the admin API: reads and writes per minute for each admin, and resets per minute for the
-// tenant-scoped admins of the same tenants. They are enforced by the same engine that the API configures, with
-// built-in policies and counters in this process. All loops share it. Thread-safe.
+// tenant-scoped admins of the same tenants. They are enforced by the same engine that the API configures,
+// with built-in policies and counters in this process. All loops share it. Thread-safe.
 class SelfLimits {
  public:
   struct PerMinute {

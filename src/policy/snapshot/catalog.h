@@ -37,8 +37,8 @@ class PolicyCatalog {
   // `policies`. Returns why policies of the ledger were left out for them, by id; see left_out().
   Result<std::map<std::string, std::string>> replace_files(std::vector<Policy> policies,
                                                            EnvoyDomains envoy_domains = {});
-  // The policies that were in force until files took their place, and why, by id. Those that change_in_order()
-  // was given since are not among them.
+  // The policies that were in force until files took their place, and why, by id. Those that
+  // change_in_order() was given since are not among them.
   std::map<std::string, std::string> left_out() const;
 
   // kConflict: a file has a policy with this id; it must be changed there.

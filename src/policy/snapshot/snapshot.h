@@ -74,7 +74,8 @@ class Snapshot {
   // which none is `always`, when more than kLimitsPerCheckMax limits could apply to one request
   // (limits_per_request.h), when a lookup among a tenant's patterns could take more than kPatternStepsMax
   // steps (pattern_steps.h), and when a table is full. On failure nothing has changed, and the error's
-  // `item` is the position in `put`, if a policy is to blame. Removing a policy that does not exist is not an error.
+  // `item` is the position in `put`, if a policy is to blame. Removing a policy that does not exist is not an
+  // error.
   //
   // REQUIRES: the snapshot is published.
   Result<std::shared_ptr<const Snapshot>> with(PolicyChange change, ParamsTable& params,
