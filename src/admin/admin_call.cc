@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "admin/self_limits.h"
 #include "base/limits.h"
 #include "base/try.h"
 #include "document/document_text.h"
@@ -79,6 +80,7 @@ Result<AdminCall> AdminCall::from(const net::HttpRequest& request, control::Prin
   while (query.next()) call.query[std::string(query.name())] = query.value();
   if (!query.ok()) return invalid("query", "the query is not well-formed");
   call.body = request.body;
+  call.bytes = request.body.size();
   call.if_match = request.header("if-match");
   call.if_none_match = request.header("if-none-match");
   call.idempotency_key = request.header("idempotency-key");
@@ -131,6 +133,10 @@ Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
 Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
                                                         std::vector<ledger::Draft> drafts,
                                                         const control::Registry::Permission& may) {
+  std::size_t bytes = 0;
+  for (const ledger::Draft& draft : drafts) bytes += draft.body.size();
+  if (self_limits && bytes > call.bytes)
+    SLUICE_TRY(self_limits->charge_stored(call.principal, bytes - call.bytes));
   auto written = registry.write({.drafts = std::move(drafts),
                                  .actor = call.principal.name,
                                  .reason = call.reason,

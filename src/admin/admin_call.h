@@ -18,6 +18,8 @@
 
 namespace sluice::admin {
 
+class SelfLimits;
+
 // A call of the admin API: everything that its handlers need, as values, because it moves from a loop's
 // thread to the control plane's.
 struct AdminCall {
@@ -25,6 +27,7 @@ struct AdminCall {
   std::vector<std::string> path;  // decoded: /api/v1/rules/a%2Fb is {"api", "v1", "rules", "a/b"}
   std::map<std::string, std::string> query;
   std::string body;
+  std::size_t bytes = 0;        // for which the caller was charged
   std::string if_match;         // as sent; empty: none
   std::string if_none_match;    // the same
   std::string idempotency_key;  // empty: none
@@ -66,9 +69,10 @@ struct AdminContext {
   control::RolloutController& rollouts;
   // Every change of a policy in force goes through these stages; null: changes are in force at once.
   const std::vector<control::RolloutStage>* staged = nullptr;
+  SelfLimits* self_limits = nullptr;  // null: changes are not charged
 
   // Writes the drafts in the caller's name, with their reason and idempotency key, if `may` allows it at that
-  // moment.
+  // moment. kOverloaded: see SelfLimits::charge_stored().
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts,
                                             const control::Registry::Permission& may = {});
 };

@@ -41,6 +41,9 @@ class AdminDoor final : public doors::AdminSeam {
     call.reply.response.status = policies_.current_config(call);
   }
   bool when_recorded(std::function<void()> then) override;
+  Result<void> admit_reset(const control::Principal& principal) override {
+    return limiter_.admit_reset(principal);
+  }
   void tick() override {
     client_.tick();
     policies_.tick(parts_.clock.now_us());

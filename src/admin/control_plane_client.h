@@ -108,7 +108,8 @@ bool ControlPlaneClient::ask(Question question, Tell tell) {
   return parts_.plane.submit(
       [question = std::move(question), reply, inbox = inbox_, parts = parts_](control::Registry& registry) {
         Posting posting{*inbox, reply};
-        AdminContext context{registry, parts.catalog, parts.clock, parts.rollouts, parts.staged};
+        AdminContext context{registry,       parts.catalog, parts.clock,
+                             parts.rollouts, parts.staged,  &parts.self_limits};
         reply->answer.emplace(question(context));
       });
 }

@@ -11,7 +11,8 @@ namespace sluice::admin {
 namespace {
 
 constexpr MemoryCountersOptions kMemory{.bytes_max = 16u << 20, .shards = 0};
-constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes";
+constexpr std::string_view kRead = "admin.read", kWrite = "admin.write", kBytes = "admin.bytes",
+                           kReset = "admin.reset";
 
 // A sliding log knows each call, so the limit holds for any minute, not just for minutes of the clock.
 Policy built_in(std::string_view id, std::int64_t per_minute) {
@@ -37,14 +38,28 @@ Policy built_in_bytes() {
   return policy;
 }
 
+std::string_view key_of(const control::Principal& principal) {
+  return std::string_view(principal.name).substr(0, kKeyBytesMax);
+}
+
+Decision check_bytes(Limiter& limiter, const control::Principal& principal, std::size_t bytes) {
+  const auto kib = static_cast<std::int64_t>(bytes >> 10) + 1;
+  auto decision = limiter.check({.policy_id = kBytes, .key = key_of(principal), .cost = kib});
+  assert(decision);
+  return *std::move(decision);
+}
+
 }  // namespace
 
 SelfLimits::SelfLimits(const Clock& clock, const PerMinute& limits)
-    : clock_(clock), memory_(clock, params_, kMemory), store_(memory_, clock) {
-  snapshots_.publish(
-      Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes), built_in_bytes()},
-                        params_)
-          .value());
+    : clock_(clock),
+      memory_(clock, params_, kMemory),
+      store_(memory_, clock),
+      of_control_plane_({store_, snapshots_, hasher_, clock_, totals_}) {
+  snapshots_.publish(Snapshot::compile({built_in(kRead, limits.reads), built_in(kWrite, limits.writes),
+                                        built_in(kReset, limits.writes), built_in_bytes()},
+                                       params_)
+                         .value());
 }
 
 std::string SelfLimits::metrics() {
@@ -58,6 +73,7 @@ std::string SelfLimits::metrics() {
   text.sample({{"kind", "read"}}, denied(kRead));
   text.sample({{"kind", "write"}}, denied(kWrite));
   text.sample({{"kind", "bytes"}}, denied(kBytes));
+  text.sample({{"kind", "reset"}}, denied(kReset));
   return std::move(text).take();
 }
 
@@ -65,15 +81,38 @@ SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std
     : limiter_({limits.store_, limits.snapshots_, limits.hasher_, limits.clock_, limits.totals_}),
       headers_(dialects, seed) {}
 
+Result<void> SelfLimits::charge_stored(const control::Principal& principal, std::size_t bytes) {
+  if (principal.tenants.empty()) return {};
+  const auto decision = check_bytes(of_control_plane_, principal, bytes);
+  if (decision.allowed) return {};
+  return std::unexpected(Error{
+      ErrorCode::kOverloaded,
+      "this change stores " + std::to_string(bytes >> 10) + " KiB more than were sent, aliases expanded; " +
+          principal.name + " may store " + std::to_string(kTenantWriteKibPerHour >> 10) +
+          " MiB an hour; try again in " + std::to_string(decision.retry_after_ms()) + " ms",
+      ""});
+}
+
 Decision SelfLimiter::decide(const control::Principal& principal, Kind kind, std::size_t bytes) {
-  const std::string_view who = std::string_view(principal.name).substr(0, kKeyBytesMax);
-  auto decision = limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite, .key = who});
+  auto decision =
+      limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite, .key = key_of(principal)});
   assert(decision);
   if (!decision->allowed || kind == Kind::kRead || principal.tenants.empty()) return *std::move(decision);
-  const auto kib = static_cast<std::int64_t>(bytes >> 10) + 1;
-  decision = limiter_.check({.policy_id = kBytes, .key = who, .cost = kib});
+  return check_bytes(limiter_, principal, bytes);
+}
+
+Result<void> SelfLimiter::admit_reset(const control::Principal& principal) {
+  if (principal.tenants.empty()) return {};
+  std::string tenants;
+  for (const std::string& tenant : principal.tenants) tenants += tenant + ' ';
+  const auto decision =
+      limiter_.check({.policy_id = kReset, .key = std::string_view(tenants).substr(0, kKeyBytesMax)});
   assert(decision);
-  return *std::move(decision);
+  if (decision->allowed) return {};
+  return std::unexpected(Error{ErrorCode::kOverloaded,
+                               "too many resets by admins of these tenants; try again in " +
+                                   std::to_string(decision->retry_after_ms()) + " ms",
+                               ""});
 }
 
 bool SelfLimiter::admit(const control::Principal& principal, Kind kind, std::size_t bytes,

@@ -17,19 +17,24 @@
 
 namespace sluice::admin {
 
-// The rate limits of the admin API: reads and writes per minute for each admin. They are enforced by the same
-// engine that the API configures, with two built-in policies and counters in this process. All loops share
-// it. Thread-safe.
+// The rate limits of the admin API: reads and writes per minute for each admin, and resets per minute for the
+// tenant-scoped admins of the same tenants. They are enforced by the same engine that the API configures,
+// with built-in policies and counters in this process. All loops share it. Thread-safe.
 class SelfLimits {
  public:
   struct PerMinute {
     std::int64_t reads = 1000;
-    std::int64_t writes = 100;
+    std::int64_t writes = 100;  // and resets
   };
   // REQUIRES: 1 <= each <= kSlidingLogMax; the clock outlives this object.
   SelfLimits(const Clock& clock, const PerMinute& limits);
 
   std::string metrics();  // Prometheus text
+
+  // Charges what a change stores beyond the bytes of the call, if the admin is limited in bytes: aliases in
+  // YAML, a rollback or one more override of a user make it. kOverloaded: too many for this hour. Not
+  // thread-safe: for the control plane's thread.
+  Result<void> charge_stored(const control::Principal& principal, std::size_t bytes);
 
  private:
   friend class SelfLimiter;
@@ -40,6 +45,7 @@ class SelfLimits {
   SnapshotPublisher snapshots_;
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
   DecisionTotals totals_;
+  Limiter of_control_plane_;
 };
 
 // The rate limiter of one loop. Not thread-safe.
@@ -57,6 +63,9 @@ class SelfLimiter {
   bool admit(const control::Principal& principal, Kind kind, std::size_t bytes, net::HttpResponse& response);
   // The same over gRPC: OK, or RESOURCE_EXHAUSTED with the time to wait.
   net::GrpcStatus admit(const control::Principal& principal, Kind kind, std::size_t bytes);
+  // A reset, as many as writes. They are recorded forever, so the admins of the same tenants count together;
+  // those of all tenants are not limited. kOverloaded: this one must wait.
+  Result<void> admit_reset(const control::Principal& principal);
 
  private:
   Decision decide(const control::Principal& principal, Kind kind, std::size_t bytes);

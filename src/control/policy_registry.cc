@@ -30,20 +30,28 @@ Result<User> read_user(std::string_view body, const std::string& name) {
   return *std::move(user);
 }
 
+std::string not_in_force(const std::string& name, const std::string& why) {
+  return "policy \"" + name + "\" from the database is not in force: " + why;
+}
+
 }  // namespace
 
 Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts) {
   PolicyChange change;
-  for (const ledger::Draft* draft : drafts) {
-    if (draft->body.empty()) {
-      change.remove.push_back(draft->name);
+  std::vector<std::uint32_t> positions;  // in `drafts`, of those in change.put
+  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
+    if (drafts[i]->body.empty()) {
+      change.remove.push_back(drafts[i]->name);
       continue;
     }
-    auto policy = SLUICE_TRY(read_policy(draft->body, draft->name, 1));
+    auto policy = SLUICE_TRY(read_policy(drafts[i]->body, drafts[i]->name, 1));
     change.put.push_back(std::move(policy));
+    positions.push_back(i);
   }
   SLUICE_TRY(check_shares(change));
-  return catalog_.try_change(std::move(change));
+  auto fits = catalog_.try_change(std::move(change));
+  if (!fits && fits.error().item) fits.error().item = positions[*fits.error().item];
+  return fits;
 }
 
 // The admins of one tenant must not use up what all tenants share.
@@ -106,7 +114,8 @@ std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger:
                                ", cannot be read: " + policy.error().message;
   }
   for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
-    problems[name] = "policy \"" + name + "\" from the database is not in force: " + error.message;
+    problems[name] = not_in_force(name, error.message);
+  for (const auto& [name, why] : catalog_.left_out()) problems.try_emplace(name, not_in_force(name, why));
   tell(records, *before);
   return problems;
 }
@@ -133,9 +142,13 @@ void PolicyRegistry::tell(std::span<const ledger::Record* const> records, const 
 }
 
 Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
-  for (const ledger::Draft* draft : drafts)
-    if (!draft->body.empty()) SLUICE_TRY(read_user(draft->body, draft->name));
-  return {};
+  PolicyChange change;
+  for (const ledger::Draft* draft : drafts) {
+    if (draft->body.empty()) continue;
+    auto user = SLUICE_TRY(read_user(draft->body, draft->name));
+    change.put_users.push_back(std::move(user));
+  }
+  return catalog_.try_change(std::move(change));
 }
 
 std::map<std::string, std::string> UserRegistry::apply(std::span<const ledger::Record* const> records) {
@@ -152,9 +165,28 @@ std::map<std::string, std::string> UserRegistry::apply(std::span<const ledger::R
     else
       problems[record->name] = "user \"" + record->name + "\" cannot be read: " + user.error().message;
   }
-  if (const auto changed = catalog_.change(std::move(change)); !changed)
-    problems[""] = changed.error().message;
+  std::vector<User> users = std::exchange(change.put_users, {});
+  if (!change.remove_users.empty())
+    if (const auto removed = catalog_.change(std::move(change)); !removed)
+      problems[""] = removed.error().message;
+  put(users, problems);
   return problems;
+}
+
+// All at once; if that fails, each half separately, until only those that cannot come into force are left
+// out.
+void UserRegistry::put(std::span<const User> users, std::map<std::string, std::string>& problems) {
+  if (users.empty()) return;
+  PolicyChange change;
+  change.put_users.assign(users.begin(), users.end());
+  const auto changed = catalog_.change(std::move(change));
+  if (changed) return;
+  if (users.size() == 1) {
+    problems[users[0].id] = "user \"" + users[0].id + "\" is not in force: " + changed.error().message;
+    return;
+  }
+  put(users.first(users.size() / 2), problems);
+  put(users.subspan(users.size() / 2), problems);
 }
 
 }  // namespace sluice::control

@@ -43,6 +43,8 @@ class UserRegistry final : public DocumentRegistry {
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;
 
  private:
+  void put(std::span<const User> users, std::map<std::string, std::string>& problems);
+
   PolicyCatalog& catalog_;
 };
 

@@ -176,9 +176,15 @@ Result<void> Registry::follow() {
 Result<void> Registry::check(const ledger::Change& change) {
   std::map<ledger::Kind, std::vector<const ledger::Draft*>> by_kind;
   for (const ledger::Draft& draft : change.drafts) by_kind[draft.kind].push_back(&draft);
-  for (const auto& [kind, drafts] : by_kind)
-    if (const auto documents = kinds_.find(kind); documents != kinds_.end())
-      SLUICE_TRY(documents->second->check(drafts));
+  for (const auto& [kind, drafts] : by_kind) {
+    const auto documents = kinds_.find(kind);
+    if (documents == kinds_.end()) continue;
+    auto fits = documents->second->check(drafts);
+    if (fits) continue;
+    if (auto& item = fits.error().item)
+      item = static_cast<std::uint32_t>(drafts[*item] - change.drafts.data());
+    return fits;
+  }
   return {};
 }
 
@@ -258,6 +264,7 @@ void Registry::apply(std::span<const ledger::Record> records, Source source) {
 void Registry::bring_into_force(Newest newest, bool with_all_problems, Source source) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
   for (const auto& [name, record] : newest) by_kind[name.first];
+  if (with_all_problems) by_kind[ledger::Kind::kPolicy];  // files may have taken the place of some
   Problems problems;  // the new list; the old one stays until all is done, even if something throws
   for (const auto& [name, problem] : problems_) {
     if (!with_all_problems && !by_kind.contains(name.first))
@@ -273,11 +280,17 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems, Source so
     for (auto& [name, sentence] :
          source == Source::kCopy ? documents->second->apply_copy(list) : documents->second->apply(list)) {
       const auto about = newest.find({kind, name});
-      problems[{kind, name}] = {about == newest.end() ? ledger::Record{} : *about->second,
+      problems[{kind, name}] = {about == newest.end() ? newest_version(kind, name) : *about->second,
                                 std::move(sentence)};
     }
   }
   problems_.swap(problems);
+}
+
+ledger::Record Registry::newest_version(ledger::Kind kind, const std::string& name) {
+  if (name.empty()) return {};
+  auto newest = ledger_.history(kind, name, INT64_MAX, 1);
+  return newest && !newest->empty() ? std::move(newest->front()) : ledger::Record{};
 }
 
 std::vector<std::string> Registry::problems() const {

@@ -21,7 +21,8 @@ namespace sluice::control {
 class DocumentRegistry {
  public:
   virtual ~DocumentRegistry() = default;
-  // The error that apply() would report for these drafts together. Changes nothing.
+  // The error that apply() would report for these drafts together; its `item`, if any, is the position of the
+  // draft. Changes nothing.
   virtual Result<void> check(std::span<const ledger::Draft* const> drafts) = 0;
   // Applies the newest versions of documents, ordered by revision: all of them at the start; later, each
   // change together with documents that could not come into force before. Returns the documents that cannot
@@ -90,7 +91,8 @@ class Registry {
   // decides whether the author may change what others have written by now.
   using Permission = std::function<Result<void>()>;
   Result<std::vector<ledger::Record>> write(ledger::Change change, const Permission& may = {});
-  // The errors that write() would report, as far as they can be known in advance.
+  // The errors that write() would report, as far as they can be known in advance. The `item` of an error, if
+  // any, is the position of the draft.
   Result<void> check(const ledger::Change& change);
 
   ledger::Ledger& ledger() { return ledger_; }
@@ -132,6 +134,9 @@ class Registry {
   // Passes records to the registry of their kind, together with the problems of that kind, or with all
   // problems.
   void bring_into_force(Newest newest, bool with_all_problems, Source source = Source::kLedger);
+
+  // Without a name if there is none, or the ledger does not answer.
+  ledger::Record newest_version(ledger::Kind kind, const std::string& name);
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, DocumentRegistry*> kinds_;

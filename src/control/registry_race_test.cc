@@ -187,5 +187,29 @@ TEST_F(RegistryRaceTest, WhatAFileStoodInTheWayOfComesWhenItIsGone) {
   EXPECT_EQ(here.in_force(), "x#1 y#1");
 }
 
+TEST_F(RegistryRaceTest, WhatWasInForceUntilAFileTookItsIdIsAProblemUntilTheFileIsGone) {
+  Policy of_file;
+  of_file.id = "x";
+  of_file.version = 7;
+  of_file.resource = "/of-the-file";
+  of_file.limits.push_back({.name = "l", .per = {}, .params = {}});
+  ASSERT_TRUE(here.put_at("x", "/x"));
+  ASSERT_TRUE(here.put_at("y", "/y"));
+  ASSERT_TRUE(here.catalog.replace_files({of_file}));
+  EXPECT_EQ(here.in_force(), "x#7 y#1");
+  here.registry.try_again();
+  ASSERT_EQ(here.registry.problems().size(), 1u);
+  EXPECT_EQ(here.registry.problems()[0],
+            "policy \"x\" from the database is not in force: a policy file has a policy with this id");
+  ASSERT_NE(here.registry.not_in_force(ledger::Kind::kPolicy, "x"), nullptr);
+  EXPECT_EQ(here.registry.not_in_force(ledger::Kind::kPolicy, "x")->version, 1);
+  here.registry.try_again();
+  EXPECT_EQ(here.registry.problems().size(), 1u) << "it stays one";
+  ASSERT_TRUE(here.catalog.replace_files({}));
+  here.registry.try_again();
+  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_EQ(here.in_force(), "x#1 y#1");
+}
+
 }  // namespace
 }  // namespace sluice::control

@@ -4,7 +4,12 @@
 #include <memory>
 #include <string_view>
 
+#include "base/error.h"
 #include "net/http/http_api.h"
+
+namespace sluice::control {
+struct Principal;
+}
 
 namespace sluice::doors {
 
@@ -29,6 +34,8 @@ class AdminSeam {
   // Calls `then` later, when all audit records so far are on disk: in the database, or, while that is
   // unreachable, in a file of the state folder. False: they are already, and `then` is never called.
   virtual bool when_recorded(std::function<void()> then) = 0;
+  // kOverloaded: the admins of these tenants have made too many resets in the last minute.
+  virtual Result<void> admit_reset(const control::Principal& principal) = 0;
 
   virtual void tick() = 0;  // sends the answers that have arrived
 };

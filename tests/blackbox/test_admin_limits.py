@@ -64,6 +64,24 @@ def test_each_admin_has_a_limit_of_his_own(server, http, tmp_path):
     expect_problem(client.request("PUT", "/api/v1/users/u/tier", {"tier": "gold"}), 401, "authorization")
 
 
+def test_the_admins_of_a_tenant_reset_as_often_as_an_admin_writes(server, http, tmp_path):
+    node = server(POLICIES, args=[*database(tmp_path), "--require-token", "--admin-writes-per-minute", "5", "--threads", "2"])
+    root, client = bearer(node.wait_for_log(r"(sluice_\w{38})")[1]), http(node)
+    one, two, other = (bearer(expect(client.post("/v1/tokens", {"name": name, "roles": ["operator"], "tenants": [tenant]}, root), 201)["token"])
+                       for name, tenant in (("one", "shop"), ("two", "shop"), ("other", "bank")))
+    def reset(headers, tenant="shop"):
+        return client.post("/v1/reset", {"tenant_id": tenant, "policy_id": "api", "key": "k"}, headers)
+    answers = []
+    while not answers or answers[-1].status == 200:
+        answers.append(reset((one, two)[len(answers) % 2]))
+        assert len(answers) < 300, "none was refused"
+    assert len(answers) >= 6
+    assert "too many resets" in expect_problem(answers[-1], 503)["detail"]
+    assert metric(client, 'rate_limiter_admin_denied_total{kind="reset"}') >= 1
+    expect(reset(other, "bank"), 200)
+    expect(reset(root), 200)
+
+
 def test_a_node_takes_so_many_checks_a_second(server, http, grpc_stub, tmp_path):
     node = server(POLICIES, args=[*database(tmp_path), "--max-checks-per-second", "2"])
     client, stub = http(node), grpc_stub(node)

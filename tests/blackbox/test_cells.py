@@ -64,6 +64,10 @@ def rig(server, http, two_redis, tmp_path):
     return Rig(server, http, two_redis, tmp_path)
 
 
+def test_a_cell_for_tiers_is_warned_of(rig):
+    rig.server.wait_for_log(r'--cells: cell "eu" has `tiers`, which count by themselves in each cell')
+
+
 def test_requests_are_counted_where_they_are_placed(rig):
     assert rig.remaining("other", tokens=1) == 99
     assert (rig.home.counters(), rig.eu.counters()) == (1, 0)

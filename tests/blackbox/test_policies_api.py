@@ -212,6 +212,13 @@ def test_a_dry_run_changes_nothing(client):
     expect_problem(client.post("/v1/policies?dry_run=true", taken), 409, "policies[0].resource")
 
 
+def test_a_position_is_that_of_the_request_although_some_policies_are_unchanged(client):
+    put(client)
+    body = {"policies": [policy("p"), policy("a"), policy("p2"), {**policy("b"), "resource": "/filed"}]}
+    for path in ("/v1/policies", "/v1/policies?dry_run=true"):
+        expect_problem(client.post(path, body), 409, "policies[3].resource")
+
+
 def test_two_policies_for_the_same_requests_are_a_conflict(client):
     put(client)
     problem = expect_problem(client.request("PUT", "/v1/policies/q", {**policy("q"), "resource": "/p"}), 409, "resource")

@@ -156,14 +156,21 @@ def test_what_a_file_stood_in_the_way_of_comes_when_it_is_gone(server, http, tmp
 
 
 @pytest.mark.parametrize("taken", ["{ id: filed, resource: /p", "{ id: p, resource: /filed"], ids=["pattern", "id"])
-def test_a_running_server_refuses_a_file_that_takes_the_place_of_a_policy_of_the_api(server, http, tmp_path, taken):
+def test_a_file_wins_over_a_policy_of_the_api_that_is_in_its_way(server, http, tmp_path, taken):
     running = server("policies: []", args=sqlite(tmp_path))
     client = http(running)
     put(client, "10/h")
+    put(client, "30/h", "q")
     running.write_policies(f"policies: [{taken}, limits: [{{ name: one, per: [key], rate: 7/h }}] }}]")
+    running.wait_for_log('policy "p" of the API is not in force while the files are: ')
     (problem,) = wait_until(lambda: client.get("/readyz").json["problems"], "a problem in /readyz")
-    assert '"p"' in problem
-    assert limit(client) == 10, "the new file is refused as a whole"
+    assert '"p" from the database is not in force' in problem
+    by_files = client.get("/v1/policies").json["policies"][0]
+    assert (by_files["source"], by_files["document"]["limits"][0]["rate"]) == ("file", "7/h")
+    assert limit(client, "q") == 30, "nobody else is affected"
+    running.write_policies("policies: []")
+    wait_for_limit(client, 10)
+    wait_until(lambda: not client.get("/readyz").json["problems"], "no problem in /readyz")
 
 
 def test_one_redis_is_enough_for_counters_and_policies(server, http, durable_redis):

@@ -110,3 +110,54 @@ def test_a_tenants_writer_sends_so_many_bytes_an_hour(writer):
     assert refused and all(int(answer.headers["retry-after"]) > 0 for answer in refused), [answer.status for answer in answers]
     assert len(answers) - len(refused) <= 75 + 2 * more, "64 MiB"
     expect(put(client, policy("q", "bank"), root), 201)
+
+
+def test_what_a_tenants_writer_stores_is_charged_not_only_what_it_sends(writer):
+    client, root, shop = writer()
+    costs = ", ".join(f"/{number}/{'x' * 900}: 1" for number in range(50))
+    lines = ["policies:", f"  - {{ id: p0, tenant: shop, resource: /p0, limits: [{{ rate: 5/s }}], costs: &costs {{ {costs} }} }}"]
+    lines += [f"  - {{ id: p{n}, tenant: shop, resource: /p{n}, limits: [{{ rate: 5/s }}], costs: *costs }}" for n in range(1, 100)]
+    statuses = []
+    for rate in range(1, 40):
+        document = "\n".join(lines).replace("5/s", f"{rate}/s")
+        assert len(document) < 100_000
+        statuses.append(client.post("/v1/policies", document, shop).status)
+    assert statuses[0] == 200 and statuses[-1] == 503, statuses
+    assert statuses.count(200) <= 20, "4.5 MiB each, of 64"
+    expect(put(client, policy("q", "bank"), root), 201)
+
+
+def test_a_tenants_writer_cannot_make_lookups_long(writer):
+    client, root, shop = writer()
+    def patterns(levels):
+        return ["/" + "/".join("*" if (choice >> bit) & 1 else "a" for bit in range(levels)) + "/z" for choice in range(1 << levels)]
+    wide = {"policies": [{**policy(f"p{n}", "shop"), "resource": pattern} for n, pattern in enumerate(patterns(10))]}
+    problem = expect_problem(client.post("/v1/policies", wide, shop), 400, "policies[193].resource")
+    assert "at most 1024" in problem["detail"] and "shop" in problem["detail"]
+    expect(client.post("/v1/policies", {"policies": wide["policies"][:64]}, shop), 200)
+
+
+def test_a_tenants_writer_cannot_take_the_ids_of_rules_of_others(writer):
+    client, root, shop = writer()
+    rule = {"tenant_id": "bank", "resource": "/r", "limit": 1, "window_sec": 1}
+    rule_id = expect(client.post("/v1/rules", rule, root), 201)["rule_id"]
+    expect(client.request("DELETE", f"/v1/rules/{rule_id}", headers=root), 204)
+    for taken in (rule_id, "rule-2222222222222222", "endpoint-2222222222222222", "lld-2222222222222222"):
+        expect_problem(put(client, policy(taken, "shop"), shop), 403)
+        expect_problem(client.post("/v1/policies", {"policies": [policy(taken, "shop")]}, shop), 403)
+    expect(put(client, policy("endpoint-2222222222222222", "shop"), root), 201)
+    own = expect(client.post("/v1/rules", {**rule, "tenant_id": "shop"}, shop), 201)["rule_id"]
+    document = expect(client.get(f"/v1/policies/{own}", shop), 200)["document"]
+    expect(put(client, {**document, "owner": "me"}, shop), 200)
+    expect(client.post("/v1/policies", {"policies": [policy("rule", "shop"), policy("rules-x", "shop")]}, shop), 200)
+
+
+def test_a_version_of_a_deleted_policy_of_another_tenant_is_not_told(writer):
+    client, root, shop = writer()
+    for rate in ("1/s", "2/s"):
+        expect(put(client, {**policy("gone", "bank"), "limits": [{"rate": rate}]}, root), 201 if rate == "1/s" else 200)
+    expect(client.request("DELETE", "/v1/policies/gone", headers=root), 204)
+    for method, body in (("PUT", policy("gone", "shop")), ("DELETE", None)):
+        answers = {(answer.status, answer.body) for version in range(5)
+                   for answer in [client.request(method, "/v1/policies/gone", body, {**shop, "If-Match": f'"{version}"'})]}
+        assert len(answers) == 1, answers

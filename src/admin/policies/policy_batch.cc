@@ -50,19 +50,35 @@ Result<void> all_are_named(const PolicyBatch& batch) {
   return {};
 }
 
+struct ChangedPolicies {
+  std::vector<Policy> policies;
+  std::vector<std::size_t> positions;  // in the batch, parallel to the policies
+};
+
+// The error about one of these policies, or about all, as the caller sent them.
+Error in_batch(Error error, const ChangedPolicies& changed) {
+  if (!error.item) return error;
+  const std::string name = "policies[" + std::to_string(changed.positions[*error.item]) + ']';
+  error.field = error.field.empty() ? name : name + '.' + error.field;
+  error.item.reset();
+  return error;
+}
+
 // The policies that differ from those in force, according to the database. Roles are checked for all of them:
 // a caller that may not write must not find out whether they guessed the contents.
-Result<std::vector<Policy>> changed_ones(AdminContext& context, const AdminCall& call,
-                                         const PolicyBatch& batch) {
+Result<ChangedPolicies> changed_ones(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
   SLUICE_TRY(context.registry.refresh());
   const auto before = context.catalog.current();
-  std::vector<Policy> changed;
-  for (const Policy& policy : batch.policies) {
+  ChangedPolicies changed;
+  for (std::size_t i = 0; i < batch.policies.size(); ++i) {
+    const Policy& policy = batch.policies[i];
     SLUICE_TRY(may_write(context, call, policy));
     const CompiledPolicy* const old = before->find(policy.id);
     Policy same = policy;
     if (old) same.version = old->source.version;
-    if (!old || old->source != same) changed.push_back(policy);
+    if (old && old->source == same) continue;
+    changed.policies.push_back(policy);
+    changed.positions.push_back(i);
   }
   for (const auto& [id, version] : batch.seen)
     if (auto same = is_at_version(context, call, id, version); !same)
@@ -138,10 +154,10 @@ Result<PolicyBatch> read_batch(const AdminCall& call) {
 // Writes the policies that differ from those in force.
 Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
   const auto changed = SLUICE_TRY(changed_ones(context, call, batch));
-  if (changed.empty()) return answer_of(list_node(), batch);
-  auto records = put_policies(context, call, changed, batch.seen, "put");
+  if (changed.policies.empty()) return answer_of(list_node(), batch);
+  auto records = put_policies(context, call, changed.policies, batch.seen, "put");
   if (!records && records.error().code == ErrorCode::kStale) records.error().field = kExpected;
-  if (!records) return std::unexpected(records.error());
+  if (!records) return std::unexpected(in_batch(std::move(records.error()), changed));
   return answer_of(versions_of(*records), batch, rollouts_of(*records));
 }
 
@@ -149,13 +165,14 @@ Result<AdminAnswer> write_batch(AdminContext& context, const AdminCall& call, co
 Result<AdminAnswer> try_batch(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
   auto changed = SLUICE_TRY(changed_ones(context, call, batch));
   DocumentNode ids = list_node();
-  for (const Policy& policy : changed) {
+  for (const Policy& policy : changed.policies) {
     SLUICE_TRY(refuse_denying_everyone(call, policy));
     ids.items.push_back(text_node(policy.id));
   }
   PolicyChange change;
-  change.put = std::move(changed);
-  SLUICE_TRY(context.catalog.try_change(std::move(change)));
+  change.put = std::move(changed.policies);
+  if (auto fits = context.catalog.try_change(std::move(change)); !fits)
+    return std::unexpected(in_batch(std::move(fits.error()), changed));
   return answer_of(std::move(ids), batch);
 }
 

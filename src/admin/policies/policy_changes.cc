@@ -5,6 +5,7 @@
 
 #include "admin/once.h"
 #include "admin/policies/policy_views.h"
+#include "admin/rules/rule_id.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
 #include "policy/document/policy_writer.h"
@@ -84,7 +85,10 @@ Result<std::vector<ledger::Record>> write_policies(AdminContext& context, const 
       if (written.contains(policy.id)) continue;
       PolicyChange becomes;  // the policy at the end of the rollout must be valid, too
       becomes.put.push_back(policy);
-      SLUICE_TRY(context.catalog.try_change(std::move(becomes)));
+      if (auto fits = context.catalog.try_change(std::move(becomes)); !fits) {
+        fits.error().item = static_cast<std::uint32_t>(&policy - policies.data());
+        return fits;
+      }
     }
     for (const auto& [id, version] : seen)  // for policies that are written, the ledger compares it
       if (!written.contains(id)) SLUICE_TRY(is_at_version(context, call, id, version));
@@ -127,7 +131,15 @@ Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy
 Result<void> may_write(AdminContext& context, const AdminCall& call, const Policy& policy) {
   SLUICE_TRY(call.principal.may(Role::kWrite, policy.tenant));
   const bool may_reuse_id = SLUICE_TRY(may_reuse(context, call, policy.id));
-  if (tenant_of_policy(context, policy.id) ? sees_policy(context, call, policy.id) : may_reuse_id) return {};
+  const bool exists = tenant_of_policy(context, policy.id).has_value();
+  if (!exists && !call.principal.tenants.empty() && is_rule_id(policy.id) &&
+      policy.id != rule_id(kRulePrefix, policy.tenant, policy.resource))
+    return std::unexpected(Error{ErrorCode::kPermissionDenied,
+                                 "the id \"" + policy.id +
+                                     "\" could be that of a rule for other requests; choose another id, or "
+                                     "create the rule with POST /v1/rules",
+                                 ""});
+  if (exists ? sees_policy(context, call, policy.id) : may_reuse_id) return {};
   return std::unexpected(Error{ErrorCode::kPermissionDenied,
                                "the id \"" + policy.id + "\" belongs to a policy that " +
                                    call.principal.name + " may not change; choose another id",
@@ -166,7 +178,7 @@ Result<ledger::Record> put_one_policy(AdminContext& context, const AdminCall& ca
   SeenVersions seen;
   if (expected) seen[policy.id] = *expected;
   auto written = put_policies(context, call, {policy}, seen, action);
-  if (!written) return std::unexpected(about_one_policy(std::move(written.error())));
+  if (!written) return std::unexpected(of_one_policy(std::move(written.error())));
   return std::move(written->front());
 }
 
@@ -187,10 +199,8 @@ Result<void> delete_policy(AdminContext& context, const AdminCall& call, const s
   return {};
 }
 
-Error about_one_policy(Error error) {
-  constexpr std::string_view kList = "policies[0]";
-  if (error.field.starts_with(kList))
-    error.field.erase(0, kList.size() + (error.field.size() > kList.size()));
+Error of_one_policy(Error error) {
+  error.item.reset();
   return error;
 }
 

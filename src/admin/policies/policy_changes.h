@@ -24,7 +24,7 @@ Result<void> is_at_version(AdminContext& context, const AdminCall& call, const s
 
 // Writes these policies as one change, if all versions in `seen` are still current. Refuses changes that the
 // caller may not make, and documents that would deny everyone, unless the query has confirm=deny-everyone.
-// The records are parallel to the policies.
+// The records are parallel to the policies; the `item` of an error, if any, is the position of a policy.
 //
 // If changes are staged, replacing a policy in force starts a rollout instead, and the record is that of the
 // rollout: is_staged(). A "rollback" to an earlier version is not staged: it is an emergency measure.
@@ -46,8 +46,7 @@ Result<void> delete_policy(AdminContext& context, const AdminCall& call, const s
 // kInvalidArgument: it would deny everyone, and the query does not say confirm=deny-everyone.
 Result<void> refuse_denying_everyone(const AdminCall& call, const Policy& policy);
 
-// Turns errors about "policies[0].resource" into errors about "resource": the caller sent one policy, not a
-// list.
-Error about_one_policy(Error error);
+// The error without a position in a list: the caller sent one policy.
+Error of_one_policy(Error error);
 
 }  // namespace sluice::admin

@@ -29,7 +29,7 @@ Result<Policy> policy_of(const PolicyChangeCall& change) {
   Problems problems;
   auto policy = parse_policy(change.document, "document", problems, change.id);
   if (!policy) {
-    Error error = about_one_policy(problems.first_error());
+    Error error = problems.first_error();
     if (error.field.empty()) error.field = "document";
     return std::unexpected(std::move(error));
   }
@@ -53,6 +53,7 @@ Error in_words_of_grpc(Error error) {
 Result<PolicyChangeCall> read_change(std::string_view message, const net::GrpcContext& context,
                                      control::Principal principal) {
   PolicyChangeCall change;
+  change.call.bytes = message.size();
   net::WireReader reader(message);
   while (reader.next()) {
     switch (reader.field()) {

@@ -108,7 +108,7 @@ Result<const RolloutRegistry::Known*> find_rollout(AdminContext& context, const 
 Result<AdminAnswer> write_step(AdminContext& context, const AdminCall& call, const StagedRollout& next,
                                std::int64_t version, std::string_view action) {
   const auto written = context.write(call, control::rollout_drafts(next, version, action));
-  if (!written) return std::unexpected(about_one_policy(written.error()));
+  if (!written) return std::unexpected(of_one_policy(written.error()));
   return rollout_answer(context, next, written->front().version);
 }
 
@@ -145,7 +145,7 @@ bool is_same_plan(const StagedRollout& a, const StagedRollout& b) {
 }
 
 Error in_candidate(Error error) {
-  error = about_one_policy(std::move(error));
+  error = of_one_policy(std::move(error));
   if (error.code == ErrorCode::kInvalidArgument && !error.field.empty() && !error.field.starts_with("policy"))
     error.field.insert(0, "policy.");
   return error;

@@ -7,8 +7,6 @@
 namespace sluice::admin {
 namespace {
 
-constexpr std::string_view kPrefix = "endpoint", kFormerPrefix = "lld";
-
 // Whether this is the plain limit of rules that exist only for tiers.
 bool is_placeholder(const Limit& limit) { return is_no_limit(limit.params); }
 
@@ -41,15 +39,15 @@ void tidy(Policy& policy) {
 }  // namespace
 
 std::string endpoint_policy_id(std::string_view endpoint_pattern) {
-  return rule_id(kPrefix, "", endpoint_pattern);
+  return rule_id(kEndpointRulePrefix, "", endpoint_pattern);
 }
 
 std::string former_endpoint_policy_id(std::string_view endpoint_pattern) {
-  return rule_id(kFormerPrefix, "", endpoint_pattern);
+  return rule_id(kFormerEndpointRulePrefix, "", endpoint_pattern);
 }
 
 bool is_endpoint_policy_id(std::string_view id) {
-  for (const std::string_view prefix : {kPrefix, kFormerPrefix})
+  for (const std::string_view prefix : {kEndpointRulePrefix, kFormerEndpointRulePrefix})
     if (id.starts_with(prefix) && id.substr(prefix.size()).starts_with('-')) return true;
   return false;
 }

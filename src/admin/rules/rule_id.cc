@@ -16,4 +16,10 @@ std::string rule_id(std::string_view prefix, std::string_view tenant, std::strin
   return std::string(prefix) + '-' + to_base32(bytes);
 }
 
+bool is_rule_id(std::string_view id) {
+  const std::string_view prefix = id.substr(0, id.find('-'));
+  return prefix.size() < id.size() &&
+         (prefix == kRulePrefix || prefix == kEndpointRulePrefix || prefix == kFormerEndpointRulePrefix);
+}
+
 }  // namespace sluice::admin

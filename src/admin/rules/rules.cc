@@ -41,7 +41,7 @@ Result<Policy> read_rule(const AdminCall& call) {
   auto params = checked_limit_params(Algorithm::kTokenBucket, {*limit, *window * kSecondUs},
                                      has_burst ? burst : std::nullopt);
   if (!params) return invalid(params.error().field == "burst" ? "burst" : "limit", params.error().message);
-  policy.id = rule_id("rule", policy.tenant, policy.resource);
+  policy.id = rule_id(kRulePrefix, policy.tenant, policy.resource);
   policy.limits.push_back({.name = "rule", .per = {"key", "tenant"}, .params = *params});
   return policy;
 }

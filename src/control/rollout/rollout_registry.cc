@@ -12,11 +12,14 @@ const RolloutRegistry::Known* RolloutRegistry::find(std::string_view policy_id) 
 }
 
 Result<void> RolloutRegistry::check(std::span<const ledger::Draft* const> drafts) {
-  for (const ledger::Draft* draft : drafts) {
-    if (draft->body.empty()) continue;
-    const StagedRollout rollout = SLUICE_TRY(parse_rollout(draft->body, draft->name));
+  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
+    if (drafts[i]->body.empty()) continue;
+    const StagedRollout rollout = SLUICE_TRY(parse_rollout(drafts[i]->body, drafts[i]->name));
     if (!rollout.is_running()) continue;
-    SLUICE_TRY(catalog_.try_candidate(rollout.as_candidate()));
+    auto fits = catalog_.try_candidate(rollout.as_candidate());
+    if (fits) continue;
+    fits.error().item = i;
+    return fits;
   }
   return {};
 }

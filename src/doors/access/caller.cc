@@ -79,6 +79,7 @@ Result<AllowedReset> Caller::permit_reset(CheckRequest& request, std::string_vie
         "the audit log can take no more resets now: too many wait for it, or they cannot be saved; try again "
         "later",
         ""});
+  if (context_.admin) SLUICE_TRY(context_.admin->admit_reset(principal));
   const bool everywhere = principal.may(role(), "").has_value();
   AllowedReset allowed{Permit(), report_on(request, reason), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(principal.name);

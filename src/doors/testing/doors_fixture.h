@@ -62,6 +62,7 @@ class LateAdmin final : public AdminSeam {
   }
   void get_current_config(const GrpcCall& call) override { call.reply.later(); }
   bool when_recorded(std::function<void()>) override { return false; }
+  Result<void> admit_reset(const control::Principal&) override { return {}; }
   void tick() override {}
 
   net::HttpReply::Later later;

@@ -7,6 +7,7 @@
 #include "document/document_builder.h"
 #include "document/fields.h"
 #include "policy/document/policy_reader.h"
+#include "policy/matching/pattern_steps.h"
 #include "policy/multi_rate/multi_rate_document.h"
 #include "policy/snapshot/conflicts.h"
 #include "policy/snapshot/limits_per_request.h"
@@ -102,6 +103,11 @@ void check_together(const std::vector<WrittenPolicy>& policies, Problems& proble
     const auto last = std::ranges::find_if(policies.rbegin(), policies.rend(), contributes);
     problems.add({last->file, last->line, last->path + '.' + std::string(too_many.field),
                   std::move(too_many.message)});
+  }
+  for (TooManySteps& too_many : find_too_many_steps(pointers)) {
+    const WrittenPolicy& first_beyond = policies[too_many.policy];
+    problems.add(
+        {first_beyond.file, first_beyond.line, first_beyond.path + ".resource", std::move(too_many.message)});
   }
 }
 

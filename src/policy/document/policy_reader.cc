@@ -6,9 +6,11 @@
 #include <unordered_set>
 
 #include "base/limits.h"
+#include "base/limits/pattern_limits.h"
 #include "base/try.h"
 #include "policy/document/limit_reader.h"
 #include "policy/matching/pattern.h"
+#include "policy/matching/pattern_steps.h"
 
 namespace sluice {
 namespace {
@@ -95,6 +97,7 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
   if (node.keys.size() > kCostsPerPolicyMax)
     return place.report(node.line, "a policy has at most " + std::to_string(kCostsPerPolicyMax) + " costs");
   std::unordered_map<std::string, std::string_view> written;  // by canonical pattern
+  PatternSteps steps;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const auto& [text, line, quoted] = node.keys[i];
     const Place here = place.field(text);
@@ -104,13 +107,19 @@ void read_costs(const DocumentNode& node, const Place& place, Policy& policy) {
       here.report(line, resource.error());
       continue;
     }
-    const auto [other, fresh] = written.try_emplace(parse_pattern(*resource)->canonical(), text);
+    const Pattern pattern = *parse_pattern(*resource);
+    steps.add(pattern);
+    const auto [other, fresh] = written.try_emplace(pattern.canonical(), text);
     if (!fresh)
       here.report(line,
                   "is the same pattern as " + shown(other->second) + "; a pattern can have only one cost");
     else if (cost)
       policy.costs.edit().emplace(text, *cost);
   }
+  if (steps.count() > kCostPatternStepsMax)
+    place.report(node.line, "the patterns could make a lookup take " + std::to_string(steps.count()) +
+                                " steps; at most " + std::to_string(kCostPatternStepsMax) +
+                                " are allowed; use fewer patterns, or policies with costs of their own");
 }
 
 Rollout read_rollout(const DocumentNode& node, const Place& place) {

@@ -31,6 +31,14 @@ KeyHash digest(const std::vector<PolicyFile>& files, const Problems& problems) {
   return hasher(bytes);
 }
 
+// Where in the files the error is.
+Problem problem_of(const Error& error, const PolicySources& sources) {
+  if (!error.item) return {"", 0, error.field, error.message};
+  const WrittenPolicy& policy = sources.policies[*error.item];
+  return {policy.file, policy.line, policy.path + (error.field.empty() ? "" : '.' + error.field),
+          error.message};
+}
+
 // The copy of the last good policy files, for a start at which the files are missing or invalid.
 
 // All paths as one text. Absolute, because they mean other files in another working directory.
@@ -143,7 +151,7 @@ std::string FileRepository::missing_from(const PolicySources& sources) const {
   return missing.size() == 1 ? first : first + " and " + std::to_string(missing.size() - 1) + " more";
 }
 
-Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) {
+Result<std::vector<std::string>> FileRepository::publish(PolicySources& sources) {
   const auto before = catalog_.current();
   std::vector<Policy> policies;
   std::unordered_set<std::string> ids;
@@ -153,7 +161,10 @@ Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) 
     if (give_version(policy, *before)) changed.push_back(policy.id + '#' + std::to_string(policy.version));
     ids.insert(policy.id);
   }
-  SLUICE_TRY(catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)));
+  const auto left_out =
+      SLUICE_TRY(catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)));
+  for (const auto& [id, why] : left_out)
+    options_.log(true, "policy \"" + id + "\" of the API is not in force while the files are: " + why);
   ++loads_;
   remember_withdrawn(*before, ids);
   ids_ = std::move(ids);
@@ -161,10 +172,10 @@ Result<std::vector<std::string>> FileRepository::publish(PolicySources sources) 
 }
 
 void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
-  const auto changed = publish(std::move(sources));
+  const auto changed = publish(sources);
   if (!changed) {
     Problems problems;
-    problems.add({"", 0, changed.error().field, changed.error().message});
+    problems.add(problem_of(changed.error(), sources));
     return fail(problems);
   }
   {
@@ -197,7 +208,7 @@ void FileRepository::take_copy() {
   }
   Problems problems;
   auto sources = parse_policy_files(*files, problems);
-  if (const auto taken = problems.empty() ? publish(std::move(sources)) : std::vector<std::string>();
+  if (const auto taken = problems.empty() ? publish(sources) : std::vector<std::string>();
       !taken || !problems.empty()) {
     options_.log(true, "the copy of the policy files cannot be used: " +
                            (taken ? problems.first_error().message : taken.error().message));

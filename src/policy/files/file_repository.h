@@ -75,7 +75,8 @@ class FileRepository {
   void succeed(const std::vector<PolicyFile>& files, PolicySources sources) SLUICE_REQUIRES(loading_);
   void fail(const Problems& problems);
   // Puts the policies into force; returns those that are new or have changed: "api.read#2".
-  Result<std::vector<std::string>> publish(PolicySources sources) SLUICE_REQUIRES(loading_);
+  // Takes the policies out of `sources` and leaves their places.
+  Result<std::vector<std::string>> publish(PolicySources& sources) SLUICE_REQUIRES(loading_);
   void keep_copy(const std::vector<PolicyFile>& files) const;
   void take_copy();
   // True: the policy is new or has changed.

@@ -43,14 +43,31 @@ void PatternTrie::append(Chain& chain, Value value) {
   chain.last = link;
 }
 
-std::optional<std::size_t> PatternTrie::longest_prefix(std::span<const Step> level, std::size_t most) const {
-  std::optional<std::size_t> longest;
+void PatternTrie::list_probes(std::span<const Step> level, std::size_t room, Probes& probes) const {
+  probes.clear();
+  std::uint32_t order = 0, nodes_with_probes = 0;
   for (const Step& step : level) {
-    const auto& lengths = nodes_[step.node].prefix_lengths;
-    const auto found = std::ranges::lower_bound(lengths, most, std::greater<>());
-    if (found != lengths.end() && (!longest || *found > *longest)) longest = *found;
+    const std::size_t before = probes.size();
+    for (const std::uint32_t length : nodes_[step.node].prefix_lengths)
+      if (length <= room) probes.push_back({length, order, step.node});
+    nodes_with_probes += probes.size() > before;
+    ++order;
   }
-  return longest;
+  if (nodes_with_probes > 1)  // those of one node are in order
+    std::ranges::sort(probes, [](const Probe& a, const Probe& b) {
+      return a.length != b.length ? a.length > b.length : a.order < b.order;
+    });
+}
+
+std::size_t PatternTrie::steps(std::string_view resource) const {
+  Path path;
+  walk(resource, path);
+  std::size_t count = path.steps.size();
+  visit_levels(resource, path, [&](std::string_view, const Probes& probes) {
+    count += probes.size();
+    return false;
+  });
+  return count;
 }
 
 void PatternTrie::walk(std::string_view resource, Path& path) const {

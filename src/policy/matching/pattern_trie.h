@@ -16,7 +16,8 @@ namespace sluice {
 
 // Maps patterns to values and finds the values from the most specific matching pattern to the least.
 // Thread-safe once all values are inserted. A lookup walks the resource's segments; its cost does not depend
-// on the number of patterns.
+// on the number of patterns, but on the places of their parameters and stars: see PatternSteps, which bounds
+// it.
 //
 // The order is: patterns without a star at the end before those with one; of those with a star, the pattern
 // whose part before the star covers more of the resource; then the pattern that has text where, from the
@@ -43,6 +44,9 @@ class PatternTrie {
     }
     return take_chain(any_, take);
   }
+
+  // The nodes that a lookup of this resource reaches and the prefixes that it looks up, if it takes nothing.
+  std::size_t steps(std::string_view resource) const;
 
  private:
   using NodeId = std::uint32_t;
@@ -111,35 +115,47 @@ class PatternTrie {
     return false;
   }
 
-  template <class Take>
-  bool visit_prefixes(std::string_view resource, const Path& path, Take& take) const {
-    // Deepest level first. All steps of a level have consumed the same length, so `rest` tells the levels
-    // apart.
+  // A prefix to look up: the next bytes of the resource, after one of the nodes of a level.
+  struct Probe {
+    std::uint32_t length;
+    std::uint32_t order;  // of its node in the level
+    NodeId node;
+  };
+  using Probes = boost::container::small_vector<Probe, 32>;
+
+  // Replaces `probes` by those of a level, in the order of a lookup: the longest text before the star first.
+  // `room` is what the level has left of the resource.
+  void list_probes(std::span<const Step> level, std::size_t room, Probes& probes) const;
+
+  // Calls `visit(rest, probes)` for every level, the deepest first, until it returns true; returns whether it
+  // did. `rest` is what the level has left of the resource.
+  template <class Visit>
+  bool visit_levels(std::string_view resource, const Path& path, const Visit& visit) const {
+    Probes probes;
+    // All steps of a level have consumed the same length, so `rest` tells the levels apart.
     for (std::size_t end = path.steps.size(); end > 0;) {
       std::size_t begin = end - 1;
       while (begin > 0 && path.steps[begin - 1].rest == path.steps[end - 1].rest) --begin;
       const std::span level(path.steps.data() + begin, end - begin);
-      if (level[0].rest <= resource.size() && visit_level(level, resource.substr(level[0].rest), take))
-        return true;
       end = begin;
+      if (level[0].rest > resource.size()) continue;
+      const std::string_view rest = resource.substr(level[0].rest);
+      list_probes(level, rest.size(), probes);
+      if (visit(rest, probes)) return true;
     }
     return false;
   }
 
-  // Visits the patterns with a star after one of these nodes, the longest text before the star first.
   template <class Take>
-  bool visit_level(std::span<const Step> level, std::string_view rest, Take& take) const {
-    for (auto length = longest_prefix(level, rest.size()); length;
-         length = *length > 0 ? longest_prefix(level, *length - 1) : std::nullopt)
-      for (const Step& step : level) {
-        const auto found = prefixes_.find(EdgeView{step.node, rest.substr(0, *length)});
+  bool visit_prefixes(std::string_view resource, const Path& path, Take& take) const {
+    return visit_levels(resource, path, [&](std::string_view rest, const Probes& probes) {
+      for (const Probe& probe : probes) {
+        const auto found = prefixes_.find(EdgeView{probe.node, rest.substr(0, probe.length)});
         if (found != prefixes_.end() && take_chain(found->second, take)) return true;
       }
-    return false;
+      return false;
+    });
   }
-
-  // The largest of the nodes' prefix_lengths that is at most `most`.
-  std::optional<std::size_t> longest_prefix(std::span<const Step> level, std::size_t most) const;
 
   std::vector<Node> nodes_{Node{}};
   Edges<NodeId> edges_;    // node and segment → child

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "policy/matching/pattern.h"
+#include "policy/matching/pattern_steps.h"
 #include "policy/multi_rate/multi_rate_entry.h"
 #include "policy/snapshot/candidate.h"
 
@@ -27,10 +28,12 @@ void TenantPolicies::note_tiers(const CompiledPolicy& policy) {
 
 TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies)
     : tenant_(std::move(tenant)), policies_(std::move(policies)), specific_(policies_), always_(policies_) {
+  PatternSteps steps;
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     const auto pattern = parse_pattern(policies_[i]->source.resource);
     assert(pattern && policies_[i]->source.tenant == tenant_);
     (policies_[i]->always ? always_ : specific_).insert(*pattern, static_cast<std::uint32_t>(i));
+    if (pattern->kind != Pattern::Kind::kExact) steps.add(*pattern);
     for (const bool shadow : {false, true})
       if (const Policy* const version = largest_version(*policies_[i], shadow))
         limits_per_request_[shadow].add(*version);
@@ -41,6 +44,7 @@ TenantPolicies::TenantPolicies(std::string tenant, std::vector<Pointer> policies
     note_tiers(*policies_[i]);
     if (policies_[i]->candidate) note_tiers(policies_[i]->candidate->policy());
   }
+  pattern_steps_ = steps.count();
   std::ranges::sort(tiers_);
   tiers_.erase(std::ranges::unique(tiers_).begin(), tiers_.end());
 }

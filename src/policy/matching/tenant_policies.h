@@ -94,6 +94,8 @@ class TenantPolicies {
   bool knows_tier(std::string_view tier) const { return std::ranges::binary_search(tiers_, tier); }
   // The limits that they can add to one request; [1] is for policies in shadow.
   const LimitsPerRequests& limits_per_request() const { return limits_per_request_; }
+  // Of the longest lookup of a resource among their patterns.
+  std::size_t pattern_steps() const { return pattern_steps_; }
   // Of the policies that are multi-rate entries (multi_rate_entry.h), the one with the smallest prefix; null:
   // there is none.
   const CompiledPolicy* first_multi_rate_entry() const { return first_multi_rate_entry_; }
@@ -106,6 +108,7 @@ class TenantPolicies {
   ResourceIndex specific_;
   ResourceIndex always_;
   LimitsPerRequests limits_per_request_;
+  std::size_t pattern_steps_ = 0;
   const CompiledPolicy* first_multi_rate_entry_ = nullptr;
   std::vector<std::string_view> tiers_;  // of all policies, sorted
 };

@@ -39,7 +39,7 @@ void CompiledCandidate::give_index(std::uint32_t index) {
 }
 
 Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy, Candidate candidate,
-                                                         ParamsTable& params, const CompileOptions& options) {
+                                                         ParamsDraft& params, const CompileOptions& options) {
   if (candidate.policy.version != policy.source.version)
     return std::unexpected(Error{ErrorCode::kStale,
                                  "the candidate was made for version " +

@@ -35,7 +35,7 @@ class CompiledCandidate {
 
  private:
   friend Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy, Candidate candidate,
-                                                                  ParamsTable& params,
+                                                                  ParamsDraft& params,
                                                                   const CompileOptions& options);
   std::shared_ptr<CompiledPolicy> policy_;
   std::shared_ptr<CompiledPolicy> comparison_;
@@ -46,7 +46,7 @@ class CompiledCandidate {
 // it was made for another version. Otherwise fails as compile_policy() does, and if it would apply to other
 // requests.
 Result<std::shared_ptr<CompiledCandidate>> add_candidate(CompiledPolicy& policy, Candidate candidate,
-                                                         ParamsTable& params, const CompileOptions& options);
+                                                         ParamsDraft& params, const CompileOptions& options);
 
 // The policy or its candidate, whichever has more limits, considering only those whose shadow flag is
 // `shadow`. Null: neither.

@@ -14,10 +14,14 @@ using Step = PolicyCatalog::Step;
 // Up to this many steps are checked one by one.
 constexpr std::size_t kFewSteps = 1000;
 
-std::string position(std::size_t i) { return "policies[" + std::to_string(i) + "].id"; }
+// The error of a policy: the one at this position in PolicyChange::put, or one that is removed.
+using Position = std::optional<std::uint32_t>;
 
-Error of_a_file(const std::string& id, std::string field) {
-  return {ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", std::move(field)};
+Position position(std::size_t i) { return static_cast<std::uint32_t>(i); }
+
+Error of_a_file(const std::string& id, Position at) {
+  return {ErrorCode::kConflict, "policy \"" + id + "\" comes from a file; change it there", at ? "id" : "",
+          at};
 }
 
 PolicyChange change_of(std::span<const Step> steps) {
@@ -34,7 +38,7 @@ PolicyChange change_of(std::span<const Step> steps) {
 // once; if that fails, each half separately, until only the failing steps are left out.
 class StepTrial {
  public:
-  StepTrial(std::shared_ptr<const Snapshot> start, ParamsTable& params, const CompileOptions& options)
+  StepTrial(std::shared_ptr<const Snapshot> start, ParamsDraft& params, const CompileOptions& options)
       : snapshot_(std::move(start)), params_(params), options_(options) {}
 
   void take(std::span<const Step> steps, std::map<std::string, Error>& errors) {
@@ -51,37 +55,98 @@ class StepTrial {
 
  private:
   std::shared_ptr<const Snapshot> snapshot_;
-  ParamsTable& params_;
+  ParamsDraft& params_;
   const CompileOptions& options_;
 };
 
 }  // namespace
 
-Result<void> PolicyCatalog::replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains) {
+std::vector<Step> PolicyCatalog::of_ledger(const std::unordered_set<std::string>& ids) const {
+  std::map<std::string, Step> steps;
+  snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
+    if (!ids.contains(policy->source.id)) steps[policy->source.id] = {policy->source.id, policy->source};
+  });
+  for (const std::string& id : from_files_) steps.erase(id);
+  for (const auto& [id, each] : left_out_)
+    if (!ids.contains(id)) steps.try_emplace(id, Step{id, each.policy});
+  std::vector<Step> list;
+  for (auto& [id, step] : steps) list.push_back(std::move(step));
+  return list;
+}
+
+Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vector<Policy> policies,
+                                                                        EnvoyDomains envoy_domains) {
   const Lock lock(mutex_);
   const auto before = snapshots_.current();
-  PolicyChange change;
   std::unordered_set<std::string> ids;
-  MultiRateFirsts& multi_rate_firsts = change.multi_rate_firsts.emplace();
-  for (std::size_t i = 0; i < policies.size(); ++i) {
-    const CompiledPolicy* const known = before->find(policies[i].id);
-    if (known && !from_files_.contains(policies[i].id))
-      return std::unexpected(Error{
-          ErrorCode::kConflict,
-          "the id \"" + policies[i].id +
-              "\" belongs to a policy created through the API; choose another id, or delete that policy",
-          position(i)});
-    ids.insert(policies[i].id);
-    if (is_multi_rate_entry(policies[i])) multi_rate_firsts.try_emplace(policies[i].tenant, policies[i].id);
-    if (!known || known->source != policies[i]) change.put.push_back(std::move(policies[i]));
+  std::vector<std::uint32_t> changed;  // positions in `policies`
+  MultiRateFirsts multi_rate_firsts;
+  std::map<std::string, LeftOut> left_out;
+  for (std::uint32_t i = 0; i < policies.size(); ++i) {
+    const Policy& policy = policies[i];
+    const CompiledPolicy* const known = before->find(policy.id);
+    const bool was_from_file = from_files_.contains(policy.id);
+    if (known && !was_from_file)
+      left_out[policy.id] = {known->source, "a policy file has a policy with this id"};
+    else if (const auto still = left_out_.find(policy.id); still != left_out_.end())
+      left_out.insert(*still);
+    ids.insert(policy.id);
+    if (is_multi_rate_entry(policy)) multi_rate_firsts.try_emplace(policy.tenant, policy.id);
+    if (!was_from_file || known->source != policy) changed.push_back(i);
   }
-  change.envoy_domains = std::move(envoy_domains);
+  std::vector<std::string> withdrawn;
   for (const std::string& id : from_files_)
-    if (!ids.contains(id)) change.remove.push_back(id);
-  auto snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
+    if (!ids.contains(id)) withdrawn.push_back(id);
+  const auto change_of_files = [&] {
+    PolicyChange change;
+    for (const std::uint32_t i : changed) change.put.push_back(policies[i]);
+    change.remove = withdrawn;
+    change.envoy_domains = envoy_domains;
+    change.multi_rate_firsts = multi_rate_firsts;
+    return change;
+  };
+
+  // All policies of the ledger stay or come back, unless they are in the way.
+  PolicyChange change = change_of_files();
+  for (const auto& [id, each] : left_out_)
+    if (!ids.contains(id)) change.put.push_back(each.policy);
+  auto snapshot = before->with(std::move(change), params_, options_);
+  if (!snapshot) {
+    const std::vector<Step> others = of_ledger(ids);
+    PolicyChange alone = change_of_files();
+    for (const Step& step : others) alone.remove.push_back(step.id);
+    if (auto fits = before->check(std::move(alone), params_, options_); !fits) {
+      if (auto& item = fits.error().item) item = changed[*item];
+      return std::unexpected(std::move(fits.error()));
+    }
+    const auto refused = refused_beside(policies, others);
+    change = change_of_files();
+    for (const Step& step : others) {
+      if (const auto why = refused.find(step.id); why != refused.end()) {
+        left_out[step.id] = {*step.policy, why->second.message};
+        change.remove.push_back(step.id);
+      } else if (!before->find(step.id)) {
+        change.put.push_back(*step.policy);
+      }
+    }
+    snapshot = before->with(std::move(change), params_, options_);
+    if (!snapshot) return std::unexpected(Error{snapshot.error().code, snapshot.error().message, ""});
+  }
   from_files_ = std::move(ids);
-  snapshots_.publish(std::move(snapshot));
-  return {};
+  left_out_ = std::move(left_out);
+  snapshots_.publish(std::move(*snapshot));
+  return why_left_out();
+}
+
+std::map<std::string, std::string> PolicyCatalog::why_left_out() const {
+  std::map<std::string, std::string> sentences;
+  for (const auto& [id, each] : left_out_) sentences[id] = each.why;
+  return sentences;
+}
+
+std::map<std::string, std::string> PolicyCatalog::left_out() const {
+  const Lock lock(mutex_);
+  return why_left_out();
 }
 
 std::string on_its_way_text(const std::string& id) {
@@ -94,14 +159,14 @@ Result<void> PolicyCatalog::refuse_file_policies(const PolicyChange& change) con
     if (from_files_.contains(change.put[i].id))
       return std::unexpected(of_a_file(change.put[i].id, position(i)));
   for (const std::string& id : change.remove)
-    if (from_files_.contains(id)) return std::unexpected(of_a_file(id, ""));
+    if (from_files_.contains(id)) return std::unexpected(of_a_file(id, {}));
   return {};
 }
 
 Result<void> PolicyCatalog::refuse_policies_on_their_way(const PolicyChange& change) const {
   const auto snapshot = snapshots_.current();
-  const auto refuse = [](const std::string& id, std::string field) {
-    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), std::move(field)});
+  const auto refuse = [](const std::string& id, Position at) {
+    return std::unexpected(Error{ErrorCode::kConflict, on_its_way_text(id), at ? "id" : "", at});
   };
   const auto candidate_of = [&](const std::string& id) {
     const CompiledPolicy* const policy = snapshot->find(id);
@@ -115,7 +180,7 @@ Result<void> PolicyCatalog::refuse_policies_on_their_way(const PolicyChange& cha
     if (change.put[i] != finished) return refuse(change.put[i].id, position(i));
   }
   for (const std::string& id : change.remove)
-    if (candidate_of(id)) return refuse(id, "");
+    if (candidate_of(id)) return refuse(id, {});
   return {};
 }
 
@@ -182,8 +247,7 @@ void PolicyCatalog::leave_out_hopeless(std::vector<Step>& steps, std::map<std::s
   });
 }
 
-// As if nothing was in force under these ids. Tried on a copy: a snapshot that with() makes shares its
-// indexes with the one in force, and must be published.
+// As if nothing was in force under these ids.
 void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
   std::unordered_set<std::string_view> ids;
   for (const Step& step : steps) ids.insert(step.id);
@@ -191,25 +255,35 @@ void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Er
   snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
     if (!ids.contains(policy->name())) others.push_back(policy->source);
   });
-  const auto indexes = std::make_shared<PolicyIndexes>(
-      kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
-  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params_, options_);
-  if (!start) return;
-  std::map<std::string, Error> refused;
-  StepTrial(std::move(*start), params_, options_).take(steps, refused);
+  std::map<std::string, Error> refused = refused_beside(std::move(others), steps);
   for (Step& step : steps)
     if (refused.contains(step.id)) step.policy.reset();
   errors.merge(refused);
 }
 
+// Tried on a copy: a snapshot that with() makes shares its indexes with the one in force, and must be
+// published.
+std::map<std::string, Error> PolicyCatalog::refused_beside(std::vector<Policy> others,
+                                                           std::span<const Step> steps) const {
+  const auto indexes = std::make_shared<PolicyIndexes>(
+      kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
+  ParamsDraft params(params_);
+  std::map<std::string, Error> refused;
+  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params, options_);
+  if (start && !steps.empty()) StepTrial(std::move(*start), params, options_).take(steps, refused);
+  return refused;
+}
+
 std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> steps) {
   const Lock lock(mutex_);
   std::map<std::string, Error> errors;
+  for (const Step& step : steps) left_out_.erase(step.id);  // the caller knows it now
   std::erase_if(steps, [&](const Step& step) SLUICE_REQUIRES(mutex_) {
     if (!from_files_.contains(step.id)) return false;
-    if (step.policy) errors[step.id] = of_a_file(step.id, "");
+    if (step.policy) errors[step.id] = of_a_file(step.id, {});
     return true;
   });
+  if (steps.empty()) return errors;
   const auto before = snapshots_.current();
   auto snapshot = before->with(change_of(steps), params_, options_);
   if (!snapshot && steps.size() <= kFewSteps) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -21,7 +22,8 @@ std::string on_its_way_text(const std::string& id);
 // change happens completely or not at all.
 //
 // There are two sources. Files arrive as a complete list and own the ids in them. All other policies come
-// from the ledger, as single changes, and may not touch ids that files own.
+// from the ledger, as single changes, and may not touch ids that files own. Files win: a policy of the ledger
+// that is in their way is left out until they release what it needs.
 class PolicyCatalog {
  public:
   // REQUIRES: both outlive this object.
@@ -31,8 +33,13 @@ class PolicyCatalog {
   PolicyCatalog& operator=(const PolicyCatalog&) = delete;
 
   // Replaces all policies that come from files, and the Envoy domains whose descriptors lead to some of them.
-  // Fails as Snapshot::with() does, or with kConflict if an id is in the ledger.
-  Result<void> replace_files(std::vector<Policy> policies, EnvoyDomains envoy_domains = {});
+  // Fails as Snapshot::with() does, if the files alone are invalid; the error's `item` is the position in
+  // `policies`. Returns why policies of the ledger were left out for them, by id; see left_out().
+  Result<std::map<std::string, std::string>> replace_files(std::vector<Policy> policies,
+                                                           EnvoyDomains envoy_domains = {});
+  // The policies that were in force until files took their place, and why, by id. Those that
+  // change_in_order() was given since are not among them.
+  std::map<std::string, std::string> left_out() const;
 
   // kConflict: a file has a policy with this id; it must be changed there.
   Result<void> change(PolicyChange change);
@@ -72,12 +79,24 @@ class PolicyCatalog {
   // Turns steps that cannot be applied into removals.
   void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const
       SLUICE_REQUIRES(mutex_);
+  // The steps that cannot be applied, in order, if only `others` are in force at first. Empty if these alone
+  // are invalid.
+  std::map<std::string, Error> refused_beside(std::vector<Policy> others, std::span<const Step> steps) const
+      SLUICE_REQUIRES(mutex_);
+  std::map<std::string, std::string> why_left_out() const SLUICE_REQUIRES(mutex_);
+  // Policies of the ledger that are in force, or were left out, and whose ids are not among `ids`.
+  std::vector<Step> of_ledger(const std::unordered_set<std::string>& ids) const SLUICE_REQUIRES(mutex_);
 
   SnapshotPublisher& snapshots_;
   ParamsTable& params_;
   const CompileOptions options_;
   mutable Mutex mutex_;
   std::unordered_set<std::string> from_files_ SLUICE_GUARDED_BY(mutex_);  // ids
+  struct LeftOut {
+    Policy policy;
+    std::string why;
+  };
+  std::map<std::string, LeftOut> left_out_ SLUICE_GUARDED_BY(mutex_);  // by id
 };
 
 }  // namespace sluice

@@ -75,8 +75,13 @@ KeyHash identity_of(const Policy& policy, const Limit& limit, std::size_t index)
   return hasher(bytes);
 }
 
-std::unexpected<Error> too_many_limits() {
-  return invalid("limits", "too many distinct limits for one process; restart it");
+// The params table has no number left for the limits of this tenant.
+std::unexpected<Error> too_many_numbers(const std::string& tenant) {
+  if (tenant.empty()) return invalid("limits", "too many distinct limits for one process; restart it");
+  return invalid("limits", "tenant \"" + tenant +
+                               "\" has brought more distinct limits (rates, periods and bursts) since this "
+                               "node was started than one tenant may; use limits that it had before, or "
+                               "restart the node");
 }
 
 using Key = std::shared_ptr<const std::vector<CompiledDimension>>;
@@ -128,7 +133,7 @@ Key slot_key_of(std::vector<std::string> per) {
 // Compiles the limits of one policy.
 class LimitCompiler {
  public:
-  LimitCompiler(const Policy& policy, ParamsTable& params, const CompileOptions& options)
+  LimitCompiler(const Policy& policy, ParamsDraft& params, const CompileOptions& options)
       : policy_(policy), params_(params), options_(options) {}
 
   Result<std::vector<CompiledLimit>> compile(const std::vector<Limit>& limits) {
@@ -137,8 +142,8 @@ class LimitCompiler {
     for (const Limit& limit : limits) {
       const std::size_t index = compiled.size();
       CompiledLimit& added = compiled.emplace_back();
-      added.params = params_.intern(scaled(limit, index));
-      if (added.params == 0) return too_many_limits();
+      added.params = params_.intern(scaled(limit, index), policy_.tenant);
+      if (added.params == 0) return too_many_numbers(policy_.tenant);
       added.numbers = &params_[added.params];
       added.source = &limit;
       added.identity = identity_of(policy_, limit, index);
@@ -169,14 +174,15 @@ class LimitCompiler {
   Result<std::shared_ptr<const CompiledLimit>> compile_local(const CompiledLimit& limit) {
     if (policy_.local && limit.index != 0) return nullptr;
     auto local = std::make_shared<CompiledLimit>(limit);
-    local->params = params_.intern(policy_.local ? *policy_.local : share_of(*limit.numbers, options_.nodes));
-    if (local->params == 0) return too_many_limits();
+    local->params = params_.intern(policy_.local ? *policy_.local : share_of(*limit.numbers, options_.nodes),
+                                   policy_.tenant);
+    if (local->params == 0) return too_many_numbers(policy_.tenant);
     local->numbers = &params_[local->params];
     return local;
   }
 
   const Policy& policy_;
-  ParamsTable& params_;
+  ParamsDraft& params_;
   const CompileOptions& options_;
 };
 
@@ -210,6 +216,14 @@ std::uint64_t limit_name_hash(std::string_view policy_id, std::string_view limit
 
 Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTable& params,
                                                        const CompileOptions& options) {
+  ParamsDraft draft(params);
+  auto compiled = SLUICE_TRY(compile_policy(std::move(policy), draft, options));
+  draft.keep();
+  return compiled;
+}
+
+Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsDraft& params,
+                                                       const CompileOptions& options) {
   if (policy.limits.size() > kLimitsPerPolicyMax)
     return invalid("limits", "a policy has at most " + std::to_string(kLimitsPerPolicyMax) + " limits");
   if (const auto pattern = parse_pattern(policy.resource); !pattern)
@@ -234,11 +248,13 @@ Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTabl
   return compiled;
 }
 
-Result<std::shared_ptr<const CompiledUser>> compile_user(User user, ParamsTable& params) {
+Result<std::shared_ptr<const CompiledUser>> compile_user(
+    User user, ParamsDraft& params, const std::function<std::string(const std::string&)>& tenant_of) {
   auto compiled = std::make_shared<CompiledUser>();
   for (const Override& each : user.overrides) {
-    const ParamsId id = params.intern(each.params);
-    if (id == 0) return too_many_limits();
+    const std::string tenant = tenant_of(each.policy_id);
+    const ParamsId id = params.intern(each.params, tenant);
+    if (id == 0) return too_many_numbers(tenant);
     compiled->numbers.push_back(
         {limit_name_hash(each.policy_id, each.limit), id, &params[id], each.expires_us});
   }

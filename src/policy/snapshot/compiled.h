@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -90,14 +91,20 @@ struct CompileOptions {
   int nodes = 1;  // nodes that share the load: the default local limit is 1/nodes of the limit
 };
 
-// Fails if a pattern does not parse or the params table is full. The caller sets the index.
+// Fails if a pattern does not parse, the params table is full, or the policy's tenant has its share of it.
+// The caller sets the index.
+Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsDraft& params,
+                                                       const CompileOptions& options);
+// The same for a policy that will be in use.
 Result<std::shared_ptr<CompiledPolicy>> compile_policy(Policy policy, ParamsTable& params,
                                                        const CompileOptions& options);
 
 struct User;
 struct CompiledUser;
 
-// Fails if the params table is full.
-Result<std::shared_ptr<const CompiledUser>> compile_user(User user, ParamsTable& params);
+// Fails if the params table is full, or a tenant has its share of it; `tenant_of` is told the id of the
+// policy of an override.
+Result<std::shared_ptr<const CompiledUser>> compile_user(
+    User user, ParamsDraft& params, const std::function<std::string(const std::string&)>& tenant_of);
 
 }  // namespace sluice

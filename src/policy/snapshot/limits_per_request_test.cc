@@ -145,7 +145,8 @@ TEST(Crowds, ASnapshotRefusesThemToo) {
   policies.back().id = "one.more";
   const auto refused = Snapshot::compile(policies, params);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().field, "policies[32].always");
+  EXPECT_EQ(refused.error().item, 32u);
+  EXPECT_EQ(refused.error().field, "always");
 }
 
 }  // namespace

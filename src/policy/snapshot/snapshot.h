@@ -72,12 +72,19 @@ class Snapshot {
 
   // Fails on duplicate ids, on patterns that do not parse, on two policies for the same tenant and pattern of
   // which none is `always`, when more than kLimitsPerCheckMax limits could apply to one request
-  // (limits_per_request.h), and when a table is full. On failure nothing has changed, and the error's field
-  // starts with "policies[i]", the position in `put`. Removing a policy that does not exist is not an error.
+  // (limits_per_request.h), when a lookup among a tenant's patterns could take more than kPatternStepsMax
+  // steps (pattern_steps.h), and when a table is full. On failure nothing has changed, and the error's
+  // `item` is the position in `put`, if a policy is to blame. Removing a policy that does not exist is not an
+  // error.
+  //
+  // REQUIRES: the snapshot is published.
   Result<std::shared_ptr<const Snapshot>> with(PolicyChange change, ParamsTable& params,
                                                const CompileOptions& options = {}) const;
+  // The same for a snapshot that is published only if the draft is kept, and not used after it.
+  Result<std::shared_ptr<const Snapshot>> with(PolicyChange change, ParamsDraft& params,
+                                               const CompileOptions& options = {}) const;
 
-  // The errors that with() would report.
+  // The errors that with() would report. Leaves nothing behind.
   Result<void> check(PolicyChange change, ParamsTable& params, const CompileOptions& options = {}) const;
 
   // The policy with that id, or null.

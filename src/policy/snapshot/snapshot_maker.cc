@@ -7,7 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/limits/pattern_limits.h"
 #include "base/try.h"
+#include "policy/matching/pattern_steps.h"
 #include "policy/matching/tenant_policies.h"
 #include "policy/snapshot/conflicts.h"
 #include "policy/snapshot/limits_per_request.h"
@@ -17,8 +19,7 @@ namespace sluice {
 namespace {
 
 Error in_policy(std::size_t position, Error error) {
-  const std::string name = "policies[" + std::to_string(position) + "]";
-  error.field = error.field.empty() ? name : name + '.' + error.field;
+  error.item = static_cast<std::uint32_t>(position);
   return error;
 }
 
@@ -33,7 +34,7 @@ Error too_many_policies(std::size_t max) {
 class Snapshot::Maker {
  public:
   // The change is applied to `base`; `before` has the versions in force.
-  Maker(const Snapshot& base, const Snapshot& before, ParamsTable& params, const CompileOptions& options)
+  Maker(const Snapshot& base, const Snapshot& before, ParamsDraft& params, const CompileOptions& options)
       : base_(base),
         before_(before),
         params_(params),
@@ -142,6 +143,8 @@ class Snapshot::Maker {
       SLUICE_TRY(check_conflicts(policies));
       auto fresh =
           policies.empty() ? nullptr : std::make_shared<const TenantPolicies>(tenant, std::move(policies));
+      if (fresh && fresh->pattern_steps() > kPatternStepsMax)
+        return std::unexpected(too_many_steps(*fresh, new_of[tenant]));
       if (tenant.empty())
         made_->any_tenant_ = std::move(fresh);
       else if (fresh)
@@ -165,6 +168,15 @@ class Snapshot::Maker {
       return std::unexpected(in_policy(blamed.value_or(0), {code, conflict.message, conflict.field}));
     }
     return {};
+  }
+
+  // The error blames the last new policy of the tenant that has a pattern.
+  Error too_many_steps(const TenantPolicies& tenant, std::span<const std::size_t> new_ones) const {
+    std::size_t blamed = 0;
+    for (const std::size_t i : new_ones)
+      if (parse_pattern(put_[i]->source.resource)->kind != Pattern::Kind::kExact) blamed = i;
+    return in_policy(blamed, {ErrorCode::kInvalidArgument,
+                              too_many_steps_message(tenant.name(), tenant.pattern_steps()), "resource"});
   }
 
   // Checks the limits per request. Only tenants that the change touches can exceed them, unless policies for
@@ -205,10 +217,19 @@ class Snapshot::Maker {
                      {ErrorCode::kInvalidArgument, std::move(too_many.message), std::string(too_many.field)});
   }
 
+  // For overrides. Those for policies that are not in force count together as one tenant's.
+  std::string tenant_of(const std::string& policy_id) const {
+    if (const auto put = position_of_.find(policy_id); put != position_of_.end())
+      return put_[put->second]->source.tenant;
+    const CompiledPolicy* const policy = base_.find(policy_id);
+    return policy ? policy->source.tenant : "?";
+  }
+
   Result<void> change_users(PolicyChange& change) {
     for (const std::string& id : change.remove_users) users_.erase(id);
     for (User& user : change.put_users) {
-      auto compiled = SLUICE_TRY(compile_user(std::move(user), params_));
+      auto compiled = SLUICE_TRY(compile_user(std::move(user), params_,
+                                              [&](const std::string& policy) { return tenant_of(policy); }));
       users_.put(std::move(compiled));
     }
     return {};
@@ -251,7 +272,7 @@ class Snapshot::Maker {
 
   const Snapshot& base_;
   const Snapshot& before_;
-  ParamsTable& params_;
+  ParamsDraft& params_;
   const CompileOptions& options_;
   std::shared_ptr<Snapshot> made_;
   SharedMap<CompiledPolicy>::Editor by_id_;
@@ -273,11 +294,20 @@ std::shared_ptr<const Snapshot> Snapshot::empty(std::shared_ptr<PolicyIndexes> i
 
 Result<std::shared_ptr<const Snapshot>> Snapshot::with(PolicyChange change, ParamsTable& params,
                                                        const CompileOptions& options) const {
+  ParamsDraft draft(params);
+  auto made = SLUICE_TRY(with(std::move(change), draft, options));
+  draft.keep();
+  return made;
+}
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::with(PolicyChange change, ParamsDraft& params,
+                                                       const CompileOptions& options) const {
   return Maker(*this, *this, params, options).make(std::move(change));
 }
 
 Result<void> Snapshot::check(PolicyChange change, ParamsTable& params, const CompileOptions& options) const {
-  return Maker(*this, *this, params, options).check(std::move(change));
+  ParamsDraft draft(params);
+  return Maker(*this, *this, draft, options).check(std::move(change));
 }
 
 Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> policies, ParamsTable& params,
@@ -287,7 +317,10 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::vector<Policy> po
   Snapshot base;
   base.users_ = before->users_;
   base.indexes_ = before->indexes_;
-  return Maker(base, *before, params, options).make({.put = std::move(policies)});
+  ParamsDraft draft(params);
+  auto made = SLUICE_TRY(Maker(base, *before, draft, options).make({.put = std::move(policies)}));
+  draft.keep();
+  return made;
 }
 
 }  // namespace sluice

@@ -159,7 +159,8 @@ TEST_F(SnapshotTest, CompileRefusesConflicts) {
   same_place.resource = "/x/*/y";
   const auto refused = Snapshot::compile({one, same_place}, params_);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().field, "policies[1].resource");
+  EXPECT_EQ(refused.error().item, 1u);
+  EXPECT_EQ(refused.error().field, "resource");
   EXPECT_FALSE(Snapshot::compile({one, one}, params_));
   same_place.always = true;
   EXPECT_TRUE(Snapshot::compile({one, same_place}, params_));

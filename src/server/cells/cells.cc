@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "policy/files/policy_files.h"
 #include "server/cells/cell_file.h"
 #include "server/command_error.h"
+#include "telemetry/log.h"
 
 namespace sluice::server {
 
@@ -121,6 +123,20 @@ bool Cells::places_groups_like(const Cells& other) const {
   return by_name(*this) == by_name(other);
 }
 
+namespace {
+
+void warn_of_tiers(std::span<const Cell> cells) {
+  for (const Cell& cell : cells)
+    if (!cell.tiers.empty())
+      log(LogLevel::kWarning,
+          fmt::format("--cells: cell \"{}\" has `tiers`, which count by themselves in each cell: a "
+                      "caller who may choose the `tier` of a request gets the limits of several cells; use "
+                      "`tiers` only where a trusted proxy sets the tier, or where it is agreed with the user",
+                      cell.name));
+}
+
+}  // namespace
+
 std::shared_ptr<const Cells> read_cells(const ServeOptions& options) {
   CellFile read;
   if (!options.cells.empty()) {
@@ -128,6 +144,7 @@ std::shared_ptr<const Cells> read_cells(const ServeOptions& options) {
     for (const PolicyFile& file : read_policy_files({options.cells}, problems))
       if (problems.empty()) read = parse_cells(file.text, file.path, problems);
     if (!problems.empty()) throw CommandError(fmt::format("--cells: {}", fmt::join(problems.texts(), "; ")));
+    warn_of_tiers(read.cells);
   }
   return std::make_shared<const Cells>(read_store_settings(options), std::move(read.cells),
                                        std::move(read.start_anew));
