@@ -9,6 +9,7 @@
 #include "document/document_text.h"
 #include "doors/http/fields/query_string.h"
 #include "doors/http/problem.h"
+#include "ledger/chain.h"
 
 namespace sluice::admin {
 namespace {
@@ -96,6 +97,9 @@ Result<void> AdminCall::check_bounds(std::string_view reason_field) const {
                    "a reason has at most " + std::to_string(kReasonBytesMax) + " bytes");
   if (idempotency_key.size() > kRequestIdBytesMax)
     return invalid("idempotency-key", "it has at most " + std::to_string(kRequestIdBytesMax) + " bytes");
+  if (!ledger::can_store(reason))
+    return invalid(std::string(reason_field), "a reason must be UTF-8 without NUL");
+  if (!ledger::can_store(idempotency_key)) return invalid("idempotency-key", "it must be UTF-8 without NUL");
   return {};
 }
 

@@ -122,6 +122,14 @@ TEST_F(AdminCallTest, WhatIsMalformedIsRefusedBeforeAnybodySeesIt) {
                                           {.method = "GET", .path = "/", .query = "a=%f"},
                                           {.method = "GET", .path = "/v1/%ff"}})
     EXPECT_FALSE(AdminCall::from(request, control::Principal::loopback())) << request.path;
+  for (const char* name : {"idempotency-key", "x-reason"}) {
+    const std::vector<net::Header> headers = {{name, "\xff"}};
+    const auto refused =
+        AdminCall::from({.method = "GET", .path = "/", .headers = headers}, control::Principal::loopback());
+    ASSERT_FALSE(refused) << "PostgreSQL could not look for it";
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(refused.error().field, name);
+  }
 }
 
 }  // namespace

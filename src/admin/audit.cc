@@ -1,6 +1,7 @@
 #include "admin/routes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "admin/policies/policy_views.h"
 #include "base/limits/control_limits.h"
@@ -55,6 +56,19 @@ Result<DocumentNode> entry_view(AdminContext& context, const Record& record) {
   return view;
 }
 
+// The records from revision `begin` up to before `end`; old ones may be missing.
+Result<std::vector<Record>> read_range(ledger::Ledger& ledger, std::int64_t begin, std::int64_t end) {
+  std::vector<Record> records;
+  for (std::int64_t at = begin - 1; at < end - 1;) {
+    auto page = SLUICE_TRY(ledger.read_after(at, static_cast<std::size_t>(end - 1 - at)));
+    if (page.empty()) break;
+    at = page.back().revision;
+    std::ranges::move(page, std::back_inserter(records));
+  }
+  std::erase_if(records, [&](const Record& record) { return record.revision >= end; });
+  return records;
+}
+
 bool fits(const AdminCall& call, const Record& record) {
   const auto is = [&](std::string_view name, std::string_view value) {
     const std::string_view wanted = call.parameter(name);
@@ -80,10 +94,8 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   const std::int64_t stop = std::max(end - kLookedAtMax, first);
   while (end > stop && !is_full && items.size() < limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
-    const auto records =
-        SLUICE_TRY(context.registry.ledger().read_after(begin - 1, static_cast<std::size_t>(end - begin)));
+    const auto records = SLUICE_TRY(read_range(context.registry.ledger(), begin, end));
     for (auto record = records.rbegin(); record != records.rend() && items.size() < limit; ++record) {
-      if (record->revision >= end) continue;  // some records before it were removed
       if (fits(call, *record)) {
         auto entry = SLUICE_TRY(entry_view(context, *record));
         if (is_full = !items.add(std::move(entry)); is_full) break;

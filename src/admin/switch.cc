@@ -7,7 +7,6 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
-#include "base/text/utf8.h"
 #include "base/try.h"
 #include "document/document_builder.h"
 #include "doors/http/problem.h"
@@ -47,7 +46,6 @@ Result<AdminAnswer> get_switch(SwitchController& controller, const AdminCall& ca
 Result<AdminAnswer> put_switch(SwitchController& controller, const AdminCall& call) {
   constexpr std::array<std::string_view, 3> kNames = {"mode", "reason", "ttl_seconds"};
   SLUICE_TRY(call.principal.may(Role::kOperator, ""));
-  if (!is_utf8(call.reason)) return invalid("x-reason", "a reason must be UTF-8");
   const BodyReader body(call, kNames);
   const Fields& fields = body.fields();
   SwitchController::Order order{.open = fields.text("mode", control::parse_switch_mode).value_or(false),

@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "base/limits.h"
+#include "base/limits/control_limits.h"
 #include "control/access/first_token.h"
 #include "control/testing/registry_fixture.h"
 
@@ -53,6 +55,31 @@ TEST_F(RegistryTest, WhatCannotBeInForceIsNotWritten) {
   EXPECT_EQ(stale.error().code, ErrorCode::kStale);
   EXPECT_EQ(here.ledger.revision().value(), 1);
   EXPECT_EQ(here.in_force(), "a#1");
+}
+
+// Each document fills a page of the ledger.
+TEST_F(RegistryTest, ATenantsPoliciesAreBoundedInBytesAndFollowedPageByPage) {
+  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(there.registry.load());
+  const auto put = [&](int number, const std::string& tenant) {
+    const std::string id = tenant + std::to_string(number);
+    std::string body = policy_body(id, "1/s", tenant);
+    body.resize(kRecordBodyBytesMax, ' ');
+    return here.put(id, body);
+  };
+  const int most = kPolicyBytesPerTenantMax / kRecordBodyBytesMax;
+  for (int i = 0; i < most; ++i) ASSERT_TRUE(put(i, "t"));
+  ASSERT_TRUE(there.registry.follow());
+  EXPECT_EQ(there.in_force(), here.in_force());
+  EXPECT_EQ(there.registry.revision(), most);
+
+  const auto refused = put(most, "t");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "tenant");
+  EXPECT_TRUE(put(0, "t")) << "it replaces one of the same size";
+  EXPECT_TRUE(put(0, "another"));
+  ASSERT_TRUE(here.put("t1", ""));
+  EXPECT_TRUE(put(most, "t"));
 }
 
 TEST_F(RegistryTest, ABadRecordIsReportedAndTheRestGoesOn) {

@@ -1,11 +1,15 @@
 #include "control/outbox.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/limits/switch_limits.h"
 #include "base/secret/sealed_file.h"
 #include "base/text/encode.h"
+#include "base/text/utf8.h"
 #include "base/try.h"
 #include "control/access/token.h"
 #include "telemetry/prometheus.h"
@@ -15,6 +19,7 @@ namespace {
 
 // A call to a silent or locked database takes seconds to fail; other work must get most of the thread's time.
 constexpr std::int64_t kPauseUs = 2'000'000, kPauseFactor = 4;
+constexpr std::string_view kReplacement = "\uFFFD";
 constexpr std::string_view kOutboxFormat = "sluice: an outbox";
 
 std::string random_id() {
@@ -26,6 +31,28 @@ std::string random_id() {
 std::string described(const ledger::Change& change) {
   const ledger::Draft& draft = change.drafts.front();
   return draft.action + " of " + draft.name + " by " + change.actor;
+}
+
+bool is_command(const ledger::Change& change) { return change.drafts.front().kind == ledger::Kind::kSwitch; }
+
+// Makes a text one that the ledger accepts: UTF-8 without NUL.
+void repair(std::string& text, std::size_t bytes_max) {
+  text = as_utf8(text);
+  for (std::size_t at = text.find('\0'); at != text.npos; at = text.find('\0', at))
+    text.replace(at, 1, kReplacement);
+  if (text.size() <= bytes_max) return;
+  std::size_t end = bytes_max;
+  while (end > 0 && utf8_length(std::string_view(text).substr(end)) == 0) --end;
+  text.resize(end);
+}
+
+void repair(ledger::Change& change) {
+  repair(change.actor, kActorBytesMax);
+  repair(change.reason, kReasonBytesMax);
+  for (ledger::Draft& draft : change.drafts) {
+    repair(draft.name, kKeyBytesMax);
+    repair(draft.body, kRecordBodyBytesMax);
+  }
 }
 
 ledger::Change read_change(StrictFieldReader& reader) {
@@ -101,17 +128,32 @@ Outbox::Outbox(const Clock& clock, Log log, const std::string& state_dir, const 
       path_(state_dir.empty() ? "" : state_dir + "/outbox-" + short_digest(of)) {}
 
 void Outbox::post(ledger::Change change, Revise revise) {
+  repair(change);
   if (change.request_id.empty()) change.request_id = random_id();
+  Letter letter{std::move(change), std::move(revise)};
+  std::optional<Letter> dropped;
   {
     const Lock lock(mutex_);
-    if (letters_.size() < kOutboxMax) {
-      letters_.push_back({std::move(change), std::move(revise)});
+    const bool is_full = letters_.size() >= kOutboxMax;
+    const bool is_taken = !is_full || is_command(letter.change);
+    if (is_full) dropped = is_taken ? take_oldest_command() : std::optional(std::move(letter));
+    if (is_taken) {
+      letters_.push_back(std::move(letter));
       ++changes_;
-      return;
     }
   }
-  log_(true, "an audit log entry was dropped, because too many are waiting for the policy database: " +
-                 described(change));
+  if (dropped)
+    log_(true, "an audit log entry was dropped, because too many are waiting for the policy database: " +
+                   described(dropped->change));
+}
+
+std::optional<Outbox::Letter> Outbox::take_oldest_command() {
+  const auto oldest = std::find_if(std::next(letters_.begin()), letters_.end(),
+                                   [](const Letter& letter) { return is_command(letter.change); });
+  if (oldest == letters_.end()) return std::nullopt;
+  Letter taken = std::move(*oldest);
+  letters_.erase(oldest);
+  return taken;
 }
 
 void Outbox::write(Registry& registry) {

@@ -39,8 +39,10 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  // An empty request id is filled in, so that a retry does not write the change twice. If kOutboxMax changes
-  // are waiting, the new one is dropped and the log says so.
+  // An empty request id is filled in, so that a retry does not write the change twice. Texts that the ledger
+  // would refuse are repaired: what was done must be recorded. If kOutboxMax changes are waiting, the new one
+  // is dropped; but a command of the switch, of which the newest counts, replaces the oldest one instead.
+  // The log says what was dropped.
   void post(ledger::Change change, Revise revise = {});
 
   // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest.
@@ -66,6 +68,8 @@ class Outbox {
     Revise revise;  // empty: the change is written as it is
   };
 
+  // Removes the oldest waiting command of the switch, but not the first letter, which is being written.
+  std::optional<Letter> take_oldest_command() SLUICE_REQUIRES(mutex_);
   bool write_first(Registry& registry);
   static Result<std::vector<ledger::Record>> write_letter(Registry& registry, Letter& letter);
 

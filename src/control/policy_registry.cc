@@ -38,6 +38,7 @@ std::string not_in_force(const std::string& name, const std::string& why) {
 
 Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts) {
   PolicyChange change;
+  BodyBytes put_bytes;
   std::vector<std::uint32_t> positions;  // in `drafts`, of those in change.put
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     if (drafts[i]->body.empty()) {
@@ -47,15 +48,16 @@ Result<void> PolicyRegistry::check(std::span<const ledger::Draft* const> drafts)
     auto policy = SLUICE_TRY(read_policy(drafts[i]->body, drafts[i]->name, 1));
     change.put.push_back(std::move(policy));
     positions.push_back(i);
+    put_bytes[drafts[i]->name] = drafts[i]->body.size();
   }
-  SLUICE_TRY(check_shares(change));
+  SLUICE_TRY(check_shares(change, put_bytes));
   auto fits = catalog_.try_change(std::move(change));
   if (!fits && fits.error().item) fits.error().item = positions[*fits.error().item];
   return fits;
 }
 
 // The admins of one tenant must not use up what all tenants share.
-Result<void> PolicyRegistry::check_shares(const PolicyChange& change) const {
+Result<void> PolicyRegistry::check_shares(const PolicyChange& change, const BodyBytes& put_bytes) const {
   const auto snapshot = catalog_.current();
   std::set<std::string_view> changed(change.remove.begin(), change.remove.end());
   std::map<std::string_view, std::vector<const Policy*>> put_of;  // by tenant
@@ -66,17 +68,27 @@ Result<void> PolicyRegistry::check_shares(const PolicyChange& change) const {
   for (const auto& [tenant, put] : put_of) {
     LimitsPerRequests limits_per_request;
     auto count = static_cast<std::int64_t>(put.size());
-    for (const Policy* policy : put) limits_per_request[policy->shadow].add(*policy);
+    std::size_t bytes = 0;
+    for (const Policy* policy : put) {
+      bytes += put_bytes.find(policy->id)->second;
+      limits_per_request[policy->shadow].add(*policy);
+    }
     if (const TenantPolicies* const now = snapshot->policies_of(tenant))
       for (const auto& policy : now->policies()) {
         if (changed.contains(policy->name()) || catalog_.is_from_file(policy->name())) continue;
         ++count;
+        if (const auto found = body_bytes_.find(policy->name()); found != body_bytes_.end())
+          bytes += found->second;
         limits_per_request[policy->shadow].add(policy->source);
       }
     if (count > options_.per_tenant)
       return invalid("tenant", "tenant \"" + std::string(tenant) + "\" would have " + std::to_string(count) +
                                    " policies; the limit is " + std::to_string(options_.per_tenant) +
                                    " (--policies-per-tenant)");
+    if (bytes > kPolicyBytesPerTenantMax)
+      return invalid("tenant", "the policies of tenant \"" + std::string(tenant) + "\" would have " +
+                                   std::to_string(bytes) + " bytes together; the limit is " +
+                                   std::to_string(kPolicyBytesPerTenantMax));
     for (const LimitsPerRequest& most : limits_per_request) {
       if (most.limits.all() > kLimitsPerTenantMax)
         return invalid("limits", "policies of tenant \"" + std::string(tenant) + "\" could apply " +
@@ -103,9 +115,11 @@ std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger:
   const auto before = catalog_.current();
   for (const ledger::Record* record : records) {
     if (record->is_withdrawn()) {
+      body_bytes_.erase(record->name);
       steps.push_back({record->name, std::nullopt});
       continue;
     }
+    body_bytes_[record->name] = record->body.size();
     auto policy = read_policy(record->body, record->name, record->version);
     if (policy)
       steps.push_back({record->name, std::move(*policy)});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,8 +14,8 @@ namespace sluice::control {
 
 // Puts the policies of the ledger into force, beside those from files. Belongs to the control plane's thread.
 //
-// A write must respect the quotas of its tenant: the number of policies, and the number of limits per
-// request. Policies already in the ledger are in force even if they exceed the quotas.
+// A write must respect the quotas of its tenant: the number of policies, their bytes, and the number of
+// limits per request. Policies already in the ledger are in force even if they exceed the quotas.
 class PolicyRegistry final : public DocumentRegistry {
  public:
   using Log = std::function<void(bool is_problem, const std::string& sentence)>;
@@ -28,11 +29,13 @@ class PolicyRegistry final : public DocumentRegistry {
   std::map<std::string, std::string> apply(std::span<const ledger::Record* const> records) override;
 
  private:
-  Result<void> check_shares(const PolicyChange& change) const;
+  using BodyBytes = std::map<std::string, std::size_t, std::less<>>;  // by policy
+  Result<void> check_shares(const PolicyChange& change, const BodyBytes& put_bytes) const;
   void tell(std::span<const ledger::Record* const> records, const Snapshot& before) const;
 
   PolicyCatalog& catalog_;
   const Options options_;
+  BodyBytes body_bytes_;  // of the newest versions
 };
 
 // The same for the tiers and overrides of users.

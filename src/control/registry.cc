@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/limits/control_limits.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "document/literals.h"
@@ -151,7 +152,9 @@ Result<void> Registry::note_newest(std::int64_t revision) {
   return {};
 }
 
+// A page has two records, if there are: the known one and a new one.
 Result<void> Registry::follow() {
+  static_assert(kLedgerPageMin >= 2);
   for (;;) {
     const auto records =
         SLUICE_TRY(ledger_.read_after(std::max<std::int64_t>(revision_ - 1, 0), kRecordsAtATime));

@@ -438,10 +438,44 @@ TEST_F(SwitchControllerTest, TheOutboxIsBoundedAndSaysWhatItLeavesOut) {
   EXPECT_EQ(node.ledger.revision().value(), static_cast<std::int64_t>(kOutboxMax));
 }
 
+TEST_F(SwitchControllerTest, TheNewestCommandIsNeverLeftOut) {
+  const ledger::TempFolder folder;
+  SwitchNode node{database, folder.path()};
+  for (std::size_t i = 0; i < kOutboxMax; ++i) node.open("older");
+  EXPECT_EQ(node.outbox.waiting(), kOutboxMax);
+  node.close();
+  EXPECT_EQ(node.outbox.waiting(), kOutboxMax) << "it took the place of an older one";
+  EXPECT_THAT(node.log.back(), HasSubstr("an audit log entry was dropped"));
+  EXPECT_THAT(node.log.back(), HasSubstr("open of switch by token ops"));
+  node.outbox.save();
+  const auto waiting = Outbox(node.clock, node.log_to(), folder.path(), "ledger").take_up();
+  ASSERT_EQ(waiting.size(), kOutboxMax);
+  EXPECT_EQ(waiting.front().request_id, node.posted.front().request_id) << "it may be on its way";
+  EXPECT_EQ(waiting.back().drafts.front().action, "normal");
+}
+
+TEST_F(SwitchControllerTest, WhatWasDoneIsRecordedWhateverItsTextsAre) {
+  SwitchNode node{database};
+  node.outbox.post({.drafts = {{.kind = Kind::kEvent,
+                                .name = std::string("x\0y", 3),
+                                .action = "reset",
+                                .body = "{\"resource\":\"\xff\"}"}},
+                    .actor = std::string(kActorBytesMax - 1, 'a') + "\u00fcber",
+                    .reason = "\xffwhy",
+                    .at_us = 1});
+  node.outbox.write(node.registry);
+  const auto records = node.ledger.read_after(0, 10).value();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].name, "x\uFFFDy");
+  EXPECT_EQ(records[0].body, "{\"resource\":\"\uFFFD\"}");
+  EXPECT_EQ(records[0].actor, std::string(kActorBytesMax - 1, 'a'));
+  EXPECT_EQ(records[0].reason, "\uFFFDwhy");
+}
+
 TEST_F(SwitchControllerTest, WhatTheDatabaseWillNeverTakeDoesNotStopTheRest) {
   SwitchNode node{database};
-  node.outbox.post({.drafts = {{.kind = Kind::kEvent, .name = "p", .action = "reset", .body = "{}"}},
-                    .actor = std::string(kActorBytesMax + 1, 'a'),
+  node.outbox.post({.drafts = {{.kind = Kind::kEvent, .name = "", .action = "reset", .body = "{}"}},
+                    .actor = "ann",
                     .at_us = 1});
   node.open("x");
   node.outbox.write(node.registry);

@@ -151,7 +151,7 @@ TEST_F(PortsTest, AMethodIsKnownWhereItBelongs) {
                          {"/sluice.v1.RateLimiter/ConfigurePolicy", "admin"},
                          {"/sluice.v1.RateLimiter/ListPolicies", "admin"},
                          {"/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit", "checks"},
-                         {"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", "checks admin"},
+                         {"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", "admin"},
                          {"/ratelimiter.v1.RateLimiterService/GetBucketStatus", "checks admin"},
                          {"/sluice.compat.v1.Allow/Allow", "checks"},
                          {"/sluice.compat.v1.Allow/AllowN", "checks"},

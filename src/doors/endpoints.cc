@@ -34,7 +34,7 @@ constexpr std::array kGrpcMethods = {
     GrpcMethod{"/sluice.v1.RateLimiter/ListPolicies", Side::kAdmin, Access::kAdminApi, grpc_list_policies},
     GrpcMethod{"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", Side::kChecks, Access::kCheck, grpc_should_rate_limit},
     GrpcMethod{"/ratelimiter.v1.RateLimiterService/ConsumeAndCheckLimit", Side::kChecks, Access::kCheck, multi_rate_consume_and_check_limit},
-    GrpcMethod{"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", Side::kBoth, Access::kAdminApi, grpc_get_current_config},
+    GrpcMethod{"/ratelimiter.v1.RateLimiterService/GetCurrentConfig", Side::kAdmin, Access::kAdminApi, grpc_get_current_config},
     GrpcMethod{"/ratelimiter.v1.RateLimiterService/GetBucketStatus", Side::kBoth, Access::kRead, multi_rate_get_bucket_status},
     GrpcMethod{"/sluice.compat.v1.Allow/Allow", Side::kChecks, Access::kCheck, allow},
     GrpcMethod{"/sluice.compat.v1.Allow/AllowN", Side::kChecks, Access::kCheck, allow_n},

@@ -41,8 +41,7 @@ Result<void> check_text(std::string field, std::string_view text, std::size_t by
   if (presence == Presence::kNeeded && text.empty()) return invalid(std::move(field), "must not be empty");
   if (text.size() > bytes_max)
     return invalid(std::move(field), "must have at most " + std::to_string(bytes_max) + " bytes");
-  if (text.find('\0') != text.npos || !is_utf8(text))
-    return invalid(std::move(field), "must be UTF-8 without NUL");
+  if (!can_store(text)) return invalid(std::move(field), "must be UTF-8 without NUL");
   return {};
 }
 
@@ -64,6 +63,8 @@ std::unexpected<Error> broken(std::int64_t revision, const std::string& why) {
 }
 
 }  // namespace
+
+bool can_store(std::string_view text) { return !text.contains('\0') && is_utf8(text); }
 
 std::string sha256(std::string_view bytes) {
   std::string hash(kHashBytes, '\0');

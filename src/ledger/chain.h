@@ -23,10 +23,13 @@ inline constexpr std::size_t kHashBytes = 32;
 
 std::string sha256(std::string_view bytes);
 
+// Whether every database can store this text as it is: UTF-8 without NUL.
+bool can_store(std::string_view text);
+
 // The steps of every append(), in this order. A ledger performs them between its own reads and writes.
 
-// Checks the bounds of base/limits.h, that names and ids are present, that nothing is named twice, and that
-// every text is UTF-8 without NUL, so that each database can store it as it is.
+// Checks the bounds of base/limits.h, that names and ids are present, that nothing is named twice, and every
+// text with can_store().
 Result<void> validate(const Change& change);
 
 // Whether `records`, the outcome of an earlier change with this request id, are what `change` asks for. The

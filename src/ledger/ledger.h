@@ -51,7 +51,9 @@ class Ledger {
   // The newest revision; 0: nothing was ever written.
   virtual Result<std::int64_t> revision() = 0;
 
-  // Records above `revision`, in order, at most `max`: for followers and audits.
+  // A page of the records above `revision`, in order, at most `max`: for followers and audits. Whatever `max`
+  // is, a page may end after kLedgerPageMin records, and it ends once their bodies have kLedgerPageBytes. So
+  // the last page is the empty one.
   virtual Result<std::vector<Record>> read_after(std::int64_t revision, std::size_t max) = 0;
 
   // Calls `visit` with the newest version of every document, in no particular order. Withdrawn documents are
@@ -67,7 +69,7 @@ class Ledger {
   // One version of a document; none if it does not exist.
   virtual Result<std::optional<Record>> find(Kind kind, std::string_view name, std::int64_t version) = 0;
 
-  // The versions of a document below `version` (INT64_MAX: all), newest first, at most `max`.
+  // A page, as above, of the versions of a document below `version` (INT64_MAX: all), newest first.
   virtual Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
                                               std::size_t max) = 0;
 

@@ -7,6 +7,7 @@
 
 #include "base/try.h"
 #include "ledger/chain.h"
+#include "ledger/record_page.h"
 
 namespace sluice::ledger {
 namespace {
@@ -86,10 +87,10 @@ Result<std::int64_t> MemoryLedger::revision() {
 Result<std::vector<Record>> MemoryLedger::read_after(std::int64_t revision, std::size_t max) {
   const Lock lock(database_.mutex_);
   SLUICE_TRY(database_.check_available());
-  std::vector<Record> found;
+  RecordPage page(max);
   for (const Record& record : database_.records_)
-    if (record.revision > revision && found.size() < max) found.push_back(record);
-  return found;
+    if (record.revision > revision && !page.is_full()) page.add(Record(record));
+  return std::move(page).take();
 }
 
 Result<void> MemoryLedger::for_each_document(const std::function<void(Record&&)>& visit) {
@@ -120,10 +121,10 @@ Result<std::vector<Record>> MemoryLedger::history(Kind kind, std::string_view na
                                                   std::size_t max) {
   const Lock lock(database_.mutex_);
   SLUICE_TRY(database_.check_available());
-  std::vector<Record> found;
+  RecordPage page(max);
   for (Record& record : database_.versions_of(kind, name))
-    if (record.version < version && found.size() < max) found.push_back(std::move(record));
-  return found;
+    if (record.version < version && !page.is_full()) page.add(std::move(record));
+  return std::move(page).take();
 }
 
 Result<std::vector<Record>> MemoryLedger::find_request(const std::string& actor,

@@ -179,7 +179,7 @@ Result<VerifiedLedger> walk_along(Ledger& ledger, const VerifyOptions& options,
   while (true) {
     const auto records = SLUICE_TRY(ledger.read_after(walk.found().revision, kRecordsAtOnce));
     for (const Record& record : records) SLUICE_TRY(walk.feed(record));
-    if (records.size() < kRecordsAtOnce) break;
+    if (records.empty()) break;
   }
   const std::int64_t last = walk.found().revision;
   if (last < end) return tampered(last + 1, "it is missing, with everything after it");

@@ -97,7 +97,7 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
       below = record.version;
       ++seen;
     }
-    if (records.size() < portion) return 1;
+    if (records.empty()) return 1;
   }
   return below;
 }

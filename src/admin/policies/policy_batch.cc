@@ -96,12 +96,13 @@ std::string body_of(const Policy& policy) {
 // The policy's contents after `change` was written. For a policy from a file, the current contents.
 Result<std::string> body_then(AdminContext& context, const std::string& id, Written change) {
   std::int64_t below = INT64_MAX;
-  for (std::int64_t seen = 0; seen < kPageMax && below > 1; seen += kRecordsAtATime) {
+  for (std::int64_t seen = 0; seen < kPageMax && below > 1;) {
     const auto versions =
         SLUICE_TRY(context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime));
     for (const Record& version : versions)
       if (version.revision <= change.back().revision) return version.body;
     below = versions.empty() ? 1 : versions.back().version;
+    seen += std::ssize(versions);
   }
   const auto now = context.catalog.current();
   const CompiledPolicy* const filed = now->find(id);

@@ -56,9 +56,10 @@ DocumentNode policy_view(AdminContext& context, const CompiledPolicy& policy) {
 
 // Reads back to the last withdrawal or the first version; if there are very many versions, only some of them.
 void put_times(AdminContext& context, const Policy& policy, DocumentNode& view) {
-  constexpr int kPortionsMax = 16;
+  constexpr std::int64_t kVersionsMax = 1024;
   std::int64_t created_us = 0, updated_us = 0, below = policy.version + 1;
-  for (int i = 0; i < kPortionsMax && below > 1 && !context.catalog.is_from_file(policy.id); ++i) {
+  const std::int64_t least = std::max<std::int64_t>(below - kVersionsMax, 1);
+  while (below > least && !context.catalog.is_from_file(policy.id)) {
     const auto versions =
         context.registry.ledger().history(ledger::Kind::kPolicy, policy.id, below, kRecordsAtATime);
     if (!versions || versions->empty()) break;

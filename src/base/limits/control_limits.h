@@ -11,7 +11,8 @@ inline constexpr std::size_t kPolicyCopyBytesMax = 1u << 30;  // of policy files
 
 // How many policies the API accepts for one tenant; files are up to their owner. Half of the limits that may
 // apply to a request are reserved for policies for any tenant.
-inline constexpr std::int64_t kPoliciesPerTenant = 10'000;      // unless --policies-per-tenant says otherwise
+inline constexpr std::int64_t kPoliciesPerTenant = 10'000;  // unless --policies-per-tenant says otherwise
+inline constexpr std::size_t kPolicyBytesPerTenantMax = 32u << 20;  // of their documents, newest versions
 inline constexpr std::size_t kLimitsPerTenantMax = 16;          // of the tenant's policies, on one request
 inline constexpr std::size_t kLogEntriesPerTenantMax = 4096;    // likewise, of their sliding_logs
 inline constexpr std::int64_t kTenantWriteKibPerHour = 65'536;  // of documents, by tenant-scoped admins
@@ -22,6 +23,11 @@ inline constexpr std::int64_t kAuditDaysMax = 36'500;
 // An answer of the admin API: a list ends before it would exceed this, and says where to continue.
 inline constexpr std::size_t kPageBytesMax = 4u << 20;
 inline constexpr std::size_t kRecordsAtATime = 64;  // records read at once for an answer; each may have a MiB
+
+// What a ledger returns at once, so that a slow link to the database delivers it within a statement's time: a
+// page of more than kLedgerPageMin records ends when their bodies have this many bytes.
+inline constexpr std::size_t kLedgerPageBytes = 1u << 20;
+inline constexpr std::size_t kLedgerPageMin = 2;
 
 // Clients of ListPolicies: how many per admin on one loop, and how slow they may be.
 inline constexpr std::size_t kPolicyListsPerAdmin = 4;

@@ -71,8 +71,9 @@ void Caller::label_with_owner(std::span<CheckRequest> checks) const {
 
 Result<AllowedReset> Caller::permit_reset(CheckRequest& request, std::string_view reason) const {
   const DoorOptions& options = context_.options;
-  SLUICE_TRY(check_reset_reason(reason));
   Principal principal = SLUICE_TRY(recognise({&request, 1}));
+  ResetReport report = report_on(request, reason);
+  SLUICE_TRY(report.check());
   if (options.can_record_reset && !options.can_record_reset())
     return std::unexpected(Error{
         ErrorCode::kUnavailable,
@@ -81,7 +82,7 @@ Result<AllowedReset> Caller::permit_reset(CheckRequest& request, std::string_vie
         ""});
   if (context_.admin) SLUICE_TRY(context_.admin->admit_reset(principal));
   const bool everywhere = principal.may(role(), "").has_value();
-  AllowedReset allowed{Permit(), report_on(request, reason), {.all_tenants = everywhere}};
+  AllowedReset allowed{Permit(), std::move(report), {.all_tenants = everywhere}};
   allowed.report.actor = std::move(principal.name);
   allowed.report.address = peer_.address;
   return allowed;

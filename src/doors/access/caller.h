@@ -61,8 +61,8 @@ class Caller {
     if (access_ == Access::kCheck) label(checks);
     return Permit();
   }
-  // The same for one reset. Refuses a reason that cannot be recorded, and refuses resets while too many audit
-  // records wait, or beyond what the admins of one tenant may make.
+  // The same for one reset. Refuses what cannot be recorded, and refuses resets while too many audit records
+  // wait, or beyond what the admins of one tenant may make.
   // REQUIRES: the access is kOperator.
   Result<AllowedReset> permit_reset(CheckRequest& request, std::string_view reason) const;
 

@@ -1,6 +1,9 @@
 #include "doors/access/reset_report.h"
 
+#include <utility>
+
 #include "base/limits.h"
+#include "base/text/utf8.h"
 #include "doors/text.h"
 
 namespace sluice::doors {
@@ -33,10 +36,14 @@ ResetReport report_on(const CheckRequest& request, std::string_view reason) {
   return report;
 }
 
-Result<void> check_reset_reason(std::string_view reason) {
+Result<void> ResetReport::check() const {
   if (reason.size() > kKeyBytesMax)
     return invalid("reason", "reason must have at most " + std::to_string(kKeyBytesMax) + " bytes");
-  if (reason.contains('\0')) return invalid("reason", "reason must not contain a NUL");
+  const std::pair<std::string, const std::string&> texts[] = {
+      {"policy_id", policy_id}, {"tenant_id", tenant}, {"resource", resource}, {"reason", reason}};
+  for (const auto& [field, text] : texts)
+    if (text.contains('\0') || !is_utf8(text))
+      return invalid(field, field + " must be UTF-8 without NUL, because the audit log records it");
   return {};
 }
 

@@ -18,14 +18,13 @@ struct ResetReport {
   std::string reason;
   int counters = 0;  // how many existed
 
+  // Refuses texts that the audit log could not store.
+  Result<void> check() const;
   // `token ops-1 at 127.0.0.1 reset 2 counters of policy "api.read" because "wrong deploy"`
   std::string sentence() const;
 };
 
 // The fields that come from the request.
 ResetReport report_on(const CheckRequest& request, std::string_view reason);
-
-// Refuses a reason that the audit log could not store.
-Result<void> check_reset_reason(std::string_view reason);
 
 }  // namespace sluice::doors

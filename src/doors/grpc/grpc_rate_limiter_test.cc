@@ -287,6 +287,8 @@ TEST_F(GrpcRateLimiterTest, AResetLeavesATraceWithoutTheKey) {
   EXPECT_EQ(reset({.policy_id = "nobody"}, ""), GrpcCode::kNotFound);
   EXPECT_EQ(reset({}, std::string(257, 'r')), GrpcCode::kInvalidArgument);
   EXPECT_EQ(reset({}, std::string_view("a\0b", 3)), GrpcCode::kInvalidArgument);
+  EXPECT_EQ(reset({.policy_id = "", .tenant_id = std::string("t\0", 2), .resource = "/r"}, ""),
+            GrpcCode::kInvalidArgument);
   EXPECT_EQ(trace,
             (std::vector<std::string>{
                 R"(loopback at 127.0.0.1 reset 1 counter of policy "api" because "wrong deploy\u000a")",

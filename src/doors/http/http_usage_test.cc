@@ -105,6 +105,8 @@ TEST_F(HttpUsageTest, BadInputResetsNothing) {
                          {R"({"policy_id":"api","key":"u1","reason":null})", "reason"},
                          {R"({"policy_id":"api","key":"u1","reason":"","reason":"b"})", "reason"},
                          {R"({"policy_id":"api","key":"u1","reason":"a\u0000b"})", "reason"},
+                         {R"({"tenant_id":"x\u0000","resource":"/r","key":"u1"})", "tenant_id"},
+                         {R"({"tenant_id":"x","resource":"/\u0000","key":"u1"})", "resource"},
                          {R"({"policy_id":"api","key":"u1","reason":")" + long_reason + "\"}", "reason"},
                          {R"({"policy_id":"api","key":")" + long_key + "\"}", "key"},
                          {R"({"policy_id":"api","key":"u1"}x)", ""}}) {

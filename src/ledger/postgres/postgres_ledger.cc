@@ -1,6 +1,7 @@
 #include "ledger/postgres/postgres_ledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/try.h"
@@ -13,7 +14,12 @@ namespace {
 
 constexpr int kAskEveryMs = 500;
 constexpr int kPauseWhenAwayMs = 500;
-constexpr std::int64_t kDocumentsPerPage = 1000;
+constexpr std::int64_t kListingsPerPage = 1000;
+constexpr std::int64_t kPageBytesMin = 64 << 10;
+constexpr std::int64_t kBytesPerRow = 1024;  // so many rows per page that this is left for each
+
+constexpr std::size_t kWithoutBound = std::numeric_limits<std::size_t>::max();
+constexpr const char* kCanceled = "57014";  // SQLSTATE of a statement that took too long
 
 constexpr std::int64_t kFormat = 1;
 constexpr int kMakeAttemptsMax = 10;
@@ -37,6 +43,48 @@ constexpr const char* kMakeTables[] = {
          id BIGINT PRIMARY KEY, format BIGINT NOT NULL, revision BIGINT NOT NULL, hash BYTEA NOT NULL))",
     "INSERT INTO sluice_head VALUES (1, 1, 0, '') ON CONFLICT (id) DO NOTHING",
 };
+
+// Pages of records, at most $1 rows. The server adds up the bodies, whose lengths it knows without reading
+// them, and ends the page where they have $2 bytes; see Ledger::read_after().
+constexpr const char* kReadAfter = R"(
+  SELECT * FROM (
+    SELECT p.*, row_number() OVER (ORDER BY revision) AS nth,
+      sum(octet_length(body)) OVER (ORDER BY revision) - octet_length(body) AS bytes_before
+    FROM (SELECT * FROM sluice_records WHERE revision > $3 ORDER BY revision LIMIT $1) p) page
+  WHERE nth <= 2 OR bytes_before < $2 ORDER BY revision)";
+constexpr const char* kReadHistory = R"(
+  SELECT * FROM (
+    SELECT p.*, row_number() OVER (ORDER BY version DESC) AS nth,
+      sum(octet_length(body)) OVER (ORDER BY version DESC) - octet_length(body) AS bytes_before
+    FROM (SELECT * FROM sluice_records WHERE kind = $3 AND name = $4 AND version > 0 AND version < $5
+          ORDER BY version DESC LIMIT $1) p) page
+  WHERE nth <= 2 OR bytes_before < $2 ORDER BY version DESC)";
+constexpr const char* kReadRequest = R"(
+  SELECT * FROM (
+    SELECT p.*, row_number() OVER (ORDER BY revision) AS nth,
+      sum(octet_length(body)) OVER (ORDER BY revision) - octet_length(body) AS bytes_before
+    FROM (SELECT * FROM sluice_records WHERE request_id = $3 AND request_id <> '' AND actor = $4
+          AND revision > $5 ORDER BY revision LIMIT $1) p) page
+  WHERE nth <= 2 OR bytes_before < $2 ORDER BY revision)";
+// The newest versions of documents. Limited before the join: without statistics the planner would join
+// everything first.
+constexpr const char* kReadDocuments = R"(
+  SELECT * FROM (
+    SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, r.at_us, r.request_id,
+      r.body_hash, r.hash, row_number() OVER (ORDER BY d.revision) AS nth,
+      sum(coalesce(octet_length(r.body), 0)) OVER (ORDER BY d.revision) - coalesce(octet_length(r.body), 0)
+        AS bytes_before
+    FROM (SELECT revision FROM sluice_documents WHERE revision > $3 AND revision <= $4
+          ORDER BY revision LIMIT $1) d
+    LEFT JOIN sluice_records r ON r.revision = d.revision) page
+  WHERE nth <= 2 OR bytes_before < $2 ORDER BY revision)";
+static_assert(kLedgerPageMin == 2);
+
+PostgresQuery page_query(const char* sql, std::int64_t rows, std::int64_t bytes) {
+  PostgresQuery query(sql);
+  query.number(rows).number(bytes);
+  return query;
+}
 
 // The format version of the tables; 0: some are missing.
 PostgresResult<std::int64_t> format_of(PostgresConnection& connection) {
@@ -115,11 +163,23 @@ Result<PostgresRows> PostgresLedger::ask(const PostgresQuery& query) {
   auto rows = connection->run(query);
   if (rows) return std::move(*rows);
   connection_.reset();
+  if (rows.error().state == kCanceled) page_bytes_ = std::max(page_bytes_ / 2, kPageBytesMin);
   return std::unexpected(rows.error().error);
 }
 
-Result<std::vector<Record>> PostgresLedger::ask_records(const PostgresQuery& query) {
-  const auto rows = SLUICE_TRY(ask(query));
+template <class Query>
+Result<PostgresRows> PostgresLedger::ask_page(std::size_t max, const Query& query) {
+  const auto ask_once = [&] {
+    return ask(query(std::min(row_count(max), page_bytes_ / kBytesPerRow), page_bytes_));
+  };
+  const std::int64_t bytes = page_bytes_;
+  auto rows = ask_once();
+  return rows || page_bytes_ == bytes ? std::move(rows) : ask_once();
+}
+
+template <class Query>
+Result<std::vector<Record>> PostgresLedger::ask_records(std::size_t max, const Query& query) {
+  const auto rows = SLUICE_TRY(ask_page(max, query));
   return to_records(rows);
 }
 
@@ -137,10 +197,9 @@ Result<std::int64_t> PostgresLedger::revision() {
 }
 
 Result<std::vector<Record>> PostgresLedger::read_after(std::int64_t revision, std::size_t max) {
-  return ask_records(
-      PostgresQuery("SELECT * FROM sluice_records WHERE revision > $1 ORDER BY revision LIMIT $2")
-          .number(revision)
-          .number(row_count(max)));
+  return ask_records(max, [&](std::int64_t rows, std::int64_t bytes) {
+    return page_query(kReadAfter, rows, bytes).number(revision);
+  });
 }
 
 // In pages, so that no statement takes long. A document that is written meanwhile moves beyond `end` and is
@@ -149,16 +208,9 @@ Result<void> PostgresLedger::for_each_document(const std::function<void(Record&&
   const auto end = SLUICE_TRY(revision());
   Result<void> whole;
   for (std::int64_t at = 0;;) {
-    // The page is limited before the join: without statistics the planner would join everything first.
-    const auto page = SLUICE_TRY(ask(
-        PostgresQuery("SELECT d.revision, r.kind, r.name, r.version, r.action, r.body, r.actor, r.reason, "
-                      "r.at_us, r.request_id, r.body_hash, r.hash "
-                      "FROM (SELECT revision FROM sluice_documents WHERE revision > $1 "
-                      "AND revision <= $2 ORDER BY revision LIMIT $3) d "
-                      "LEFT JOIN sluice_records r ON r.revision = d.revision ORDER BY d.revision")
-            .number(at)
-            .number(end)
-            .number(kDocumentsPerPage)));
+    const auto page = SLUICE_TRY(ask_page(kWithoutBound, [&](std::int64_t rows, std::int64_t bytes) {
+      return page_query(kReadDocuments, rows, bytes).number(at).number(end);
+    }));
     if (page.size() == 0) break;
     for (int i = 0; i < page.size(); ++i) {
       at = page[i].get_number(0);
@@ -178,7 +230,7 @@ Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&
         SLUICE_TRY(ask(PostgresQuery("SELECT kind, name, version, withdrawn, revision "
                                      "FROM sluice_documents WHERE revision > $1 ORDER BY revision LIMIT $2")
                            .number(at)
-                           .number(kDocumentsPerPage)));
+                           .number(kListingsPerPage)));
     if (rows.size() == 0) return {};
     for (int i = 0; i < rows.size(); ++i) {
       Listing listing = listing_from(rows[i]);
@@ -189,30 +241,38 @@ Result<void> PostgresLedger::for_each_listing(const std::function<void(Listing&&
 }
 
 Result<std::optional<Record>> PostgresLedger::find(Kind kind, std::string_view name, std::int64_t version) {
-  auto found =
-      SLUICE_TRY(ask_records(PostgresQuery("SELECT * FROM sluice_records "
-                                           "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
-                                 .bytes(to_string(kind))
-                                 .bytes(name)
-                                 .number(version)));
+  if (!can_store(name)) return std::nullopt;
+  const auto rows =
+      SLUICE_TRY(ask(PostgresQuery("SELECT * FROM sluice_records "
+                                   "WHERE kind = $1 AND name = $2 AND version = $3 AND version > 0")
+                         .bytes(to_string(kind))
+                         .bytes(name)
+                         .number(version)));
+  auto found = SLUICE_TRY(to_records(rows));
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
 
 Result<std::vector<Record>> PostgresLedger::history(Kind kind, std::string_view name, std::int64_t version,
                                                     std::size_t max) {
-  return ask_records(PostgresQuery("SELECT * FROM sluice_records "
-                                   "WHERE kind = $1 AND name = $2 AND version > 0 AND version < $3 "
-                                   "ORDER BY version DESC LIMIT $4")
-                         .bytes(to_string(kind))
-                         .bytes(name)
-                         .number(version)
-                         .number(row_count(max)));
+  if (!can_store(name)) return std::vector<Record>{};
+  return ask_records(max, [&](std::int64_t rows, std::int64_t bytes) {
+    return page_query(kReadHistory, rows, bytes).bytes(to_string(kind)).bytes(name).number(version);
+  });
 }
 
 Result<std::vector<Record>> PostgresLedger::find_request(const std::string& actor,
                                                          const std::string& request_id) {
-  return ask_records(find_by_request(actor, request_id));
+  std::vector<Record> records;
+  if (!can_store(actor) || !can_store(request_id)) return records;
+  while (true) {
+    const std::int64_t at = records.empty() ? 0 : records.back().revision;
+    auto page = SLUICE_TRY(ask_records(kWithoutBound, [&](std::int64_t rows, std::int64_t bytes) {
+      return page_query(kReadRequest, rows, bytes).bytes(request_id).bytes(actor).number(at);
+    }));
+    if (page.empty()) return records;
+    std::ranges::move(page, std::back_inserter(records));
+  }
 }
 
 bool PostgresLedger::wait(int timeout_ms) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/limits/control_limits.h"
 #include "ledger/interrupter.h"
 #include "ledger/ledger.h"
 #include "ledger/postgres/postgres_connection.h"
@@ -46,9 +47,15 @@ class PostgresLedger final : public Ledger {
       : url_(url), name_(std::move(name)), options_(options) {}
 
   Result<PostgresConnection*> connected();
-  // Runs one query. After an error the connection is dropped, and the next call reconnects.
+  // Runs one query. After an error the connection is dropped, and the next call reconnects; after a timeout,
+  // pages are halved.
   Result<PostgresRows> ask(const PostgresQuery& query);
-  Result<std::vector<Record>> ask_records(const PostgresQuery& query);
+  // Runs `query(rows, bytes)` for one page. If the server takes too long, runs it once more for half a page;
+  // pages stay that small.
+  template <class Query>
+  Result<PostgresRows> ask_page(std::size_t max, const Query& query);
+  template <class Query>
+  Result<std::vector<Record>> ask_records(std::size_t max, const Query& query);
 
   bool wait_for_notification(int timeout_ms);
   bool wait_by_asking(int timeout_ms);
@@ -60,6 +67,7 @@ class PostgresLedger final : public Ledger {
   const Options options_;
   std::unique_ptr<PostgresConnection> connection_;
   bool listens_ = false;  // whether the current connection listens
+  std::int64_t page_bytes_ = static_cast<std::int64_t>(kLedgerPageBytes);  // less after a statement timeout
   std::int64_t connections_made_ = 0;
   std::int64_t watched_connection_ = 0;  // what the last wait() saw
   std::int64_t watched_revision_ = 0;

@@ -7,6 +7,8 @@
 
 #include "ledger/testing/ledger_fault_conformance.h"
 #include "ledger/testing/postgres.h"
+#include "ledger/testing/read_all.h"
+#include "ledger/testing/slow_link.h"
 #include "ledger/verify.h"
 
 namespace sluice::ledger {
@@ -182,6 +184,44 @@ TEST_F(PostgresLedgerFaults, AConflictThatTheServerFindsIsTriedAgain) {
   server().run_sql(database(), "ALTER SEQUENCE tries MINVALUE -1000 RESTART WITH -1000");
   expect_unavailable(ledger->append(sample()).error());
   EXPECT_EQ(ledger->revision(), 2);
+}
+
+Change sample_of(int documents, std::size_t bytes) {
+  Change change = sample();
+  change.drafts.clear();
+  for (int i = 0; i < documents; ++i)
+    change.drafts.push_back({Kind::kPolicy, "p" + std::to_string(i), "create", std::string(bytes, 'x')});
+  return change;
+}
+
+// All documents together take longer than a statement may.
+TEST_F(PostgresLedgerFaults, ASlowLinkDeliversLargeDocumentsInPages) {
+  const auto written = open()->append(sample_of(48, 512 << 10)).value();
+  const SlowLink link(server().port(), 4 << 20);
+  const auto ledger = PostgresLedger::open(TestPostgres::url(database(), link.port()), {}).value();
+  std::size_t documents = 0;
+  const auto read = ledger->for_each_document([&](Record&&) { ++documents; });
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(documents, written.size());
+  EXPECT_TRUE(read_all(*ledger) == written);
+}
+
+TEST_F(PostgresLedgerFaults, PagesThatTakeTooLongAreHalved) {
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->append(sample_of(1000, 10)));
+  server().run_sql(
+      database(),
+      "CREATE FUNCTION slow() RETURNS boolean LANGUAGE plpgsql VOLATILE COST 1000000 AS $$ BEGIN "
+      "PERFORM pg_sleep(0.004); RETURN true; END $$;"
+      "ALTER TABLE sluice_records RENAME TO fast_records;"
+      "CREATE VIEW sluice_records AS SELECT * FROM fast_records WHERE slow();"
+      "ANALYZE");
+  std::size_t attempts = 1;
+  auto page = ledger->read_after(0, 1000);
+  for (; !page && attempts < 5; ++attempts) page = ledger->read_after(0, 1000);
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_GT(page->size(), 1u);
+  EXPECT_LT(page->size(), 1000u);
 }
 
 // Another client holds the lock that every writer needs.

@@ -1,9 +1,11 @@
 #include "ledger/redis/redis_book.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/limits/control_limits.h"
 #include "base/try.h"
 #include "ledger/anchor.h"
 #include "ledger/redis/redis_advice.h"
@@ -13,7 +15,6 @@ namespace sluice::ledger {
 namespace {
 
 constexpr std::size_t kRecordsPerPage = 1000;
-constexpr std::size_t kPageBytes = 8u << 20;
 constexpr std::string_view kFieldsPerPage = "1000";
 
 RedisFailure ours(Error error) { return {.error = std::move(error)}; }
@@ -183,23 +184,29 @@ Result<Head> RedisBook::note_head(std::string_view text) {
 Result<std::vector<Record>> RedisBook::read(std::span<const std::int64_t> revisions) {
   std::vector<Record> records;
   while (!revisions.empty()) {
-    std::vector<std::string> words = {"read", std::to_string(kPageBytes)};
-    for (const std::int64_t revision : revisions.first(std::min(revisions.size(), kRecordsPerPage)))
-      words.push_back(std::to_string(revision));
-    const auto reply = SLUICE_TRY(run(words));
-    const std::size_t got = reply.size() - 1;  // without the array itself
-    if (got == 0 || got > revisions.size())
-      return std::unexpected(Error{ErrorCode::kUnavailable,
-                                   session_.name() + " sent an unexpected reply; check the server", ""});
-    for (std::size_t i = 0; i < got; ++i) {
-      const RedisValue& value = reply.at(i + 1);
-      if (value.is_nothing()) continue;
-      auto record = SLUICE_TRY(decode(revisions[i], value.bytes));
-      records.push_back(std::move(record));
-    }
-    revisions = revisions.subspan(got);
+    auto portion = SLUICE_TRY(read_some(revisions));
+    std::ranges::move(portion.records, std::back_inserter(records));
+    revisions = revisions.subspan(portion.revisions);
   }
   return records;
+}
+
+Result<RedisBook::Portion> RedisBook::read_some(std::span<const std::int64_t> revisions) {
+  std::vector<std::string> words = {"read", std::to_string(kLedgerPageBytes)};
+  for (const std::int64_t revision : revisions.first(std::min(revisions.size(), kRecordsPerPage)))
+    words.push_back(std::to_string(revision));
+  const auto reply = SLUICE_TRY(run(words));
+  Portion portion{.revisions = reply.size() - 1, .records = {}};  // without the array itself
+  if (portion.revisions == 0 || portion.revisions > revisions.size())
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable, session_.name() + " sent an unexpected reply; check the server", ""});
+  for (std::size_t i = 0; i < portion.revisions; ++i) {
+    const RedisValue& value = reply.at(i + 1);
+    if (value.is_nothing()) continue;
+    auto record = SLUICE_TRY(decode(revisions[i], value.bytes));
+    portion.records.push_back(std::move(record));
+  }
+  return portion;
 }
 
 Error RedisBook::lost(std::int64_t revision) const {

@@ -53,6 +53,13 @@ class RedisBook {
   Result<void> mend();
   // The records of these revisions, in this order; missing ones are left out.
   Result<std::vector<Record>> read(std::span<const std::int64_t> revisions);
+  // The same of the first of them, as many as one reply should carry.
+  struct Portion {
+    std::size_t revisions = 0;  // how many of them were read, at least one
+    std::vector<Record> records;
+  };
+  // REQUIRES: `revisions` is not empty.
+  Result<Portion> read_some(std::span<const std::int64_t> revisions);
 
   const RedisKeys& keys() const { return keys_; }
   RedisClient& session() { return session_; }

@@ -7,6 +7,7 @@
 
 #include "base/try.h"
 #include "ledger/chain.h"
+#include "ledger/record_page.h"
 #include "ledger/record_row.h"
 #include "ledger/redis/redis_append.h"
 
@@ -17,6 +18,12 @@ constexpr std::int64_t kAskEveryUs = 500'000;
 constexpr int kPauseWhenAwayMs = 500;
 constexpr int kTickMs = 100;
 constexpr std::int64_t kRevisionsPerPage = 1000;
+
+// Adds what there is room for.
+void add(RecordPage& page, std::vector<Record>& records) {
+  for (Record& record : records)
+    if (!page.is_full()) page.add(std::move(record));
+}
 
 }  // namespace
 
@@ -37,17 +44,17 @@ Result<std::int64_t> RedisLedger::revision() {
 
 Result<std::vector<Record>> RedisLedger::read_after(std::int64_t revision, std::size_t max) {
   const auto end = SLUICE_TRY(this->revision());
-  std::vector<Record> records;
+  RecordPage page(max);
   // Old records may be missing, so each request asks for as many as there is still room for.
-  for (std::int64_t at = std::max(revision, std::int64_t{0}); at < end && records.size() < max;) {
+  for (std::int64_t at = std::max(revision, std::int64_t{0}); at < end && !page.is_full();) {
     std::vector<std::int64_t> revisions(
-        static_cast<std::size_t>(std::min({end - at, row_count(max - records.size()), kRevisionsPerPage})));
+        static_cast<std::size_t>(std::min({end - at, row_count(page.room()), kRevisionsPerPage})));
     std::iota(revisions.begin(), revisions.end(), at + 1);
-    auto more = SLUICE_TRY(book_.read(revisions));
-    std::ranges::move(more, std::back_inserter(records));
-    at = revisions.back();
+    auto portion = SLUICE_TRY(book_.read_some(revisions));
+    add(page, portion.records);
+    at += static_cast<std::int64_t>(portion.revisions);
   }
-  return records;
+  return std::move(page).take();
 }
 
 // In pages, so that no command takes long. A document that is written meanwhile moves beyond `end` and is
@@ -131,15 +138,15 @@ Result<std::int64_t> RedisLedger::newest_version(Kind kind, std::string_view nam
 Result<std::vector<Record>> RedisLedger::history(Kind kind, std::string_view name, std::int64_t version,
                                                  std::size_t max) {
   const auto newest = SLUICE_TRY(newest_version(kind, name));
-  std::vector<Record> records;
-  for (std::int64_t at = std::min(version - 1, newest); at > 0 && records.size() < max;) {
-    const auto count = std::min({at, row_count(max - records.size()), kRevisionsPerPage});
-    const auto page = SLUICE_TRY(revisions_of(kind, name, at, count));
-    auto more = SLUICE_TRY(book_.read(page));
-    std::ranges::move(more, std::back_inserter(records));
-    at -= count;
+  RecordPage page(max);
+  for (std::int64_t at = std::min(version - 1, newest); at > 0 && !page.is_full();) {
+    const auto count = std::min({at, row_count(page.room()), kRevisionsPerPage});
+    const auto revisions = SLUICE_TRY(revisions_of(kind, name, at, count));
+    auto portion = SLUICE_TRY(book_.read_some(revisions));
+    add(page, portion.records);
+    at -= static_cast<std::int64_t>(portion.revisions);
   }
-  return records;
+  return std::move(page).take();
 }
 
 // Versions have no gaps, except for old ones that were removed.

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "base/limits.h"
 #include "ledger/testing/ledger_conformance.h"
 #include "ledger/verify.h"
 #include "redis/testing/redis_cluster.h"
@@ -152,17 +151,6 @@ TEST_F(RedisLedgerTest, AListOfDocumentsEndsWhereItBegan) {
   }));
   EXPECT_EQ(listed, kDocuments - kMoved) << "those that moved are left out";
   EXPECT_TRUE(verify_ledger(*ledger));
-}
-
-// Ten records of 1 MiB exceed a page.
-TEST_F(RedisLedgerTest, LargeRecordsComeInSeveralPages) {
-  const auto ledger = open();
-  const std::string body(kRecordBodyBytesMax, 'x');
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(ledger->append(sample(body)));
-  const auto records = ledger->read_after(0, 100).value();
-  ASSERT_THAT(records, SizeIs(10));
-  EXPECT_TRUE(records[9].body == body);
-  EXPECT_THAT(ledger->history(Kind::kPolicy, "p", 11, 100).value(), SizeIs(10));
 }
 
 TEST_F(RedisLedgerTest, AFlushedScriptIsSentAgain) {

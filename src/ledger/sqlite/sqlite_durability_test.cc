@@ -10,6 +10,7 @@
 #include "ledger/chain.h"
 #include "ledger/prune.h"
 #include "ledger/sqlite/sqlite_ledger.h"
+#include "ledger/testing/read_all.h"
 #include "ledger/testing/temp_folder.h"
 #include "ledger/verify.h"
 
@@ -89,7 +90,7 @@ TEST(SqliteDurability, WhatWasAnsweredSurvivesKill9AtAnyInstant) {
         run_and_kill(path, round, Old::kStay, static_cast<useconds_t>(random() % 100'000));
     reported += reports.size();
     const auto ledger = SqliteLedger::open(path).value();
-    const std::vector<Record> records = ledger->read_after(0, 1'000'000).value();
+    const std::vector<Record> records = read_all(*ledger);
     for (const auto& [revision, number] : reports) {
       ASSERT_LE(revision, static_cast<std::int64_t>(records.size())) << "round " << round;
       ASSERT_EQ(records[static_cast<std::size_t>(revision - 1)].body, body_of(round, number));
@@ -122,7 +123,7 @@ TEST(SqliteDurability, WhatIsOldGoesAsAWholeAtAnyInstantOfKill9) {
     const auto whole = verify_ledger(*ledger);
     ASSERT_TRUE(whole) << whole.error().message << ", round " << round;
     std::map<std::int64_t, Record> records;
-    for (Record& record : ledger->read_after(0, 1'000'000).value()) records[record.revision] = record;
+    for (Record& record : read_all(*ledger)) records[record.revision] = record;
     for (const auto& [revision, number] : reports) {
       ASSERT_EQ(records[revision].body, body_of(round, number)) << "a policy, round " << round;
       const bool is_there = records.contains(revision + 1);

@@ -11,6 +11,7 @@
 
 #include "base/try.h"
 #include "ledger/chain.h"
+#include "ledger/record_page.h"
 #include "ledger/record_row.h"
 
 namespace sluice::ledger {
@@ -80,6 +81,17 @@ Result<std::vector<Record>> all(SqliteQuery& query) {
   std::vector<Record> records;
   SLUICE_TRY(for_each(query, [&](Record&& record) { records.push_back(std::move(record)); }));
   return records;
+}
+
+Result<std::vector<Record>> page_of(SqliteQuery& query, std::size_t max) {
+  RecordPage page(max);
+  while (!page.is_full()) {
+    const bool row = SLUICE_TRY(query.next());
+    if (!row) break;
+    auto record = SLUICE_TRY(record_from(query));
+    page.add(std::move(record));
+  }
+  return std::move(page).take();
 }
 
 Result<std::vector<Record>> written_by(SqliteDatabase& database, const std::string& actor,
@@ -272,7 +284,7 @@ Result<std::vector<Record>> SqliteLedger::read_after(std::int64_t revision, std:
     SqliteQuery query =
         database.query("SELECT r.* FROM records r WHERE revision > ? ORDER BY revision LIMIT ?");
     query.number(revision).number(row_count(max));
-    return all(query);
+    return page_of(query, max);
   });
 }
 
@@ -316,7 +328,7 @@ Result<std::vector<Record>> SqliteLedger::history(Kind kind, std::string_view na
         "SELECT r.* FROM records r WHERE kind = ? AND name = ? AND version > 0 AND version < ?"
         " ORDER BY version DESC LIMIT ?");
     query.text(to_string(kind)).text(name).number(version).number(row_count(max));
-    return all(query);
+    return page_of(query, max);
   });
 }
 

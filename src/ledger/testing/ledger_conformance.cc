@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/limits.h"
+#include "base/limits/control_limits.h"
 
 namespace sluice::ledger {
 namespace {
@@ -188,6 +189,32 @@ TEST_P(LedgerConformance, FollowersReadInPages) {
   EXPECT_EQ(ledger().read_after(-5, std::numeric_limits<std::size_t>::max()).value(), pieces);
 }
 
+// A slow link must deliver a page before the database gives up.
+TEST_P(LedgerConformance, PagesAreBoundedInBytes) {
+  Change large = change(policy("p0", ""), "large");
+  large.drafts.clear();
+  for (int i = 0; i < 7; ++i)
+    large.drafts.push_back(policy("p" + std::to_string(i), std::string(kLedgerPageBytes * 2 / 5, 'x')));
+  const auto written = ledger().append(large).value();
+  EXPECT_THAT(ledger().read_after(0, 100).value(), testing::SizeIs(3));
+  EXPECT_THAT(ledger().read_after(0, 2).value(), testing::SizeIs(2));
+  EXPECT_TRUE(all() == written);
+  EXPECT_TRUE(ledger().find_request(large.actor, "large") == written);
+  std::size_t documents = 0;
+  EXPECT_TRUE(ledger().for_each_document([&](Record&&) { ++documents; }));
+  EXPECT_EQ(documents, 7u);
+
+  std::vector<Record> versions;  // newest first
+  for (int i = 0; i < 5; ++i)
+    versions.insert(versions.begin(), write(change(policy("whole", std::string(kRecordBodyBytesMax, 'y')))));
+  EXPECT_THAT(ledger().read_after(7, 100).value(), testing::SizeIs(2)) << "the last known one and a new one";
+  EXPECT_TRUE(ledger().history(Kind::kPolicy, "whole", kAll, 100).value() ==
+              std::vector(versions.begin(), versions.begin() + 2));
+  EXPECT_TRUE(ledger().history(Kind::kPolicy, "whole", versions[3].version, 100).value() ==
+              std::vector(versions.begin() + 4, versions.end()));
+  expect_chain_holds();
+}
+
 TEST_P(LedgerConformance, BodiesComeBackByteByByte) {
   const std::string bodies[] = {
       R"({"quotes":"' \" \\ '' $$ \u0000 %s ?1 :name"})",
@@ -212,6 +239,15 @@ TEST_P(LedgerConformance, RefusesWhatNotEveryDatabaseCanKeep) {
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(refusal(change(policy("", "{}"))).code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(refusal({.actor = "a"}).code, ErrorCode::kInvalidArgument);
+}
+
+TEST_P(LedgerConformance, WhatNotEveryDatabaseCanKeepIsNotThere) {
+  for (const std::string& text : {"a\0b"s, "\xff"s}) {
+    EXPECT_EQ(ledger().find(Kind::kPolicy, text, 1).value(), std::nullopt);
+    EXPECT_THAT(ledger().history(Kind::kPolicy, text, kAll, 10).value(), IsEmpty());
+    EXPECT_THAT(ledger().find_request(text, "r-1").value(), IsEmpty());
+    EXPECT_THAT(ledger().find_request("token ops-1", text).value(), IsEmpty());
+  }
 }
 
 TEST_P(LedgerConformance, AChangeMayBeAsLargeAsTheBoundsSay) {

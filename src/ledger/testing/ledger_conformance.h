@@ -10,6 +10,7 @@
 #include "ledger/chain.h"
 #include "ledger/ledger.h"
 #include "ledger/prune.h"
+#include "ledger/testing/read_all.h"
 #include "ledger/verify.h"
 
 namespace sluice::ledger {
@@ -63,7 +64,7 @@ class LedgerConformance : public testing::TestWithParam<LedgerFactory> {
     EXPECT_TRUE(written) << written.error().message;
     return written && written->size() == 1 ? written->front() : Record{};
   }
-  std::vector<Record> all() { return ledger().read_after(0, 1'000'000).value(); }
+  std::vector<Record> all() { return read_all(ledger()); }
   // The error of append() for a change that must fail and leave the ledger unchanged.
   Error refusal(const Change& change) {
     const std::vector<Record> before = all();

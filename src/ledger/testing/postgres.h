@@ -67,8 +67,10 @@ class TestPostgres {
   void freeze() const { signal_all(SIGSTOP); }
   void thaw() const { signal_all(SIGCONT); }
 
-  std::string url(const std::string& database) const {
-    return "postgres://sluice:s3cret%3A%2F%40@127.0.0.1:" + std::to_string(port_) + "/" + database;
+  std::string url(const std::string& database) const { return url(database, port_); }
+  // The same by way of another port, which leads to the server.
+  static std::string url(const std::string& database, std::uint16_t port) {
+    return "postgres://sluice:s3cret%3A%2F%40@127.0.0.1:" + std::to_string(port) + "/" + database;
   }
   std::uint16_t port() const { return port_; }
 
