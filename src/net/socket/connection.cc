@@ -38,7 +38,8 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
       peer_(std::move(peer)),
       tls_context_(tls),
       tls_(tls ? tls->accept(peer_.address, peer_.port) : nullptr),
-      since_us_(set.context_.now_us) {
+      opened_us_(set.context_.now_us),
+      since_us_(opened_us_) {
   set_.loop_.add(fd_, interest_, *this);
 }
 
@@ -75,10 +76,13 @@ bool Connection::handle_events(std::uint32_t events) {
 }
 
 Connection::Worth Connection::worth() const {
-  constexpr std::int64_t kFreshUs = 1'000'000;
+  constexpr std::int64_t kNewUs = 1'000'000;
   if (lingering_) return Worth::kSilent;
-  if (!session_) return set_.context_.now_us - since_us_ < kFreshUs ? Worth::kHalfRequest : Worth::kSilent;
-  if (session_->owes_answer()) return Worth::kOwedAnswer;
+  if (session_ && session_->owes_answer()) return Worth::kOwedAnswer;
+  if (!session_ || !session_->has_served()) {
+    if (set_.context_.now_us - opened_us_ < kNewUs) return Worth::kNew;
+    return session_ ? Worth::kStranger : Worth::kSilent;
+  }
   if (peer_.is_stranger) return Worth::kStranger;
   return session_->idle() && unsent_.empty() ? Worth::kIdle : Worth::kHalfRequest;
 }

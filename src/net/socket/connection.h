@@ -46,8 +46,13 @@ class ConnectionSet {
   void drain();
 
   // Closes the least valuable connection, of that port or of any, to make room for a new one. Order:
-  // connections that have sent nothing, then strangers, then idle ones, then those with a partial request;
-  // among these, the one that has been silent longest. Never one that waits for its answer. Returns false if
+  // 1. connections that have sent nothing for a second;
+  // 2. strangers, and those whose first request is incomplete after a second;
+  // 3. new ones: younger than a second, and without a complete request. So each has its chance, and however
+  //    many there are, none takes the place of a connection that has been served;
+  // 4. idle ones;
+  // 5. those with a partial request, after others that were served.
+  // Among equals, the one that has been silent longest. Never one that waits for its answer. Returns false if
   // there is none.
   bool make_room(std::optional<Port> port);
   // Sheds the largest holders of memory while there is too much of it and this loop holds more than its
@@ -105,7 +110,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   friend class ConnectionSet;
 
   // The value of a connection, in ascending order; see make_room().
-  enum class Worth : std::uint8_t { kSilent, kStranger, kIdle, kHalfRequest, kOwedAnswer };
+  enum class Worth : std::uint8_t { kSilent, kStranger, kNew, kIdle, kHalfRequest, kOwedAnswer };
   Worth worth() const;
 
   // Runs one action on this connection, which may close it. If an allocation fails, only this connection is
@@ -149,6 +154,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   std::unique_ptr<Session> session_;      // none until the protocol is known
   std::string first_bytes_;               // until the protocol is known
   std::string unsent_;
+  const std::int64_t opened_us_;
   // When it was opened, last sent some of the session's output, or began to linger.
   std::int64_t since_us_;
   std::uint32_t interest_ = EPOLLIN;
