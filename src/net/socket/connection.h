@@ -56,9 +56,9 @@ class ConnectionSet {
   // there is none.
   bool make_room(std::optional<Port> port);
   // Sheds the largest holders of memory while there is too much of it and this loop holds more than its
-  // share.
+  // share; if it is that of TLS, the least valuable ones, in the order of make_room().
   void relieve();
-  // Sheds the largest holders until half of this loop's memory is freed.
+  // Sheds holders until half of this loop's memory is freed.
   void relieve_by_half();
 
   const BufferAccount& account() const { return account_; }
@@ -76,6 +76,8 @@ class ConnectionSet {
   void remove(Connection& connection);  // destroys it
   template <class Enough>
   void shed_largest(bool strangers_only, const Enough& enough);
+  template <class Enough>
+  void shed_tls(const Enough& enough);
 
   EventLoop& loop_;
   SessionContext& context_;
@@ -119,6 +121,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   void carefully(const Action& action);
   // Reports to the set's account what is held now.
   void settle();
+  std::size_t settle_tls();
 
   // Functions that return bool return false if the connection is closed; then `this` is destroyed.
   void on_events(std::uint32_t events) override;
@@ -126,6 +129,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   void output_ready() override;
   bool read();
   bool receive(std::span<char> bytes);
+  bool receive_hello(std::string_view bytes);
   bool receive_sealed(std::string_view bytes);
   bool end_of_input();
   bool resume();
@@ -149,10 +153,10 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   const int fd_;
   std::size_t index_ = 0;  // in the set
   Peer peer_;
-  TlsServerContext* const tls_context_;   // null: plain text
-  const std::unique_ptr<TlsEngine> tls_;  // the same
-  std::unique_ptr<Session> session_;      // none until the protocol is known
-  std::string first_bytes_;               // until the protocol is known
+  TlsServerContext* const tls_context_;  // null: plain text
+  std::unique_ptr<TlsEngine> tls_;       // none until the ClientHello is whole, nor while lingering
+  std::unique_ptr<Session> session_;     // none until the protocol is known
+  std::string first_bytes_;              // until the ClientHello is whole; then until the protocol is known
   std::string unsent_;
   const std::int64_t opened_us_;
   // When it was opened, last sent some of the session's output, or began to linger.
@@ -160,6 +164,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   std::uint32_t interest_ = EPOLLIN;
   std::size_t held_bytes_ = 0;     // as in the set's account
   bool held_as_stranger_ = false;  // the same
+  std::size_t held_by_tls_ = 0;    // the same
   std::size_t recent_bytes_ = 0;   // read recently
   bool is_ready_ = false;          // in the set's list
   bool is_large_ = false;          // likewise, in the list of large ones
