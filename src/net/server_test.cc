@@ -204,6 +204,28 @@ TEST(Server, connections_beyond_the_limit_take_the_place_of_idle_ones_or_are_tur
   EXPECT_EQ(server->stats().connections_refused, 1u);
 }
 
+TEST(Server, silent_connections_do_not_take_the_place_of_those_that_were_served) {
+  ServerOptions options;
+  options.threads = 1;
+  options.connections_max = 30;
+  const auto server = start(options);
+  std::vector<std::unique_ptr<TestClient>> served, flood;
+  for (int i = 0; i < 10; ++i) {
+    served.push_back(std::make_unique<TestClient>(server->port()));
+    served.back()->send(post("x"));
+    served.back()->read_until("\r\n\r\nx");
+  }
+  for (int i = 0; i < 100; ++i) flood.push_back(std::make_unique<TestClient>(server->port()));
+  while (server->stats().connections_shed_room < 80) std::this_thread::yield();
+  const TestClient health_check(server->port());
+  health_check.send(post("x"));
+  EXPECT_THAT(health_check.read_until("\r\n\r\nx"), HasSubstr("200 OK"));
+  for (const auto& one : served) {
+    one->send(post("x"));
+    EXPECT_THAT(one->read_until("\r\n\r\nx"), HasSubstr("200 OK"));
+  }
+}
+
 TEST(Server, one_port_cannot_take_all_the_room) {
   ServerOptions options;
   options.connections_max = 8;

@@ -104,11 +104,16 @@ class Session {
   virtual bool idle() const = 0;
   // An answer is being worked on.
   virtual bool owes_answer() const = 0;
+  // The application has been given a request.
+  bool has_served() const { return has_served_; }
 
   // The memory that we hold for the peer: what it has sent and what it has not read. Cheap.
   virtual std::size_t held_bytes() const = 0;
   // For lack of memory: frees everything, tells the peer, and is finished.
   virtual void shed(std::string& out) = 0;
+
+ protected:
+  bool has_served_ = false;
 };
 
 enum class Protocol { kUndecided, kHttp1, kHttp2, kRedis };

@@ -338,7 +338,7 @@ std::string Node::connection_metrics() const {
   text.family("rate_limiter_connections", "gauge", "Connections of clients that are open.");
   text.sample({}, stats.connections);
   text.family("rate_limiter_buffered_bytes", "gauge",
-              "Memory held for clients: partial requests and unread answers.");
+              "Memory held for clients: partial requests, unread answers, TLS handshakes.");
   text.sample({}, stats.buffered_bytes);
   text.family("rate_limiter_connections_shed_total", "counter",
               "Connections closed to free memory or to make room, or refused for lack of room.");

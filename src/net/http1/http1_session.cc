@@ -141,6 +141,7 @@ void Http1Session::handle(const Http1Head& head, std::string_view body, std::str
     set_problem(response_, 503, "Too many requests are waiting for an answer.");
   } else {
     SessionReply<HttpResponse> reply(response_, context_.deferred, *this, deferred_);
+    has_served_ = true;
     context_.application.handle_http(request, reply);
   }
   if (deferred_) waiting_bytes_ = head.size + body.size();

@@ -227,6 +227,7 @@ void Http2Session::open_streaming(Http2Stream& stream) {
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
   stream.kind = Http2Stream::Kind::kStreaming;
+  has_served_ = true;
   stream.handler = context_.application.open_stream(context, stream);
   if (stream.ended) return;
   if (!stream.handler) return fail_grpc(stream, GrpcCode::kInternal, "the call could not be started");

@@ -198,6 +198,7 @@ void Http2Session::end_request(Http2Stream& stream) {
 }
 
 void Http2Session::handle_request(Http2Stream& stream) {
+  has_served_ = true;
   if (stream.kind == Http2Stream::Kind::kHttp)
     handle_http(stream);
   else

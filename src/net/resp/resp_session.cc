@@ -106,6 +106,7 @@ void RespSession::handle(std::string& out) {
   const std::size_t places = line_.size(), held = handler_->held_bytes();
   std::string behind;  // the replies that wait
   PlacedReply reply(*this, places == 0 ? out : behind);
+  has_served_ = true;
   if (!handler_->handle(parser_.words(), reply)) closing_ = true;
   if (line_.size() == places) return say(out, behind);
   // What was held for EXEC is held until EXEC is answered.

@@ -13,21 +13,24 @@ namespace sluice::net {
 // Beyond the bound, the largest holders are shed. A loop sees only its own connections. But if all loops
 // together hold too much, at least one of them holds its share or more, and sheds its largest holders.
 // Strangers (peers that need a token and have not shown one) share a quarter: they cannot take the rest from
-// recognised peers.
+// recognised peers. TLS has a quarter, too: handshakes, and what the TLS of strangers holds after theirs.
+// Since every connection holds about the same, not the largest ones are shed, but the least valuable.
 class BufferBudget {
  public:
-  enum class Pool : std::uint8_t { kAll, kStrangers };
+  enum class Pool : std::uint8_t { kAll, kStrangers, kTls };
+  static constexpr std::size_t kPools = 3;
 
   // REQUIRES: loops ≥ 1
   BufferBudget(std::size_t bytes_max, std::size_t loops)
-      : bytes_max_{static_cast<std::int64_t>(bytes_max), static_cast<std::int64_t>(bytes_max / 4)},
+      : bytes_max_{static_cast<std::int64_t>(bytes_max), static_cast<std::int64_t>(bytes_max / 4),
+                   static_cast<std::int64_t>(bytes_max / 4)},
         loops_(static_cast<std::int64_t>(loops)) {}
 
   std::size_t bytes(Pool pool) const {
     return static_cast<std::size_t>(held_[index(pool)].load(std::memory_order_relaxed));
   }
   std::size_t bytes_max(Pool pool) const { return static_cast<std::size_t>(bytes_max_[index(pool)]); }
-  bool is_over() const { return is_over(Pool::kAll) || is_over(Pool::kStrangers); }
+  bool is_over() const { return is_over(Pool::kAll) || is_over(Pool::kStrangers) || is_over(Pool::kTls); }
 
  private:
   friend class BufferAccount;
@@ -36,8 +39,8 @@ class BufferBudget {
     return held_[index(pool)].load(std::memory_order_relaxed) > bytes_max_[index(pool)];
   }
 
-  std::array<std::atomic<std::int64_t>, 2> held_{};
-  const std::array<std::int64_t, 2> bytes_max_;
+  std::array<std::atomic<std::int64_t>, kPools> held_{};
+  const std::array<std::int64_t, kPools> bytes_max_;
   const std::int64_t loops_;
 };
 
@@ -52,6 +55,10 @@ class BufferAccount {
   void change(std::int64_t bytes, bool is_stranger) {
     change(Pool::kAll, bytes);
     if (is_stranger) change(Pool::kStrangers, bytes);
+  }
+  void change_tls(std::int64_t bytes) {
+    change(Pool::kAll, bytes);
+    change(Pool::kTls, bytes);
   }
   std::int64_t bytes() const { return own_[BufferBudget::index(Pool::kAll)]; }
   bool is_over() const { return budget_.is_over(); }
@@ -76,7 +83,7 @@ class BufferAccount {
   }
 
   BufferBudget& budget_;
-  std::array<std::int64_t, 2> own_{};
+  std::array<std::int64_t, BufferBudget::kPools> own_{};
 };
 
 }  // namespace sluice::net

@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <utility>
+
+#include "base/limits/connection_limits.h"
+#include "net/tls/client_hello.h"
 
 namespace sluice::net {
 namespace {
@@ -19,6 +23,9 @@ constexpr std::int64_t kLingerUs = 2'000'000;
 constexpr std::string_view kPlainHttpAnswer =
     "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 37\r\nconnection: close\r\n\r\n"
     "this port requires TLS; use https://\n";
+
+// A fatal alert in clear text, as OpenSSL sends it for a message that is too long.
+constexpr std::string_view kIllegalParameterAlert("\x15\x03\x03\x00\x02\x02\x2f", 7);
 
 }  // namespace
 
@@ -37,27 +44,41 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
       fd_(fd),
       peer_(std::move(peer)),
       tls_context_(tls),
-      tls_(tls ? tls->accept(peer_.address, peer_.port) : nullptr),
-      since_us_(set.context_.now_us) {
+      opened_us_(set.context_.now_us),
+      since_us_(opened_us_) {
   set_.loop_.add(fd_, interest_, *this);
 }
 
 Connection::~Connection() {
   if (shaking_hands_) tls_context_->count_handshake(false);
   set_.account_.change(-static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
+  set_.account_.change_tls(-static_cast<std::int64_t>(held_by_tls_));
   set_.loop_.remove(fd_, *this);
   ::close(fd_);
 }
 
 void Connection::settle() {
-  const std::size_t held =
-      heap_bytes(unsent_) + heap_bytes(first_bytes_) + (session_ ? session_->held_bytes() : 0);
+  std::size_t held = heap_bytes(unsent_) + heap_bytes(first_bytes_) + (session_ ? session_->held_bytes() : 0);
+  if (tls_context_) held += settle_tls();
   if (held == held_bytes_ && (held == 0 || peer_.is_stranger == held_as_stranger_)) [[likely]]
     return;
   set_.account_.change(-static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
   held_bytes_ = held;
   held_as_stranger_ = peer_.is_stranger;
   set_.account_.change(static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
+}
+
+// Returns what the connection holds besides. Recognised peers may keep a connection open without being
+// charged.
+std::size_t Connection::settle_tls() {
+  const bool shakes_hands = tls_ && tls_->status() == TlsEngine::Status::kHandshaking;
+  const std::size_t held = shakes_hands || (tls_ && peer_.is_stranger) ? tls_->held_bytes() : 0;
+  if (held != held_by_tls_) {
+    set_.account_.change_tls(static_cast<std::int64_t>(held) - static_cast<std::int64_t>(held_by_tls_));
+    held_by_tls_ = held;
+  }
+  const bool listens = tls_ && !shakes_hands && !(session_ && session_->finished());
+  return listens ? tls_->partial_record_bytes() : 0;
 }
 
 void Connection::on_events(std::uint32_t events) {
@@ -75,10 +96,13 @@ bool Connection::handle_events(std::uint32_t events) {
 }
 
 Connection::Worth Connection::worth() const {
-  constexpr std::int64_t kFreshUs = 1'000'000;
+  constexpr std::int64_t kNewUs = 1'000'000;
   if (lingering_) return Worth::kSilent;
-  if (!session_) return set_.context_.now_us - since_us_ < kFreshUs ? Worth::kHalfRequest : Worth::kSilent;
-  if (session_->owes_answer()) return Worth::kOwedAnswer;
+  if (session_ && session_->owes_answer()) return Worth::kOwedAnswer;
+  if (!session_ || !session_->has_served()) {
+    if (set_.context_.now_us - opened_us_ < kNewUs) return Worth::kNew;
+    return session_ ? Worth::kStranger : Worth::kSilent;
+  }
   if (peer_.is_stranger) return Worth::kStranger;
   return session_->idle() && unsent_.empty() ? Worth::kIdle : Worth::kHalfRequest;
 }
@@ -92,7 +116,9 @@ bool Connection::read() {
   recent_bytes_ = recent_bytes_ / 2 + static_cast<std::size_t>(bytes);
   if (lingering_) return true;
   const std::span input(set_.input_.get(), static_cast<std::size_t>(bytes));
-  return tls_ ? receive_sealed({input.data(), input.size()}) : receive(input);
+  if (!tls_context_) return receive(input);
+  const std::string_view sealed(input.data(), input.size());
+  return tls_ ? receive_sealed(sealed) : receive_hello(sealed);
 }
 
 bool Connection::end_of_input() {
@@ -102,8 +128,29 @@ bool Connection::end_of_input() {
   return after_write();
 }
 
+bool Connection::receive_hello(std::string_view bytes) {
+  shaking_hands_ = true;
+  first_bytes_.append(bytes);
+  switch (look_at_client_hello(first_bytes_)) {
+    case ClientHello::kPartial:
+      return true;
+    case ClientHello::kTooLong: {
+      tls_context_->tell_failed_handshake(peer_.address + " began a TLS handshake with more than " +
+                                              std::to_string(kClientHelloBytesMax) + " bytes",
+                                          set_.context_.now_us);
+      std::string().swap(first_bytes_);
+      std::string& out = sealed_output();
+      out += kIllegalParameterAlert;
+      return transmit(out) && linger();
+    }
+    case ClientHello::kWhole:
+      tls_ = tls_context_->accept(peer_.address, peer_.port);
+      return receive_sealed(std::exchange(first_bytes_, {}));
+  }
+  std::unreachable();
+}
+
 bool Connection::receive_sealed(std::string_view bytes) {
-  if (tls_->status() == TlsEngine::Status::kHandshaking) shaking_hands_ = true;
   std::string& plain = set_.opened_;
   plain.clear();
   std::string& out = sealed_output();
@@ -120,6 +167,7 @@ bool Connection::receive_sealed(std::string_view bytes) {
     peer_.names = tls_->peer_names();
   }
   if (!plain.empty() && !receive(plain)) return false;
+  if (lingering_) return true;
   if (tls_->status() == TlsEngine::Status::kEnded && !input_ended_) return end_of_input();
   if (!session_) update_interest();  // the handshake may have unsent bytes
   return true;
@@ -164,8 +212,8 @@ bool Connection::tick() {
 // Redis clients connect before they have something to send, and stay.
 std::int64_t Connection::first_bytes_us() const {
   const SessionTimeouts& timeouts = set_.context_.timeouts;
-  if (peer_.port != Port::kRedis || (tls_ && tls_->status() == TlsEngine::Status::kHandshaking))
-    return timeouts.request_head_us;
+  const bool awaits_tls = tls_context_ && (!tls_ || tls_->status() == TlsEngine::Status::kHandshaking);
+  if (peer_.port != Port::kRedis || awaits_tls) return timeouts.request_head_us;
   return peer_.is_stranger ? timeouts.redis_login_us : timeouts.redis_idle_us;
 }
 
@@ -186,10 +234,10 @@ bool Connection::may_go() const {
 }
 
 // Bytes that cannot be sent at once wait in unsent_; otherwise one buffer serves all connections.
-std::string& Connection::output() { return unsent_.empty() || tls_ ? set_.output_ : unsent_; }
+std::string& Connection::output() { return unsent_.empty() || tls_context_ ? set_.output_ : unsent_; }
 
 bool Connection::write(std::string& said) {
-  if (!tls_) return transmit(said);
+  if (!tls_context_) return transmit(said);
   std::string& out = sealed_output();
   tls_->send(said, out);
   said.clear();
@@ -244,6 +292,7 @@ bool Connection::linger() {
   if (input_ended_ || !unsent_.empty()) return close();
   shutdown(fd_, SHUT_WR);
   lingering_ = true;
+  tls_.reset();
   since_us_ = set_.context_.now_us;
   update_interest();
   return true;

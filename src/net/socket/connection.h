@@ -46,14 +46,19 @@ class ConnectionSet {
   void drain();
 
   // Closes the least valuable connection, of that port or of any, to make room for a new one. Order:
-  // connections that have sent nothing, then strangers, then idle ones, then those with a partial request;
-  // among these, the one that has been silent longest. Never one that waits for its answer. Returns false if
+  // 1. connections that have sent nothing for a second;
+  // 2. strangers, and those whose first request is incomplete after a second;
+  // 3. new ones: younger than a second, and without a complete request. So each has its chance, and however
+  //    many there are, none takes the place of a connection that has been served;
+  // 4. idle ones;
+  // 5. those with a partial request, after others that were served.
+  // Among equals, the one that has been silent longest. Never one that waits for its answer. Returns false if
   // there is none.
   bool make_room(std::optional<Port> port);
   // Sheds the largest holders of memory while there is too much of it and this loop holds more than its
-  // share.
+  // share; if it is that of TLS, the least valuable ones, in the order of make_room().
   void relieve();
-  // Sheds the largest holders until half of this loop's memory is freed.
+  // Sheds holders until half of this loop's memory is freed.
   void relieve_by_half();
 
   const BufferAccount& account() const { return account_; }
@@ -71,6 +76,8 @@ class ConnectionSet {
   void remove(Connection& connection);  // destroys it
   template <class Enough>
   void shed_largest(bool strangers_only, const Enough& enough);
+  template <class Enough>
+  void shed_tls(const Enough& enough);
 
   EventLoop& loop_;
   SessionContext& context_;
@@ -105,7 +112,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   friend class ConnectionSet;
 
   // The value of a connection, in ascending order; see make_room().
-  enum class Worth : std::uint8_t { kSilent, kStranger, kIdle, kHalfRequest, kOwedAnswer };
+  enum class Worth : std::uint8_t { kSilent, kStranger, kNew, kIdle, kHalfRequest, kOwedAnswer };
   Worth worth() const;
 
   // Runs one action on this connection, which may close it. If an allocation fails, only this connection is
@@ -114,6 +121,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   void carefully(const Action& action);
   // Reports to the set's account what is held now.
   void settle();
+  std::size_t settle_tls();
 
   // Functions that return bool return false if the connection is closed; then `this` is destroyed.
   void on_events(std::uint32_t events) override;
@@ -121,6 +129,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   void output_ready() override;
   bool read();
   bool receive(std::span<char> bytes);
+  bool receive_hello(std::string_view bytes);
   bool receive_sealed(std::string_view bytes);
   bool end_of_input();
   bool resume();
@@ -144,16 +153,18 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   const int fd_;
   std::size_t index_ = 0;  // in the set
   Peer peer_;
-  TlsServerContext* const tls_context_;   // null: plain text
-  const std::unique_ptr<TlsEngine> tls_;  // the same
-  std::unique_ptr<Session> session_;      // none until the protocol is known
-  std::string first_bytes_;               // until the protocol is known
+  TlsServerContext* const tls_context_;  // null: plain text
+  std::unique_ptr<TlsEngine> tls_;       // none until the ClientHello is whole, nor while lingering
+  std::unique_ptr<Session> session_;     // none until the protocol is known
+  std::string first_bytes_;              // until the ClientHello is whole; then until the protocol is known
   std::string unsent_;
+  const std::int64_t opened_us_;
   // When it was opened, last sent some of the session's output, or began to linger.
   std::int64_t since_us_;
   std::uint32_t interest_ = EPOLLIN;
   std::size_t held_bytes_ = 0;     // as in the set's account
   bool held_as_stranger_ = false;  // the same
+  std::size_t held_by_tls_ = 0;    // the same
   std::size_t recent_bytes_ = 0;   // read recently
   bool is_ready_ = false;          // in the set's list
   bool is_large_ = false;          // likewise, in the list of large ones

@@ -2,6 +2,7 @@
 #include <netinet/tcp.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "net/socket/connection.h"
 
@@ -116,8 +117,23 @@ void ConnectionSet::shed_largest(bool strangers_only, const Enough& enough) {
   }
 }
 
+template <class Enough>
+void ConnectionSet::shed_tls(const Enough& enough) {
+  std::vector<Connection*> holders;
+  for (const auto& one : connections_)
+    if (one->held_by_tls_ > 0) holders.push_back(one.get());
+  std::ranges::sort(holders, {},
+                    [](const Connection* one) { return std::pair(one->worth(), one->since_us_); });
+  for (Connection* const one : holders) {
+    if (enough()) return;
+    ++shed_for_memory_;
+    one->close();
+  }
+}
+
 void ConnectionSet::relieve() {
   using Pool = BufferBudget::Pool;
+  if (account_.must_shed(Pool::kTls)) shed_tls([this] { return account_.has_shed_enough(Pool::kTls); });
   if (account_.must_shed(Pool::kStrangers))
     shed_largest(true, [this] { return account_.has_shed_enough(Pool::kStrangers); });
   if (account_.must_shed(Pool::kAll))
@@ -125,7 +141,9 @@ void ConnectionSet::relieve() {
 }
 
 void ConnectionSet::relieve_by_half() {
-  shed_largest(false, [this, half = account_.bytes() / 2] { return account_.bytes() <= half; });
+  const auto enough = [this, half = account_.bytes() / 2] { return account_.bytes() <= half; };
+  shed_largest(false, enough);
+  shed_tls(enough);
 }
 
 }  // namespace sluice::net

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -54,11 +55,13 @@ class Client {
 
 class ConnectionSetTest : public testing::Test {
  protected:
-  std::unique_ptr<Client> connect(bool is_stranger = false, Port port = Port::kAll) {
+  // The time that passes afterwards makes a difference between two that connect in turn.
+  std::unique_ptr<Client> connect(bool is_stranger = false, Port port = Port::kAll,
+                                  std::int64_t passes_us = 1'000'000) {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     set_.add(ends[0], {.address = "127.0.0.1", .port = port, .names = {}, .is_stranger = is_stranger});
-    clock_.advance(1'000'000);  // so that no two are equally old
+    clock_.advance(passes_us);
     context_.refresh_time();
     return std::make_unique<Client>(ends[1]);
   }
@@ -187,21 +190,65 @@ TEST_F(ConnectionSetTest, who_says_goodbye_with_the_byte_that_is_too_much_is_she
 }
 
 TEST_F(ConnectionSetTest, new_clients_take_the_place_of_those_who_are_missed_least) {
-  const auto half = connect_and_say("GET /x HT");
-  const auto waiting = connect_and_say(kLater);
+  const std::string get(kGet), half = "GET /x HT", preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  enum Token { kNone, kNeeded, kShown };
+  const struct {
+    std::size_t rank;  // lower ones go first
+    const char* what;
+    std::string words;
+    Token token;
+    bool is_new;  // younger than a second
+  } rows[] = {
+      {6, "waits for its answer", std::string(kLater), kNeeded, false},
+      {5, "half of a later request", get + half, kNone, false},
+      {4, "idle", get, kNone, false},
+      {4, "idle, with a token", get, kShown, false},
+      {2, "without a token", get, kNeeded, false},
+      {2, "half of a first request", half, kNone, false},
+      {2, "half of a first request, needs a token", half, kNeeded, false},
+      {2, "an HTTP/2 preface and no request", preface, kNone, false},
+      {1, "silent", "", kNone, false},
+      {1, "silent, needs a token", "", kNeeded, false},
+      {6, "new, waits for its answer", std::string(kLater), kNone, true},
+      {4, "new, but served", get, kNone, true},
+      {3, "new, half of a first request", half, kNone, true},
+      {3, "new, half of a first request, needs a token", half, kNeeded, true},
+      {3, "new, an HTTP/2 preface and no request", preface, kNeeded, true},
+      {3, "new and silent", "", kNone, true},
+      {3, "new and silent, needs a token", "", kNeeded, true},
+      {2, "new, without a token", get, kNeeded, true},
+  };
+  std::vector<std::unique_ptr<Client>> clients;
+  for (const auto& row : rows) {
+    application_.recognises = row.token == kShown;
+    clients.push_back(connect(row.token != kNone, Port::kAll, row.is_new ? 1 : 1'000'000));
+    clients.back()->send(row.words);
+    turn();
+  }
+  std::vector<std::size_t> order;
+  std::string went;
+  for (std::vector<bool> known(clients.size()); set_.make_room(std::nullopt);) {
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      if (known[i] || !clients[i]->gone()) continue;
+      known[i] = true;
+      order.push_back(rows[i].rank);
+      went.append(rows[i].what).append("\n");
+    }
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(order)) << went;
+  EXPECT_EQ(order.size(), std::size(rows) - 2) << "whoever waits for an answer gets it";
+  EXPECT_EQ(set_.shed_for_room(), order.size());
+  EXPECT_FALSE(clients.front()->gone());
+}
+
+TEST_F(ConnectionSetTest, among_equals_the_one_that_was_silent_longest_goes) {
+  const auto first = connect(true, Port::kAll, 1), second = connect(true, Port::kAll, 1);
   const auto idle_for_long = connect_and_say(kGet), idle = connect_and_say(kGet);
-  const auto stranger = connect_and_say(kGet, true);
-  const auto silent = connect();
-  clock_.advance(2'000'000);
-  context_.refresh_time();
-  for (Client* next : {silent.get(), stranger.get(), idle_for_long.get(), idle.get(), half.get()}) {
+  for (Client* next : {first.get(), second.get(), idle_for_long.get(), idle.get()}) {
     EXPECT_FALSE(next->gone());
     EXPECT_TRUE(set_.make_room(std::nullopt));
     EXPECT_TRUE(next->gone());
   }
-  EXPECT_FALSE(set_.make_room(std::nullopt)) << "whoever waits for an answer gets it";
-  EXPECT_FALSE(waiting->gone());
-  EXPECT_EQ(set_.shed_for_room(), 5u);
 }
 
 TEST_F(ConnectionSetTest, a_port_makes_room_for_itself) {

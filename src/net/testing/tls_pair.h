@@ -15,6 +15,7 @@ struct TestTlsServerOptions {
   std::string client_authority;  // PEM; empty: clients need no certificate
   int version_min = 0;           // as in OpenSSL
   int version_max = 0;
+  const char* groups = nullptr;  // for the exchange of keys; null: the usual ones
 };
 
 // The server's side, for tests.
@@ -31,6 +32,7 @@ inline std::unique_ptr<TlsEngine> make_tls_server(const TestTlsServerOptions& op
   SSL_CTX_use_PrivateKey(context.get(), key.get());
   SSL_CTX_set_min_proto_version(context.get(), options.version_min);
   SSL_CTX_set_max_proto_version(context.get(), options.version_max);
+  if (options.groups) SSL_CTX_set1_groups_list(context.get(), options.groups);
   if (!options.client_authority.empty()) {
     const X509Ptr authority(
         PEM_read_bio_X509(bio(options.client_authority).get(), nullptr, nullptr, nullptr));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -60,6 +61,11 @@ class TlsEngine {
   // It failed because the peer sent a plain HTTP/1 request.
   bool heard_plain_http() const { return heard_plain_http_; }
 
+  // The memory that OpenSSL holds for this connection, as measured, apart from partial_record_bytes().
+  std::size_t held_bytes() const;
+  // The memory for a record of which only a part has arrived. REQUIRES: open() was true.
+  std::size_t partial_record_bytes() const;
+
   // The names in the peer's verified certificate, see names_in(); empty if it has shown none.
   // REQUIRES: open() was true.
   std::vector<std::string> peer_names() const;
@@ -76,6 +82,7 @@ class TlsEngine {
   Status status_ = Status::kHandshaking;
   std::string problem_;
   bool heard_plain_http_ = false;
+  bool asked_again_ = false;  // as a server, for a second ClientHello
 };
 
 }  // namespace sluice::net

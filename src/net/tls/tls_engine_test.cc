@@ -193,5 +193,42 @@ TEST_F(TlsEngineTest, TheEndIsHeard) {
   EXPECT_EQ(both.client->status(), Status::kEnded);
 }
 
+TEST_F(TlsEngineTest, AHandshakeHoldsMoreThanAnOpenConnection) {
+  TestTlsPair both = pair();
+  const std::size_t handshake = both.server->held_bytes();
+  both.run();
+  ASSERT_TRUE(both.server->open());
+  EXPECT_LT(both.server->held_bytes(), handshake);
+}
+
+// The second ClientHello may be as long as OpenSSL allows, and OpenSSL believes the length that it claims.
+TEST_F(TlsEngineTest, AServerThatAsksAgainHoldsMore) {
+  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+  SSL_CTX_set1_groups_list(context.get(), "P-256:X25519");  // it sends a key for the first
+  SslPtr ssl(SSL_new(context.get()));
+  SSL_set_connect_state(ssl.get());
+  TestTlsPair both(std::make_unique<TlsEngine>(std::move(ssl), "the server"),
+                   make_tls_server({.identity = identity_, .client_authority = {}, .groups = "X25519"}));
+  const std::size_t before = both.server->held_bytes();
+  both.server->receive(std::exchange(both.to_server, {}), both.server_heard, both.to_client);
+  EXPECT_GT(both.server->held_bytes(), before + 100'000);
+  both.run();
+  ASSERT_TRUE(both.server->open());
+  EXPECT_LT(both.server->held_bytes(), before);
+}
+
+TEST_F(TlsEngineTest, APartOfARecordHoldsABuffer) {
+  TestTlsPair both = pair();
+  both.run();
+  for (const std::size_t part : {1u, 4u, 5u, 6u, 20u}) {
+    EXPECT_EQ(both.server->partial_record_bytes(), 0u);
+    both.client->send("PING\r\n", both.to_server);
+    both.server->receive(TestTlsPair::take(both.to_server, part), both.server_heard, both.to_client);
+    EXPECT_GT(both.server->partial_record_bytes(), 16'384u) << part;
+    both.run();
+  }
+  EXPECT_EQ(both.server->partial_record_bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace sluice::net

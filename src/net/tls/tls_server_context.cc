@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits/certificate_limits.h"
 #include "base/try.h"
 #include "net/tls/tls_files.h"
 
@@ -48,6 +49,8 @@ SslContextPtr make_context() {
   SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   // An idle connection keeps no buffers.
   SSL_CTX_set_mode(made.get(), SSL_MODE_RELEASE_BUFFERS);
+  // OpenSSL reserves it when the client has said how long its chain will be.
+  SSL_CTX_set_max_cert_list(made.get(), kCertificateChainBytesMax);
   [[maybe_unused]] const bool ciphers_known = SSL_CTX_set_cipher_list(made.get(), kCiphers12) == 1 &&
                                               SSL_CTX_set_ciphersuites(made.get(), kCiphers13) == 1;
   assert(ciphers_known);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "net/server.h"
 #include "net/testing/application.h"
@@ -84,12 +85,13 @@ class TlsServerTest : public testing::Test {
     tls_ = std::move(*loaded);
     start({});
   }
-  void start(SessionTimeouts timeouts) {
-    ServerOptions options;
+  void start(ServerOptions options, bool recognises = false) {
     options.tls = tls_.get();
-    options.timeouts = timeouts;
-    auto server = Server::start(std::move(options), kClock,
-                                [](EventLoop&) { return std::make_unique<TestApplication>(); });
+    auto server = Server::start(std::move(options), kClock, [recognises](EventLoop&) {
+      auto made = std::make_unique<TestApplication>();
+      made->recognises = recognises;
+      return made;
+    });
     ASSERT_TRUE(server);
     server_ = std::move(*server);
   }
@@ -183,12 +185,85 @@ TEST_F(TlsServerTest, ALookAtThePortIsNoFailedHandshake) {
 
 TEST_F(TlsServerTest, AHandshakeThatDoesNotEndIsCutOff) {
   server_.reset();
-  start({.request_head_us = 1});
+  ServerOptions impatient;
+  impatient.timeouts.request_head_us = 1;
+  start(impatient);
   const TestClient silent(server_->port());
   EXPECT_EQ(silent.read_to_end(), "");
   const TestClient half(server_->port());
   half.send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
   EXPECT_EQ(half.read_to_end(), "");
+}
+
+TEST_F(TlsServerTest, AClientHelloThatIsTooLongIsRefusedAtOnce) {
+  const TestClient greedy(server_->port());
+  greedy.send(std::string_view("\x16\x03\x01\x00\x06\x01\x01\xff\xb8\x03\x03", 11));
+  EXPECT_EQ(greedy.read_to_end(), std::string_view("\x15\x03\x03\x00\x02\x02\x2f", 7)) << "illegal parameter";
+  stop();
+  EXPECT_EQ(tls_->failed_handshakes(), 1u);
+}
+
+TEST_F(TlsServerTest, AClientHelloMayComeByteByByte) {
+  TestClient socket(server_->port());
+  std::string why, out, heard;
+  const auto engine =
+      TlsClientContext({.ca_file = ca_file_}).connect({.host = "localhost", .port = server_->port()}, why);
+  engine->begin(out);
+  for (const char byte : out) socket.send({&byte, 1});
+  while (engine->status() == TlsEngine::Status::kHandshaking) {
+    out.clear();
+    const std::string bytes = socket.read_some();
+    ASSERT_NE(bytes, "");
+    engine->receive(bytes, heard, out);
+    for (const char byte : out) socket.send({&byte, 1});
+  }
+  EXPECT_TRUE(engine->open()) << engine->problem();
+}
+
+// A client that begins a handshake and does not go on.
+std::unique_ptr<TestClient> begin_handshake(std::uint16_t port, const std::string& ca_file) {
+  auto socket = std::make_unique<TestClient>(port);
+  std::string out, why;
+  TlsClientContext({.ca_file = ca_file}).connect({.host = "localhost", .port = port}, why)->begin(out);
+  socket->send(out);
+  return socket;
+}
+
+TEST_F(TlsServerTest, HandshakesHoldAQuarterOfTheMemory) {
+  server_.reset();
+  ServerOptions options;
+  options.buffer_bytes_max = 4u << 20;
+  start(options);
+  std::vector<std::unique_ptr<TestClient>> flood;
+  for (int i = 0; i < 40; ++i) flood.push_back(begin_handshake(server_->port(), ca_file_));
+  while (server_->stats().connections_shed_memory < 27) std::this_thread::yield();
+  EXPECT_GT(server_->stats().buffered_bytes, 0u);
+  EXPECT_LE(server_->stats().buffered_bytes, options.buffer_bytes_max / 4);
+  TlsClient good = client();
+  good.say(get("/"));
+  EXPECT_THAT(good.read_to_end(), StartsWith("HTTP/1.1 200")) << "those that wait longest are closed";
+  flood.clear();
+  while (server_->connection_count() > 0) std::this_thread::yield();
+  EXPECT_EQ(server_->stats().buffered_bytes, 0u);
+}
+
+TEST_F(TlsServerTest, ConnectionsWithoutATokenHoldAQuarterOfTheMemory) {
+  for (const bool recognises : {false, true}) {
+    server_.reset();
+    ServerOptions options;
+    options.listen[0].needs_token = true;
+    options.buffer_bytes_max = 1u << 20;
+    start(options, recognises);
+    std::vector<std::unique_ptr<TlsClient>> clients;
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<TlsClient>(server_->port(), TlsSettings{.ca_file = ca_file_}));
+      clients.back()->say(get("/", false));
+      EXPECT_THAT(clients.back()->read_until("x-echo"), StartsWith("HTTP/1.1 200"))
+          << "whoever is new is served";
+    }
+    EXPECT_LE(server_->stats().buffered_bytes, recognises ? 0 : options.buffer_bytes_max / 4);
+    EXPECT_EQ(server_->stats().connections_shed_memory == 0, recognises);
+  }
 }
 
 TEST_F(TlsServerTest, AnAlteredRecordEndsTheConnection) {
