@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/serve/brief_help.h"
 #include "loadgen/bench_command.h"
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 
 namespace sluice::cli {
 

@@ -22,8 +22,8 @@ namespace sluice::doors {
 // Scratch space for one call of the Envoy door; reused, so that it allocates nothing once warm.
 struct EnvoyScratch {
   EnvoyRequest request;
-  std::vector<EnvoySlot> slots;  // one per descriptor
-  std::string resources;         // texts of all descriptors
+  std::vector<PlannedDescriptor> planned;  // one per descriptor
+  std::string resources;                   // texts of all descriptors
   std::vector<CheckRequest> checks;
   std::vector<CheckRequest> refunds;  // checks whose hits are given back
   EnvoyAnswer answer;

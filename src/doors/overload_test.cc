@@ -32,6 +32,18 @@ class OverloadTest : public testing::DoorsFixture {
 
 constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k","tokens":0})";
 
+// The same as a message, with a cost of 1.
+std::string grpc_check_message() {
+  std::string message;
+  net::WireWriter writer(message);
+  writer.string(1, "api");
+  const auto dimension = writer.begin_message(2);
+  writer.string(1, "key");
+  writer.string(2, "k");
+  writer.end_message(dimension);
+  return message;
+}
+
 TEST_F(OverloadTest, ChecksBeyondItAreRefusedAndChargeNothing) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of("/v1/ratelimit/check", kCheck), 200);
   const auto refused = handle("/v1/ratelimit/check", R"({"policy_id":"api","key":"k"})");
@@ -52,8 +64,7 @@ TEST_F(OverloadTest, ABatchCountsAsItsChecksAndIsTakenWholeOrNotAtAll) {
 }
 
 TEST_F(OverloadTest, OverGrpcItIsUnavailable) {
-  std::string message;
-  net::WireWriter(message).string(1, "api");
+  const std::string message = grpc_check_message();
   const auto ask = [&] { return code_of("/sluice.v1.RateLimiter/CheckAndIncrement", message); };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), net::GrpcCode::kOk);
   EXPECT_EQ(ask(), net::GrpcCode::kUnavailable);
@@ -78,8 +89,8 @@ TEST_F(OverloadTest, StrangersUseUpNoRoomOfHttp) {
 
 TEST_F(OverloadTest, StrangersUseUpNoRoomOfGrpc) {
   bounded.checks_need_token = true;
-  std::string check, batch;
-  net::WireWriter(check).string(1, "api");
+  const std::string check = grpc_check_message();
+  std::string batch;
   net::WireWriter(batch).element(1, check);
   const std::string envoy =
       testing::EnvoyMessage{.domain = "d", .descriptors = {{.entries = {{"k", "v"}}}}}.encoded();

@@ -64,7 +64,8 @@ Limiter::Limiter(const Parts& parts)
 
 // Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
 // this file is called.
-[[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, bool is_look, Answer& answer) {
+[[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, Purpose purpose, Answer& answer) {
+  const bool is_look = purpose == Purpose::kLook;
   if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass(request, answer);
     return nullptr;
@@ -76,18 +77,18 @@ Limiter::Limiter(const Parts& parts)
   }
   Store& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
-    return begin_later(store, request, is_look, answer);
-  ask_now(store, request, {planner_.first_policy(), !is_look}, answer);
+    return begin_later(store, request, purpose, answer);
+  ask_now(store, request, {planner_.first_policy(), purpose}, answer);
   if (!planner_.tier().empty()) [[unlikely]]
-    warn_of_tier(request, is_look, answer);
+    warn_of_tier(request, purpose, answer);
   return nullptr;
 }
 
-[[gnu::noinline, gnu::cold]] void Limiter::warn_of_tier(const CheckRequest& request, bool is_look,
+[[gnu::noinline, gnu::cold]] void Limiter::warn_of_tier(const CheckRequest& request, Purpose purpose,
                                                         Answer& answer) {
   if (!answer || !planner_.has_unknown_tier(request)) return;
   answer->unknown_tier = 1;
-  if (!is_look) planner_.counters().add_unknown_tier();
+  if (purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
 }
 
 // The switch is open. No policy is evaluated, whatever its limits say; only malformed requests are refused.
@@ -128,7 +129,7 @@ void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& as
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
   ask_about(kComparison, store, request, asked, candidates);
-  if (asked.is_check) count_differences(candidates, enforced, shadow, planner_.counters());
+  if (asked.is_check()) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
 void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request, const Asked& asked,
@@ -146,11 +147,11 @@ void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
 
-[[gnu::noinline]] PendingCheck* Limiter::begin_later(Store& store, const CheckRequest& request, bool is_look,
-                                                     Answer& answer) {
-  PendingCheck& pending = make_pending(request, {planner_.first_policy(), !is_look});
+[[gnu::noinline]] PendingCheck* Limiter::begin_later(Store& store, const CheckRequest& request,
+                                                     Purpose purpose, Answer& answer) {
+  PendingCheck& pending = make_pending(request, {planner_.first_policy(), purpose});
   pending.has_unknown_tier = planner_.has_unknown_tier(request);
-  if (pending.has_unknown_tier && !is_look) planner_.counters().add_unknown_tier();
+  if (pending.has_unknown_tier && purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
   if (pending.start(store)) return &pending;
   finish(pending, answer);
   return nullptr;
@@ -158,9 +159,9 @@ void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request
 
 // Whose turn a check takes.
 Flow Limiter::flow_of(std::uint32_t tenant_tag) {
-  if (turns_ == Turns::kEachTenants) return {.caller = caller_, .tenant = tenant_tag};
-  if (std::exchange(turns_, Turns::kOneTenants) == Turns::kNextTenants) turns_of_ = tenant_tag;
-  return {.caller = caller_, .tenant = turns_of_};
+  if (!in_order_) return {.caller = caller_, .tenant = tenant_tag};
+  if (!first_in_order_) first_in_order_ = tenant_tag;
+  return {.caller = caller_, .tenant = *first_in_order_};
 }
 
 // A copy of the plan: all that is needed when the answer arrives.
@@ -184,7 +185,7 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
   fill(pending.comparison, kComparison);
   pending.snapshot = planner_.snapshot();
   pending.first_policy = asked.first_policy;
-  pending.is_check = asked.is_check;
+  pending.purpose = asked.purpose;
   pending.has_unknown_tier = false;
   return pending;
 }
@@ -209,11 +210,12 @@ void Limiter::on_answered(PendingCheck& pending) {
 
 // The decision may point into `pending`, which stays unchanged until the next check begins.
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
-  const Asked asked{pending.first_policy, pending.is_check, pending.enforced.refund_of_us};
+  const Asked asked{pending.first_policy, pending.purpose, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, answer);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
-  if (const Answered candidates = pending.comparison.answered(); !candidates.limits.empty() && asked.is_check)
+  if (const Answered candidates = pending.comparison.answered();
+      !candidates.limits.empty() && asked.is_check())
     count_differences(candidates, enforced, shadow, planner_.counters());
   pending.snapshot.reset();  // unused calls must not keep old policies alive
   free_.push_back(&pending);
@@ -223,11 +225,11 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
   if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
-  if (enforced.verdict == Verdict::kShed || (!asked.is_check && shadow.verdict == Verdict::kShed))
+  if (enforced.verdict == Verdict::kShed || (!asked.is_check() && shadow.verdict == Verdict::kShed))
       [[unlikely]]
     return void(answer = std::unexpected(overloaded()));
   const bool failed = !is_answer(enforced.verdict);
-  if (!asked.is_check && (failed || !is_answer(shadow.verdict)))
+  if (!asked.is_check() && (failed || !is_answer(shadow.verdict)))
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
@@ -239,10 +241,10 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
   decision.replayed = deciding.replayed;
   if (!shadow.charges.empty() && !shadow.conflict) [[unlikely]] {
     add_shadow(shadow, decision);
-    if (shadow.verdict == Verdict::kDenied && asked.is_check && !shadow.limits.empty())
+    if (shadow.verdict == Verdict::kDenied && asked.is_check() && !shadow.limits.empty())
       planner_.counters().add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   }
-  if (asked.is_check) count(enforced, decision);
+  if (asked.is_check()) count(enforced, decision);
   if (asked.refund_of_us != 0) [[unlikely]]
     count_given_back(enforced);
   // It is not known which version of which policy decided then; it is not the one in force now.

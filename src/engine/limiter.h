@@ -80,7 +80,7 @@ class Limiter final : private PendingCheckEvents {
   // deciding.
   template <class Postpone>
   std::optional<Result<Decision>> check(const CheckRequest& request, const Postpone& postpone) {
-    return ask(request, false, postpone);
+    return ask(request, Purpose::kCheck, postpone);
   }
 
   // Decides several checks in one step of the store: all are charged or, if one is denied, none (except
@@ -90,7 +90,7 @@ class Limiter final : private PendingCheckEvents {
   template <class Postpone>
   std::optional<Result<JointDecision>> check_together(std::span<const CheckRequest> requests,
                                                       const Postpone& postpone) {
-    return ask_together(requests, false, postpone);
+    return ask_together(requests, Purpose::kCheck, postpone);
   }
 
   // Gives back what earlier checks of these requests have charged: the costs are taken from the counters, the
@@ -116,7 +116,7 @@ class Limiter final : private PendingCheckEvents {
   // Errors as check(), and kUnavailable.
   template <class Postpone>
   std::optional<Result<Decision>> usage(const CheckRequest& request, const Postpone& postpone) {
-    return ask(request, true, postpone);
+    return ask(request, Purpose::kLook, postpone);
   }
 
   // usage() of several requests in one step of the store. Errors as usage(), with `item` as in
@@ -124,7 +124,7 @@ class Limiter final : private PendingCheckEvents {
   template <class Postpone>
   std::optional<Result<JointDecision>> usage_together(std::span<const CheckRequest> requests,
                                                       const Postpone& postpone) {
-    return ask_together(requests, true, postpone);
+    return ask_together(requests, Purpose::kLook, postpone);
   }
 
   // Counts a check as denied by this policy, for callers that looked at it and then skipped the check.
@@ -144,8 +144,8 @@ class Limiter final : private PendingCheckEvents {
   }
 
   // The same for stores that answer at once.
-  Result<Decision> check(const CheckRequest& request) { return ask_at_once(request, false); }
-  Result<Decision> usage(const CheckRequest& request) { return ask_at_once(request, true); }
+  Result<Decision> check(const CheckRequest& request) { return ask_at_once(request, Purpose::kCheck); }
+  Result<Decision> usage(const CheckRequest& request) { return ask_at_once(request, Purpose::kLook); }
   Result<int> reset(const CheckRequest& request, ResetReach reach = {}) {
     return *reset(request, reach, []() -> LaterCount {
       assert(false && "the store does not answer at once");
@@ -177,8 +177,8 @@ class Limiter final : private PendingCheckEvents {
   // kFailedPrecondition on the field request_id: it was used for another request.
   static Error request_id_conflict();
 
-  // While it exists, the Limiter keeps its current policies: a batch that was validated is decided by the
-  // same ones. REQUIRES: at most one exists at a time; the end of one ends them all.
+  // While one exists, the Limiter keeps its current policies: a batch that was validated is decided by the
+  // same ones.
   class Hold {
    public:
     explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
@@ -197,8 +197,11 @@ class Limiter final : private PendingCheckEvents {
   // batches: their callers get no answer before the last check is decided.
   class InOrder {
    public:
-    explicit InOrder(Limiter& limiter) : limiter_(limiter) { limiter_.turns_ = Turns::kNextTenants; }
-    ~InOrder() { limiter_.turns_ = Turns::kEachTenants; }
+    explicit InOrder(Limiter& limiter) : limiter_(limiter) {
+      limiter_.in_order_ = true;
+      limiter_.first_in_order_.reset();
+    }
+    ~InOrder() { limiter_.in_order_ = false; }
     InOrder(const InOrder&) = delete;
     InOrder& operator=(const InOrder&) = delete;
 
@@ -220,44 +223,47 @@ class Limiter final : private PendingCheckEvents {
   // What the store was asked, to make an answer of its reply.
   struct Asked {
     const CompiledPolicy* first_policy;
-    bool is_check;                  // false: a look or a refund, which is not counted and has no failure rule
+    Purpose purpose;                // other than kCheck: is not counted and has no failure rule
     std::int64_t refund_of_us = 0;  // as in StoreCall
+
+    bool is_check() const { return purpose == Purpose::kCheck; }
   };
 
   template <class Postpone>
-  std::optional<Result<Decision>> ask(const CheckRequest& request, bool is_look, const Postpone& postpone) {
+  std::optional<Result<Decision>> ask(const CheckRequest& request, Purpose purpose,
+                                      const Postpone& postpone) {
     std::optional<Answer> answer(std::in_place);
-    if (PendingCheck* const pending = begin(request, is_look, *answer)) {
+    if (PendingCheck* const pending = begin(request, purpose, *answer)) {
       pending->later = postpone();
       answer.reset();
     }
     return answer;
   }
   template <class Postpone>
-  std::optional<Result<JointDecision>> ask_together(std::span<const CheckRequest> requests, bool is_look,
+  std::optional<Result<JointDecision>> ask_together(std::span<const CheckRequest> requests, Purpose purpose,
                                                     const Postpone& postpone) {
     std::optional<Result<JointDecision>> answer(std::in_place);
-    if (PendingCheck* const pending = begin_together(requests, is_look, *answer)) {
+    if (PendingCheck* const pending = begin_together(requests, purpose, *answer)) {
       pending->later_together = postpone();
       answer.reset();
     }
     return answer;
   }
-  Answer ask_at_once(const CheckRequest& request, bool is_look) {
+  Answer ask_at_once(const CheckRequest& request, Purpose purpose) {
     Answer answer;
-    [[maybe_unused]] const PendingCheck* const pending = begin(request, is_look, answer);
+    [[maybe_unused]] const PendingCheck* const pending = begin(request, purpose, answer);
     assert(!pending && "the store does not answer at once");
     return answer;
   }
 
   // Returns null if `answer` is ready.
-  PendingCheck* begin(const CheckRequest& request, bool is_look, Answer& answer);
+  PendingCheck* begin(const CheckRequest& request, Purpose purpose, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
-  void warn_of_tier(const CheckRequest& request, bool is_look, Answer& answer);
-  PendingCheck* begin_later(Store& store, const CheckRequest& request, bool is_look, Answer& answer);
+  void warn_of_tier(const CheckRequest& request, Purpose purpose, Answer& answer);
+  PendingCheck* begin_later(Store& store, const CheckRequest& request, Purpose purpose, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
   void ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer);
-  PendingCheck* begin_together(std::span<const CheckRequest> requests, bool is_look,
+  PendingCheck* begin_together(std::span<const CheckRequest> requests, Purpose purpose,
                                Result<JointDecision>& answer);
   PendingCheck* begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
                                 Result<JointDecision>& answer);
@@ -266,7 +272,7 @@ class Limiter final : private PendingCheckEvents {
   PendingCheck* ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
                             Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
-  bool refuse_unknown(bool is_look, Result<JointDecision>& answer);
+  bool refuse_unknown(Purpose purpose, Result<JointDecision>& answer);
   Result<Store*> plan_all(std::span<const CheckRequest> requests, Purpose purpose);
   void conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
                       const Answer& overall, Result<JointDecision>& answer);
@@ -297,10 +303,8 @@ class Limiter final : private PendingCheckEvents {
 
   Parts parts_;
   std::uint32_t caller_ = 0;
-  // Whose turn the checks take: each its own tenant's; from the next check on that check's tenant's; that of
-  // `turns_of_`.
-  enum class Turns : std::uint8_t { kEachTenants, kNextTenants, kOneTenants } turns_ = Turns::kEachTenants;
-  std::uint32_t turns_of_ = 0;  // for kOneTenants
+  bool in_order_ = false;                        // an InOrder exists
+  std::optional<std::uint32_t> first_in_order_;  // the tenant of its first check, by its tag
   const BigSwitch& switch_;
   Planner planner_;
   FailureRule failure_rule_;

@@ -7,26 +7,27 @@
 
 namespace sluice {
 
-PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bool is_look,
+PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Purpose purpose,
                                       Result<JointDecision>& answer) {
   assert(!requests.empty());
-  assert(!is_look || std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
-  if (switch_.is_open() && !is_look) [[unlikely]] {
+  assert(purpose == Purpose::kCheck ||
+         std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
+  if (switch_.is_open() && purpose == Purpose::kCheck) [[unlikely]] {
     let_pass_together(requests, answer);
     return nullptr;
   }
-  const auto planned = plan_all(requests, is_look ? Purpose::kLook : Purpose::kCheck);
+  const auto planned = plan_all(requests, purpose);
   if (!planned) {
     answer = std::unexpected(planned.error());
     return nullptr;
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
-    if (refuse_unknown(is_look, answer)) return nullptr;
-  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), !is_look}, answer);
+    if (refuse_unknown(purpose, answer)) return nullptr;
+  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), purpose}, answer);
 }
 
 // Checks that are decided together are denied together, before anything is charged.
-[[gnu::cold]] bool Limiter::refuse_unknown(bool is_look, Result<JointDecision>& answer) {
+[[gnu::cold]] bool Limiter::refuse_unknown(Purpose purpose, Result<JointDecision>& answer) {
   const auto is_unmatched = [](const JointPlan::Part& part) { return !part.first_policy; };
   if (planner_.unmatched() != Unmatched::kUnknownClosed ||
       std::ranges::none_of(joint_plan_.parts, is_unmatched))
@@ -34,7 +35,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, bo
   answer->overall.reason = Reason::kNoPolicy;
   explain_unmatched(planner_.unmatched(), answer->overall);
   answer->parts = joint_explainer_.repeat(answer->overall, joint_plan_.parts.size());
-  if (!is_look) planner_.counters().add_unknown(false);
+  if (purpose == Purpose::kCheck) planner_.counters().add_unknown(false);
   return true;
 }
 
@@ -53,7 +54,7 @@ PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, R
     return nullptr;
   }
   keep_within(reach);
-  const Asked asked{joint_plan_.first_policy(), false, Grant::kAnyTime};
+  const Asked asked{joint_plan_.first_policy(), Purpose::kAmend, Grant::kAnyTime};
   return ask_planned(**planned, requests.front(), asked, answer);
 }
 
@@ -117,8 +118,9 @@ Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose
     return &parts_.store;
   Store* store = nullptr;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::string_view tenant = planner_.tenant_of(requests[i], joint_plan_.parts[i].first_policy);
-    Store& own = parts_.placement->store_for(tenant, planner_.tier_of(Dimensions(requests[i])));
+    const CompiledPolicy* const first = joint_plan_.parts[i].first_policy;
+    Store& own = parts_.placement->store_for(planner_.tenant_of(requests[i], first),
+                                             planner_.tier_of(requests[i], first));
     if (store && store != &own)
       return invalid("",
                      "the counters of these checks live in different stores, so they cannot be decided "

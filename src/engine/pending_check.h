@@ -68,7 +68,7 @@ class PendingCheck {
   Call comparison{*this};
   std::shared_ptr<const Snapshot> snapshot;  // keeps alive what the limits point to
   const CompiledPolicy* first_policy = nullptr;
-  bool is_check = true;
+  Purpose purpose = Purpose::kCheck;
   bool has_unknown_tier = false;
   std::function<void(const Result<Decision>&)> later;
   // For several checks that are decided together. If later_together is empty, it is a single check.

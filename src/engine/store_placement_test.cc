@@ -56,6 +56,23 @@ TEST_F(StorePlacementTest, ARequestIsCountedWhereItIsPlaced) {
   EXPECT_EQ(remaining({.tenant = "near", .dimensions = gold}), 9);
 }
 
+TEST_F(StorePlacementTest, AnAgreedTierPlacesWhatCountsItsOwner) {
+  publish({make_policy("p", {make_limit({.per = {"key"}, .rate = {10, 3600 * kSecondUs}})})});
+  auto changed =
+      snapshots.current()->with({.put_users = {{.id = "member", .tier = "gold", .overrides = {}}}}, params);
+  ASSERT_TRUE(changed);
+  snapshots.publish(*changed);
+  const std::array<Dimension, 1> as_member = {{{"user", "member"}}};
+  ASSERT_TRUE(placed.check({.key = "member"}).value().allowed);
+  EXPECT_EQ(far_memory.stats().keys, 1u);
+  ASSERT_TRUE(placed.check({.key = "eve"}).value().allowed);
+  EXPECT_EQ(remaining({.key = "eve", .dimensions = as_member}), 9)
+      << "no second counter by another user's tier";
+  const CheckRequest together[] = {{.key = "eve", .dimensions = as_member, .cost = 0}};
+  const auto levels = placed.usage_together(together, []() -> Limiter::LaterTogether { return {}; });
+  EXPECT_EQ(levels->value().overall.remaining(), 9);
+}
+
 TEST_F(StorePlacementTest, AResetGoesThereToo) {
   ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
   EXPECT_EQ(limiter.reset({.tenant = "far"}, {.shared = true}).value(), 0)

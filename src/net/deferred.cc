@@ -2,45 +2,45 @@
 
 namespace sluice::net {
 
-DeferredAnswers::Slot* DeferredAnswers::open(DeadlineWaiter& waiter, std::int64_t deadline_us) {
+DeferredAnswers::Entry* DeferredAnswers::open(DeadlineWaiter& waiter, std::int64_t deadline_us) {
   assert(!full());
-  Slot* slot = nullptr;
+  Entry* entry = nullptr;
   if (free_.empty()) {
-    slot = &slots_.emplace_back();
-    slot->table = this;
-    free_.reserve(slots_.size());
+    entry = &entries_.emplace_back();
+    entry->table = this;
+    free_.reserve(entries_.size());
   } else {
-    slot = free_.back();
+    entry = free_.back();
     free_.pop_back();
   }
-  slot->waiter = &waiter;
-  slot->deadline_us = deadline_us;
+  entry->waiter = &waiter;
+  entry->deadline_us = deadline_us;
   ++open_count_;
-  return slot;
+  return entry;
 }
 
-void DeferredAnswers::close(Slot* slot) {
-  assert(slot->waiter);
-  slot->waiter = nullptr;
-  ++slot->generation;
-  free_.push_back(slot);
+void DeferredAnswers::close(Entry* entry) {
+  assert(entry->waiter);
+  entry->waiter = nullptr;
+  ++entry->generation;
+  free_.push_back(entry);
   --open_count_;
 }
 
-DeadlineWaiter* DeferredAnswers::take(Slot* slot, std::uint64_t generation) {
-  if (slot->generation != generation) return nullptr;
-  DeadlineWaiter* waiter = slot->waiter;
-  slot->table->close(slot);
+DeadlineWaiter* DeferredAnswers::take(Entry* entry, std::uint64_t generation) {
+  if (entry->generation != generation) return nullptr;
+  DeadlineWaiter* waiter = entry->waiter;
+  entry->table->close(entry);
   return waiter;
 }
 
 void DeferredAnswers::expire_until(std::int64_t now_us) {
   if (open_count_ == 0) return;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    if (!slot.waiter || slot.deadline_us == 0 || slot.deadline_us > now_us) continue;
-    DeadlineWaiter* waiter = slot.waiter;
-    close(&slot);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (!entry.waiter || entry.deadline_us == 0 || entry.deadline_us > now_us) continue;
+    DeadlineWaiter* waiter = entry.waiter;
+    close(&entry);
     waiter->expire();
   }
 }

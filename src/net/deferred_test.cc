@@ -20,9 +20,9 @@ TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_the
   TestApplication application;
   SessionContext context(application, clock);
   Patient patient;
-  std::vector<DeferredAnswers::Slot*> slots;
-  while (!context.deferred.full()) slots.push_back(context.deferred.open(patient, 0));
-  EXPECT_EQ(slots.size(), kDeferredAnswersMax);
+  std::vector<DeferredAnswers::Entry*> entries;
+  while (!context.deferred.full()) entries.push_back(context.deferred.open(patient, 0));
+  EXPECT_EQ(entries.size(), kDeferredAnswersMax);
 
   Http2TestClient client(context);
   const std::int32_t http = client.request(Http2TestClient::http_headers("GET", "/later"), "");
@@ -41,7 +41,7 @@ TEST(DeferredAnswers, when_too_many_wait_further_requests_are_refused_before_the
   EXPECT_FALSE(session.finished());
   EXPECT_THAT(application.requests, IsEmpty());
 
-  for (DeferredAnswers::Slot* slot : slots) context.deferred.close(slot);
+  for (DeferredAnswers::Entry* entry : entries) context.deferred.close(entry);
   client.call("/test.Echo/Later", "x");
   client.run();
   EXPECT_EQ(application.grpc_later.size(), 1u);

@@ -391,24 +391,31 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
       std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
   std::random_device seed;
-  const NodeThread::Shared shared{
-      clock_,
-      wall_clock_,
-      params_,
-      memory_counters_,
-      memory_store_,
-      snapshots_,
-      hasher_,
-      key_secrets_.get(),
-      totals_,
-      door_options_,
-      cells_,
-      has_cells_,
-      cell_memory_,
-      big_switch_,
-      switch_controller_,
-      {*plane_, catalog_, access_, wall_clock_, switch_controller_, self_limits_, door_options_.dialects,
-       rollouts_, staged_.empty() ? nullptr : &staged_, &outbox_}};
+  const NodeThread::Shared shared{.clock = clock_,
+                                  .wall_clock = wall_clock_,
+                                  .params = params_,
+                                  .counters = memory_counters_,
+                                  .memory_store = memory_store_,
+                                  .policies = snapshots_,
+                                  .hasher = hasher_,
+                                  .key_secrets = key_secrets_.get(),
+                                  .totals = totals_,
+                                  .doors = door_options_,
+                                  .cells = cells_,
+                                  .has_cells = has_cells_,
+                                  .cell_memory = cell_memory_,
+                                  .big_switch = big_switch_,
+                                  .switch_controller = switch_controller_,
+                                  .admin = {.plane = *plane_,
+                                            .catalog = catalog_,
+                                            .access = access_,
+                                            .clock = wall_clock_,
+                                            .switch_controller = switch_controller_,
+                                            .self_limits = self_limits_,
+                                            .dialects = door_options_.dialects,
+                                            .rollouts = rollouts_,
+                                            .staged = staged_.empty() ? nullptr : &staged_,
+                                            .outbox = &outbox_}};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());

@@ -17,7 +17,7 @@
 #include "server/cells/cell_mover.h"
 #include "server/cells/cell_registry.h"
 #include "server/cells/cell_stores.h"
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "telemetry/store_summary.h"

@@ -100,6 +100,23 @@ def test_roles(guarded, role):
                 assert f'"{needed}"' in expect_problem(answer, 403)["detail"], (needed, path)
 
 
+def test_a_reader_sees_the_tier_of_a_user_where_its_policies_have_it(guarded):
+    client, root = guarded
+    shop = bearer(make_token(client, "shop", root, roles=["read", "write"], tenants=["shop-1"]))
+    expect(client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}, root), 200)
+    policy = {"id": "s", "tenant": "shop-1", "limits": [{"name": "hour", "per": ["user"], "rate": "10/h"}]}
+    expect(client.request("PUT", "/v1/policies/s", policy, root), 201)
+    def tiers():
+        return [expect(client.get("/api/v1/users/u1/limits", token), 200)["tier"] for token in (root, shop)]
+    assert tiers() == ["gold", None]
+    override = {"policy_id": "s", "limit": 20, "window_seconds": 3600}
+    assert "tier" not in expect(client.post("/api/v1/users/u1/override", override, shop), 201)["agreed"]
+    policy["tiers"] = {"gold": {"hour": {"rate": "100/h"}}}
+    expect(client.request("PUT", "/v1/policies/s", policy, root), 200)
+    assert tiers() == ["gold", "gold"]
+    assert expect(client.post("/api/v1/users/u1/override", override, shop), 201)["agreed"]["tier"] == "gold"
+
+
 def test_a_writer_is_limited_to_its_tenants(guarded):
     client, root = guarded
     shop = bearer(make_token(client, "shop", root, roles=["write"], tenants=["shop-*", "cafe"]))

@@ -119,6 +119,16 @@ bool counts_users(const Limit& limit) {
                              [](const std::string& name) { return name == "user" || name == "key"; });
 }
 
+bool sees_tier(AdminContext& context, const AdminCall& call, const std::string& tier) {
+  if (call.principal.sees_tenant("")) return true;
+  bool is_seen = false;
+  context.catalog.current()->policies().for_each([&](const PolicyPointer& policy) {
+    is_seen = is_seen || (call.principal.sees_tenant(policy->source.tenant) &&
+                          policy->source.tiers.find(tier) != policy->source.tiers.end());
+  });
+  return is_seen;
+}
+
 Result<void> check_user_id(const std::string& id) {
   if (id.size() > kKeyBytesMax)
     return invalid("user_id", "a user id has at most " + std::to_string(kKeyBytesMax) + " bytes");
@@ -143,7 +153,8 @@ Result<AdminAnswer> list_user_limits(AdminContext& context, const AdminCall& cal
   AdminAnswer answer;
   answer.body = map_node();
   put(answer.body, "user_id", text_node(asked.user.id));
-  put(answer.body, "tier", asked.user.tier.empty() ? null_node() : text_node(asked.user.tier));
+  const bool has_tier = !asked.user.tier.empty() && sees_tier(context, call, asked.user.tier);
+  put(answer.body, "tier", has_tier ? text_node(asked.user.tier) : null_node());
   put(answer.body, "limits", std::move(list));
   put(answer.body, "next", page.next.empty() ? null_node() : text_node(page.next));
   return answer;

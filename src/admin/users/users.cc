@@ -20,12 +20,13 @@ namespace {
 
 using ledger::Kind;
 
-// The answer, without overrides for policies that the caller may not see.
+// The answer, without what the caller may not see.
 AdminAnswer user_answer(AdminContext& context, const AdminCall& call, const ledger::Record& record) {
   Problems unused;
   User user = *parse_user(record.body, record.name, unused);
   std::erase_if(user.overrides,
                 [&](const Override& each) { return !sees_policy(context, call, each.policy_id); });
+  if (!sees_tier(context, call, user.tier)) user.tier.clear();
   std::string document;
   write_user(user, document);
   AdminAnswer answer;

@@ -52,8 +52,9 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     node.settings_status().note_taken();
     if (fresh != running)
       log(LogLevel::kWarning,
-          "some changed settings need a restart; only --log-level, --identities, a --store that is Redis "
-          "before and after, and the contents of --cells and --key-secrets are taken over at once");
+          "some changed settings need a restart; only --log-level, --key-prefix, a --store that is Redis "
+          "before and after, and the contents of --identities, --cells and --key-secrets are taken over at "
+          "once");
   } catch (const std::exception& e) {  // keep running, whatever is wrong with the file
     node.settings_status().note_refused(e.what());
     log(LogLevel::kError, fmt::format("{}; keeping the current settings", e.what()));

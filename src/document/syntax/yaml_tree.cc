@@ -115,7 +115,7 @@ DocumentNode read_yaml_tree(std::string_view text, std::size_t depth_max) {
     while (parser.HandleNextDocument(reader)) {
     }
     if (!reader.has_document())
-      throw Refused{0, "the file is empty; if that is intended, write an empty list: `policies: []`"};
+      throw Refused{0, "the file is empty; if that is intended, write its list as `[]`"};
     return reader.take();
   } catch (const YAML::Exception& broken) {
     throw Refused{broken.mark.is_null() ? 0 : broken.mark.line + 1, "not YAML or JSON: " + broken.msg};

@@ -46,17 +46,17 @@ void add_missing(const DocumentNode& from, DocumentNode& to) {
     if (!to.find(from.keys[i].text)) put(to, from.keys[i].text, from.items[i]);
 }
 
-bool is_told(const EnvoySlot& slot, const EnvoyStatus& status) {
-  return slot.rule && !status.over_limit && slot.rule->metadata.kind == DocumentNode::Kind::kMap;
+bool is_told(const PlannedDescriptor& descriptor, const EnvoyStatus& status) {
+  return descriptor.rule && !status.over_limit && descriptor.rule->metadata.kind == DocumentNode::Kind::kMap;
 }
 
 // The metadata of the limits that the request has passed; for a name that occurs twice, the first value.
 // REQUIRES: there is some.
-[[gnu::noinline]] DocumentNode metadata_of(const std::vector<EnvoySlot>& slots,
+[[gnu::noinline]] DocumentNode metadata_of(const std::vector<PlannedDescriptor>& planned,
                                            const std::vector<EnvoyStatus>& statuses) {
   DocumentNode all = map_node();
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    if (is_told(slots[i], statuses[i])) add_missing(slots[i].rule->metadata, all);
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    if (is_told(planned[i], statuses[i])) add_missing(planned[i].rule->metadata, all);
   DocumentNode metadata = map_node();
   put(metadata, "metadata", std::move(all));
   return metadata;
@@ -73,20 +73,21 @@ DocumentNode denial_node(const Decision& decision) {
 
 }  // namespace
 
-EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision) {
+EnvoyStatus status_of(const PlannedDescriptor& descriptor, const Decision* decision) {
   EnvoyStatus status;
   if (!decision) {
-    status.over_limit = slot.is_full;
-    if (slot.rule && slot.rule->unlimited) status.remaining = UINT32_MAX;
+    status.over_limit = descriptor.is_full;
+    if (descriptor.rule && descriptor.rule->unlimited) status.remaining = UINT32_MAX;
     return status;
   }
   status.over_limit = !decision->allowed;
   if (!decision->tightest) return status;
   const LimitStatus& tightest = *decision->tightest;
   tell_numbers(tightest, *decision, status);
-  if (slot.kind == EnvoySlot::Kind::kRule && tightest.policy->source.id == slot.rule->policy_id)
-    status.name = slot.rule->name;
-  else if (slot.kind != EnvoySlot::Kind::kOverride)
+  if (descriptor.kind == PlannedDescriptor::Kind::kRule &&
+      tightest.policy->source.id == descriptor.rule->policy_id)
+    status.name = descriptor.rule->name;
+  else if (descriptor.kind != PlannedDescriptor::Kind::kOverride)
     status.name = tightest.limit->name();
   return status;
 }
@@ -98,17 +99,17 @@ EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked) {
   return status;
 }
 
-void EnvoyAnswer::fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint,
+void EnvoyAnswer::fill(const std::vector<PlannedDescriptor>& planned, const JointDecision* joint,
                        RateLimitHeaders& header_writer) {
   statuses.clear();
   metadata.reset();
   bool tells = false;
-  for (const EnvoySlot& slot : slots) {
-    const std::size_t part = slot.decided();
-    const Decision* const decision = part == EnvoySlot::kNotAsked ? nullptr : &joint->parts[part];
-    tells |= is_told(slot, statuses.emplace_back(status_of(slot, decision)));
+  for (const PlannedDescriptor& descriptor : planned) {
+    const std::size_t part = descriptor.decided();
+    const Decision* const decision = part == PlannedDescriptor::kNotAsked ? nullptr : &joint->parts[part];
+    tells |= is_told(descriptor, statuses.emplace_back(status_of(descriptor, decision)));
   }
-  if (tells) metadata = metadata_of(slots, statuses);
+  if (tells) metadata = metadata_of(planned, statuses);
   headers = joint ? header_writer.make(joint->overall) : std::span<const net::Header>();
   over_limit = joint && !joint->overall.allowed;
   unreachable = over_limit && joint->overall.degraded && !joint->overall.tightest;

@@ -17,8 +17,8 @@
 // The answer to Envoy, envoy.service.ratelimit.v3.RateLimitResponse, in protobuf or JSON.
 namespace sluice::doors {
 
-// One descriptor while the request is processed.
-struct EnvoySlot {
+// What becomes of one descriptor of a request: its rule and its check. Plain data.
+struct PlannedDescriptor {
   enum class Kind : std::uint8_t {
     kLetThrough,  // listed without a limit, or replaced; not checked
     kRule,        // a limit of the domain's tree
@@ -49,7 +49,7 @@ struct EnvoyStatus {
   std::int64_t reset_after_s = 0;  // 0: not reported
 };
 
-EnvoyStatus status_of(const EnvoySlot& slot, const Decision* decision);
+EnvoyStatus status_of(const PlannedDescriptor& descriptor, const Decision* decision);
 // Status of a quota that the look found full, without its name.
 EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked);
 
@@ -65,7 +65,8 @@ struct EnvoyAnswer {
 
   // `joint` null: nothing was checked, so all descriptors pass. Descriptors that give hits back are treated
   // as not checked; envoy_refund.h reports them.
-  void fill(const std::vector<EnvoySlot>& slots, const JointDecision* joint, RateLimitHeaders& header_writer);
+  void fill(const std::vector<PlannedDescriptor>& planned, const JointDecision* joint,
+            RateLimitHeaders& header_writer);
 
   void append_wire(std::string& out) const;
   void append_json(std::string& out) const;

@@ -2,11 +2,12 @@
 
 namespace sluice::doors {
 
-QuotaLook::QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks) {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind != EnvoySlot::Kind::kRule || !slots[i].rule->quota || slots[i].gives_back) continue;
-    CheckRequest look = checks[slots[i].check];
-    quotas_.push_back({i, slots[i].rule, look.fits_nowhere ? kCostNever : look.cost.value_or(1)});
+QuotaLook::QuotaLook(const std::vector<PlannedDescriptor>& planned, std::span<const CheckRequest> checks) {
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    if (planned[i].kind != PlannedDescriptor::Kind::kRule || !planned[i].rule->quota || planned[i].gives_back)
+      continue;
+    CheckRequest look = checks[planned[i].check];
+    quotas_.push_back({i, planned[i].rule, look.fits_nowhere ? kCostNever : look.cost.value_or(1)});
     look.cost = 0;
     look.fits_nowhere = false;
     looks_.push_back(look);
@@ -40,21 +41,21 @@ std::vector<FullQuota> QuotaLook::full(const Result<JointDecision>& looked, Door
   return full;
 }
 
-void mark_full(std::span<const FullQuota> full, std::vector<EnvoySlot>& slots) {
+void mark_full(std::span<const FullQuota> full, std::vector<PlannedDescriptor>& planned) {
   for (const FullQuota& each : full) {
-    EnvoySlot& slot = slots[each.descriptor];
-    if (slot.kind != EnvoySlot::Kind::kRule || !slot.rule->quota) continue;
-    slot.kind = EnvoySlot::Kind::kLetThrough;
-    slot.is_full = true;
+    PlannedDescriptor& descriptor = planned[each.descriptor];
+    if (descriptor.kind != PlannedDescriptor::Kind::kRule || !descriptor.rule->quota) continue;
+    descriptor.kind = PlannedDescriptor::Kind::kLetThrough;
+    descriptor.is_full = true;
   }
 }
 
-void tell_full(std::span<const FullQuota> full, const std::vector<EnvoySlot>& slots,
+void tell_full(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
                std::vector<EnvoyStatus>& statuses) {
   for (const FullQuota& each : full) {
-    if (!slots[each.descriptor].is_full) continue;
+    if (!planned[each.descriptor].is_full) continue;
     statuses[each.descriptor] = each.status;
-    statuses[each.descriptor].name = slots[each.descriptor].rule->name;
+    statuses[each.descriptor].name = planned[each.descriptor].rule->name;
   }
 }
 

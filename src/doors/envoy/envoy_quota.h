@@ -25,8 +25,8 @@ struct FullQuota {
 // The look at the quotas of one request. A plain value.
 class QuotaLook {
  public:
-  // REQUIRES: `checks` are the checks of the slots.
-  QuotaLook(const std::vector<EnvoySlot>& slots, std::span<const CheckRequest> checks);
+  // REQUIRES: `checks` are those of the descriptors.
+  QuotaLook(const std::vector<PlannedDescriptor>& planned, std::span<const CheckRequest> checks);
 
   // A single quota denies like any other limit.
   bool is_needed() const { return quotas_.size() > 1; }
@@ -53,11 +53,11 @@ class QuotaLook {
   std::vector<CheckRequest> looks_;
 };
 
-// Marks the slots of full quotas, which are not checked. Policies may have changed since the look: a slot
+// Marks the descriptors of full quotas, which are not checked. Policies may have changed since the look: one
 // that is no longer a quota is checked.
-void mark_full(std::span<const FullQuota> full, std::vector<EnvoySlot>& slots);
-// Writes the statuses of the marked slots.
-void tell_full(std::span<const FullQuota> full, const std::vector<EnvoySlot>& slots,
+void mark_full(std::span<const FullQuota> full, std::vector<PlannedDescriptor>& planned);
+// Writes the statuses of the marked descriptors.
+void tell_full(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
                std::vector<EnvoyStatus>& statuses);
 
 }  // namespace sluice::doors

@@ -19,10 +19,11 @@ void EnvoyRefund::take_others(const Written& others) {
 
 void EnvoyRefund::take_levels(const Result<JointDecision>& given) {
   std::vector<Level>& levels = levels_.emplace();
-  for (std::size_t i = 0; i < slots_.size() && given; ++i) {
-    const EnvoySlot& slot = slots_[i];
-    if (!slot.gives_back || slot.check == EnvoySlot::kNotAsked) continue;
-    EnvoyStatus& status = levels.emplace_back(i, status_of(slot, &given->parts[slot.check])).status;
+  for (std::size_t i = 0; i < planned_.size() && given; ++i) {
+    const PlannedDescriptor& descriptor = planned_[i];
+    if (!descriptor.gives_back || descriptor.check == PlannedDescriptor::kNotAsked) continue;
+    EnvoyStatus& status =
+        levels.emplace_back(i, status_of(descriptor, &given->parts[descriptor.check])).status;
     status.name = keep(status.name);
   }
   note_progress();

@@ -22,11 +22,11 @@ class EnvoyRefund {
   using Written = Result<const EnvoyAnswer*>;
   using Write = std::function<void(const Written&)>;
 
-  explicit EnvoyRefund(std::vector<EnvoySlot> slots) : slots_(std::move(slots)) {}
+  explicit EnvoyRefund(std::vector<PlannedDescriptor> planned) : planned_(std::move(planned)) {}
   EnvoyRefund(const EnvoyRefund&) = delete;
   EnvoyRefund& operator=(const EnvoyRefund&) = delete;
 
-  const std::vector<EnvoySlot>& slots() const { return slots_; }
+  const std::vector<PlannedDescriptor>& planned() const { return planned_; }
 
   // The answer for the other descriptors.
   void take_others(const Written& others);
@@ -48,7 +48,7 @@ class EnvoyRefund {
   std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
   void note_progress();
 
-  const std::vector<EnvoySlot> slots_;
+  const std::vector<PlannedDescriptor> planned_;
   std::deque<std::string> texts_;  // the answer points into it
   std::vector<net::Header> headers_;
   std::optional<Result<EnvoyAnswer>> others_;

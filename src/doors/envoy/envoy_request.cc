@@ -1,5 +1,7 @@
 #include "doors/envoy/envoy_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -125,6 +127,13 @@ Result<void> read_descriptor(WireReader reader, EnvoyRequest& out) {
   return {};
 }
 
+// The same on every node.
+std::string value_hash(std::string_view value) {
+  static const KeyHasher hasher = KeyHasher::from_text("values of descriptors");
+  const auto hash = std::bit_cast<std::array<char, sizeof(KeyHash)>>(hasher(value));
+  return to_hex({hash.data(), hash.size()});
+}
+
 }  // namespace
 
 std::string_view to_string(EnvoyUnit unit) { return kUnits[static_cast<std::size_t>(unit)].name; }
@@ -146,16 +155,50 @@ void EnvoyRequest::clear() {
 
 [[gnu::cold, gnu::noinline]] std::span<const Dimension> EnvoyRequest::fit(
     std::span<const EnvoyEntry> too_long) {
-  static const KeyHasher hasher = KeyHasher::from_text("values of descriptors");
   std::vector<Dimension>& dimensions = fitted.emplace_back();
   for (const auto& [name, value] : too_long) {
     if (name.size() > kNameBytesMax) continue;
     Dimension& dimension = dimensions.emplace_back(name, value);
     if (value.size() <= kKeyBytesMax) continue;
-    const auto hash = std::bit_cast<std::array<char, sizeof(KeyHash)>>(hasher(value));
-    dimension.value = made.emplace_back("hash:" + to_hex({hash.data(), hash.size()}));
+    dimension.value = made.emplace_back("hash:" + value_hash(value));
   }
   return dimensions;
+}
+
+namespace {
+
+// No encoded value contains this.
+constexpr std::string_view kHashMark = "%~";
+constexpr std::size_t kHashBytes = kHashMark.size() + 2 * sizeof(KeyHash);
+
+[[gnu::cold, gnu::noinline]] std::string fitting_resource(std::span<const EnvoyEntry> entries,
+                                                          std::string_view whole) {
+  const std::string keys = envoy_resource_keys(entries);
+  std::vector<std::string> values;
+  for (const EnvoyEntry& entry : entries)
+    values.push_back(entry.value.empty() ? "%" : envoy_encoded(entry.value));
+  for (std::size_t size = whole.size(); size > kResourceBytesMax;) {
+    std::string& longest = *std::ranges::max_element(values, {}, &std::string::size);
+    if (longest.size() <= kHashBytes) return fmt::format("/{}{}", kHashMark, value_hash(whole));  // the keys
+    const std::size_t excess = size - kResourceBytesMax + kHashBytes;
+    const std::size_t before = longest.size();
+    const std::string hash = value_hash(longest);
+    longest.resize(before - std::min(before, excess));
+    longest.append(kHashMark).append(hash);
+    size -= before - longest.size();
+  }
+  return fmt::format("{}/{}", keys, fmt::join(values, "/"));
+}
+
+}  // namespace
+
+void append_fitting_resource(std::span<const EnvoyEntry> entries, std::string& out) {
+  const std::size_t begin = out.size();
+  append_envoy_resource(entries, out);
+  if (out.size() - begin <= kResourceBytesMax) [[likely]]
+    return;
+  const std::string fitting = fitting_resource(entries, std::string_view(out).substr(begin));
+  out.replace(begin, out.size() - begin, fitting);
 }
 
 std::optional<std::uint64_t> EnvoyRequest::hits_of(std::size_t descriptor) const {

@@ -79,6 +79,11 @@ Result<void> read_envoy_request(std::string_view message, EnvoyRequest& out);
 // proto3 JSON: names as in the .proto file or in camel case. Strings with escapes are decoded into `scratch`.
 Result<void> read_envoy_json(std::string_view body, std::string& scratch, EnvoyRequest& out);
 
+// Appends the resource of a descriptor that no rule matches, by which policies are found: envoy_resource().
+// If that is longer than a resource may be, the longest values end early, in a hash of the whole value. So
+// different descriptors have different resources, and every key and value is in its place for patterns.
+void append_fitting_resource(std::span<const EnvoyEntry> entries, std::string& out);
+
 // The rate of an override. REQUIRES: the request was read without an error.
 Rate rate_of(const EnvoyOverride& limit);
 

@@ -203,5 +203,47 @@ TEST(EnvoyRequest, MutatedMessagesNeverCrash) {
   EXPECT_GT(read, 1000u) << "some of them are still good";
 }
 
+std::string fitting_resource_of(const std::vector<EnvoyEntry>& entries) {
+  std::string resource = "before";
+  append_fitting_resource(entries, resource);
+  EXPECT_TRUE(resource.starts_with("before/"));
+  return resource.substr(6);
+}
+
+TEST(EnvoyResource, IsShortenedOnlyIfItMustBe) {
+  const std::string fits(kResourceBytesMax - 5, 'x');
+  EXPECT_EQ(fitting_resource_of({{"k", fits.substr(2)}}), "/k/" + fits.substr(2));
+  EXPECT_EQ(fitting_resource_of({{"a", "1"}, {"b", ""}}), "/a.b/1/%");
+}
+
+TEST(EnvoyResource, TheLongestValuesEndInAHash) {
+  const std::string longer(3'000, 'x'), other(5'000, 'y');
+  const std::string one = fitting_resource_of({{"a", longer}, {"b", "2"}, {"c", ""}});
+  EXPECT_EQ(one.size(), kResourceBytesMax);
+  EXPECT_TRUE(one.starts_with("/a.b.c/xxxxx")) << one;
+  EXPECT_TRUE(one.ends_with("/2/%")) << one;
+  EXPECT_NE(one, fitting_resource_of({{"a", longer + "x"}, {"b", "2"}, {"c", ""}}));
+  const std::string two = fitting_resource_of({{"a", other}, {"b", longer}, {"c", std::string(500, 'z')}});
+  EXPECT_LE(two.size(), kResourceBytesMax);
+  EXPECT_TRUE(two.ends_with('/' + std::string(500, 'z'))) << two;
+}
+
+TEST(EnvoyResource, ManyLongValuesOrKeysFit) {
+  std::vector<std::string> texts;
+  for (char c = 'a'; c < 'q'; ++c) texts.emplace_back(1'000, c);
+  std::vector<EnvoyEntry> long_values, long_keys;
+  for (const std::string& text : texts) {
+    long_values.push_back({std::string_view(text).substr(0, 5), text});
+    long_keys.push_back({text, "1"});
+  }
+  const std::string resource = fitting_resource_of(long_values);
+  EXPECT_LE(resource.size(), kResourceBytesMax);
+  EXPECT_EQ(std::ranges::count(resource, '/'), 17) << resource;
+  const std::string keys = fitting_resource_of(long_keys);
+  EXPECT_LE(keys.size(), kResourceBytesMax);
+  long_keys.back().value = "2";
+  EXPECT_NE(fitting_resource_of(long_keys), keys);
+}
+
 }  // namespace
 }  // namespace sluice::doors::testing

@@ -131,6 +131,26 @@ TEST_F(EnvoyRlsTest, NoValueSwitchesALimitOff) {
       << "other bytes are no way round";
 }
 
+// Policies by resource: long values neither share counters nor hide what comes after them.
+TEST_F(EnvoyRlsTest, LongResourcesAreDistinctAndMatched) {
+  load({R"(
+policies:
+  - { id: each, tenant: shop, resource: /path/*, limits: [{ name: one, per: [resource], rate: 1/h }] }
+  - { id: bob, tenant: shop, resource: "/path.user/{path}/bob", limits: [{ name: two, rate: 2/h }] }
+  - { id: start, tenant: shop, resource: "/path/abc*", limits: [{ name: three, rate: 3/h }] }
+)"});
+  const std::string path(kResourceBytesMax, 'p');
+  const auto overall = [&](const Entries& entries) { return ask(about("shop", {entries})).overall; };
+  EXPECT_EQ(overall({{"path", path + "1"}}), 1u);
+  EXPECT_EQ(overall({{"path", path + "2"}}), 1u) << "another counter";
+  EXPECT_EQ(overall({{"path", path + "1"}}), 2u);
+  EXPECT_THAT(statuses(about("shop", {{{"path", path}, {"user", "bob"}}})),
+              ElementsAre(HasSubstr("OK 1 of 2")));
+  EXPECT_THAT(statuses(about("shop", {{{"path", path + path}, {"user", "bob"}}})),
+              ElementsAre(HasSubstr("OK 0 of 2")));
+  EXPECT_THAT(statuses(about("shop", {{{"path", "abc" + path}}})), ElementsAre(HasSubstr("OK 2 of 3")));
+}
+
 TEST_F(EnvoyRlsTest, ADenialSaysWhy) {
   load({kBasic});
   const EnvoyMessage message = about("basic", {{{"one_per_minute", "x"}}});

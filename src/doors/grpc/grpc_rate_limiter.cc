@@ -6,7 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/check/batch_answers.h"
-#include "doors/grpc/grpc_question.h"
+#include "doors/grpc/grpc_answer.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/text.h"
 #include "net/grpc/protobuf_wire.h"
@@ -44,6 +44,7 @@ Result<void> read_dimension(WireReader entry, CheckList& out) {
 
 Result<void> read_check_request(WireReader reader, CheckList& out) {
   CheckRequest& check = out.add();
+  check.needs_key = true;  // as over HTTP
   while (reader.next()) {
     switch (reader.field()) {
       case 1:

@@ -73,6 +73,39 @@ TEST_F(GrpcRateLimiterTest, WithoutAPolicyThereAreNoNumbers) {
             "1: 1\n2: -1\n7: -1\n9: -1\n11: \"no_policy\"\n");
 }
 
+// As over HTTP: a caller who leaves out the key must not be unlimited.
+TEST_F(GrpcRateLimiterTest, AKeyThatALimitCountsByMustNotBeMissing) {
+  Policy by_tenant = make_policy("cap", {make_limit({.per = {"tenant"}})});
+  by_tenant.resource = "/cap";
+  publish({make_policy("api", {make_limit({})}), by_tenant});
+  const Request without{.dimensions = {{"ip", "10.0.0.1"}}};
+  const auto refused = call("CheckAndIncrement", without.encoded());
+  EXPECT_EQ(refused.status.code, GrpcCode::kInvalidArgument);
+  EXPECT_EQ(refused.status.message, "key: key is missing; limit \"burst\" of policy \"api\" counts by it");
+  const auto over_http = post("/v1/ratelimit/check", R"({"policy_id":"api","dimensions":{"ip":"10.0.0.1"}})");
+  EXPECT_EQ(over_http.status, 400);
+  EXPECT_TRUE(over_http.body.contains(R"(key is missing; limit \"burst\" of policy \"api\" counts by it)"))
+      << over_http.body;
+  const Request capped{.policy_id = "", .dimensions = {}, .tenant_id = "t", .resource = "/cap"};
+  std::string batch;
+  WireWriter writer(batch);
+  for (const Request& each : {capped, without}) writer.string(1, each.encoded());
+  const auto refused_batch = call("CheckBatch", batch);
+  EXPECT_EQ(refused_batch.status.code, GrpcCode::kInvalidArgument);
+  EXPECT_TRUE(refused_batch.status.message.starts_with("checks[1].key: ")) << refused_batch.status.message;
+  EXPECT_TRUE(fields_of(call("CheckAndIncrement", capped.encoded()).message).contains("\n2: 9\n"))
+      << "no key is needed here, and the batch charged nothing";
+}
+
+TEST_F(GrpcRateLimiterTest, OneRequestIdHoldsOverGrpcAndHttp) {
+  call("CheckAndIncrement", Request{.cost = 3, .request_id = "r1"}.encoded());
+  const auto again =
+      post("/v1/ratelimit/check", R"({"policy_id":"api","key":"u1","tokens":3,"request_id":"r1"})");
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_TRUE(again.body.contains(R"("replayed":true)")) << again.body;
+  EXPECT_EQ(left("u1"), 7);
+}
+
 TEST_F(GrpcRateLimiterTest, LargeNumbersAreClampedToInt32) {
   publish({make_policy(
       "api", {make_limit({.rate = {1, 366LL * 86'400 * kSecondUs}, .algorithm = Algorithm::kFixedWindow})})});

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "document/literals.h"
 #include "doors/grpc/field_names.h"
-#include "doors/grpc/grpc_question.h"
+#include "doors/grpc/grpc_answer.h"
 #include "engine/request/own_policy.h"
 #include "net/grpc/protobuf_wire.h"
 #include "policy/multi_rate/multi_rate_entry.h"

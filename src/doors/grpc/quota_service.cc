@@ -6,7 +6,7 @@
 
 #include "base/arith.h"
 #include "doors/grpc/field_names.h"
-#include "doors/grpc/grpc_question.h"
+#include "doors/grpc/grpc_answer.h"
 #include "net/grpc/protobuf_wire.h"
 
 namespace sluice::doors {

@@ -72,11 +72,12 @@ void Planner::match_route(const Dimensions& dimensions) {
 }
 
 // Whether the policy has no effect on this request, not even a missing dimension.
-bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const {
+bool Planner::is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) {
   const bool is_new = policy.candidate && candidate_decides(policy, dimensions);
   const CompiledPolicy& decides = is_new ? policy.candidate->policy() : policy;
-  return std::ranges::none_of(limits_of(decides), [&](const CompiledLimit& limit) {
-    if (limit.is_none && !has_override(limit)) return false;
+  return std::ranges::none_of(limits_of(decides, dimensions), [&](const CompiledLimit& of_request) {
+    const CompiledLimit& limit = in_agreed_tier(decides, of_request, dimensions);
+    if (limit.is_none && !override_of(limit, dimensions)) return false;
     return limit.required || has_dimensions_of(limit, dimensions);
   });
 }
@@ -151,24 +152,33 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
     snapshot_->match_always(dimensions.tenant(), dimensions.resource(), KeyRollout(dimensions, clock_), own_);
   } else {
     own_.policies.clear();
-    user_ = nullptr;
   }
   own_.policies.insert(own_.policies.begin(), request.own_policy);
   matches_ = &own_;
 }
 
-// Applies the numbers of the user's override instead of the policy's.
-[[gnu::noinline]] void Planner::apply_override(const CompiledLimit& limit, Charge& charge,
-                                               LimitStatus& status) const {
-  const CompiledUser::Numbers* const own = user_->numbers_of(limit.name_hash);
-  if (!own || !own->holds_at(clock_.now_us())) return;
-  charge.params = own->params;
-  status.numbers = own->numbers;
+[[gnu::noinline]] const CompiledLimit& Planner::find_agreed_tier(const CompiledPolicy& policy,
+                                                                 const CompiledLimit& limit,
+                                                                 const Dimensions& dimensions) {
+  const CompiledUser* const agreed = agreements_.of(limit, dimensions);
+  if (!agreed || agreed->source.tier.empty()) return limit;
+  return policy.limits_for_tier(agreed->source.tier)[limit.index];  // all tiers have the same limits
 }
 
-[[gnu::noinline]] bool Planner::has_override(const CompiledLimit& limit) const {
-  const CompiledUser::Numbers* const own = user_ ? user_->numbers_of(limit.name_hash) : nullptr;
-  return own && own->holds_at(clock_.now_us());
+[[gnu::noinline]] const CompiledUser::Numbers* Planner::override_of(const CompiledLimit& limit,
+                                                                    const Dimensions& dimensions) {
+  const CompiledUser* const agreed = agreements_.any() ? agreements_.of(limit, dimensions) : nullptr;
+  const CompiledUser::Numbers* const own = agreed ? agreed->numbers_of(limit.name_hash) : nullptr;
+  return own && own->holds_at(clock_.now_us()) ? own : nullptr;
+}
+
+// Applies the numbers of an override instead of the policy's.
+[[gnu::noinline]] void Planner::apply_override(const Dimensions& dimensions, Charge& charge,
+                                               LimitStatus& status) {
+  const CompiledUser::Numbers* const own = override_of(*status.limit, dimensions);
+  if (!own) return;
+  charge.params = own->params;
+  status.numbers = own->numbers;
 }
 
 // Counters of one tenant live together and move together, so that a check on several of them is one step on
@@ -185,8 +195,9 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
 Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions& dimensions,
                                   const CompiledPolicy& policy, Plan& plan, bool count_skipped) {
   const std::int64_t cost = request.cost ? *request.cost : policy.cost_of(dimensions.resource());
-  for (const CompiledLimit& limit : limits_of(policy)) {
-    if (limit.is_none && !has_override(limit)) [[unlikely]]
+  for (const CompiledLimit& of_request : limits_of(policy, dimensions)) {
+    const CompiledLimit& limit = in_agreed_tier(policy, of_request, dimensions);
+    if (limit.is_none && !override_of(limit, dimensions)) [[unlikely]]
       continue;
     const auto key = counter_key(dimensions, limit, hasher_);
     if (!key) [[unlikely]] {
@@ -208,8 +219,8 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     LimitStatus& status = plan.limits[plan.size];
     status = {
         .policy = &policy, .limit = &limit, .numbers = limit.numbers, .result = &plan.results[plan.size]};
-    if (user_) [[unlikely]]
-      apply_override(limit, charge, status);
+    if (agreements_.any()) [[unlikely]]
+      apply_override(dimensions, charge, status);
     ++plan.size;
   }
   return {};
@@ -265,8 +276,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
 [[gnu::flatten]] Result<void> Planner::add(const CheckRequest& request, Purpose purpose) {
   SLUICE_TRY(validate(request));
   Dimensions dimensions(request);
-  user_ = snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
-  tier_ = tier_of(user_, dimensions);
+  agreements_.begin(*snapshot_);
   if (request.own_policy) [[unlikely]]
     match_own_policy(request, dimensions);
   else if (request.policy_id.empty()) {
@@ -277,6 +287,9 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   } else {
     SLUICE_TRY(match_named(request, dimensions));
   }
+  tier_ = agreements_.any() ? agreements_.tier_of(first_policy(), dimensions) : dimensions.tier();
+  if (request.own_policy && !request.own_with_always) [[unlikely]]
+    agreements_.skip();
   for (const CompiledPolicy* policy : matches_->policies) {
     if (policy->candidate) [[unlikely]]
       policy = version_for(request, dimensions, policy, purpose);

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/secret/hash.h"
 #include "engine/decision/decision.h"
+#include "engine/planner/agreements.h"
 #include "engine/planner/route_cache.h"
 #include "engine/request/check_request.h"
 #include "policy/snapshot/snapshot_publisher.h"
@@ -95,18 +96,19 @@ class Planner {
     return tenant_of(request, snapshot_->find(request.policy_id));
   }
 
-  // The tier of the latest plan's user or, if they have none, the tier that the request names.
+  // The tier of the latest planned request (Agreements::tier_of()).
   std::string_view tier() const { return tier_; }
   // Whether the latest plan was for a tier that none of the policies that can apply to its tenant knows. That
   // is most likely a typo; the limits for everybody applied.
   bool has_unknown_tier(const CheckRequest& request) const {
     return !tier_.empty() && !snapshot_->knows_tier(tenant_of(request, first_policy()), tier_);
   }
-  // The tier of the user in these dimensions. REQUIRES: something was planned.
-  std::string_view tier_of(const Dimensions& dimensions) const {
-    const CompiledUser* const user =
-        snapshot_->users().empty() ? nullptr : snapshot_->find_user(dimensions.user());
-    return tier_of(user, dimensions);
+  // The tier of a request of the latest plan; `first_policy` is its most specific policy, or null.
+  std::string_view tier_of(const CheckRequest& request, const CompiledPolicy* first_policy) const {
+    const Dimensions dimensions(request);
+    Agreements agreements;
+    agreements.begin(*snapshot_);
+    return agreements.any() ? agreements.tier_of(first_policy, dimensions) : dimensions.tier();
   }
   // How to treat a request without a matching policy.
   Unmatched unmatched() const { return in_force_->unmatched; }
@@ -115,26 +117,35 @@ class Planner {
 
   DecisionCounters& counters() { return counters_; }
 
-  // From hold() to release() the policies do not change.
+  // The policies do not change until release() was called as often as hold().
   void hold() {
     refresh_snapshot();
-    held_ = true;
+    ++holds_;
   }
-  void release() { held_ = false; }
+  void release() { --holds_; }
 
  private:
   void match_route(const Dimensions& dimensions);
   void pass_over_silent(const Dimensions& dimensions);
-  bool is_silent(const CompiledPolicy& policy, const Dimensions& dimensions) const;
-  std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy) const {
-    return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(tier_);
+  bool is_silent(const CompiledPolicy& policy, const Dimensions& dimensions);
+  // The limits with the numbers of the tier that the request names; what is agreed may replace them.
+  static std::span<const CompiledLimit> limits_of(const CompiledPolicy& policy,
+                                                  const Dimensions& dimensions) {
+    return policy.tiers.empty() ? std::span(policy.limits) : policy.limits_for_tier(dimensions.tier());
   }
-  // Whether the user has an override of this limit that is in force now.
-  bool has_override(const CompiledLimit& limit) const;
+  // The limit, or the same one with the numbers of the tier that is agreed. `policy` is the limit's.
+  const CompiledLimit& in_agreed_tier(const CompiledPolicy& policy, const CompiledLimit& limit,
+                                      const Dimensions& dimensions) {
+    return agreements_.any() && !policy.tiers.empty() ? find_agreed_tier(policy, limit, dimensions) : limit;
+  }
+  const CompiledLimit& find_agreed_tier(const CompiledPolicy& policy, const CompiledLimit& limit,
+                                        const Dimensions& dimensions);
+  // The override of this limit that is in force now; null: none.
+  const CompiledUser::Numbers* override_of(const CompiledLimit& limit, const Dimensions& dimensions);
   void finish_own_policy(const CheckRequest& request);
   std::uint32_t slot_tag(const Dimensions& dimensions, const CompiledPolicy& policy,
                          const CompiledLimit& limit, const KeyHash& key) const;
-  void apply_override(const CompiledLimit& limit, Charge& charge, LimitStatus& status) const;
+  void apply_override(const Dimensions& dimensions, Charge& charge, LimitStatus& status);
   void match_own_policy(const CheckRequest& request, const Dimensions& dimensions);
   Result<void> match_named(const CheckRequest& request, Dimensions& dimensions);
   Result<void> find_unknown(const CheckRequest& request, const Dimensions& dimensions, Matches& out) const;
@@ -147,11 +158,8 @@ class Planner {
                            const CompiledPolicy& policy, Plan& plan, bool count_skipped);
   const CompiledPolicy* version_for(const CheckRequest& request, const Dimensions& dimensions,
                                     const CompiledPolicy* policy, Purpose purpose);
-  static std::string_view tier_of(const CompiledUser* user, const Dimensions& dimensions) {
-    return user && !user->source.tier.empty() ? std::string_view(user->source.tier) : dimensions.tier();
-  }
   void refresh_snapshot() {
-    if (held_) [[unlikely]]
+    if (holds_ > 0) [[unlikely]]
       return;
     // While this pointer is in use, no other value can have its address.
     if (const PoliciesInForce& newest = policies_.get(); &newest != in_force_) [[unlikely]]
@@ -168,10 +176,10 @@ class Planner {
   DecisionCounters counters_;
   const PoliciesInForce* in_force_ = nullptr;  // those that were taken; policies_ keeps them alive
   std::shared_ptr<const Snapshot> snapshot_;   // the same
-  bool held_ = false;
+  int holds_ = 0;
 
-  const CompiledUser* user_ = nullptr;  // of the latest plan; null: they have no tier and no overrides
-  std::string_view tier_;               // of the latest plan
+  Agreements agreements_;  // of the request that is being planned
+  std::string_view tier_;  // of the latest planned request
   RouteCache routes_;
   RouteCache named_;                // for requests that name their policy: by policy instead of resource
   LastingIdCache lasting_;          // for those that name it by a lasting text

@@ -49,6 +49,36 @@ TEST_F(UsersTest, ATierGivenToAUserHoldsWhateverTheRequestSays) {
   EXPECT_EQ(admitted({.key = "a connection", .dimensions = by_name}), 10);
 }
 
+// A caller who may choose the dimension `user` must not gain from it on a limit that counts something else.
+TEST_F(UsersTest, ALimitTakesWhatIsAgreedWithWhomItCounts) {
+  Policy policy = make_policy("by", {make_limit({.name = "key", .per = {"key"}, .rate = {3, kSecondUs}}),
+                                     make_limit({.name = "user", .per = {"user"}, .rate = {3, kSecondUs}}),
+                                     make_limit({.name = "ip", .per = {"ip"}, .rate = {3, kSecondUs}})});
+  policy.tiers.edit()["premium"] = policy.limits;
+  for (Limit& limit : policy.tiers.edit()["premium"]) limit.params = numbers(10);
+  publish({policy});
+  agree({.id = "whale",
+         .tier = "",
+         .overrides = {{"by", "key", numbers(50), 0}, {"by", "user", numbers(60), 0}}});
+  agree({.id = "member", .tier = "premium", .overrides = {}});
+  const auto capacities = [&](std::string_view key, std::vector<Dimension> dimensions) {
+    dimensions.push_back({"ip", "10.0.0.1"});
+    const Decision decision = check({.policy_id = "by", .key = key, .dimensions = dimensions});
+    std::vector<std::int64_t> capacities;
+    for (const LimitStatus& status : decision.limits) capacities.push_back(status.numbers->capacity);
+    return capacities;
+  };
+  using Capacities = std::vector<std::int64_t>;  // of the limits on key, user and ip
+  EXPECT_EQ(capacities("whale", {}), (Capacities{50, 60, 3}));
+  EXPECT_EQ(capacities("member", {}), (Capacities{10, 10, 3}));
+  EXPECT_EQ(capacities("eve", {{"user", "whale"}}), (Capacities{3, 60, 3}));
+  EXPECT_EQ(capacities("eve", {{"user", "member"}}), (Capacities{3, 10, 3}));
+  EXPECT_EQ(capacities("member", {{"user", "whale"}}), (Capacities{10, 60, 3}));
+  EXPECT_EQ(capacities("member", {{"user", "eve"}, {"tier", "free"}}), (Capacities{10, 3, 3}));
+  EXPECT_EQ(capacities("eve", {{"user", "member"}, {"tier", "premium"}}), (Capacities{10, 10, 10}))
+      << "without an agreement the tier of the request applies";
+}
+
 TEST_F(UsersTest, AnOverrideReplacesTheNumbersOfOneLimitUntilItExpires) {
   agree({.id = "ann",
          .tier = "",

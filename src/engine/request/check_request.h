@@ -94,6 +94,7 @@ class Dimensions {
   void imply_tenant(std::string_view tenant) { tenant_ = tenant; }
   std::string_view resource() const { return resource_; }
   std::string_view tier() const { return in_map("tier"); }
+  std::string_view key() const { return request_.key.empty() ? in_map("key") : request_.key; }
   // The dimension `user` or, without it, the key.
   std::string_view user() const {
     const std::string_view named = in_map("user");
@@ -113,7 +114,6 @@ class Dimensions {
       if (dimension.name == name) return dimension.value;
     return {};
   }
-  std::string_view key() const { return request_.key.empty() ? in_map("key") : request_.key; }
   std::string_view resource_in_map() const;
 
   const CheckRequest& request_;

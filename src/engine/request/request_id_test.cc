@@ -85,6 +85,22 @@ TEST_P(RequestIdTest, IsScopedByTenantAndPolicy) {
   EXPECT_NE(identity(costlier)->fingerprint, first.fingerprint);
 }
 
+// Doors differ in where they put these values.
+TEST_P(RequestIdTest, AValueMayComeInItsFieldOrAsADimension) {
+  publish({make_policy("p", {make_limit({.per = {"key", "tenant", "resource"}})})});
+  const CheckRequest by_fields{.tenant = "t", .resource = "/r", .key = "u", .request_id = "r1"};
+  const Dimension as_dimensions[] = {{"key", "u"}, {"tenant", "t"}, {"route", "/r"}, {"tier", ""}};
+  const CheckRequest by_map{.dimensions = as_dimensions, .request_id = "r1"};
+  EXPECT_EQ(identity(by_map)->id, identity(by_fields)->id);
+  EXPECT_EQ(identity(by_map)->fingerprint, identity(by_fields)->fingerprint);
+  const Dimension hidden[] = {{"key", "x"}};
+  CheckRequest with_hidden = by_fields, of_another = by_fields;
+  with_hidden.dimensions = hidden;
+  EXPECT_EQ(identity(with_hidden)->fingerprint, identity(by_fields)->fingerprint) << "the field wins";
+  of_another.key = "x";
+  EXPECT_NE(identity(of_another)->fingerprint, identity(by_fields)->fingerprint);
+}
+
 // A tenant is only a name that callers choose, unless a policy names it, too.
 TEST_P(RequestIdTest, BelongsToTheCallerAndToTenantsThatAreKnown) {
   publish({policy_of("known", "t"), policy_of("known, too", "t2"), policy_of("any", "")});

@@ -19,16 +19,24 @@ void append_text(std::string& bytes, std::string_view text) {
   bytes.append(text);
 }
 
+// Whether Dimensions has the values of these: they may come in a field or in the map.
+bool has_field(std::string_view dimension) {
+  return dimension == "tenant" || dimension == "resource" || dimension == "route" || dimension == "key";
+}
+
+// Covers what the request means, not how it says it: a key in its field and in the map are the same.
 std::uint64_t fingerprint_of(const CheckRequest& request, std::string_view tenant, const KeyHasher& hasher,
                              std::string& scratch) {
-  const std::string_view said = Dimensions(request).tenant();
+  const Dimensions dimensions(request);
   scratch.assign(1, 'f');
   for (const std::string_view text :
-       {request.policy_id, said.empty() ? tenant : request.tenant, request.resource, request.key})
+       {request.policy_id, dimensions.tenant().empty() ? tenant : dimensions.tenant(), dimensions.resource(),
+        dimensions.key()})
     append_text(scratch, text);
   append_text(scratch, request.cost ? std::to_string(*request.cost) : "");
   std::uint64_t sum = hasher(scratch).high;
   for (const Dimension& dimension : request.dimensions) {
+    if (has_field(dimension.name) || dimension.value.empty()) continue;
     scratch.assign(1, 'd');
     append_text(scratch, dimension.name);
     append_text(scratch, dimension.value);

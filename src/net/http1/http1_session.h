@@ -59,7 +59,7 @@ class Http1Session final : public Session, private Waiter<HttpResponse> {
   SessionHost& host_;
   const Peer& peer_;
   HttpResponse response_;
-  DeferredAnswers::Slot* deferred_ = nullptr;
+  DeferredAnswers::Entry* deferred_ = nullptr;
 
   std::string input_;             // received and not yet handled
   std::size_t needed_bytes_ = 0;  // the request at the front of input_ needs at least this many

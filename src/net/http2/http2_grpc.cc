@@ -222,6 +222,8 @@ void Http2Session::pack_output(Http2Stream& stream) {
 void Http2Session::open_streaming(Http2Stream& stream) {
   if (context_.deferred.full())
     return fail_grpc(stream, GrpcCode::kUnavailable, "too many requests are waiting for an answer");
+  if (!has_room_for_answer())
+    return fail_grpc(stream, GrpcCode::kResourceExhausted, "too many answers on this connection are unread");
   GrpcContext context;
   if (!make_grpc_context(stream, context)) return;
   stream.kind = Http2Stream::Kind::kStreaming;
@@ -235,7 +237,8 @@ void Http2Session::open_streaming(Http2Stream& stream) {
 }
 
 void Http2Session::send_message(Http2Stream& stream, std::string_view message) {
-  if (stream.unsent_bytes() > kStreamOutputBytesMax)
+  const bool connection_lags = pending_output_bytes_ > kConnectionOutputBytesMax;
+  if (stream.unsent_bytes() > (connection_lags ? 0 : kStreamOutputBytesMax))
     return fail_grpc(stream, GrpcCode::kResourceExhausted, "the client reads too slowly");
   std::array<char, kGrpcPrefixBytes> prefix;
   write_grpc_prefix(prefix.data(), {false, static_cast<std::uint32_t>(message.size())});

@@ -57,8 +57,10 @@ void Http2Session::flush(std::string& out) {
     const std::uint8_t* frame = nullptr;
     const auto bytes = nghttp2_session_mem_send(session_, &frame);
     if (bytes < 0) finished_ = true;
-    if (bytes <= 0) break;
-    out.append(reinterpret_cast<const char*>(frame), static_cast<std::size_t>(bytes));
+    if (bytes > 0)
+      out.append(reinterpret_cast<const char*>(frame), static_cast<std::size_t>(bytes));
+    else if (bytes < 0 || !handle_waiting())
+      break;
   }
   out_ = nullptr;
   if (!nghttp2_session_want_read(session_) && !nghttp2_session_want_write(session_)) finished_ = true;
@@ -188,11 +190,42 @@ void Http2Session::add_data(Http2Stream& stream, std::string_view bytes) {
 void Http2Session::end_request(Http2Stream& stream) {
   stream.request_done = true;
   if (stream.ended || terminated_) return;
-  if (stream.kind == Http2Stream::Kind::kHttp) {
+  const bool may_wait = stream.kind != Http2Stream::Kind::kStreaming;
+  if (may_wait && (!waiting_.empty() || !has_room_for_answer())) [[unlikely]]
+    waiting_.push_back(stream.id);
+  else
+    handle_request(stream);
+}
+
+void Http2Session::handle_request(Http2Stream& stream) {
+  if (stream.kind == Http2Stream::Kind::kHttp)
     handle_http(stream);
-  } else {
+  else
     end_grpc(stream);
+}
+
+// A request is not handled while its peer has too many answers to read. The bodies of requests whose answers
+// are deferred count as well: their answers may all come at once. Both become less by themselves, because
+// answers that are not read are cancelled after a while.
+bool Http2Session::has_room_for_answer() const {
+  if (pending_output_bytes_ + kept_bytes_ <= kConnectionOutputBytesMax) [[likely]]
+    return true;
+  std::size_t expected = pending_output_bytes_;
+  for (const Http2Stream* stream = streams_; stream; stream = stream->next)
+    if (stream->deferred && stream->kind != Http2Stream::Kind::kStreaming) expected += stream->kept_bytes;
+  return expected <= kConnectionOutputBytesMax;
+}
+
+// Handles the next request that waits, if there is room. Returns false if nothing was done.
+bool Http2Session::handle_waiting() {
+  while (!waiting_.empty() && !terminated_ && has_room_for_answer()) {
+    Http2Stream* const stream = find_stream(waiting_.front());
+    waiting_.pop_front();
+    if (!stream || stream->ended) continue;
+    handle_request(*stream);
+    return true;
   }
+  return false;
 }
 
 void Http2Session::handle_http(Http2Stream& stream) {
@@ -257,13 +290,6 @@ void Http2Session::submitted(Http2Stream& stream) {
   stream.answered = true;
   stream.progress_us = context_.now_us;
   guard_.count_answer(context_.now_us);
-}
-
-// A peer that keeps sending requests without reading its answers is not served any further. The backlog is
-// checked before the new answer is added, so that one large answer is not a violation.
-void Http2Session::count_output(std::size_t bytes) {
-  if (pending_output_bytes_ > kConnectionOutputBytesMax) calm_down();
-  pending_output_bytes_ += bytes;
 }
 
 // The answer may be complete before the request is. A gRPC client knows what a reset means then. Other

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <string>
 
 #include "net/http2/http2_frame_scan.h"
@@ -19,7 +20,8 @@ inline constexpr std::size_t kOpenStreamBytes = 2048;
 // HTTP/2 on one connection: JSON requests and gRPC calls side by side. Not thread-safe.
 //
 // nghttp2 does frames, header compression and flow control. This class handles the requests: plain HTTP in
-// http2_session.cc, gRPC in http2_grpc.cc. An abusive peer gets GOAWAY with ENHANCE_YOUR_CALM.
+// http2_session.cc, gRPC in http2_grpc.cc. An abusive peer gets GOAWAY with ENHANCE_YOUR_CALM. A peer with
+// many unread answers is not abusive: its next requests wait until it has read some.
 class Http2Session final : public Session {
  public:
   Http2Session(SessionContext& context, SessionHost& host, const Peer& peer);
@@ -56,6 +58,9 @@ class Http2Session final : public Session {
   void begin_request(Http2Stream& stream);
   void add_data(Http2Stream& stream, std::string_view bytes);
   void end_request(Http2Stream& stream);
+  bool has_room_for_answer() const;
+  void handle_request(Http2Stream& stream);
+  bool handle_waiting();
   void drop_body(Http2Stream& stream);
   void keep_bytes(Http2Stream& stream, std::size_t bytes);
 
@@ -83,7 +88,7 @@ class Http2Session final : public Session {
   void submit_trailers(Http2Stream& stream);
 
   void submitted(Http2Stream& stream);
-  void count_output(std::size_t bytes);
+  void count_output(std::size_t bytes) { pending_output_bytes_ += bytes; }
   void count_sent(std::size_t bytes) { pending_output_bytes_ -= bytes; }
   void tick_stream(Http2Stream& stream);
   void tick_answered(Http2Stream& stream);
@@ -107,6 +112,7 @@ class Http2Session final : public Session {
   std::size_t buffered_bytes_ = 0;        // of requests
   std::size_t pending_output_bytes_ = 0;  // of answers that nghttp2 has not fetched yet
   std::size_t kept_bytes_ = 0;            // heads, and bodies whose answers are deferred
+  std::deque<std::int32_t> waiting_;      // streams whose requests wait for room; some may be closed
   std::string* out_ = nullptr;            // only while flushing
   std::string unpacked_;
   HeaderList decoded_metadata_;

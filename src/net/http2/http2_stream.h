@@ -68,7 +68,7 @@ struct Http2Stream final : Waiter<HttpResponse>, Waiter<GrpcResponse>, GrpcStrea
   bool waiting_for_output = false;  // nghttp2 will be told when there is more
   bool answer_gzip = false;         // a message of the answer is compressed
   std::int64_t progress_us = 0;     // when the peer last took a part of the answer
-  DeferredAnswers::Slot* deferred = nullptr;
+  DeferredAnswers::Entry* deferred = nullptr;
   std::unique_ptr<GrpcStreamHandler> handler;
 
   // The value of a header by its index; empty if the index is kNone.

@@ -7,14 +7,14 @@ class RespSession::Place final : public Waiter<std::string> {
  public:
   explicit Place(RespSession& session) : session_(session) { hold(sizeof(Place)); }
   ~Place() {
-    if (slot_) session_.context_.deferred.close(slot_);
+    if (deferred_) session_.context_.deferred.close(deferred_);
     session_.line_bytes_ -= bytes_;
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  RedisReply::Later promise() { return session_.context_.deferred.defer(*this, slot_); }
-  bool is_there() const { return !slot_; }
+  RedisReply::Later promise() { return session_.context_.deferred.defer(*this, deferred_); }
+  bool is_there() const { return !deferred_; }
 
   const std::string& reply() const { return reply_; }
   void append(std::string_view more) {
@@ -29,7 +29,7 @@ class RespSession::Place final : public Waiter<std::string> {
 
  private:
   void finish(std::string&& late) override {
-    slot_ = nullptr;
+    deferred_ = nullptr;
     append(late);
     if (session_.line_.front().get() == this) session_.host_.output_ready();
   }
@@ -37,7 +37,7 @@ class RespSession::Place final : public Waiter<std::string> {
   RespSession& session_;
   std::string reply_;
   std::size_t bytes_ = 0;
-  DeferredAnswers::Slot* slot_ = nullptr;  // null: the reply is ready
+  DeferredAnswers::Entry* deferred_ = nullptr;  // null: the reply is ready
 };
 
 // The reply to one command. If it comes later, it gets a place.

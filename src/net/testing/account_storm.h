@@ -164,8 +164,7 @@ class AccountStorm {
     http2_->run();
     if (http2_->session.held_bytes() > kUnreadBytesMax) read_all();
   }
-  // Opens the windows of all streams until the server has sent everything. A client that leaves more than
-  // kConnectionOutputBytesMax unread is ended as abusive, and rightly so.
+  // Opens the windows of all streams until the server has sent everything.
   void read_all() {
     constexpr int kWindow = 1 << 20;
     for (const std::int32_t id : ids_)

@@ -8,7 +8,7 @@
 
 #include "engine/store_placement.h"
 #include "server/cells/cells.h"
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 #include "store/refusing_store.h"
 #include "store/replaceable_store.h"
 #include "store/store.h"

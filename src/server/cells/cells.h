@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/text/text_hash.h"
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 
 namespace sluice::server {
 

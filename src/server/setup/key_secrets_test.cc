@@ -29,6 +29,7 @@ secrets:
 
 TEST(KeySecrets, WhatIsWrongIsNamedWithoutTheSecret) {
   const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "secrets.yaml: the file is empty"},
       {"7", "must be a map"},
       {"secrets: 7", "secrets: must be a list"},
       {"secrets: [x]", "secrets[0]: must be a map"},
@@ -48,6 +49,7 @@ TEST(KeySecrets, WhatIsWrongIsNamedWithoutTheSecret) {
     ASSERT_FALSE(problems.empty()) << text;
     EXPECT_THAT(problems.texts().front(), HasSubstr(message)) << text;
     EXPECT_THAT(problems.texts().front(), Not(HasSubstr("hunter2"))) << text;
+    EXPECT_THAT(problems.texts().front(), Not(HasSubstr("policies"))) << text;
   }
 }
 

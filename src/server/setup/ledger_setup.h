@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ledger/ledger.h"
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 
 namespace sluice::server {
 

@@ -1,4 +1,4 @@
-#include "server/store_setup.h"
+#include "server/setup/store_setup.h"
 
 #include <fmt/format.h>
 
