@@ -69,13 +69,20 @@ Result<void> PolicyRegistry::check_shares(const PolicyChange& change) const {
       return invalid("tenant", "tenant \"" + std::string(tenant) + "\" would have " + std::to_string(count) +
                                    " policies; the limit is " + std::to_string(options_.per_tenant) +
                                    " (--policies-per-tenant)");
-    for (const LimitsPerRequest& limits : limits_per_request)
-      if (limits.limits() > kLimitsPerTenantMax)
+    for (const LimitsPerRequest& most : limits_per_request) {
+      if (most.limits.all() > kLimitsPerTenantMax)
         return invalid("limits", "policies of tenant \"" + std::string(tenant) + "\" could apply " +
-                                     std::to_string(limits.limits()) +
+                                     std::to_string(most.limits.all()) +
                                      " limits to one request; the limit per tenant is " +
                                      std::to_string(kLimitsPerTenantMax) +
                                      "; use fewer limits in `always` policies");
+      if (most.log_entries.all() > kLogEntriesPerTenantMax)
+        return invalid("limits", "policies of tenant \"" + std::string(tenant) + "\" could apply " +
+                                     std::to_string(most.log_entries.all()) +
+                                     " entries of sliding_logs to one request; the limit per tenant is " +
+                                     std::to_string(kLogEntriesPerTenantMax) +
+                                     "; use smaller sliding_logs, or sliding_window");
+    }
   }
   return {};
 }

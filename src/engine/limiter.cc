@@ -60,7 +60,7 @@ Limiter::Limiter(const Parts& parts)
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
-      failure_rule_(parts.local, parts.store.answers_at_once() && parts.placement == nullptr) {}
+      failure_rule_(parts.local) {}
 
 // Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
 // this file is called.
@@ -119,7 +119,7 @@ void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& as
     ask_about(kEnforced, store, request, asked, enforced);
   if (planner_.shadow().size > 0) [[unlikely]]
     ask_about(kShadow, store, request, asked, shadow);
-  conclude(asked, enforced, shadow, answer);
+  conclude(asked, enforced, shadow, answer, Asking::kHere);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
 }
@@ -212,7 +212,7 @@ void Limiter::on_answered(PendingCheck& pending) {
 void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.purpose, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
-  conclude(asked, enforced, shadow, answer);
+  conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (const Answered candidates = pending.comparison.answered();
       !candidates.limits.empty() && asked.is_check())
@@ -221,7 +221,8 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
   free_.push_back(&pending);
 }
 
-void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer) {
+void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer,
+                       Asking where) {
   const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
   if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
@@ -233,7 +234,8 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     return void(answer = std::unexpected(no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
-    enforced.moving ? FailureRule::refuse(enforced, decision) : failure_rule_.decide(enforced, decision);
+    enforced.moving ? FailureRule::refuse(enforced, decision)
+                    : failure_rule_.decide(enforced, where == Asking::kHere, decision);
   else
     explain(asked.first_policy, enforced, deciding.now_us, decision);
   if (!asked.first_policy) [[unlikely]]
@@ -256,6 +258,8 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   if (!decision.policy)
     return decision.reason == Reason::kPoliciesUnknown ? planner_.counters().add_unknown(decision.allowed)
                                                        : planner_.counters().add_no_policy();
+  if (enforced.verdict == Verdict::kPartlyCounted && !enforced.limits.empty()) [[unlikely]]
+    return count_partly(enforced, decision.replayed);
   DecisionCounters& counters = planner_.counters();
   const bool charged = !decision.degraded && !decision.replayed;
   const CompiledPolicy* last = nullptr;
@@ -272,6 +276,22 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   }
   if (!decision.allowed) counters.add(*decision.policy, DecisionCounters::kDenied);
   if (enforced.limits.empty() && decision.allowed) counters.add(*decision.policy, DecisionCounters::kAllowed);
+}
+
+// A policy has failed if one of its limits was passed over, and has consumed units if one was not.
+[[gnu::cold]] void Limiter::count_partly(const Answered& enforced, bool replayed) {
+  DecisionCounters& counters = planner_.counters();
+  for (std::size_t i = 0; i < enforced.limits.size();) {
+    const CompiledPolicy* const policy = enforced.limits[i].policy;
+    const std::int64_t cost = enforced.charges[i].cost;
+    bool failed = false, counted = false;
+    for (; i < enforced.limits.size() && enforced.limits[i].policy == policy; ++i)
+      (was_passed_over(enforced.limits[i]) ? failed : counted) = true;
+    if (failed) counters.add(*policy, DecisionCounters::kFailed);
+    counters.add(*policy, DecisionCounters::kAllowed);
+    if (counted && !replayed)
+      counters.add(*policy, DecisionCounters::kUnitsConsumed, static_cast<std::uint64_t>(cost));
+  }
 }
 
 Error Limiter::request_id_conflict() {

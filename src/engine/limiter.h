@@ -287,8 +287,12 @@ class Limiter final : private PendingCheckEvents {
       return parts_.store;
     return parts_.placement->store_for(planned_tenant(request), planner_.tier());
   }
-  void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer);
+  // Whether the counters are in this process, as those of `on_failure: local` are.
+  enum class Asking : std::uint8_t { kHere, kElsewhere };
+  void conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer,
+                Asking where);
   void count(const Answered& enforced, const Decision& decision);
+  void count_partly(const Answered& enforced, bool replayed);
   void compare_now(Store& store, const CheckRequest& request, const Asked& asked, const Answered& enforced,
                    const Answered& shadow);
   Result<void> plan_look(CheckRequest request);

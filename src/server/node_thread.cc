@@ -54,7 +54,8 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                        .log = log_about_store,
                                        .heeds_moves = shared_.has_cells,
                                        .asks_for_advice = is_first_,
-                                       .freed = shared_.freed});
+                                       .freed = shared_.freed,
+                                       .work_in_flight = shared_.work_in_flight});
 }
 
 RedisNode::Random NodeThread::random() {

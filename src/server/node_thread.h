@@ -47,6 +47,7 @@ class NodeThread final : public net::LoopHooks {
     control::SwitchController& switch_controller;
     admin::AdminParts admin;
     std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // on Redis
+    std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();
   };
   // `is_first`: this thread does the work that is done once per node.
   NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t seed, bool is_first);

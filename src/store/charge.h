@@ -17,6 +17,10 @@ struct Charge {
   ParamsId params = 0;  // of the store's ParamsTable
   std::int64_t cost = 1;
   OnDenial on_denial = OnDenial::kFree;
+  // What happens if the store has no memory for this counter and the check would be allowed. True: this
+  // charge is passed over, and the other counters decide (Verdict::kPartlyCounted). False: nothing is
+  // charged.
+  bool passes_without_room = false;
   std::uint32_t slot_tag = 0;  // 18 bits: the slot of a cluster; 12 more: the owner (redis/script/wire.h)
 };
 
@@ -28,6 +32,9 @@ enum class Pressure : std::uint8_t { kNormal, kWarning, kThrottled };
 struct ChargeResult {
   Outcome outcome;
   Pressure pressure = Pressure::kNormal;
+  // Of a check that is kPartlyCounted only: the charge was passed over, and the outcome is the unchanged
+  // level.
+  bool passed_over = false;
   // leaky_bucket only: the cost of the checks denied since the last admission, whichever limit denied them
   std::int64_t denied_cost = 0;
   // Of a look (cost 0) only: if nobody else comes, a cost of 1 fits then, and not before. 0 while anything
@@ -39,9 +46,12 @@ struct ChargeResult {
 // means, not the store.
 enum class Verdict : std::uint8_t {
   kAllowed,
+  // Allowed by every counter that there is memory for, and charged there. The other charges were passed over;
+  // there is at least one of each kind.
+  kPartlyCounted,
   kDenied,
   kNoAnswer,
-  kNoRoom,  // it would fit, but there is no memory for the counter: nothing was charged
+  kNoRoom,  // it would fit, but there is no memory for a counter: nothing was charged
   // Not a failure either: the store works, but too many calls wait for it to answer in time. So it was not
   // asked, and nothing was charged. This is our overload, and never a reason to let a request pass.
   kShed,
@@ -49,6 +59,7 @@ enum class Verdict : std::uint8_t {
 
 // Whether the store has decided.
 constexpr bool is_answer(Verdict verdict) { return verdict < Verdict::kNoAnswer; }
+constexpr bool is_allowed(Verdict verdict) { return verdict < Verdict::kDenied; }
 
 // Whether a refund gives this charge back. A limit that charges denials keeps the charge of a check that was
 // denied in the end. With Grant::kAnyTime there was no such denial, so every charge is given back.
@@ -60,7 +71,7 @@ inline bool is_given_back(const Charge& charge, std::int64_t granted_at_us) {
 // with a limit that charges denials. REQUIRES: is_answer(verdict)
 inline bool has_charged(std::span<const Charge> charges, Verdict verdict) {
   return std::ranges::any_of(charges, [verdict](const Charge& charge) {
-    return charge.cost > 0 && (verdict == Verdict::kAllowed || charge.on_denial == OnDenial::kCharge);
+    return charge.cost > 0 && (is_allowed(verdict) || charge.on_denial == OnDenial::kCharge);
   });
 }
 

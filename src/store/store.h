@@ -105,6 +105,7 @@ class StoreCall : public StoreAnswer {
 
   // For the store: it was sent before, on a connection that was lost.
   bool sent_again = false;
+  std::uint32_t passed_over = 0;     // bit i: charge i is passed over, because the server is full
   std::int64_t queued_at_us = 0;     // while it waits
   std::uint32_t work = 1;            // for the server, as far as known then; see redis/queue/redis_work.h
   StoreCall* next_queued = nullptr;  // in its flow
@@ -130,10 +131,11 @@ class Store {
   // Forgets the call's previous answer. Charges every counter or, if any of them denies, none (except those
   // with OnDenial::kCharge), in one atomic step; if a store spreads a call over several servers and one of
   // them denies, it gives back the charges of the others. If the check is denied, the result of a counter
-  // that had room has its unchanged level. True: answered already (in memory always; elsewhere for instance
-  // because a breaker is open, kNoAnswer, or a queue is full, kShed). False: on_done() will be called,
-  // always.
-  // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
+  // that had room has its unchanged level. A charge that there is no memory for may be passed over, if it
+  // says so (Charge::passes_without_room); otherwise the check charges nothing (kNoRoom). True: answered
+  // already (in memory always; elsewhere for instance because a breaker is open, kNoAnswer, or a queue is
+  // full, kShed). False: on_done() will be called, always. REQUIRES: results.size() == charges.size() <=
+  // kLimitsPerCheckMax; keys are distinct.
   virtual bool start(StoreCall& call) = 0;
 
   // A hint that start() will soon be called for this key. Callers with several checks at hand call it for all

@@ -42,6 +42,19 @@ def test_always_policies_of_one_tenant_stop_nobody_else(writer):
     assert decision["allowed"] is True, "32 limits apply, as many as a check may have"
 
 
+def test_long_logs_of_one_tenant_leave_room_for_those_of_any(writer):
+    client, root, shop = writer()
+    def logs(id, tenant, *sizes):
+        limits = [{"name": f"l{i}", "per": ["key"], "rate": f"{size}/h", "algorithm": "sliding_log"} for i, size in enumerate(sizes)]
+        return {**policy(id, tenant), "limits": limits}
+    expect(put(client, logs("one", "shop", 4096), shop), 201)
+    problem = expect_problem(put(client, logs("two", "shop", 4096, 1), shop), 400, "limits")
+    assert "the limit per tenant is 4096;" in problem["detail"]
+    expect(put(client, {**logs("all", "*", 4096), "always": True}, root), 201)
+    problem = expect_problem(put(client, {**logs("more", "*", 1), "always": True}, root), 400, "limits")
+    assert "up to 8193 entries of sliding_logs could apply" in problem["detail"]
+
+
 def test_files_may_have_more_than_the_api_takes(server, http, tmp_path):
     files = {"policies": [policy("a", "shop", 16, always=True), policy("b", "shop", 15, always=True, resource="/a")]}
     client = http(server(json.dumps(files), sqlite(tmp_path)))

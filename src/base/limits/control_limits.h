@@ -13,6 +13,7 @@ inline constexpr std::size_t kPolicyCopyBytesMax = 1u << 30;  // of policy files
 // apply to a request are reserved for policies for any tenant.
 inline constexpr std::int64_t kPoliciesPerTenant = 10'000;      // unless --policies-per-tenant says otherwise
 inline constexpr std::size_t kLimitsPerTenantMax = 16;          // of the tenant's policies, on one request
+inline constexpr std::size_t kLogEntriesPerTenantMax = 4096;    // likewise, of their sliding_logs
 inline constexpr std::int64_t kTenantWriteKibPerHour = 65'536;  // of documents, by tenant-scoped admins
 
 inline constexpr std::int64_t kAuditDays = 90;  // unless --audit-days says otherwise

@@ -25,6 +25,17 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
   return tightest;
 }
 
+void tell_passed_over(Decision& decision) {
+  decision.degraded = true;
+  decision.reason = Reason::kStoreFull;
+  decision.tightest = nullptr;
+  for (const LimitStatus& status : decision.limits) {
+    if (was_passed_over(status)) continue;
+    if (!decision.tightest || has_less_left(status, *decision.tightest)) decision.tightest = &status;
+  }
+  if (decision.tightest) decision.policy = decision.tightest->policy;
+}
+
 void add_shadow(const Answered& shadow, Decision& decision) {
   if (shadow.charges.empty() || !is_answer(shadow.verdict)) return;
   const bool denied = shadow.verdict == Verdict::kDenied;

@@ -26,6 +26,12 @@ struct Answered {
 // remaining. Ties go to the first. Null if there are none.
 const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied);
 
+// Whether the store had no memory for the limit's counter. REQUIRES: it has answered kPartlyCounted
+inline bool was_passed_over(const LimitStatus& status) { return status.result->passed_over; }
+
+// Some limits were passed over: says so, and reports one that was counted.
+void tell_passed_over(Decision& decision);
+
 // Decides by the enforced limits. `first_policy` is the most specific one, or null. REQUIRES: the store has
 // answered; `decision` is new.
 inline void explain(const CompiledPolicy* first_policy, const Answered& enforced, std::int64_t now_us,
@@ -37,7 +43,7 @@ inline void explain(const CompiledPolicy* first_policy, const Answered& enforced
     return;
   }
   decision.cost = enforced.charges.front().cost;
-  decision.allowed = enforced.verdict == Verdict::kAllowed;
+  decision.allowed = is_allowed(enforced.verdict);
   decision.limits = enforced.limits;
   decision.tightest = tightest_of(enforced.limits, !decision.allowed);
   if (decision.tightest) decision.policy = decision.tightest->policy;
@@ -45,6 +51,8 @@ inline void explain(const CompiledPolicy* first_policy, const Answered& enforced
     decision.reason = decision.tightest && decision.tightest->result->outcome.retry_after_us == kNever
                           ? Reason::kTooLarge
                           : Reason::kLimited;
+  if (enforced.verdict == Verdict::kPartlyCounted) [[unlikely]]
+    tell_passed_over(decision);
 }
 
 // Decides a request that no policy in force matches, while there may be policies that are not known yet.

@@ -14,13 +14,13 @@ StoreCall::WithoutAnswer FailureRule::without_answer(std::span<const LimitStatus
   return known;
 }
 
-void FailureRule::decide(const Answered& enforced, Decision& decision) {
+void FailureRule::decide(const Answered& enforced, bool is_local, Decision& decision) {
   decision.policy = enforced.limits.front().policy;
   decision.cost = enforced.charges.front().cost;
   decision.degraded = true;
   const bool is_full = enforced.verdict == Verdict::kNoRoom;
   decision.reason = is_full ? Reason::kStoreFull : Reason::kStoreUnavailable;
-  local_counts_ = local_ && !(is_full && is_the_store_);
+  local_counts_ = local_ && !(is_full && is_local);
   const auto any = [&](OnFailure rule) {
     return std::ranges::any_of(enforced.limits, [rule](const LimitStatus& status) {
       return status.policy->source.on_failure == rule;

@@ -19,13 +19,13 @@ namespace sluice {
 // process's memory and is full.
 class FailureRule {
  public:
-  // `local` holds the counters of `on_failure: local`. Null: such policies fail closed. `is_the_store`: it
-  // also holds the counters of normal checks.
-  FailureRule(Counters* local, bool is_the_store) : local_(local), is_the_store_(is_the_store) {}
+  // `local` holds the counters of `on_failure: local`. Null: such policies fail closed.
+  explicit FailureRule(Counters* local) : local_(local) {}
 
-  // REQUIRES: !is_answer(enforced.verdict), and it has limits; `decision` is new. The decision points into
-  // this object until the next call.
-  void decide(const Answered& enforced, Decision& decision);
+  // `is_local`: the store that gave no answer keeps its counters among the local ones. Then these must not be
+  // charged under the numbers of `local`. REQUIRES: !is_answer(enforced.verdict), and it has limits;
+  // `decision` is new. The decision points into this object until the next call.
+  void decide(const Answered& enforced, bool is_local, Decision& decision);
 
   // What decide() would decide, as far as that is known in advance.
   static StoreCall::WithoutAnswer without_answer(std::span<const LimitStatus> limits);
@@ -42,7 +42,6 @@ class FailureRule {
   Verdict ask_local(const Answered& enforced, Decision& decision);
 
   Counters* const local_;
-  const bool is_the_store_;
   // Local counters made the latest decision, or would have.
   bool local_counts_ = false;
   std::array<Charge, kLimitsPerCheckMax> charges_;

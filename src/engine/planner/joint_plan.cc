@@ -125,6 +125,8 @@ inline Answered JointExplainer::part_of(const Answered& all, const Positions& po
   const auto is_denied = [](const LimitStatus& status) { return !status.result->outcome.allowed; };
   if (part.verdict == Verdict::kDenied && std::ranges::none_of(part.limits, is_denied))
     part.verdict = Verdict::kAllowed;
+  if (part.verdict == Verdict::kPartlyCounted && std::ranges::none_of(part.limits, &was_passed_over))
+    part.verdict = Verdict::kAllowed;
   return part;
 }
 

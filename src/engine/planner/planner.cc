@@ -215,6 +215,7 @@ Result<void> Planner::plan_policy(const CheckRequest& request, const Dimensions&
     charge.params = limit.params;
     charge.cost = cost;
     charge.on_denial = limit.count_denied ? OnDenial::kCharge : OnDenial::kFree;
+    charge.passes_without_room = policy.source.on_failure == OnFailure::kOpen;
     if (places_) charge.slot_tag = slot_tag(dimensions, policy, limit, *key);
     LimitStatus& status = plan.limits[plan.size];
     status = {

@@ -1,5 +1,6 @@
 #include "policy/document/policy_document.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/limits.h"
@@ -95,8 +96,12 @@ void check_together(const std::vector<WrittenPolicy>& policies, Problems& proble
          conflict.message + " (the other one is at " + first.file + ':' + std::to_string(first.line) + ')'});
   }
   for (TooManyLimits& too_many : find_too_many_limits(pointers)) {
-    const WrittenPolicy& last = policies[too_many.policy];
-    problems.add({last.file, last.line, last.path + ".always", std::move(too_many.message)});
+    const auto contributes = [&](const WrittenPolicy& written) {
+      return std::ranges::find(too_many.policies, &written.policy) != too_many.policies.end();
+    };
+    const auto last = std::ranges::find_if(policies.rbegin(), policies.rend(), contributes);
+    problems.add({last->file, last->line, last->path + '.' + std::string(too_many.field),
+                  std::move(too_many.message)});
   }
 }
 

@@ -18,6 +18,13 @@ std::string line(const std::string& id, int limits, const std::string& rest) {
   return text + "]}\n";
 }
 
+// A policy with sliding_logs of these sizes.
+std::string logs(const std::string& id, const std::vector<int>& sizes, const std::string& rest) {
+  std::string text = "  - {id: " + id + rest + ", limits: [";
+  for (const int size : sizes) text += "{rate: " + std::to_string(size) + "/h, algorithm: sliding_log}, ";
+  return text + "]}\n";
+}
+
 // This many `always` policies with one limit each.
 std::string many(const std::string& id, int count, const std::string& rest) {
   std::string text;
@@ -69,6 +76,22 @@ const std::vector<Row> kRows = {
      "policies[35].always: up to 34"},
     {"shadow policies are counted apart", many("a", 20, "") + many("b", 20, kShadow), ""},
     {"and may be too many as well", many("a", 33, kShadow), "policies[32].always: up to 33"},
+    {"sliding_logs with as many entries as a check may read", logs("a", {4096, 4096}, ""), ""},
+    {"one entry more",
+     line("first", 1, ", tenant: f") + logs("a", {4096, 4096, 1}, "") + line("b", 1, ", tenant: b"),
+     "policies[1].limits: up to 8193 entries of sliding_logs could apply to one request: 8193 of policy "
+     "\"a\"; at most 8192 are allowed; use smaller sliding_logs, or sliding_window"},
+    {"those of `always` policies come on top",
+     logs("a", {4096}, kAlways) + logs("b", {1}, kAlways) + logs("c", {4096}, ", tenant: c"),
+     "policies[1].limits: up to 8193 entries of sliding_logs could apply to one request of tenant \"c\": "
+     "4097"},
+    {"logs of two tenants never meet",
+     logs("a", {4096, 4096}, ", tenant: a") + logs("b", {4096, 4096}, ", tenant: b"), ""},
+    {"the largest tier counts",
+     "  - {id: a, limits: [{name: l, rate: 4096/h, algorithm: sliding_log}, {name: m, rate: 9/h, algorithm: "
+     "sliding_log}], tiers: {gold: {m: {rate: 4096/h}}}}\n" +
+         logs("b", {1}, kAlways),
+     "policies[1].limits: up to 8193 entries"},
 };
 
 TEST(Crowds, MoreLimitsThanACheckMayHaveAreFoundBeforehand) {

@@ -170,7 +170,6 @@ class Snapshot::Maker {
   // Checks the limits per request. Only tenants that the change touches can exceed them, unless policies for
   // any tenant have changed.
   Result<void> check_limits_per_request() {
-    if (made_->always_ == 0) return {};
     static const LimitsPerRequests kNothing;
     const LimitsPerRequests& any = made_->any_tenant_ ? made_->any_tenant_->limits_per_request() : kNothing;
     if (!touched_.contains("")) {
@@ -178,8 +177,8 @@ class Snapshot::Maker {
       return {};
     }
     for (const bool shadow : {false, true})
-      if (std::string message = too_many_limits_message("", {}, any[shadow]); !message.empty())
-        return std::unexpected(too_many_limits({any[shadow].last_always()}, std::move(message)));
+      if (auto too_many = find_too_many_limits("", {}, any[shadow]))
+        return std::unexpected(blame_last(std::move(*too_many)));
     Result<void> all;
     tenants_.map().for_each([&](const std::shared_ptr<const TenantPolicies>& own) {
       if (all) all = fits_together(own.get(), any);
@@ -190,23 +189,20 @@ class Snapshot::Maker {
   Result<void> fits_together(const TenantPolicies* own, const LimitsPerRequests& any) const {
     if (!own) return {};
     for (const bool shadow : {false, true})
-      if (std::string message =
-              too_many_limits_message(own->name(), own->limits_per_request()[shadow], any[shadow]);
-          !message.empty())
-        return std::unexpected(
-            too_many_limits({own->limits_per_request()[shadow].last_always(), any[shadow].last_always()},
-                            std::move(message)));
+      if (auto too_many = find_too_many_limits(own->name(), own->limits_per_request()[shadow], any[shadow]))
+        return std::unexpected(blame_last(std::move(*too_many)));
     return {};
   }
 
-  // The last `always` policies may be unchanged ones; then any new policy is to blame.
-  Error too_many_limits(std::initializer_list<const Policy*> last, std::string message) const {
+  // All of them may be unchanged ones; then any new policy is to blame.
+  Error blame_last(TooManyLimits too_many) const {
     std::size_t blamed = 0;
-    for (const Policy* policy : last)
+    for (const Policy* policy : too_many.policies)
       if (const auto put = policy ? position_of_.find(policy->id) : position_of_.end();
           put != position_of_.end())
         blamed = std::max(blamed, put->second);
-    return in_policy(blamed, {ErrorCode::kInvalidArgument, std::move(message), "always"});
+    return in_policy(blamed,
+                     {ErrorCode::kInvalidArgument, std::move(too_many.message), std::string(too_many.field)});
   }
 
   Result<void> change_users(PolicyChange& change) {

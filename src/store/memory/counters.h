@@ -15,8 +15,8 @@ class Counters {
 
   // Charges every counter or, if any of them denies, none (except those with OnDenial::kCharge). One atomic
   // step: concurrent calls never see half of it. If the check is denied, the result of a counter that had
-  // room has its unchanged level; only a leaky_bucket's denied cost changes then. `now_us` receives the time
-  // of the decision.
+  // room has its unchanged level; only a leaky_bucket's denied cost changes then. Charges that there is no
+  // memory for are passed over if all of them permit it. `now_us` receives the time of the decision.
   // REQUIRES: results.size() == charges.size() <= kLimitsPerCheckMax; keys are distinct.
   virtual Verdict apply(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us) = 0;
@@ -34,7 +34,7 @@ class Counters {
   // Forgets these counters; returns how many existed, or a negative number for no answer.
   virtual int reset(std::span<const KeyHash> keys) = 0;
 
-  // When a check was last answered kNoRoom; 0: never.
+  // When a check last found no memory for a counter; 0: never.
   virtual std::int64_t no_room_at_us() const { return 0; }
 
   // A small piece of upkeep (expiry), called often by the event loops. Never blocks for long.
@@ -46,7 +46,7 @@ class Counters {
     std::uint64_t bytes_max = 0;
     std::uint64_t expired = 0;
     std::uint64_t evicted_idle = 0;  // forgotten to make room, not by regular expiry
-    std::uint64_t no_room = 0;       // checks that were answered kNoRoom
+    std::uint64_t no_room = 0;       // checks that found no memory for a counter
   };
   virtual Stats stats() const = 0;
 };

@@ -61,12 +61,15 @@ enum class Reserved : std::uint8_t {
   kMoved  // room was made; that moves slots, and may have forgotten an idle one of these: decide again
 };
 
-// REQUIRES: the locks of their shards are held.
-Reserved reserve_all(std::span<PendingCharge> pending, bool all_fit, std::int64_t now_us) {
-  for (PendingCharge& each : pending)
-    if (!each.reserve(all_fit)) return Reserved::kNo;
+// kNo: `without_room` receives the index of the first that has none. REQUIRES: the locks of their shards are
+// held.
+Reserved reserve_all(std::span<PendingCharge> pending, bool all_fit, std::int64_t now_us,
+                     std::size_t& without_room) {
+  for (without_room = 0; without_room < pending.size(); ++without_room)
+    if (!pending[without_room].reserve(all_fit)) return Reserved::kNo;
   if (!all_fit) return Reserved::kYes;
-  for (const PendingCharge& each : pending) {
+  for (without_room = 0; without_room < pending.size(); ++without_room) {
+    const PendingCharge& each = pending[without_room];
     if (!each.is_new()) continue;
     const auto is_beside = [&](const PendingCharge& other) {
       return other.is_new() && &other.shard() == &each.shard();
@@ -129,12 +132,14 @@ Verdict MemoryCounters::apply(std::span<const Charge> charges, std::span<ChargeR
 [[gnu::noinline]] Verdict MemoryCounters::apply_several(std::span<const Charge> charges,
                                                         std::span<ChargeResult> results,
                                                         std::int64_t& now_us) {
-  const Verdict verdict = try_several(charges, results, now_us);
+  std::size_t without_room;
+  const Verdict verdict = try_several(charges, results, now_us, without_room);
   return verdict == Verdict::kNoRoom ? on_no_room(charges, results, now_us) : verdict;
 }
 
+// kNoRoom: `without_room` receives the index of a charge that there is no memory for.
 Verdict MemoryCounters::try_several(std::span<const Charge> charges, std::span<ChargeResult> results,
-                                    std::int64_t& now_us) {
+                                    std::int64_t& now_us, std::size_t& without_room) {
   std::array<Shard*, kLimitsPerCheckMax> shards;
   std::array<PendingCharge, kLimitsPerCheckMax> pending;
   std::array<bool, kLimitsPerCheckMax> is_new;
@@ -154,7 +159,8 @@ Verdict MemoryCounters::try_several(std::span<const Charge> charges, std::span<C
       all_fit &= pending[i].decide(shard_of(charges[i].key), params_, charges[i], now_us, results[i]);
       takes_memory |= pending[i].is_new() || pending[i].may_grow();
     }
-    reserved = takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us) : Reserved::kYes;
+    reserved =
+        takes_memory ? reserve_all({pending.data(), n}, all_fit, now_us, without_room) : Reserved::kYes;
     if (reserved == Reserved::kNo) return Verdict::kNoRoom;
   } while (reserved == Reserved::kMoved);
   for (std::size_t i = 0; i < n; ++i) is_new[i] = pending[i].settle(all_fit, results[i]);
@@ -163,29 +169,49 @@ Verdict MemoryCounters::try_several(std::span<const Charge> charges, std::span<C
   return all_fit ? Verdict::kAllowed : Verdict::kDenied;
 }
 
-// The check fits, but its shards have no memory for it. If other shards do, it is tried once more.
-// REQUIRES: no shard's lock is held.
+// The check fits, but its shards have no memory for it. Other shards may have some, so it is tried once more.
+// If that fails, too, charges that permit it are passed over. REQUIRES: no shard's lock is held.
 [[gnu::noinline, gnu::cold]] Verdict MemoryCounters::on_no_room(std::span<const Charge> charges,
                                                                 std::span<ChargeResult> results,
                                                                 std::int64_t& now_us) {
-  const Verdict verdict = relieve(now_us) ? try_several(charges, results, now_us) : Verdict::kNoRoom;
+  relieve(now_us);
+  std::size_t without_room = 0;
+  const Verdict verdict = try_several(charges, results, now_us, without_room);
   if (verdict != Verdict::kNoRoom) return verdict;
   no_room_.fetch_add(1, std::memory_order_relaxed);
   no_room_at_us_.store(now_us, std::memory_order_relaxed);
-  return Verdict::kNoRoom;
+  return pass_over(charges, results, now_us, without_room);
 }
 
-// Shards release memory that they do not need, in turn. False: the shards asked had none. REQUIRES: no
-// shard's lock is held.
-bool MemoryCounters::relieve(std::int64_t now_us) {
-  int asked = 0, in_vain = 0;
-  for (; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
-    if (budget_.has_room(kReliefBytes)) break;
+// Leaves out the charge `without_room`, and further ones until there is memory for the rest. Every attempt is
+// one atomic step, and those that fail charge nothing. REQUIRES: no shard's lock is held.
+[[gnu::noinline, gnu::cold]] Verdict MemoryCounters::pass_over(std::span<const Charge> charges,
+                                                               std::span<ChargeResult> results,
+                                                               std::int64_t& now_us,
+                                                               std::size_t without_room) {
+  std::array<Charge, kLimitsPerCheckMax> counted;
+  std::ranges::copy(charges, counted.begin());
+  const std::span rest = std::span(counted).first(charges.size());
+  Verdict verdict = Verdict::kNoRoom;
+  while (verdict == Verdict::kNoRoom) {
+    if (!charges[without_room].passes_without_room) return Verdict::kNoRoom;
+    rest[without_room].cost = 0;  // a look needs no memory, and reports the level
+    if (!has_charged(rest, Verdict::kAllowed)) return Verdict::kNoRoom;
+    verdict = try_several(rest, results, now_us, without_room);
+  }
+  if (verdict != Verdict::kAllowed) return verdict;
+  for (std::size_t i = 0; i < rest.size(); ++i) results[i].passed_over = rest[i].cost != charges[i].cost;
+  return Verdict::kPartlyCounted;
+}
+
+// Shards release memory that they do not need, in turn. REQUIRES: no shard's lock is held.
+void MemoryCounters::relieve(std::int64_t now_us) {
+  for (int asked = 0, in_vain = 0; asked < kReliefShardsMax && in_vain < kReliefInVainMax; ++asked) {
+    if (budget_.has_room(kReliefBytes)) return;
     Shard& shard = shards_[relieved_.fetch_add(1, std::memory_order_relaxed) & shard_mask_];
     const Lock lock(shard.lock);
     in_vain += !shard.release_memory(now_us);
   }
-  return in_vain < asked;
 }
 
 int MemoryCounters::reset(std::span<const KeyHash> keys) {

@@ -33,10 +33,10 @@ struct MemoryCountersOptions {
 //
 // Memory grows with use up to `bytes_max`, in small steps. A counter is forgotten only if it would decide
 // like a fresh one (eviction.cc). When memory is used up, there is no room for a new counter, nor for a
-// sliding log to grow: a check that would be allowed is then answered kNoRoom and charges nothing at all.
-// Denials are still denials, and looks are answered. The budget is exceeded by at most 40 bytes for each
-// sliding log that concurrent checks begin, and by the memory of counters that become sliding logs because
-// their limit did.
+// sliding log to grow: a check that would be allowed then passes over the charges that permit it
+// (Charge::passes_without_room), or is answered kNoRoom and charges nothing at all. Denials are still
+// denials, and looks are answered. The budget is exceeded by at most 40 bytes for each sliding log that
+// concurrent checks begin, and by the memory of counters that become sliding logs because their limit did.
 class MemoryCounters final : public Counters {
  public:
   // REQUIRES: clock and params outlive the counters. Throws std::bad_alloc.
@@ -59,10 +59,13 @@ class MemoryCounters final : public Counters {
   Verdict apply_one(const Charge& charge, ChargeResult& result, std::int64_t& now_us);
   Verdict apply_several(std::span<const Charge> charges, std::span<ChargeResult> results,
                         std::int64_t& now_us);
-  Verdict try_several(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
+  Verdict try_several(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us,
+                      std::size_t& without_room);
   Verdict on_no_room(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us);
+  Verdict pass_over(std::span<const Charge> charges, std::span<ChargeResult> results, std::int64_t& now_us,
+                    std::size_t without_room);
   ChargeResult refund_one(const Charge& charge, const Grant& grant, std::int64_t now_us);
-  bool relieve(std::int64_t now_us);
+  void relieve(std::int64_t now_us);
   Shard& shard_of(const KeyHash& key) const { return shards_[key.low & shard_mask_]; }
 
   const Clock& clock_;

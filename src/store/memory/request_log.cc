@@ -31,7 +31,8 @@ struct KeptResult {
         remaining(static_cast<std::uint32_t>(result.outcome.remaining)),
         denied_cost(static_cast<std::uint32_t>(result.denied_cost) & kDeniedCostMax),
         pressure(static_cast<std::uint32_t>(result.pressure) & 3),
-        allowed(result.outcome.allowed) {}
+        allowed(result.outcome.allowed),
+        passed_over(result.passed_over) {}
 
   ChargeResult unpacked() const {
     return {.outcome = {.allowed = allowed != 0,
@@ -39,12 +40,13 @@ struct KeptResult {
                         .retry_after_us = retry_after_us,
                         .reset_after_us = reset_after_us},
             .pressure = static_cast<Pressure>(pressure),
+            .passed_over = passed_over != 0,
             .denied_cost = denied_cost};
   }
 
   std::int64_t retry_after_us, reset_after_us;
   std::uint32_t remaining;
-  std::uint32_t denied_cost : 22, pressure : 2, allowed : 1;
+  std::uint32_t denied_cost : 22, pressure : 2, allowed : 1, passed_over : 1;
 };
 static_assert(sizeof(KeptResult) == 24);
 

@@ -26,7 +26,8 @@ struct RedisStoreParts {
   bool heeds_moves = false;  // there are cells, between which tenants may move
   // Whether this loop queries the server about itself; one loop is enough.
   bool asks_for_advice = false;
-  std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // by all loops
+  std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();         // by all loops
+  std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();  // of all loops
 };
 
 // A loop's own store at the target: one server, the master that Sentinels name, or a Cluster.

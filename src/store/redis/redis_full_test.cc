@@ -101,6 +101,41 @@ TEST_F(RedisFullTest, EachCallOfABatchIsToldApart) {
   EXPECT_EQ(left(bucket("new")), 5);
 }
 
+TEST_F(RedisFullTest, WhatMayBePassedOverIsAndTheRestIsCounted) {
+  const auto passing = [](Charge charge) { return charge.passes_without_room = true, charge; };
+  const Charge cap = passing(bucket("cap")), half = passing(log("half")), fresh = passing(bucket("new"));
+  EXPECT_EQ(ask({cap}), Verdict::kAllowed);
+  EXPECT_EQ(ask({log("half", 2)}), Verdict::kAllowed);
+  fill_up();
+  TestCall call({fresh, cap, half, passing(log("new log"))});
+  call.dedupe = id(1);
+  EXPECT_EQ(finish(call).verdict, Verdict::kPartlyCounted);
+  ASSERT_EQ(call.results_known, 4u);
+  const struct {
+    bool passed_over;
+    std::int64_t remaining;
+  } expected[] = {{true, 5}, {false, 3}, {true, 3}, {true, 5}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(call.results[i].passed_over, expected[i].passed_over) << i;
+    EXPECT_EQ(call.results[i].outcome.remaining, expected[i].remaining) << i;
+    EXPECT_TRUE(call.results[i].outcome.allowed) << i;
+  }
+  EXPECT_EQ(store_->stats().no_room, 1u);
+  EXPECT_EQ(left(cap), 3);
+  EXPECT_EQ(left(half), 3);
+  EXPECT_EQ(ask({fresh, bucket("cap")}), Verdict::kPartlyCounted) << "only what has no room must permit it";
+  EXPECT_EQ(ask({bucket("new"), cap}), Verdict::kNoRoom);
+  EXPECT_EQ(left(cap), 2) << "that one has charged nothing";
+  using enum Verdict;
+  EXPECT_EQ(ask_together({{fresh, cap}, {cap}, {fresh, cap}, {fresh}}),
+            (std::vector{kPartlyCounted, kAllowed, kDenied, kNoRoom}));
+  EXPECT_EQ(left(cap), 0);
+  EXPECT_EQ(store_->stats().contradictions, 0u);
+  make_room();
+  EXPECT_TRUE(run_until([&] { return ask({bucket("other")}) == kAllowed; }));
+  EXPECT_EQ(left(fresh), 5);
+}
+
 // Whatever it would write: a denied cost, a charge in spite of the denial, a record, a log without what is
 // over.
 TEST_F(RedisFullTest, ADenialBesideANewCounterIsADenial) {

@@ -69,6 +69,75 @@ TEST_F(RedisPatienceTest, AfterHalfOfItsTimeACallWithAnIdIsSentAgainOnANewConnec
   EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 }
 
+// Two loops of one process, and a server that works for the one while the other waits.
+class BusyServerTest : public RedisPatienceTest {
+ protected:
+  static constexpr std::int64_t kDeadline = 10'000;
+  // Two full logs of 4,096: 2 · (3 + 409) units of 4 µs.
+  static constexpr std::int64_t kBusy = 3'296;
+
+  void SetUp() override {
+    connect();
+    other_loop_ = std::make_unique<RedisStore>(other_server_, clock_, params_, options_,
+                                               [](std::uint64_t) { return 0; });
+    other_loop_->tick(clock_.now_us());
+    other_server_.accept();
+    other_server_.say("+OK\r\n$4\r\n5ba1\r\n");
+    const ParamsId log = params_.intern(
+        make_limit_params(Algorithm::kSlidingLog, {4096, 3'600 * kSecond}, std::nullopt).value());
+    expensive_ = std::make_unique<TestCall>(std::vector<Charge>{{{0, 8}, log}, {{0, 9}, log}},
+                                            clock_.now_us() + kSecond);
+  }
+  void pass_everywhere(std::int64_t us) {
+    pass(us);
+    other_loop_->tick(clock_.now_us());
+  }
+
+  redis::FakeTransport other_server_;
+  std::unique_ptr<RedisStore> other_loop_;
+  std::unique_ptr<TestCall> expensive_;
+};
+
+TEST_F(BusyServerTest, ADeadlineStartsWhenTheExpensiveWorkBeforeItIsDone) {
+  ASSERT_FALSE(other_loop_->start(*expensive_));
+  const auto asked = call(kDeadline);
+  ASSERT_FALSE(store_->start(*asked));
+  pass_everywhere(kDeadline + kBusy - 1);
+  EXPECT_EQ(asked->times_done, 0);
+  pass_everywhere(1);
+  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(asked->times_done, 1);
+}
+
+TEST_F(BusyServerTest, WorkThatIsAnsweredOrLostIsOver) {
+  for (const bool is_lost : {false, true}) {
+    ASSERT_FALSE(other_loop_->start(*expensive_));
+    if (is_lost)
+      other_server_.cut("Connection reset by peer");
+    else
+      other_server_.say("-ERR nothing\r\n");
+    ASSERT_EQ(expensive_->times_done, is_lost ? 2 : 1);
+    const auto asked = call(kDeadline);
+    ASSERT_FALSE(store_->start(*asked));
+    pass_everywhere(kDeadline - 1);
+    EXPECT_EQ(asked->times_done, 0);
+    pass_everywhere(1);
+    EXPECT_EQ(asked->times_done, 1);
+    server_.say(admitted());
+  }
+}
+
+TEST_F(BusyServerTest, WhoWaitsInTheQueueBehindItHasItsWholeTime) {
+  ASSERT_FALSE(store_->start(*expensive_));
+  const auto waiting = call(kDeadline);
+  ASSERT_FALSE(store_->start(*waiting));
+  pass(kDeadline + kBusy - 1);
+  EXPECT_EQ(waiting->times_done, 0);
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  pass(1'000);
+  EXPECT_EQ(waiting->times_done, 1) << "the server should have answered by now";
+}
+
 TEST_F(RedisPatienceTest, ACallWithoutAnIdIsGivenUpAndFreesTheWayForTheNext) {
   connect();
   const auto asked = call(kSecond), next = call(kSecond);

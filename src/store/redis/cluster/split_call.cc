@@ -13,6 +13,10 @@ namespace {
 
 bool is_taken_back(const Charge& charge) { return charge.cost > 0 && charge.on_denial == OnDenial::kFree; }
 
+bool was_passed_over(const SplitCall::Part& part, std::size_t i) {
+  return part.verdict == Verdict::kPartlyCounted && part.results[i].passed_over;
+}
+
 // What the result of an admitted charge would be without the charge.
 void tell_level_without(const LimitParams& params, std::int64_t cost, ChargeResult& result) {
   Outcome& outcome = result.outcome;
@@ -77,6 +81,7 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   assert(call_ != nullptr && waiting_ == 0);
   StoreCall& call = *call_;
   bool denied = false, unanswered = false, no_room = false, shed = false, all_known = true;
+  bool any_counted = false, any_passed_over = false;
   call.forget_answer();
   call.replayed = true;
   call.now_us = 0;
@@ -87,7 +92,11 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
     }
     unanswered |= part.verdict == Verdict::kNoAnswer;
     denied |= part.verdict == Verdict::kDenied;
-    no_room |= part.verdict == Verdict::kNoRoom;
+    const bool passes =
+        part.verdict == Verdict::kNoRoom && std::ranges::all_of(part.charges, &Charge::passes_without_room);
+    no_room |= part.verdict == Verdict::kNoRoom && !passes;
+    any_passed_over |= passes || part.verdict == Verdict::kPartlyCounted;
+    any_counted |= is_allowed(part.verdict);
     shed |= part.verdict == Verdict::kShed;
     call.conflict |= part.conflict;
     call.replayed &= part.replayed;
@@ -98,13 +107,15 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
                  : unanswered            ? Verdict::kNoAnswer
                  : no_room               ? Verdict::kNoRoom
                  : shed                  ? Verdict::kShed
-                                         : Verdict::kAllowed;
+                 : !any_passed_over      ? Verdict::kAllowed
+                 : any_counted           ? Verdict::kPartlyCounted
+                                         : Verdict::kNoRoom;
   // A call with a request id and no answer will be repeated, and then needs its charges.
   const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
-  // A call that passes although a slot is silent or full has used the other slots.
-  const bool by_rule = call.verdict == Verdict::kNoAnswer || call.verdict == Verdict::kNoRoom;
-  const bool passes = by_rule && call.without_answer == StoreCall::WithoutAnswer::kPasses;
-  undo_ = call.verdict != Verdict::kAllowed && !passes && !asks_again && call.refund_of_us == 0;
+  // A call that passes although a slot is silent has used the other slots.
+  const bool passes =
+      call.verdict == Verdict::kNoAnswer && call.without_answer == StoreCall::WithoutAnswer::kPasses;
+  undo_ = !is_allowed(call.verdict) && !passes && !asks_again && call.refund_of_us == 0;
   all_known &= is_answer(call.verdict);
   call.results_known = all_known ? call.results.size() : 0;
   if (all_known) copy_results(params);
@@ -130,22 +141,25 @@ bool SplitCall::grants_agree() {
 void SplitCall::copy_results(const ParamsTable& params) {
   const std::span<ChargeResult> results = call_->results;
   for (const Part& part : parts_) {
-    const bool had_room = call_->verdict == Verdict::kDenied && part.verdict == Verdict::kAllowed;
+    const bool had_room = call_->verdict == Verdict::kDenied && is_allowed(part.verdict);
     for (std::size_t i = 0; i < part.charges.size(); ++i) {
       ChargeResult& result = results[place_[part.first_ + i]];
       const Charge& charge = part.charges[i];
       if (!is_answer(part.verdict)) {
         tell_unknown(params[charge.params], result);
+        result.passed_over = true;
         continue;
       }
       result = part.results[i];
-      if (had_room && is_taken_back(charge)) tell_level_without(params[charge.params], charge.cost, result);
+      result.passed_over = was_passed_over(part, i);
+      if (had_room && is_taken_back(charge) && !result.passed_over)
+        tell_level_without(params[charge.params], charge.cost, result);
     }
   }
 }
 
 bool SplitCall::refundable(const Part& part) const {
-  return undo_ && part.verdict == Verdict::kAllowed && part.results_known == part.results.size() &&
+  return undo_ && is_allowed(part.verdict) && part.results_known == part.results.size() &&
          std::ranges::any_of(part.charges, is_taken_back);
 }
 
@@ -153,7 +167,7 @@ std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline
   for (Part* part : refunds_) {
     std::size_t kept = part->first_;
     for (std::size_t i = kept; i < part->first_ + part->charges.size(); ++i) {
-      if (!is_taken_back(charges_[i])) continue;
+      if (!is_taken_back(charges_[i]) || was_passed_over(*part, i - part->first_)) continue;
       charges_[kept] = charges_[i];
       results_[kept++] = results_[i];
     }

@@ -64,11 +64,11 @@ class SplitCall {
   StoreCall* call() const { return call_; }
 
   // Puts the answer together as if one store had decided: denied if one slot denied, whatever the others
-  // said; else without an answer if a slot gave none; else allowed. If the call is denied, the results on a
-  // slot that had room have the level without the charge: `remaining` exactly, `reset_after_us` to a
-  // microsecond, except for the sliding algorithms, where it may be up to a period too long. On a slot
-  // without an answer the results report the whole limit as remaining. Returns the call.
-  // REQUIRES: call() is not null, and its parts are done.
+  // said; else without an answer if a slot gave none; else allowed, partly counted if a slot has passed
+  // charges over or could have. If the call is denied, the results on a slot that had room have the level
+  // without the charge: `remaining` exactly, `reset_after_us` to a microsecond, except for the sliding
+  // algorithms, where it may be up to a period too long. On a slot without an answer the results report the
+  // whole limit as remaining. Returns the call. REQUIRES: call() is not null, and its parts are done.
   StoreCall& settle(const ParamsTable& params);
 
   // Turns the parts whose charges must be given back into refunds, to be started as above; empty when there

@@ -348,14 +348,76 @@ TEST_F(SplitCallTest, WhatWasNotToldIsNotGivenBack) {
   EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
 }
 
-TEST_F(SplitCallTest, WhoPassesAFullSlotHasUsedTheOthers) {
-  TestCall call({charge(1, kA), charge(2, kB)});
-  call.without_answer = StoreCall::WithoutAnswer::kPasses;
+class FullSlotTest : public SplitCallTest {
+ protected:
+  // Charges one counter on slot A and two on slot B, which has memory for the first only.
+  std::vector<Charge> charges() const {
+    std::vector<Charge> charges = {charge(1, kA), charge(2, kB), charge(3, kB)};
+    for (Charge& each : charges) each.passes_without_room = true;
+    return charges;
+  }
+  void answer_in_part(Part& part) {
+    part.results[0].passed_over = false;
+    part.results[1].passed_over = true;
+    answer(part, kPartlyCounted);
+    for (ChargeResult& result : part.results) result.outcome.allowed = true;
+  }
+};
+
+TEST_F(FullSlotTest, ASlotThatIsFullIsPassedOverAndTheOthersCount) {
+  TestCall call(charges());
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kNoRoom);
+  EXPECT_EQ(split_.settle(params_).verdict, kPartlyCounted);
+  EXPECT_EQ(call.results_known, 3u);
+  EXPECT_FALSE(call.results[0].passed_over);
+  EXPECT_TRUE(call.results[1].passed_over && call.results[2].passed_over);
+  EXPECT_EQ(call.results[1].outcome.remaining, 10) << "it is not known";
+  EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
+}
+
+TEST_F(FullSlotTest, WhatOneSlotPassesOverTheWholeDoes) {
+  TestCall call(charges());
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer_in_part(split_.parts()[1]);
+  EXPECT_EQ(split_.settle(params_).verdict, kPartlyCounted);
+  EXPECT_FALSE(call.results[0].passed_over || call.results[1].passed_over);
+  EXPECT_TRUE(call.results[2].passed_over);
+  EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
+}
+
+TEST_F(FullSlotTest, IfAnotherSlotDeniesOnlyWhatWasCountedIsGivenBack) {
+  TestCall call(charges());
+  begin(call);
+  answer(split_.parts()[0], kDenied, 0);
+  answer_in_part(split_.parts()[1]);
+  EXPECT_EQ(split_.settle(params_).verdict, kDenied);
+  EXPECT_EQ(call.results[1].outcome.remaining, 6) << "without the charge";
+  EXPECT_EQ(call.results[2].outcome.remaining, 5) << "it was not charged";
+  ASSERT_THAT(split_.begin_refunds(99), SizeIs(1));
+  ASSERT_THAT(split_.refunds()[0]->charges, SizeIs(1));
+  EXPECT_EQ(split_.refunds()[0]->charges[0].key, (KeyHash{0, 2}));
+}
+
+TEST_F(FullSlotTest, IfAllSlotsAreFullNothingCounts) {
+  TestCall call(charges());
+  begin(call);
+  answer(split_.parts()[0], kNoRoom);
+  answer(split_.parts()[1], kNoRoom);
+  EXPECT_EQ(split_.settle(params_).verdict, kNoRoom);
+}
+
+TEST_F(FullSlotTest, WhereOneChargeMayNotBePassedOverNothingIsCharged) {
+  std::vector<Charge> some = charges();
+  some[2].passes_without_room = false;
+  TestCall call(some);
   begin(call);
   answer(split_.parts()[0], kAllowed);
   answer(split_.parts()[1], kNoRoom);
   EXPECT_EQ(split_.settle(params_).verdict, kNoRoom);
-  EXPECT_THAT(split_.begin_refunds(99), IsEmpty());
+  EXPECT_THAT(split_.begin_refunds(99), SizeIs(1));
 }
 
 }  // namespace

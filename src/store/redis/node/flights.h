@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "redis/protocol/resp.h"
+#include "store/redis/queue/work_in_flight.h"
 #include "store/redis/script/batch.h"
 
 namespace sluice {
@@ -41,13 +42,20 @@ class Flights {
     std::int64_t sent_at_us = 0;  // by the wall clock
     std::int64_t slept_us = 0;    // Transport::slept_us() when it was sent
     std::uint64_t work = 0;
+    std::int64_t busy_us = 0;  // how long the server is known to be busy with this and what is before it
     How how;
     bool ends_flight = false;
     bool brings_script = false;
   };
 
+  ~Flights() { take_all(); }
+
+  // Whose commands these are. REQUIRES: empty()
+  void go_to(WorkInFlight::Server& server) { server_ = &server; }
+
   void add(Command command) {
     count(command, 1);
+    command.busy_us = server_->add(command.work);
     commands_.push_back(std::move(command));
   }
   // The newest command is the last of its flight. REQUIRES: it is not yet.
@@ -63,6 +71,7 @@ class Flights {
     return command;
   }
   std::deque<Command> take_all() {
+    for (const Command& command : commands_) server_->remove(command.work);
     flights_ = questions_ = scripts_ = 0;
     work_ = 0;
     return std::exchange(commands_, {});
@@ -75,6 +84,7 @@ class Flights {
 
   bool empty() const { return commands_.empty(); }
   const Command& oldest() const { return commands_.front(); }
+  Command& newest() { return commands_.back(); }
   std::deque<Command>& commands() { return commands_; }
 
   std::size_t flights() const { return flights_; }  // that have ended
@@ -89,8 +99,10 @@ class Flights {
     questions_ += by(command.on_reply != nullptr);
     scripts_ += by(command.brings_script);
     work_ += sign > 0 ? command.work : -command.work;
+    if (sign < 0) server_->remove(command.work);
   }
 
+  WorkInFlight::Server* server_ = nullptr;
   std::deque<Command> commands_;
   std::size_t flights_ = 0;
   std::size_t questions_ = 0;

@@ -63,6 +63,7 @@ bool RedisNode::start(StoreCall& call) {
 // False: the call is answered already.
 bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
+  call.passed_over = 0;
   if (!breaker_.closed() || left_out_) {
     ++stats_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
@@ -119,6 +120,7 @@ bool RedisNode::ask(std::string_view command, OnReply on_reply, bool asking) {
 void RedisNode::on_ready() {
   ++stats_.connections_made;
   connected_ = true;
+  in_flight_.go_to(options_.work_in_flight->at(connection_.where()));
   adviser_.on_ready();
   full_until_us_ = 0;
   sha_when_full_.clear();

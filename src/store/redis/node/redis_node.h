@@ -83,6 +83,8 @@ struct RedisNodeOptions {
   bool only_looks = false;  // a replica, read-only; even our probe does not charge
   // Counters that any loop of the process has given room to, so that no loop remembers an outdated denial.
   std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();
+  // What all loops of the process have sent to this server and others.
+  std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();
   std::int64_t remember_denials_us = RememberedDenials::kForUs;  // 0: every check goes to the server
 };
 
@@ -94,7 +96,8 @@ struct RedisNodeOptions {
 // tune.
 //
 // A deadline limits the server's time: it runs from when a call is sent, and also while there is no
-// connection or the server is silent. A call that waits behind others on a server that keeps answering just
+// connection or the server is silent. The time that expensive commands before it are known to take is added
+// (WorkInFlight). A call that waits behind others on a server that keeps answering just
 // waits. The queue is bounded by what the server can answer (QueueBound); a call beyond that is kShed.
 // Callers and tenants take turns (FairQueue), and a caller with less than its share of the queue always gets
 // in. How much is sent at once, and how much is in flight, is bounded by what the server answers in time,
@@ -114,8 +117,8 @@ struct RedisNodeOptions {
 // twice; other calls are answered kNoAnswer. The owner says how often (RedisNodeOwner::may_send_again()).
 //
 // A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
-// for which the server would have to store something new, are answered kNoRoom; denials stay denials. The
-// breaker stays closed.
+// for which the server would have to store something new, pass it over if they may, or are answered kNoRoom;
+// denials stay denials. The breaker stays closed.
 //
 // If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
@@ -277,6 +280,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void append_command(Batch& batch, How how, bool with_script);
   void begin_full(std::int64_t now_us);
   bool would_be_admitted(const StoreCall& call) const;
+  static bool passes_over(StoreCall& call, const Batch& batch, std::string_view named);
   void on_full(Command& command, std::string_view named);
   void part_full(const Command& command, std::string_view named, Parted& parted) const;
   void send_together(std::span<StoreCall* const> calls, bool asking);

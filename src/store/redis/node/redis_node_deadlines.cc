@@ -124,9 +124,12 @@ void RedisNode::expire_commands(std::int64_t now_us) {
 }
 
 // Only while a reply is awaited. Replies come in order, so the oldest command waits for the very next reply.
+// While the server is busy with work that we know of, it is not silent.
 std::int64_t RedisNode::silent_since_us() const {
   const std::int64_t heard_at_us = connection_.heard_at_us();
-  return in_flight_.empty() ? heard_at_us : std::max(in_flight_.oldest().asked_at_us, heard_at_us);
+  if (in_flight_.empty()) return heard_at_us;
+  const Command& oldest = in_flight_.oldest();
+  return std::max(oldest.asked_at_us + oldest.busy_us, heard_at_us + WorkInFlight::busy_us(oldest.work));
 }
 
 std::int64_t RedisNode::silent_for_us(std::int64_t now_us) const {

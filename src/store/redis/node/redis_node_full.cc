@@ -5,13 +5,14 @@
 #include "store/redis/script/script.h"
 
 // What RedisNode does while its server has no memory left: counters that are there go on counting, what is
-// denied is denied, and only what would be admitted on something new gets Verdict::kNoRoom. That is no
-// failure of the server: the breaker does not hear of it.
+// denied is denied, and only what would be admitted on something new is passed over, or gets
+// Verdict::kNoRoom. That is no failure of the server: the breaker does not hear of it.
 //
 // The server refuses a batch as a whole, without a word about who is to blame. From then on what charges goes
 // with when_full.lua, which charges what is there and else names the keys that would have to be made, or to
 // grow, again for the whole batch. Calls that want such a key are asked for once more, each in a batch of its
-// own that writes nothing if it is denied: so what is refused then would be admitted.
+// own that writes nothing if it is denied: so what is refused then would be admitted. If all charges that it
+// names may be passed over, the rest of the call is asked for, alone again.
 namespace sluice {
 namespace {
 
@@ -57,9 +58,29 @@ bool RedisNode::would_be_admitted(const StoreCall& call) const {
          first.cost <= limits_.params(first.params).capacity;
 }
 
+// Whether the rest of a call is to be asked for, without the charges on the keys that were named. REQUIRES:
+// the call is alone in its batch.
+bool RedisNode::passes_over(StoreCall& call, const Batch& batch, std::string_view named) {
+  const std::vector<bool> is_named = batch.refused_keys(named);
+  std::uint32_t passed_over = call.passed_over;
+  bool counts_rest = false;
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    if (is_named[i + 1]) {
+      if (!call.charges[i].passes_without_room) return false;
+      passed_over |= 1u << i;
+    }
+    counts_rest |= call.charges[i].cost > 0 && (passed_over >> i & 1) == 0;
+  }
+  if (!counts_rest || call.refund_of_us != 0) return false;
+  call.passed_over = passed_over;
+  call.dedupe.reset();  // there is no room for a record either
+  return true;
+}
+
 // What becomes of the calls of a batch that was refused.
 struct RedisNode::Parted {
   std::vector<StoreCall*> again, alone, no_room;
+  std::size_t passing_over = 0;  // of `alone`: calls that do so for the first time
 };
 
 // `named`: what when_full.lua says; nothing: the server itself has refused. Nothing of the batch was charged.
@@ -85,8 +106,9 @@ void RedisNode::on_full(Command& command, std::string_view named) {
   else
     send_together(parted.again, command.how.asking);
   send_alone(parted.alone, command.how.asking);
-  if (!parted.no_room.empty()) health_.note_no_room(now_us);
-  stats_.no_room += parted.no_room.size();
+  const std::size_t found_no_room = parted.no_room.size() + parted.passing_over;
+  if (found_no_room > 0) health_.note_no_room(now_us);
+  stats_.no_room += found_no_room;
   for (StoreCall* call : parted.no_room) call->verdict = Verdict::kNoRoom;
   complete(parted.no_room);
 }
@@ -103,7 +125,10 @@ void RedisNode::part_full(const Command& command, std::string_view named, Parted
   const std::unordered_set<StoreCall*> wants_record(want_record.begin(), want_record.end());
   for (StoreCall* call : grow) {
     const bool is_admitted = command.how.alone || (wants_new.contains(call) && would_be_admitted(*call));
-    (is_admitted ? parted.no_room : parted.alone).push_back(call);
+    const bool is_first = call->passed_over == 0;
+    const bool asks_for_rest = command.how.alone && passes_over(*call, *command.batch, named.substr(0, ids));
+    parted.passing_over += asks_for_rest && is_first;
+    (is_admitted && !asks_for_rest ? parted.no_room : parted.alone).push_back(call);
   }
   for (StoreCall* call : others) {
     // There is no room for a record. To be charged for every try is better than for none. But a lease is its

@@ -74,15 +74,19 @@ void RedisNode::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, 
   ++stats_.batches;
   stats_.checks += batch->size();
   stats_.keys += batch->keys();
-  const std::int64_t patience = patience_us(*batch, now_us);
   in_flight_.add({.batch = std::move(batch),
                   .asked_at_us = now_us,
-                  .patience_us = patience,
-                  .silence_us = std::max(options_.operation_timeout_us, patience / 2),
                   .sent_at_us = wall_us(),
                   .slept_us = transport_.slept_us(),
                   .work = work,
                   .how = how});
+  Command& command = in_flight_.newest();
+  // The server is busy with work that we know of: the deadlines limit what it takes beyond that.
+  if (command.busy_us > 0)
+    for (StoreCall* call : command.batch->calls())
+      if (call->deadline_us != 0) call->deadline_us += command.busy_us;
+  command.patience_us = patience_us(*command.batch, now_us);
+  command.silence_us = std::max(options_.operation_timeout_us, command.patience_us / 2);
 }
 
 void RedisNode::send_flight() {

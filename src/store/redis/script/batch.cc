@@ -97,6 +97,8 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
     check.explain |= is_log;
     entries_.push_back({counter, limits.number_of(charge.params, limit_bytes_), charge});
   }
+  for (std::uint32_t i = 0; call.passed_over >> i != 0; ++i)
+    if ((call.passed_over >> i & 1) != 0) entries_[check.first_entry + i].charge.cost = 0;
   if (call.refund_of_us != 0) add_grants(call, check);
   check.is_lease = call.is_lease && call.refund_of_us == 0;
   if (call.dedupe) {
@@ -151,8 +153,7 @@ void Batch::append_waiting(std::vector<StoreCall*>& out) const {
       if (calls_[call] != nullptr) out.push_back(calls_[call]);
 }
 
-void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
-                         std::vector<StoreCall*>& others) const {
+std::vector<bool> Batch::refused_keys(std::string_view key_numbers) const {
   std::vector<bool> is_refused(keys() + 1, false);
   for (std::size_t number = 0; const char letter : std::string(key_numbers) + ' ') {
     const bool is_digit = letter >= '0' && letter <= '9';
@@ -161,6 +162,12 @@ void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& 
     if (number <= keys()) is_refused[number] = true;
     number = 0;
   }
+  return is_refused;
+}
+
+void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
+                         std::vector<StoreCall*>& others) const {
+  const std::vector<bool> is_refused = refused_keys(key_numbers);
   for (const std::uint32_t each : order_) {
     const Check& check = checks_[each];
     bool wants_one =
@@ -304,7 +311,17 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
     replay(check, call, admitted > 0, now_us, limits);
   if (!record.empty() && calls_[check.first_call] != nullptr)
     ExplainRecord(record).read(*calls_[check.first_call]);
+  if (StoreCall* const call = calls_[check.first_call]; call != nullptr && call->passed_over != 0)
+    note_passed_over(*call);
   if (check.explain) note_logs(check, now_us, limits);
+}
+
+// The script was not asked about all charges.
+void Batch::note_passed_over(StoreCall& call) {
+  if (call.verdict != Verdict::kAllowed) return;
+  call.verdict = Verdict::kPartlyCounted;
+  for (std::size_t i = 0; i < call.results.size(); ++i)
+    call.results[i].passed_over = (call.passed_over >> i & 1) != 0;
 }
 
 // Notes what the script has explained.

@@ -29,8 +29,9 @@ namespace sluice {
 // The batch copies what it needs of the calls: a call may be answered, and gone, before the reply arrives.
 class Batch {
  public:
-  // Adds a call. False if it does not fit: the batch is full, or one of its keys is in it under other
-  // numbers. An empty batch takes any call. REQUIRES: a key comes with the same slot tag in all calls.
+  // Adds a call, and of charges that are passed over only a look. False if it does not fit: the batch is
+  // full, or one of its keys is in it under other numbers. An empty batch takes any call. REQUIRES: a key
+  // comes with the same slot tag in all calls.
   bool add(StoreCall& call, LimitRecords& limits);
 
   // Prepares for reuse; keeps its memory.
@@ -64,6 +65,10 @@ class Batch {
   // nothing. Waiting calls go to `refused` if they use such a key, else to `others`.
   void part_refused(std::string_view key_numbers, std::vector<StoreCall*>& refused,
                     std::vector<StoreCall*>& others) const;
+
+  // The same of the keys themselves, by index. The counters of the first call come first, in the order of its
+  // charges, and the indexes begin with 1.
+  std::vector<bool> refused_keys(std::string_view key_numbers) const;
 
   // f(key, slot_tag, params, view) for every counter, as it is after the reply. REQUIRES: the reply was read.
   template <typename Function>
@@ -146,6 +151,7 @@ class Batch {
                   const LimitRecords& limits);
   void replay(const Check& check, std::uint32_t call, bool admitted, std::int64_t now_us,
               const LimitRecords& limits);
+  static void note_passed_over(StoreCall& call);
   void note_logs(const Check& check, std::int64_t now_us, const LimitRecords& limits);
 
   std::vector<StoreCall*> calls_;

@@ -196,15 +196,15 @@ class ScriptModel {
     std::string record = check.id ? check.id->fingerprint : std::string(8, '\0');
     append_number(record, static_cast<std::uint64_t>(clock_.now_us()), 7);
     append_number(record, admitted ? 1 : 0, 1);
-    for (const auto& [outcome, pressure, denied_cost, one_unit_after_us] : check.results) {
-      const unsigned flags = (outcome.allowed ? 1u : 0u) | (pressure == Pressure::kWarning ? 2u : 0u) |
-                             (pressure == Pressure::kThrottled ? 4u : 0u);
+    for (const ChargeResult& result : check.results) {
+      const Outcome& outcome = result.outcome;
+      const unsigned flags = (outcome.allowed ? 1u : 0u) | (result.pressure == Pressure::kWarning ? 2u : 0u) |
+                             (result.pressure == Pressure::kThrottled ? 4u : 0u);
       append_number(record, flags, 1);
       append_number(record, static_cast<std::uint64_t>(outcome.remaining), 4);
       append_number(record, static_cast<std::uint64_t>(outcome.retry_after_us + 1), 7);
       append_number(record, static_cast<std::uint64_t>(outcome.reset_after_us), 7);
-      append_number(record, static_cast<std::uint64_t>(denied_cost), 3);
-      static_cast<void>(one_unit_after_us);  // the naive store does not tell it
+      append_number(record, static_cast<std::uint64_t>(result.denied_cost), 3);
     }
     return record;
   }
