@@ -283,7 +283,9 @@ TEST_F(LimiterTest, WhileHeldThePoliciesStayTheSame) {
   {
     const Limiter::Hold hold(limiter);
     publish({});
-    { const Limiter::Hold inner(limiter); }
+    {
+      const Limiter::Hold inner(limiter);
+    }
     EXPECT_EQ(check({.key = "u"}).reason, Reason::kOk) << "the outer one still holds them";
   }
   EXPECT_EQ(check({.key = "u"}).reason, Reason::kNoPolicy);

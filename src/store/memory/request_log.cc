@@ -228,9 +228,8 @@ void RequestLog::apply_once(StoreCall& call) {
   // Allocate first: once the counters have been charged, nothing may fail.
   RequestRecord* const record =
       may_charge ? &shard.insert(*call.dedupe, call.charges.size(), now_us) : nullptr;
-  call.verdict = call.is_lease
-                     ? apply_lease(counters_, call.charges, call.results, call.granted, call.now_us)
-                     : counters_.apply(call.charges, call.results, call.now_us);
+  call.verdict = call.is_lease ? apply_lease(counters_, call.charges, call.results, call.granted, call.now_us)
+                               : counters_.apply(call.charges, call.results, call.now_us);
   if (is_answer(call.verdict)) call.results_known = call.results.size();
   if (record == nullptr) return;
   is_answer(call.verdict) && has_charged(call.charges, call.verdict) ? shard.keep(*record, call)

@@ -30,8 +30,12 @@ TEST_P(DedupeConformance, ALeaseTakesWhatThereIsUpToWhatIsWanted) {
     std::int64_t granted;
   };
   const Row rows[] = {
-      {"less than there is", 0, 4, 4},      {"all there is", 0, 10, 10}, {"more than there is", 0, 1000, 10},
-      {"more than is left", 7, 1000, 3},    {"the last one", 9, 5, 1},   {"nothing is left", 10, 5, 0},
+      {"less than there is", 0, 4, 4},
+      {"all there is", 0, 10, 10},
+      {"more than there is", 0, 1000, 10},
+      {"more than is left", 7, 1000, 3},
+      {"the last one", 9, 5, 1},
+      {"nothing is left", 10, 5, 0},
       {"the most that can be asked", 0, 65'535, 10},
   };
   for (const Algorithm algorithm : kAllAlgorithms) {

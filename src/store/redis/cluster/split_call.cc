@@ -125,8 +125,8 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   return call;
 }
 
-// Slots that have different room for a lease grant different numbers of units. Then all give them back, and the
-// holder asks again, for less. The charges become what was granted.
+// Slots that have different room for a lease grant different numbers of units. Then all give them back, and
+// the holder asks again, for less. The charges become what was granted.
 bool SplitCall::grants_agree() {
   bool agree = true;
   for (const Part& part : parts_) {
