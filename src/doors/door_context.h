@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct DoorContext {
       : engine(limiter),
         options(door_options),
         admin(the_admin),
+        lease_ids(seed),
         health(door_options),
         gate(door_options.capacity),
         headers(door_options.dialects, seed),
@@ -55,6 +57,7 @@ struct DoorContext {
   const DoorOptions& options;
   std::optional<control::AccessReader> access;  // of options.access
   AdminSeam* const admin;
+  std::mt19937_64 lease_ids;  // for leases without a request_id
   Health health;
   LoadGate gate;
   RateLimitHeaders headers, envoy_headers;

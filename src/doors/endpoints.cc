@@ -16,6 +16,9 @@ constexpr std::array kHttpEndpoints = {
     HttpEndpoint{"/v1/ratelimit/check-batch", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_check_batch},
     HttpEndpoint{"/v1/authorize", "", Side::kChecks, OtherSites::kRefusedUnlessProxy, Access::kCheck, http_authorize},
     HttpEndpoint{"/json", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_envoy_json},
+    HttpEndpoint{"/v1/lease", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_lease},
+    HttpEndpoint{"/v1/lease/return", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_return_lease},
+    HttpEndpoint{"/v1/leases", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_leases},
     HttpEndpoint{"/v1/usage", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_usage},
     HttpEndpoint{"/v1/reset", "POST", Side::kAdmin, OtherSites::kServed, Access::kOperator, http_reset},
     HttpEndpoint{"/healthz", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_healthz},
@@ -28,6 +31,8 @@ constexpr std::array kHttpEndpoints = {
 constexpr std::array kGrpcMethods = {
     GrpcMethod{"/sluice.v1.RateLimiter/CheckAndIncrement", Side::kChecks, Access::kCheck, grpc_check},
     GrpcMethod{"/sluice.v1.RateLimiter/CheckBatch", Side::kChecks, Access::kCheck, grpc_check_batch},
+    GrpcMethod{"/sluice.v1.RateLimiter/Lease", Side::kChecks, Access::kCheck, grpc_lease},
+    GrpcMethod{"/sluice.v1.RateLimiter/ReturnLease", Side::kChecks, Access::kCheck, grpc_return_lease},
     GrpcMethod{"/sluice.v1.RateLimiter/GetUsage", Side::kBoth, Access::kRead, grpc_get_usage},
     GrpcMethod{"/sluice.v1.RateLimiter/ResetKey", Side::kAdmin, Access::kOperator, grpc_reset_key},
     GrpcMethod{"/sluice.v1.RateLimiter/ConfigurePolicy", Side::kAdmin, Access::kAdminApi, grpc_configure_policy},

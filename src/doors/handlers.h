@@ -30,12 +30,14 @@ using StreamHandler = std::unique_ptr<net::GrpcStreamHandler>(DoorContext& conte
 
 HttpHandler http_check, http_check_batch;                               // http/http_check.cc
 HttpHandler http_authorize;                                             // http/http_authorize.cc
+HttpHandler http_lease, http_return_lease, http_leases;                 // http/http_lease.cc
 HttpHandler http_usage, http_reset;                                     // http/http_usage.cc
 HttpHandler http_healthz, http_readyz, http_healthcheck, http_metrics;  // http/http_operations.cc
 HttpHandler http_openapi;                                               // http/openapi.cc
 HttpHandler http_envoy_json;                                            // envoy/envoy_rls.cc
 
 GrpcHandler grpc_check, grpc_check_batch, grpc_get_usage, grpc_reset_key;      // grpc/grpc_rate_limiter.cc
+GrpcHandler grpc_lease, grpc_return_lease;                                     // grpc/grpc_rate_limiter.cc
 GrpcHandler grpc_should_rate_limit;                                            // envoy/envoy_rls.cc
 GrpcHandler multi_rate_consume_and_check_limit, multi_rate_get_bucket_status;  // grpc/multi_rate_service.cc
 GrpcHandler allow, allow_n, allow_reset;                                       // grpc/allow_service.cc

@@ -82,7 +82,8 @@ class LateRequestTest : public DoorsFixture {
 
 TEST_F(LateRequestTest, HttpRequests) {
   for (const HttpEndpoint& endpoint : http_endpoints()) {
-    if (endpoint.access == Access::kPublic) continue;
+    if (endpoint.access == Access::kPublic || endpoint.path == "/v1/leases") continue;  // no store is asked
+    if (!EndpointRequests::can_be_answered(endpoint.path)) continue;
     net::TestReply<net::HttpResponse> now, later;
     const auto [one, other] = fresh_subjects();
     handle_http(app, endpoint.path, EndpointRequests::to(endpoint.path, one), now);
@@ -91,6 +92,7 @@ TEST_F(LateRequestTest, HttpRequests) {
     answer_late(endpoint.path);
     ASSERT_TRUE(later.is_answered()) << endpoint.path;
     EXPECT_EQ(later.answer().status, now.answer().status) << endpoint.path;
+    if (EndpointRequests::is_lease(endpoint.path)) continue;
     EXPECT_EQ(later.answer().body, now.answer().body) << endpoint.path;
     EXPECT_EQ(later.answer().headers.http1_lines(), now.answer().headers.http1_lines()) << endpoint.path;
   }
@@ -106,6 +108,7 @@ TEST_F(LateRequestTest, GrpcCalls) {
     answer_late(method.path);
     ASSERT_TRUE(later.is_answered()) << method.path;
     EXPECT_EQ(later.answer().status.code, now.answer().status.code) << method.path;
+    if (EndpointRequests::is_lease(method.path)) continue;
     EXPECT_EQ(later.answer().message, now.answer().message) << method.path;
   }
 }

@@ -213,6 +213,8 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.purpose, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
+  if (pending.enforced.is_lease) [[unlikely]]
+    conclude_lease(asked, pending.enforced, answer);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (const Answered candidates = pending.comparison.answered();
       !candidates.limits.empty() && asked.is_check())
@@ -247,7 +249,7 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
       planner_.counters().add(*tightest_of(shadow.limits, true)->policy, DecisionCounters::kShadowDenied);
   }
   if (asked.is_check()) count(enforced, decision);
-  if (asked.refund_of_us != 0) [[unlikely]]
+  if (asked.refund_of_us != 0 && !enforced.replayed) [[unlikely]]
     count_given_back(enforced);
   // It is not known which version of which policy decided then; it is not the one in force now.
   if (deciding.replayed && deciding.limits.empty()) [[unlikely]]

@@ -15,6 +15,7 @@
 #include "engine/admission/big_switch.h"
 #include "engine/decision/decision.h"
 #include "engine/failure/failure_rule.h"
+#include "engine/lease/lease.h"
 #include "engine/pending_check.h"
 #include "engine/planner/joint_plan.h"
 #include "engine/planner/planner.h"
@@ -111,6 +112,46 @@ class Limiter final : private PendingCheckEvents {
 
   // Reports the errors that give_back() would report for these requests, whatever the store answers.
   Result<void> validate_give_back(std::span<const CheckRequest> requests);
+
+  // Leases units (lease/lease.h): charges as many as all limits have room for, at most the request's cost. A
+  // lease without units says when there will be one. Limits that count what they deny do not count that. No
+  // failure rule applies, because the holder has its own. Shadow policies take no part.
+  // Errors: as check(); kFailedPrecondition: no limit applies; kUnavailable: the store gave no answer, or the
+  // switch is open. REQUIRES: the request has a request_id, which its repeats have, too.
+  template <class Postpone>
+  std::optional<Result<Lease>> lease(const CheckRequest& request, const Postpone& postpone) {
+    LeaseClaim claim(request);
+    Answer answer;
+    if (PendingCheck* const pending = begin_lease(request, claim, answer)) {
+      pending->later = [this, claim = std::move(claim), later = postpone()](const Result<Decision>& late) {
+        later(leased(claim, late));
+      };
+      return std::nullopt;
+    }
+    return leased(claim, answer);
+  }
+
+  // Gives `unused` units of a lease back, once, to the limits and the period that they were taken from; if
+  // the limits have changed since, to none. Errors: kInvalidArgument: more than was granted; kNotFound: the
+  // lease has expired, or was returned before; kUnavailable: it is not known whether it was returned.
+  template <class Postpone>
+  std::optional<Result<void>> return_lease(const LeaseClaim& claim, std::int64_t unused,
+                                           const Postpone& postpone) {
+    const auto returned = [](const Result<Decision>& answer) {
+      return answer ? Result<void>() : std::unexpected(answer.error());
+    };
+    Answer answer;
+    if (PendingCheck* const pending = begin_return(claim, unused, answer)) {
+      pending->later = [returned, later = postpone()](const Result<Decision>& late) {
+        later(returned(late));
+      };
+      return std::nullopt;
+    }
+    return returned(answer);
+  }
+
+  // What a lease id says; kNotFound: nothing.
+  Result<LeaseClaim> read_lease(std::string_view id) const { return read_lease_id(id, parts_.hasher); }
 
   // Reads the levels without charging. A request that no limit applies to gets an answer without limits.
   // Errors as check(), and kUnavailable.
@@ -255,6 +296,19 @@ class Limiter final : private PendingCheckEvents {
     assert(!pending && "the store does not answer at once");
     return answer;
   }
+
+  Result<Lease> leased(const LeaseClaim& claim, const Answer& answer) const {
+    if (!answer) return std::unexpected(answer.error());
+    return make_lease(claim, *answer, parts_.hasher, parts_.clock.now_us());
+  }
+  static Result<void> validate_lease(const CheckRequest& request);
+  Result<Dedupe> plan_lease(const CheckRequest& request);
+  PendingCheck* begin_lease(const CheckRequest& request, LeaseClaim& claim, Answer& answer);
+  PendingCheck* begin_return(const LeaseClaim& claim, std::int64_t unused, Answer& answer);
+  PendingCheck* ask_lease(const CheckRequest& request, const Asked& asked, const Dedupe& identity,
+                          Answer& answer);
+  void conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer);
+  static PendingCheck* fail(Error error, Answer& answer);
 
   // Returns null if `answer` is ready.
   PendingCheck* begin(const CheckRequest& request, Purpose purpose, Answer& answer);

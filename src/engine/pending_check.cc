@@ -16,6 +16,7 @@ void PendingCheck::Call::fill(const Plan& plan, std::optional<Dedupe> identity, 
   flow = terms.flow;
   refund_of_us = terms.refund_of_us;
   without_answer = terms.without_answer;
+  is_lease = false;
   forget_answer();
 }
 

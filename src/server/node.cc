@@ -308,6 +308,8 @@ void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
 void Node::connect_doors(const ServeOptions& options) {
   doors::DoorOptions& doors = door_options_;
   doors.access = &access_;
+  doors.leases = &leases_;
+  doors.clock = &clock_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
   doors.can_record_reset = [this] { return outbox_.can_keep_resets(); };
@@ -326,7 +328,18 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + plane_->status().metrics() +
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
-         settings_status_.metrics() + connection_metrics();
+         settings_status_.metrics() + connection_metrics() + lease_metrics();
+}
+
+std::string Node::lease_metrics() {
+  PrometheusText text;
+  text.family("rate_limiter_leased_units", "gauge",
+              "Units of leases granted by this node that have neither expired nor been returned.");
+  std::size_t policies = 0;
+  for (const auto& [policy, units] : leases_.units_outstanding(clock_.now_us()))
+    if (++policies <= kMetricPoliciesMax)
+      text.sample({{"policy", policy}}, static_cast<std::uint64_t>(units));
+  return std::move(text).take();
 }
 
 // The memory and connections held for clients, and the connections shed because of it.

@@ -78,6 +78,7 @@ class Node {
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;
+  std::string lease_metrics();
   void connect_doors(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreSummary stores() const;
@@ -100,6 +101,7 @@ class Node {
   CellRegistry cells_;
   MemoryCounters memory_counters_;
   MemoryStore memory_store_;
+  LeaseBook leases_;
   SnapshotPublisher snapshots_;
   PolicyCatalog catalog_;
   std::unique_ptr<FileRepository> policies_;  // null: no policy files

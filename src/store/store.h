@@ -63,6 +63,7 @@ struct StoreAnswer {
   bool moving = false;
   bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
   std::uint8_t replays_before = 0;  // with Dedupe::is_part: how often this answer was repeated before
+  std::int64_t granted = 0;         // of a lease: the units that were charged to each counter
   // How many results are filled in: all or none. None if there is no answer, for a conflict, and for a replay
   // of a request that had other limits (Dedupe::terms) or another number of them.
   std::size_t results_known = 0;
@@ -87,13 +88,18 @@ class StoreCall : public StoreAnswer {
   // that cannot pass.
   enum class WithoutAnswer : std::uint8_t { kUnknown, kPasses, kDenied };
   WithoutAnswer without_answer = WithoutAnswer::kUnknown;
+  // A lease: every counter is charged as many units as all of them have room for, at most the cost of the
+  // charges, which is the same for all. Allowed if that is at least one; `granted` has the units. Denied with
+  // the results of a check of one unit otherwise. REQUIRES: a dedupe id, which a repeat and the return of
+  // unused units refer to; no charge with OnDenial::kCharge; a cost of at least 1.
+  bool is_lease = false;
   // Not 0: a refund. Gives back what an allowed call with the same charges, answered with this `now_us`, has
   // charged. `results` still holds its answer (algorithm/refund.h says why); all zero if not known, then less
   // is given back. Charges with OnDenial::kCharge stay, as in any check that is denied in the end.
   // Grant::kAnyTime: gives all units back without knowing when they were charged. A refund is always allowed,
   // and the results have the levels afterwards. With the dedupe id of the charge it removes the record, too,
   // and so counts once; `replayed`: the record is gone or belongs to another request, and nothing was given
-  // back.
+  // back. A refund of a lease (is_lease) gives back the cost of the charges, at most what was granted.
   std::int64_t refund_of_us = 0;
   std::uint8_t refund_replays_before = 0;  // `replays_before` of the answer that is given back
 

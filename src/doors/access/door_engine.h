@@ -33,6 +33,14 @@ class DoorEngine {
     return limiter_.check_together(requests, postpone);
   }
   template <class Postpone>
+  auto lease(Permit, const CheckRequest& request, const Postpone& postpone) {
+    return limiter_.lease(request, postpone);
+  }
+  template <class Postpone>
+  auto return_lease(Permit, const LeaseClaim& claim, std::int64_t unused, const Postpone& postpone) {
+    return limiter_.return_lease(claim, unused, postpone);
+  }
+  template <class Postpone>
   auto usage(Permit, const CheckRequest& request, const Postpone& postpone) {
     return limiter_.usage(request, postpone);
   }
@@ -50,6 +58,7 @@ class DoorEngine {
     return limiter_.reset(request, reach, postpone);
   }
 
+  Result<LeaseClaim> read_lease(std::string_view id) const { return limiter_.read_lease(id); }
   Result<void> validate(const CheckRequest& request) { return limiter_.validate(request); }
   Result<void> validate_give_back(std::span<const CheckRequest> requests) {
     return limiter_.validate_give_back(requests);

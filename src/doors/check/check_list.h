@@ -32,6 +32,9 @@ class CheckList {
     return checks_.emplace_back();
   }
 
+  // REQUIRES: size() > 0
+  CheckRequest& latest() { return checks_.back(); }
+
   // The latest check's dimension of that name, or null.
   Dimension* find_dimension(std::string_view name) {
     for (std::size_t i = begins_.back(); i < dimensions_.size(); ++i)

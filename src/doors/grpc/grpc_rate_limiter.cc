@@ -6,6 +6,7 @@
 #include "base/arith.h"
 #include "base/limits.h"
 #include "doors/check/batch_answers.h"
+#include "doors/check/lease_answer.h"
 #include "doors/grpc/grpc_answer.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/text.h"
@@ -235,6 +236,24 @@ void write_reset(const Result<int>& existed, GrpcResponse& out) {
   net::WireWriter(out.message).int32(1, *existed);
 }
 
+void write_lease(const Result<Lease>& lease, GrpcResponse& out) {
+  if (!lease) return write_problem(lease.error(), out);
+  net::WireWriter writer(out.message);
+  writer.string(1, lease->id);
+  writer.int32(2, clamp_int32(lease->granted));
+  writer.int64(3, lease->expires_unix_ms);
+  writer.int32(4, clamp_int32(lease->refresh_after_ms));
+  writer.int32(5, clamp_int32(lease->safe_capacity));
+  writer.int32(6, clamp_int32(lease->retry_after_ms));
+  writer.string(7, lease->policy_version);
+  writer.int32(8, clamp_int32(lease->expires_after_ms));
+  writer.boolean(9, lease->replayed);
+}
+
+void write_returned(const Result<void>& returned, GrpcResponse& out) {
+  if (!returned) write_problem(returned.error(), out);
+}
+
 }  // namespace
 
 Result<void> grpc_check(DoorContext& context, const Caller& caller, const GrpcCall& call) {
@@ -257,6 +276,26 @@ Result<void> grpc_check_batch(DoorContext& context, const Caller& caller, const 
       },
       write_batch);
   return {};
+}
+
+// LeaseRequest has the fields of CheckRequest, with `want` in the place of `cost`.
+Result<void> grpc_lease(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  context.checks.clear();
+  SLUICE_TRY(read_check_request(WireReader(call.message), context.checks));
+  CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
+  return answer_lease(context, caller, call.reply, request, write_lease);
+}
+
+Result<void> grpc_return_lease(DoorContext& context, const Caller& caller, const GrpcCall& call) {
+  std::string_view lease_id;
+  std::int64_t unused = 0;
+  WireReader reader(call.message);
+  while (reader.next()) {
+    if (reader.field() == 1) lease_id = reader.string();
+    if (reader.field() == 2) unused = reader.int32();
+  }
+  if (!reader.ok()) return std::unexpected(malformed_message());
+  return answer_return(context, caller, call.reply, lease_id, unused, write_returned);
 }
 
 Result<void> grpc_get_usage(DoorContext& context, const Caller& caller, const GrpcCall& call) {

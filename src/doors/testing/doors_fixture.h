@@ -75,6 +75,8 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
  protected:
   DoorsFixture() {
     options.given_limits = &given_limits;
+    options.leases = &leases;
+    options.clock = &clock;
     options.multi_rate_default = make_multi_rate_default(snapshots, params);
     options.readiness = [this] { return readiness; };
     options.metrics = [] { return std::string("up 1\n"); };
@@ -139,6 +141,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   control::IdentityRegistry identities;  // of client certificates
   control::Access access{tokens, clock, &identities};
   GivenLimits given_limits{params};
+  LeaseBook leases;
   DoorOptions options = options_with(access);
   App app{limiter, options, 1};
 };

@@ -37,14 +37,24 @@ class EndpointRequests {
  public:
   // Whether requests to this endpoint can name a tenant's counters in every way.
   static bool takes_any_naming(std::string_view path) {
-    return path.starts_with("/v1/") || path.starts_with("/sluice.v1.");
+    return (path.starts_with("/v1/") && path != "/v1/leases") || path.starts_with("/sluice.v1.");
   }
+  // Whether a request of one's own can be answered. Else it is about something that does not exist.
+  static bool can_be_answered(std::string_view path) {
+    return takes_tenant(path) && path != "/v1/lease/return" && !path.ends_with("/ReturnLease");
+  }
+  // Whether the answer repeats what was asked, in a lease's id.
+  static bool is_lease(std::string_view path) { return path == "/v1/lease" || path.ends_with("/Lease"); }
   // Whether they can name a tenant at all.
   static bool takes_tenant(std::string_view path) { return !path.starts_with("/sluice.compat.v1.Quota/"); }
 
   static EndpointRequest to(std::string_view path, const Subject& about) {
     if (path == "/v1/ratelimit/check" || path == "/v1/reset") return {"", "{" + members(about) + "}"};
     if (path == "/v1/ratelimit/check-batch") return {"", R"({"checks":[{)" + members(about) + "}]}"};
+    if (path == "/v1/lease")
+      return {"", R"({"want":1,"request_id":")" + about.key + R"(",)" + members(about) + "}"};
+    if (path == "/v1/lease/return") return {"", R"({"unused":1,"lease_id":")" + lease_id(about) + R"("})"};
+    if (path == "/v1/leases") return {without_key(query(about)), ""};
     if (path == "/v1/authorize" || path == "/v1/usage") return {query(about), ""};
     if (path == "/json")
       return {"", R"({"domain":")" + about.tenant + R"(","descriptors":[{"entries":[{"key":"key","value":")" +
@@ -67,6 +77,23 @@ class EndpointRequests {
     const std::string as = about.naming == Naming::kForeign ? "tenant_id=mine&" : "";
     return as + "policy_id=" + about.tenant + ".rule" + key;
   }
+  static std::string without_key(std::string query) {
+    std::string tenant_or_policy = query.substr(0, query.find("&key="));
+    if (const auto resource = tenant_or_policy.find("&resource="); resource != std::string::npos)
+      tenant_or_policy.resize(resource);
+    return tenant_or_policy;
+  }
+  static std::string lease_id(const Subject& about) {
+    LeaseClaim claim;
+    if (about.naming != Naming::kTenant) claim.policy_id = about.tenant + ".rule";
+    if (about.naming != Naming::kPolicy)
+      claim.tenant = about.naming == Naming::kTenant ? about.tenant : "mine";
+    claim.resource = "/r";
+    claim.key = about.key;
+    claim.request_id = "1";
+    claim.want = claim.granted = 1;
+    return to_lease_id(claim, KeyHasher::from_text("test"));
+  }
   // CheckRequest, or GetUsageRequest.
   static std::string native(const Subject& about, std::uint32_t tenant_field) {
     Message text;
@@ -81,6 +108,8 @@ class EndpointRequests {
     const std::string_view service = path.substr(1, path.rfind('/') - 1);
     if (service == "sluice.v1.RateLimiter") {
       if (method == "CheckAndIncrement") return native(about, 5);
+      if (method == "Lease") return Message().number(3, 1).text(4, about.key).bytes + native(about, 5);
+      if (method == "ReturnLease") return Message().text(1, lease_id(about)).number(2, 1).bytes;
       if (method == "CheckBatch") return Message().text(1, native(about, 5)).bytes;
       if (method == "GetUsage" || method == "ResetKey") return native(about, 3);
     }

@@ -41,6 +41,8 @@ enum class Purpose : std::uint8_t {
   kLook,  // nothing will change
   // A check will be decided: limits skipped for lack of a dimension are counted, candidates are compared.
   kCheck,
+  // Units are taken now and spent later, by somebody who decides for themselves.
+  kLease,
   // Counters will change without a decision (a refund, a reset). That includes those of the comparison with
   // candidates; otherwise they would still count what the others no longer do.
   kAmend,

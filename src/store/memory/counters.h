@@ -51,4 +51,12 @@ class Counters {
   virtual Stats stats() const = 0;
 };
 
+// Charges as many units as all counters have room for, at most the cost of the charges, which is the same for
+// all. kAllowed: `granted` of them, at least one. kDenied: the results are those of a check of one unit. Each
+// try is one atomic step, so nothing is charged that there is no room for; if others charge at the same time,
+// fewer units may be granted than there were at first.
+// REQUIRES: as apply(); a cost of at least 1; no OnDenial::kCharge.
+Verdict apply_lease(Counters& counters, std::span<const Charge> charges, std::span<ChargeResult> results,
+                    std::int64_t& granted, std::int64_t& now_us);
+
 }  // namespace sluice

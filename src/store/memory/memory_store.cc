@@ -15,9 +15,9 @@ constexpr std::int64_t kFullIsNewsUs = 60'000'000;
 }  // namespace
 
 bool MemoryStore::start(StoreCall& call) {
-  assert(call.refund_of_us == 0 || !call.dedupe);
+  assert(call.dedupe || !call.is_lease);
   if (call.dedupe) {
-    requests_.apply_once(call);
+    call.refund_of_us == 0 ? requests_.apply_once(call) : requests_.refund_once(call);
     return true;
   }
   call.forget_answer();

@@ -1,6 +1,7 @@
 #include "store/memory/request_log.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <new>
@@ -75,6 +76,7 @@ struct RequestRecord {
     now_us = call.now_us;
     expires_us = call.now_us + std::max(call.dedupe->ttl_us, kTtlUsMin);
     verdict = call.verdict;
+    granted = static_cast<std::uint32_t>(call.granted);
     is_kept = true;
     for (std::size_t i = 0; i < results; ++i) new (kept() + i) KeptResult(call.results[i]);
   }
@@ -88,6 +90,7 @@ struct RequestRecord {
     call.verdict = verdict;
     call.now_us = now_us;
     call.replayed = true;
+    call.granted = granted;
     if (call.results.size() != results || call.dedupe->terms != terms) return;
     for (std::size_t i = 0; i < results; ++i) call.results[i] = kept()[i].unpacked();
     call.results_known = results;
@@ -105,6 +108,7 @@ struct RequestRecord {
   std::uint64_t fingerprint = 0;
   std::int64_t now_us = 0;
   std::int64_t expires_us = 0;
+  std::uint32_t granted = 0;  // of a lease
   std::uint16_t terms = 0;
   Verdict verdict = Verdict::kNoAnswer;
   std::uint8_t results = 0;
@@ -224,11 +228,32 @@ void RequestLog::apply_once(StoreCall& call) {
   // Allocate first: once the counters have been charged, nothing may fail.
   RequestRecord* const record =
       may_charge ? &shard.insert(*call.dedupe, call.charges.size(), now_us) : nullptr;
-  call.verdict = counters_.apply(call.charges, call.results, call.now_us);
+  call.verdict = call.is_lease ? apply_lease(counters_, call.charges, call.results, call.granted, call.now_us)
+                               : counters_.apply(call.charges, call.results, call.now_us);
   if (is_answer(call.verdict)) call.results_known = call.results.size();
   if (record == nullptr) return;
   is_answer(call.verdict) && has_charged(call.charges, call.verdict) ? shard.keep(*record, call)
                                                                      : shard.erase(*record);
+}
+
+void RequestLog::refund_once(StoreCall& call) {
+  assert(call.dedupe && call.refund_of_us != 0);
+  call.forget_answer();
+  call.verdict = Verdict::kAllowed;
+  Shard& shard = shard_of(call.dedupe->id);
+  const Lock lock(shard.mutex);
+  RequestRecord* const record = shard.find(call.dedupe->id);
+  call.replayed = record == nullptr || record->expired(clock_.now_us()) ||
+                  record->fingerprint != call.dedupe->fingerprint || record->now_us != call.refund_of_us;
+  if (call.replayed) return;
+  std::array<Charge, kLimitsPerCheckMax> charges;
+  std::ranges::copy(call.charges, charges.begin());
+  const std::span given(charges.data(), call.charges.size());
+  if (call.is_lease)
+    for (Charge& charge : given) charge.cost = std::min<std::int64_t>(charge.cost, record->granted);
+  shard.erase(*record);
+  call.verdict = counters_.refund(given, call.results, call.refund_of_us, call.now_us);
+  call.results_known = call.results.size();
 }
 
 void RequestLog::tend() {

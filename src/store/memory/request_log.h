@@ -50,6 +50,11 @@ class RequestLog {
   // REQUIRES: call.dedupe. Throws std::bad_alloc, and then has charged nothing.
   void apply_once(StoreCall& call);
 
+  // Gives back what the call with this id has charged, once: the record is removed in the same step. If it is
+  // gone, or is that of another call, nothing is given back, and the call is `replayed`.
+  // REQUIRES: call.dedupe; call.refund_of_us != 0
+  void refund_once(StoreCall& call);
+
   // A small piece of upkeep; never waits.
   void tend();
 

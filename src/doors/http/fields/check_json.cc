@@ -1,6 +1,7 @@
 #include "doors/http/fields/check_json.h"
 
 #include <array>
+#include <functional>
 
 #include "base/limits.h"
 #include "base/text/json_reader.h"
@@ -28,6 +29,14 @@ Result<void> read_tokens(JsonReader& reader, std::string_view name, std::optiona
   if (reader.kind() == Kind::kNumber) out = reader.integer();
   if (!reader.ok()) return malformed(reader);
   if (!out || *out < 0 || *out > kCostMax) return invalid_tokens(name);
+  return {};
+}
+
+// Any whole number: the engine knows the bounds.
+Result<void> read_units(JsonReader& reader, std::string_view name, std::optional<std::int64_t>& out) {
+  if (reader.kind() == Kind::kNumber) out = reader.integer();
+  if (!reader.ok()) return malformed(reader);
+  if (!out) return invalid(std::string(name), std::string(name) + " must be a whole number");
   return {};
 }
 
@@ -103,9 +112,12 @@ Result<void> read_reset_member(JsonReader& reader, std::string_view name, ResetW
   return {};
 }
 
-// `wish` receives the members that only a reset has; null for a check.
+// Reads a member that a check does not have.
+using ReadMember = std::function<Result<void>(JsonReader& reader, std::string_view name)>;
+
+// `more` reads the members that only a reset or a lease has; null for a check.
 Result<void> read_one(JsonReader& reader, CheckList& out, const CheckRules& rules,
-                      ResetWish* wish = nullptr) {
+                      const ReadMember* more = nullptr) {
   CheckRequest& check = out.add();
   std::uint32_t seen = 0;
   if (!reader.enter_object()) return malformed(reader);
@@ -116,8 +128,8 @@ Result<void> read_one(JsonReader& reader, CheckList& out, const CheckRules& rule
     seen |= bit;
     if (field == Field::kUnknown) [[unlikely]] {
       if (rules.refuses_slips) SLUICE_TRY(refuse_slip(name));
-      if (wish) {
-        SLUICE_TRY(read_reset_member(reader, name, *wish));
+      if (more) {
+        SLUICE_TRY((*more)(reader, name));
         continue;
       }
     }
@@ -155,9 +167,59 @@ Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& 
                         ResetWish& wish) {
   JsonReader reader(body, scratch);
   wish = {};
-  SLUICE_TRY(read_one(reader, out, rules, &wish));
+  const ReadMember more = [&wish](JsonReader& at, std::string_view name) {
+    return read_reset_member(at, name, wish);
+  };
+  SLUICE_TRY(read_one(reader, out, rules, &more));
   if (!reader.finish()) return malformed(reader);
   return {};
+}
+
+Result<void> read_lease(std::string_view body, std::string& scratch, CheckList& out,
+                        const CheckRules& rules) {
+  JsonReader reader(body, scratch);
+  std::optional<std::int64_t> want;
+  const ReadMember more = [&want](JsonReader& at, std::string_view name) -> Result<void> {
+    constexpr std::array<std::string_view, 1> kNames = {"want"};
+    if (name == "want") {
+      if (want) return given_twice("want");
+      return read_units(at, name, want);
+    }
+    SLUICE_TRY(refuse_slip(name, kNames));
+    at.skip();
+    return {};
+  };
+  SLUICE_TRY(read_one(reader, out, rules, &more));
+  if (!reader.finish()) return malformed(reader);
+  CheckRequest& lease = out.latest();
+  if (lease.cost) return invalid("cost", "a lease has no cost; give the units to lease as want");
+  if (!want) return invalid("want", "want is missing; give the units to lease, from 1");
+  lease.cost = *want;
+  return {};
+}
+
+Result<LeaseReturn> read_lease_return(std::string_view body, std::string& scratch) {
+  constexpr std::array<std::string_view, 2> kNames = {"lease_id", "unused"};
+  JsonReader reader(body, scratch);
+  LeaseReturn lease;
+  std::optional<std::int64_t> unused;
+  if (!reader.enter_object()) return malformed(reader);
+  for (std::string_view name; reader.next_member(name);) {
+    if (name == "lease_id") {
+      if (lease.lease_id.data()) return given_twice("lease_id");
+      SLUICE_TRY(read_text(reader, name, lease.lease_id));
+    } else if (name == "unused") {
+      if (unused) return given_twice("unused");
+      SLUICE_TRY(read_units(reader, name, unused));
+    } else {
+      SLUICE_TRY(refuse_slip(name, kNames));
+      reader.skip();
+    }
+  }
+  if (!reader.finish()) return malformed(reader);
+  if (!unused) return invalid("unused", "unused is missing; give the units that were not spent, from 0");
+  lease.unused = *unused;
+  return lease;
 }
 
 Result<void> read_check_batch(std::string_view body, std::string& scratch, CheckList& out,

@@ -41,6 +41,16 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
 Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules,
                         ResetWish& wish);
 
+// The fields of a check with `want`, the units to lease, in the place of a cost: {"policy_id":"api.read","want":100}.
+Result<void> read_lease(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules);
+
+// {"lease_id":"01…","unused":15}
+struct LeaseReturn {
+  std::string_view lease_id;
+  std::int64_t unused = 0;
+};
+Result<LeaseReturn> read_lease_return(std::string_view body, std::string& scratch);
+
 // The fields that every HTTP caller must send: a policy, or a tenant and a resource. Whether a key is needed
 // depends on the limits, which only the engine knows.
 Result<void> require_fields(CheckRequest& check, const CheckRules& rules);

@@ -59,6 +59,7 @@ void SplitCall::begin(StoreCall& call, Events& events) {
     part.dedupe = call.dedupe;
     if (part.dedupe) part.dedupe->is_part = parts_.size() > 1;
     part.sent_again = call.sent_again;
+    part.is_lease = call.is_lease;
     part.refund_of_us = call.refund_of_us;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
       if (slot_of_tag(call.charges[i].slot_tag) != part.slot) continue;
@@ -100,6 +101,7 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
     call.conflict |= part.conflict;
     call.replayed &= part.replayed;
   }
+  if (call.is_lease && call.refund_of_us == 0) denied |= !grants_agree();
   // A conflict of the request id counts, whatever the other slots say.
   call.verdict = call.conflict || denied ? Verdict::kDenied
                  : unanswered            ? Verdict::kNoAnswer
@@ -121,6 +123,19 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   for (Part& part : parts_)
     if (refundable(part)) refunds_.push_back(&part);
   return call;
+}
+
+// Slots that have different room for a lease grant different numbers of units. Then all give them back, and
+// the holder asks again, for less. The charges become what was granted.
+bool SplitCall::grants_agree() {
+  bool agree = true;
+  for (const Part& part : parts_) {
+    if (part.verdict != Verdict::kAllowed) continue;
+    agree &= part.granted == parts_.front().granted;
+    for (std::size_t i = 0; i < part.charges.size(); ++i) charges_[part.first_ + i].cost = part.granted;
+  }
+  if (agree && parts_.front().verdict == Verdict::kAllowed) call_->granted = parts_.front().granted;
+  return agree;
 }
 
 void SplitCall::copy_results(const ParamsTable& params) {

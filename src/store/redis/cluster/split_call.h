@@ -77,6 +77,7 @@ class SplitCall {
   std::span<Part* const> refunds() const { return refunds_; }
 
  private:
+  bool grants_agree();
   bool refundable(const Part& part) const;
   void copy_results(const ParamsTable& params);
 

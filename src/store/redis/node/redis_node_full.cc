@@ -131,8 +131,14 @@ void RedisNode::part_full(const Command& command, std::string_view named, Parted
     (is_admitted && !asks_for_rest ? parted.no_room : parted.alone).push_back(call);
   }
   for (StoreCall* call : others) {
-    // There is no room for a record. To be charged for every try is better than for none.
-    if (wants_record.contains(call) && call->refund_of_us == 0) call->dedupe.reset();
+    // There is no room for a record. To be charged for every try is better than for none. But a lease is its
+    // record: nothing could be returned without it.
+    const bool wants = wants_record.contains(call) && call->refund_of_us == 0;
+    if (wants && call->is_lease) {
+      parted.no_room.push_back(call);
+      continue;
+    }
+    if (wants) call->dedupe.reset();
     (command.how.alone ? parted.alone : parted.again).push_back(call);
   }
 }

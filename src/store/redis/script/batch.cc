@@ -15,7 +15,7 @@ constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
-constexpr unsigned kRefund = 0, kPart = 2;  // instead of the number of repeats
+constexpr unsigned kRefund = 0, kPart = 2, kLease = 3, kLeasePart = 4;  // instead of the number of repeats
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);
 
@@ -100,6 +100,7 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
   for (std::uint32_t i = 0; call.passed_over >> i != 0; ++i)
     if ((call.passed_over >> i & 1) != 0) entries_[check.first_entry + i].charge.cost = 0;
   if (call.refund_of_us != 0) add_grants(call, check);
+  check.is_lease = call.is_lease && call.refund_of_us == 0;
   if (call.dedupe) {
     check.request_id = static_cast<std::uint32_t>(request_ids_.size());
     const std::uint32_t key = id_keys_.number_of(call.dedupe->id);
@@ -178,6 +179,14 @@ void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& 
   }
 }
 
+// What stands in the place of the number of repeats.
+unsigned Batch::kind_of(const Check& check) const {
+  const bool is_part = check.request_id != kNone && request_ids_[check.request_id].dedupe.is_part;
+  if (check.is_refund()) return kRefund;
+  if (check.is_lease) return is_part ? kLeasePart : kLease;
+  return is_part ? kPart : check.repeats;
+}
+
 std::string Batch::encoded_checks(bool heeds_moves) const {
   std::string out;
   out.reserve(2 + checks_.size() * 3 + entries_.size() * 9 + request_ids_.size() * 14 + grants_.size() * 18);
@@ -186,8 +195,7 @@ std::string Batch::encoded_checks(bool heeds_moves) const {
     const Check& check = checks_[number];
     const unsigned flags = (check.request_id != kNone ? kHasRequestId : 0u) | (check.explain ? kExplain : 0u);
     append_number(out, check.entries | flags, 1);
-    const bool is_part = check.request_id != kNone && request_ids_[check.request_id].dedupe.is_part;
-    append_number(out, check.is_refund() ? kRefund : is_part ? kPart : check.repeats, 2);
+    append_number(out, kind_of(check), 2);
     for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i) {
       const Entry& entry = entries_[i];
       append_number(out, entry.counter + 1, 2);
@@ -294,6 +302,10 @@ void Batch::read_check(const Check& check, std::int64_t verdict, std::string_vie
     if (!record.empty()) ExplainRecord(record).read(*call);
     return;
   }
+  // The counters were charged what was granted; a denial was about one unit.
+  if (check.is_lease && !record.empty())
+    for (std::uint32_t i = check.first_entry; i < check.first_entry + check.entries; ++i)
+      entries_[i].charge.cost = std::max<std::int64_t>(ExplainRecord(record).granted(), 1);
   std::int64_t admitted = verdict;
   for (std::uint32_t call = check.first_call; call != kNone; call = next_call_[call], --admitted)
     replay(check, call, admitted > 0, now_us, limits);

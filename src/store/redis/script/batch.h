@@ -124,6 +124,7 @@ class Batch {
     std::uint8_t entries = 0;
     bool explain = false;
     bool single = false;
+    bool is_lease = false;
     bool begins_row = false;  // a row: consecutive checks on one counter only, with no other check on it
     std::uint16_t repeats = 1;
     std::uint32_t request_id = kNone;   // in request_ids_
@@ -143,6 +144,7 @@ class Batch {
   void add_check(const StoreCall& call, bool single, LimitRecords& limits);
   void add_grants(const StoreCall& call, Check& check);
   void arrange();
+  unsigned kind_of(const Check& check) const;
   std::string encoded_checks(bool heeds_moves) const;
   bool is_reply(std::span<const redis::RespValue> reply) const;
   void read_check(const Check& check, std::int64_t verdict, std::string_view record, std::int64_t now_us,

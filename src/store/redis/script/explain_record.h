@@ -11,7 +11,7 @@ namespace sluice {
 
 // The script's own account of a check: the record of a request id, and the explanation of sliding logs.
 //
-//   fingerprint 6 | terms 2 | now 7 | flags 1 | entries
+//   fingerprint 6 | terms 2 | now 7 | flags 1 | entries | granted 4, of a lease only
 //   each entry:  flags 1 | remaining 4 | retry_after + 1  7 | reset_after 7 | denied_cost 3
 //
 // A look at a log that is used up is not denied, and has the wait for one unit in place of retry_after.
@@ -20,10 +20,12 @@ namespace sluice {
 // warning, 4 throttled.
 class ExplainRecord {
  public:
-  static constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 22;
+  static constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 22, kGrantedBytes = 4;
 
   static bool is_one(std::string_view bytes) {
-    return bytes.size() >= kHeaderBytes && (bytes.size() - kHeaderBytes) % kEntryBytes == 0;
+    if (bytes.size() < kHeaderBytes) return false;
+    const std::size_t after_entries = (bytes.size() - kHeaderBytes) % kEntryBytes;
+    return after_entries == 0 || after_entries == kGrantedBytes;
   }
 
   // The flags that a call's record must have for a refund to give that call back.
@@ -34,14 +36,21 @@ class ExplainRecord {
   // REQUIRES: is_one(bytes)
   explicit ExplainRecord(std::string_view bytes) : bytes_(bytes) {}
 
+  // The units of a lease; 0 for anything else.
+  std::int64_t granted() const {
+    return is_lease() ? number_at(bytes_, bytes_.size() - kGrantedBytes, kGrantedBytes) : 0;
+  }
+
   // Fills in the call's answer; without results if the record has other terms or another number of charges.
   void read(StoreCall& call) const {
     const auto flags = static_cast<std::uint8_t>(bytes_[15]);
     call.now_us = number_at(bytes_, 8, 7);
     call.verdict = (flags & 1) != 0 ? Verdict::kAllowed : Verdict::kDenied;
     call.replays_before = flags / 2;
+    call.granted = granted();
     if (call.dedupe && number_at(bytes_, 6, 2) != call.dedupe->terms) return;
-    if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size()) return;
+    const std::size_t granted_bytes = is_lease() ? kGrantedBytes : 0;
+    if (bytes_.size() != kHeaderBytes + kEntryBytes * call.results.size() + granted_bytes) return;
     for (std::size_t i = 0; i < call.results.size(); ++i) {
       ChargeResult& result = call.results[i];
       const std::int64_t seen_us = result.one_unit_after_us;  // of what is no log we know it ourselves
@@ -55,6 +64,8 @@ class ExplainRecord {
   }
 
  private:
+  bool is_lease() const { return (bytes_.size() - kHeaderBytes) % kEntryBytes == kGrantedBytes; }
+
   ChargeResult entry(std::size_t at) const {
     const std::int64_t flags = number_at(bytes_, at, 1);
     ChargeResult result;

@@ -11,7 +11,8 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
   local checks = ARGV[2]
   local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
   local PAYLOAD_BYTES = 6  -- of the fingerprint; the rest identifies the limits of the request
-  local REFUND, PART = 0, 2  -- instead of `repeats`
+  local REFUND, PART, LEASE, LEASE_PART = 0, 2, 3, 4  -- instead of `repeats`
+  local GRANTED_BYTES = 4  -- at the end of a lease's record
   local load, packed, packed_log = counter_codec(values, limit_in)
   local new_records = {}
   local touch, tell, given  -- of migrate.lua
@@ -271,13 +272,43 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
     return false
   end
 
+  -- A lease takes what all entries have room for. Without room it is asked about one unit, and denied.
+  local function lower_costs(count)
+    local units = entries[1].cost
+    for i = 1, count do
+      local entry = entries[i]
+      local limit, remaining = entry.limit
+      if entry.moving then
+        remaining = tell(entry.from, limit, entry.kept, now_us, 0, false)
+      elseif entry.log then
+        remaining = limit.steps.explain(limit, entry.log, now_us, 0, true)
+      else
+        remaining = limit.steps.explain(limit, entry.at, entry.first, entry.second, now_us, 0, true)
+      end
+      units = math.min(units, remaining)
+    end
+    units = math.max(units, 1)
+    for i = 1, count do entries[i].cost = units end
+    return units
+  end
+
+  -- No more comes back than was granted.
+  local function lower_grants(count, units)
+    for i = 1, count do
+      local entry = entries[i]
+      entry.cost = math.min(entry.cost, units)
+      entry.grant.cost = entry.cost
+    end
+  end
+
   -- With a request id: a decision that has charged something stands. A refund removes the record, if it is still the
   -- one that it gives back, and it was not repeated since.
-  local function decide_once(position, count, settle, is_part)
+  local function decide_once(position, count, settle, is_part, is_lease)
     local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
     local known = values[key]
-    local is_known = type(known) == 'string' and #known >= RECORD_HEADER_BYTES and
-      (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES == 0
+    local after_entries = type(known) == 'string' and #known >= RECORD_HEADER_BYTES and
+      (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES
+    local is_known = after_entries == 0 or after_entries == GRANTED_BYTES
     if is_known and string.sub(known, 1, PAYLOAD_BYTES) ~= string.sub(fingerprint, 1, PAYLOAD_BYTES) then
       return CONFLICT, false, after
     end
@@ -285,6 +316,7 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       local at_us, flags
       if is_known then at_us, flags = struct.unpack('>I7B', known, 9) end
       if at_us ~= entries[1].grant.at_us or flags ~= ttl_ms then return REPLAYED, false, after end
+      if after_entries == GRANTED_BYTES then lower_grants(count, struct.unpack('>I4', known, #known - 3)) end
       keep_record(key, false)
     elseif is_known then
       if is_part then
@@ -293,8 +325,10 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       end
       return REPLAYED, values[key], after
     end
+    local units = is_lease and lower_costs(count)
     local admitted = settle(count, 1)
     local record = explain_check(count, fingerprint, admitted == 1)
+    if is_lease then record = record .. struct.pack('>I4', admitted * units) end
     if settle == charge_entries and has_charged(count, admitted == 1) then keep_record(key, record, ttl_ms) end
     return admitted, record, after
   end
@@ -305,7 +339,10 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
     if repeats == REFUND then
       after, settle = read_grants(after, count), refund_entries
     end
-    if header % EXPLAIN >= REQUEST_ID then return decide_once(after, count, settle, repeats == PART) end
+    if header % EXPLAIN >= REQUEST_ID then
+      return decide_once(after, count, settle, repeats == PART or repeats == LEASE_PART,
+        repeats == LEASE or repeats == LEASE_PART)
+    end
     if header < EXPLAIN then return charge_entries(count, repeats), nil, after end
     local admitted = settle(count, 1)
     return admitted, explain_check(count, '\0\0\0\0\0\0\0\0', admitted == 1), after

@@ -1,0 +1,81 @@
+#include "engine/lease/lease_book.h"
+
+#include <algorithm>
+
+#include "base/limits/lease_limits.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kNameBytes = 16;
+
+std::string name_of(std::string_view lease_id) {
+  return std::string(lease_id.substr(lease_id.size() - std::min(lease_id.size(), kNameBytes)));
+}
+
+}  // namespace
+
+void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_view tenant,
+                    std::int64_t now_us) {
+  const std::string_view version = lease.policy_version;
+  Entry entry{.name = name_of(lease.id),
+              .tenant = std::string(tenant),
+              .policy_id = std::string(version.substr(0, version.rfind('#'))),
+              .policy_version = lease.policy_version,
+              .resource = claim.resource,
+              .key = claim.key,
+              .granted = lease.granted,
+              .expires_unix_ms = lease.expires_unix_ms};
+  const Lock lock(mutex_);
+  expire(now_us);
+  if (by_name_.contains(entry.name)) return;
+  if (const auto owner = tenants_.find(entry.tenant);
+      owner != tenants_.end() && owner->second.entries.size() >= kLeasesListedPerTenantMax)
+    erase(owner->second.entries.front());
+  if (entries_.size() >= kLeasesListedMax) erase(entries_.begin());
+  entries_.push_back(std::move(entry));
+  const auto added = std::prev(entries_.end());
+  by_name_.emplace(added->name, added);
+  tenants_[added->tenant].entries.push_back(added);
+}
+
+void LeaseBook::remove(std::string_view lease_id) {
+  const Lock lock(mutex_);
+  if (const auto found = by_name_.find(name_of(lease_id)); found != by_name_.end()) erase(found->second);
+}
+
+void LeaseBook::erase(Entries::iterator entry) {
+  const auto owner = tenants_.find(entry->tenant);
+  std::erase(owner->second.entries, entry);
+  if (owner->second.entries.empty()) tenants_.erase(owner);
+  by_name_.erase(entry->name);
+  entries_.erase(entry);
+}
+
+void LeaseBook::expire(std::int64_t now_us) {
+  while (!entries_.empty() && entries_.front().expires_unix_ms <= now_us / 1000) erase(entries_.begin());
+}
+
+std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::string_view policy_id,
+                                              std::size_t most, std::int64_t now_us) {
+  const Lock lock(mutex_);
+  expire(now_us);
+  std::vector<Entry> found;
+  for (const Entry& entry : entries_) {
+    if (found.size() == most) break;
+    if (!tenant.empty() && entry.tenant != tenant) continue;
+    if (!policy_id.empty() && entry.policy_id != policy_id) continue;
+    found.push_back(entry);
+  }
+  return found;
+}
+
+std::map<std::string, std::int64_t> LeaseBook::units_outstanding(std::int64_t now_us) {
+  const Lock lock(mutex_);
+  expire(now_us);
+  std::map<std::string, std::int64_t> units;
+  for (const Entry& entry : entries_) units[entry.policy_id] += entry.granted;
+  return units;
+}
+
+}  // namespace sluice

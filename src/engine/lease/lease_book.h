@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/lease/lease.h"
+
+namespace sluice {
+
+// The leases that this node has granted and that have not expired: for people and for metrics. Nothing is
+// decided by it. Thread-safe; leases are far rarer than checks, so one lock is enough.
+//
+// It is bounded in all and per tenant (limits/lease_limits.h): a tenant's oldest lease makes room for its
+// next one, so a tenant with many leases hides only its own.
+class LeaseBook {
+ public:
+  struct Entry {
+    // The end of the lease's id: enough to recognise it, too little to return it.
+    std::string name;
+    std::string tenant, policy_id, policy_version, resource, key;
+    std::int64_t granted = 0;
+    std::int64_t expires_unix_ms = 0;
+  };
+
+  // A lease that was granted, not one that was told again. `tenant`: its own or the implied one.
+  void add(const Lease& lease, const LeaseClaim& claim, std::string_view tenant, std::int64_t now_us);
+  // It was returned.
+  void remove(std::string_view lease_id);
+
+  // In the order in which they were granted. Empty texts match all.
+  std::vector<Entry> list(std::string_view tenant, std::string_view policy_id, std::size_t most,
+                          std::int64_t now_us);
+
+  // Units that may still be spent, by policy.
+  std::map<std::string, std::int64_t> units_outstanding(std::int64_t now_us);
+
+ private:
+  using Entries = std::list<Entry>;
+  struct Tenant {
+    std::list<Entries::iterator> entries;  // the oldest first
+  };
+  void expire(std::int64_t now_us) SLUICE_REQUIRES(mutex_);
+  void erase(Entries::iterator entry) SLUICE_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  // All leases live equally long, so this is also the order in which they expire.
+  Entries entries_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Entries::iterator> by_name_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Tenant> tenants_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice

@@ -1,0 +1,226 @@
+#include "engine/lease/lease.h"
+
+#include <gmock/gmock.h>
+
+#include "base/limits/lease_limits.h"
+#include "engine/testing/late_store.h"
+#include "engine/testing/limiter_fixture.h"
+
+namespace sluice::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LeaseTest : public LimiterFixture {
+ protected:
+  void SetUp() override {
+    Policy search = make_policy("search", {make_limit({.name = "minute", .rate = {600, 60 * kSecondUs}}),
+                                           make_limit({.name = "day",
+                                                       .per = {"tenant"},
+                                                       .rate = {1000, kDayUs},
+                                                       .algorithm = Algorithm::kFixedWindow})});
+    search.resource = "/search";
+    Policy strict = make_policy("strict", {make_limit({.rate = {10, kDayUs}})});
+    strict.resource = "/strict";
+    strict.limits[0].count_denied = true;
+    publish({search, strict});
+  }
+
+  static CheckRequest of(std::string_view resource, std::int64_t want, std::string_view id) {
+    return {.tenant = "acme", .resource = resource, .key = "u", .cost = want, .request_id = id};
+  }
+  Result<Lease> lease(const CheckRequest& request) {
+    return *limiter.lease(request, []() -> std::function<void(const Result<Lease>&)> {
+      ADD_FAILURE() << "the store answers at once";
+      return {};
+    });
+  }
+  Result<void> give_back(const std::string& id, std::int64_t unused) {
+    const auto claim = limiter.read_lease(id);
+    if (!claim) return std::unexpected(claim.error());
+    return *limiter.return_lease(*claim, unused, []() -> std::function<void(const Result<void>&)> {
+      ADD_FAILURE() << "the store answers at once";
+      return {};
+    });
+  }
+  std::int64_t left(std::string_view resource) {
+    return limiter.usage({.tenant = "acme", .resource = resource, .key = "u"})->remaining();
+  }
+};
+
+TEST_F(LeaseTest, UnitsAreChargedToEveryLimit) {
+  const auto leased = lease(of("/search", 100, "1"));
+  ASSERT_TRUE(leased) << leased.error().message;
+  EXPECT_EQ(leased->granted, 100);
+  EXPECT_EQ(leased->expires_after_ms, 10'000);
+  EXPECT_EQ(leased->expires_unix_ms, (kNowUs + kLeaseLifeUs) / 1000);
+  EXPECT_EQ(leased->refresh_after_ms, 1'000);
+  EXPECT_EQ(leased->safe_capacity, 0) << "the limit of a day lets less than one through in a minute";
+  EXPECT_EQ(leased->policy_version, "search#1");
+  const auto usage = limiter.usage({.tenant = "acme", .resource = "/search", .key = "u"});
+  EXPECT_EQ(usage->limits[0].current(), 100);
+  EXPECT_EQ(usage->limits[1].current(), 100);
+}
+
+TEST_F(LeaseTest, SafeCapacityIsAMinuteAtTheLeasesRateAndAtMostWhatTheLimitLetsThrough) {
+  Policy fast = make_policy("fast", {make_limit({.rate = {600, 60 * kSecondUs}})});
+  fast.resource = "/fast";
+  publish({fast});
+  EXPECT_EQ(lease(of("/fast", 2, "1"))->safe_capacity, 120);
+  EXPECT_EQ(lease(of("/fast", 100, "2"))->safe_capacity, 600);
+}
+
+TEST_F(LeaseTest, WhatIsLeftIsGrantedThenNothingUntilAUnitFits) {
+  EXPECT_EQ(lease(of("/search", 1'000, "1"))->granted, 600);
+  const auto none = lease(of("/search", 1'000, "2"));
+  EXPECT_EQ(none->granted, 0);
+  EXPECT_EQ(none->id, "");
+  EXPECT_EQ(none->retry_after_ms, 100);
+}
+
+TEST_F(LeaseTest, ADeniedLeaseIsNotCountedWhereDenialsAre) {
+  EXPECT_EQ(lease(of("/strict", 10, "1"))->granted, 10);
+  EXPECT_EQ(lease(of("/strict", 10, "2"))->granted, 0);
+  clock.advance(kDayUs / 10);
+  EXPECT_EQ(left("/strict"), 1);
+}
+
+TEST_F(LeaseTest, ARepeatGetsTheSameLease) {
+  const auto first = lease(of("/search", 100, "1"));
+  clock.advance(4 * kSecondUs);
+  const auto again = lease(of("/search", 100, "1"));
+  EXPECT_EQ(again->id, first->id);
+  EXPECT_TRUE(again->replayed);
+  EXPECT_EQ(again->granted, 100);
+  EXPECT_EQ(again->expires_after_ms, 6'000);
+  EXPECT_EQ(again->expires_unix_ms, first->expires_unix_ms);
+  const auto other = lease(of("/search", 99, "1"));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kFailedPrecondition);
+}
+
+TEST_F(LeaseTest, ACheckWithTheSameRequestIdIsChargedOnItsOwn) {
+  EXPECT_EQ(lease(of("/strict", 100, "1"))->granted, 10);
+  const Decision decision = check(of("/strict", 100, "1"));
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_FALSE(decision.replayed);
+}
+
+TEST_F(LeaseTest, UnusedUnitsComeBackOnce) {
+  const auto leased = lease(of("/strict", 8, "1"));
+  EXPECT_EQ(left("/strict"), 2);
+  EXPECT_TRUE(give_back(leased->id, 5));
+  EXPECT_EQ(left("/strict"), 7);
+  const auto again = give_back(leased->id, 5);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(again.error().message, HasSubstr("was returned before"));
+  EXPECT_EQ(left("/strict"), 7);
+}
+
+TEST_F(LeaseTest, NothingComesBackFor) {
+  const auto leased = lease(of("/strict", 8, "1"));
+  const auto foreign = to_lease_id(*limiter.read_lease(leased->id), KeyHasher::from_text("another"));
+  LeaseClaim larger = *limiter.read_lease(leased->id);
+  larger.granted = 1'000;
+  std::string damaged = leased->id;
+  damaged[20] = damaged[20] == '0' ? '1' : '0';
+  struct Row {
+    const char* what;
+    std::string id;
+    std::int64_t unused;
+    const char* field;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"no id", "", 1, "lease_id", "must be the lease_id"},
+      {"no hexadecimal text", "lease", 1, "lease_id", "no such lease"},
+      {"a damaged id", damaged, 1, "lease_id", "no such lease"},
+      {"an id of others", foreign, 1, "lease_id", "no such lease"},
+      {"more than was granted", leased->id, 9, "unused", "from 0 to 8"},
+      {"less than nothing", leased->id, -1, "unused", "from 0 to 8"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    const auto returned = give_back(row.id, row.unused);
+    ASSERT_FALSE(returned);
+    EXPECT_EQ(returned.error().field, row.field);
+    EXPECT_THAT(returned.error().message, HasSubstr(row.message));
+    EXPECT_EQ(left("/strict"), 2);
+  }
+  EXPECT_TRUE(give_back(to_lease_id(larger, hasher), 1'000));
+  EXPECT_EQ(left("/strict"), 10) << "what was granted, whatever the id says";
+}
+
+TEST_F(LeaseTest, AnExpiredLeaseIsGone) {
+  const auto leased = lease(of("/strict", 8, "1"));
+  clock.advance(kLeaseLifeUs);
+  EXPECT_FALSE(give_back(leased->id, 5));
+  EXPECT_EQ(left("/strict"), 2);
+}
+
+TEST_F(LeaseTest, UnitsOfOtherNumbersStayUsed) {
+  const auto leased = lease(of("/strict", 8, "1"));
+  Policy strict = make_policy("strict", {make_limit({.rate = {20, kDayUs}})});
+  strict.resource = "/strict";
+  strict.version = 2;
+  publish({strict});
+  EXPECT_TRUE(give_back(leased->id, 5));
+  EXPECT_EQ(left("/strict"), 12);
+}
+
+TEST_F(LeaseTest, IsRefused) {
+  struct Row {
+    const char* what;
+    CheckRequest request;
+    ErrorCode code;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"a want of 0", of("/search", 0, "1"), ErrorCode::kInvalidArgument, "from 1 to 1000000"},
+      {"a want below 0", of("/search", -1, "1"), ErrorCode::kInvalidArgument, "from 1 to 1000000"},
+      {"a want above the bound", of("/search", 1'000'001, "1"), ErrorCode::kInvalidArgument, "from 1 to"},
+      {"no policy", of("/other", 1, "1"), ErrorCode::kFailedPrecondition, "nothing to lease"},
+      {"an unknown policy",
+       {.policy_id = "x", .cost = 1, .request_id = "1"},
+       ErrorCode::kPolicyNotFound,
+       "x"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    const auto leased = lease(row.request);
+    ASSERT_FALSE(leased);
+    EXPECT_EQ(leased.error().code, row.code);
+    EXPECT_THAT(leased.error().message, HasSubstr(row.message));
+  }
+}
+
+TEST_F(LeaseTest, ALateStoreLeasesAndTakesBackLater) {
+  LateStore late_store(store);
+  Limiter late({late_store, snapshots, hasher, clock, totals});
+  std::optional<Result<Lease>> leased;
+  EXPECT_FALSE(late.lease(of("/strict", 8, "1"),
+                          [&] { return [&](const Result<Lease>& answer) { leased = answer; }; }));
+  late_store.answer_all();
+  ASSERT_TRUE(leased && *leased);
+  EXPECT_EQ((*leased)->granted, 8);
+  std::optional<Result<void>> returned;
+  EXPECT_FALSE(late.return_lease(*late.read_lease((*leased)->id), 5,
+                                 [&] { return [&](const Result<void>& answer) { returned = answer; }; }));
+  late_store.answer_all();
+  EXPECT_TRUE(returned && *returned);
+  EXPECT_EQ(left("/strict"), 7);
+}
+
+TEST_F(LeaseTest, AStoreWithoutAnAnswerGrantsNothingWhateverTheFailureRuleSays) {
+  LateStore late_store(store);
+  Limiter late({late_store, snapshots, hasher, clock, totals});
+  std::optional<Result<Lease>> leased;
+  late.lease(of("/strict", 8, "1"), [&] { return [&](const Result<Lease>& answer) { leased = answer; }; });
+  late_store.fail_all();
+  ASSERT_TRUE(leased && !*leased);
+  EXPECT_EQ(leased->error().code, ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace sluice::testing

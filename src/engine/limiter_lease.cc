@@ -1,0 +1,132 @@
+// Leases and their return; see lease/lease.h.
+#include <cassert>
+
+#include "base/limits/lease_limits.h"
+#include "base/try.h"
+#include "engine/limiter.h"
+#include "engine/request/request_identity.h"
+
+namespace sluice {
+namespace {
+
+Error nothing_to_lease() {
+  return {ErrorCode::kFailedPrecondition,
+          "no limit applies to this request, so there is nothing to lease; checks of it are not limited", ""};
+}
+
+Error switched() {
+  return {ErrorCode::kUnavailable,
+          "the big red switch is open: nothing is leased; checks are let through until it is normal again",
+          ""};
+}
+
+}  // namespace
+
+Result<void> Limiter::validate_lease(const CheckRequest& request) {
+  const std::int64_t want = request.cost.value_or(0);
+  if (want < 1 || want > kLeaseUnitsMax)
+    return invalid("want", "must be from 1 to " + std::to_string(kLeaseUnitsMax) + ", the units to lease");
+  return sluice::validate(request);
+}
+
+// Plans the charges of a lease: those of a check that nobody watches, for enforced limits only.
+Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
+  SLUICE_TRY(planner_.plan(request, Purpose::kLook));
+  Plan& plan = planner_.enforced();
+  planner_.shadow().size = planner_.comparison().size = 0;
+  if (plan.size == 0) return std::unexpected(nothing_to_lease());
+  for (std::size_t i = 0; i < plan.size; ++i) plan.charges[i].on_denial = OnDenial::kFree;
+  const PlannedRequest planned{.tenant = planned_tenant(request),
+                               .policy = *planner_.first_policy(),
+                               .policies = *planner_.snapshot(),
+                               .plan = plan,
+                               .kind = 'l'};
+  Dedupe identity = identity_of(request, planned, parts_.hasher, scratch_);
+  identity.ttl_us = kLeaseLifeUs;
+  return identity;
+}
+
+PendingCheck* Limiter::begin_lease(const CheckRequest& request, LeaseClaim& claim, Answer& answer) {
+  assert(!request.request_id.empty());
+  if (auto valid = validate_lease(request); !valid) return fail(std::move(valid.error()), answer);
+  if (switch_.is_open()) return fail(switched(), answer);
+  auto identity = plan_lease(request);
+  if (!identity) return fail(std::move(identity.error()), answer);
+  claim.terms = identity->terms;
+  return ask_lease(request, {planner_.first_policy(), Purpose::kLease}, *identity, answer);
+}
+
+PendingCheck* Limiter::begin_return(const LeaseClaim& claim, std::int64_t unused, Answer& answer) {
+  if (unused < 0 || unused > claim.granted)
+    return fail({ErrorCode::kInvalidArgument,
+                 "must be from 0 to " + std::to_string(claim.granted) +
+                     ", the units that were granted; nothing was given back",
+                 "unused"},
+                answer);
+  std::vector<Dimension> dimensions;
+  const CheckRequest request = claim.request(dimensions);
+  auto identity = plan_lease(request);
+  if (!identity) return fail(std::move(identity.error()), answer);
+  // Other limits, or other numbers, than the units were taken from: those stay used until their period is
+  // over.
+  Plan& plan = planner_.enforced();
+  if (identity->terms != claim.terms) plan.size = 0;
+  for (std::size_t i = 0; i < plan.size; ++i) {
+    plan.charges[i].cost = unused;
+    plan.results[i] = {};
+    if (claim.outcomes.size() == plan.size) plan.results[i].outcome = claim.outcomes[i];
+  }
+  if (plan.size == 0) return nullptr;
+  return ask_lease(request, {planner_.first_policy(), Purpose::kAmend, claim.granted_at_us}, *identity,
+                   answer);
+}
+
+PendingCheck* Limiter::ask_lease(const CheckRequest& request, const Asked& asked, const Dedupe& identity,
+                                 Answer& answer) {
+  Store& store = store_for(request);
+  Plan& plan = planner_.enforced();
+  if (!store.answers_at_once()) {
+    PendingCheck& pending = make_pending(request, asked);
+    pending.enforced.dedupe = identity;
+    pending.enforced.is_lease = true;
+    for (std::size_t i = 0; i < plan.size; ++i) pending.enforced.results[i] = plan.results[i];
+    if (pending.start(store)) return &pending;
+    finish(pending, answer);
+    return nullptr;
+  }
+  InstantCall call;
+  call.charges = {plan.charges.data(), plan.size};
+  call.results = {plan.results.data(), plan.size};
+  call.refund_of_us = asked.refund_of_us;
+  call.dedupe = identity;
+  call.is_lease = true;
+  store.start(call);
+  conclude(asked, answered_by(call, {plan.limits.data(), plan.size}), {}, answer, Asking::kHere);
+  conclude_lease(asked, call, answer);
+  return nullptr;
+}
+
+// What a lease's answer says beside that of a check.
+void Limiter::conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer) {
+  if (!answer) return;
+  if (asked.refund_of_us != 0) {
+    if (call.replayed) answer = std::unexpected(unknown_lease());
+    return;
+  }
+  answer->cost = call.granted;
+  if (call.granted == 0 || call.replayed) return;
+  const CompiledPolicy* last = nullptr;
+  for (const LimitStatus& status : answer->limits) {
+    if (status.policy == last) continue;
+    last = status.policy;
+    planner_.counters().add(*last, DecisionCounters::kUnitsConsumed,
+                            static_cast<std::uint64_t>(call.granted));
+  }
+}
+
+PendingCheck* Limiter::fail(Error error, Answer& answer) {
+  answer = std::unexpected(std::move(error));
+  return nullptr;
+}
+
+}  // namespace sluice
