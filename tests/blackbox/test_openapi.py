@@ -123,9 +123,13 @@ def test_every_operation_takes_its_example(admin):
     answers = {}
     for operation in in_order_of_the_story():
         target, body = example_call(operation)
+        if operation.node["operationId"] == "returnLease":  # the id of a lease cannot stand in a document
+            body["lease_id"] = leased
         answer = client.request(operation.method.upper(), target, body)
         answers[operation.name] = answer.status
         assert 200 <= answer.status < 300, f"{operation.name}: {answer}"
+        if operation.node["operationId"] == "lease":
+            leased = answer.json["lease_id"]
     assert len(answers) == len(CONTRACT.operations)
 
 
