@@ -35,7 +35,10 @@ Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
   Plan& plan = planner_.enforced();
   planner_.shadow().size = planner_.comparison().size = 0;
   if (plan.size == 0) return std::unexpected(nothing_to_lease());
-  for (std::size_t i = 0; i < plan.size; ++i) plan.charges[i].on_denial = OnDenial::kFree;
+  for (std::size_t i = 0; i < plan.size; ++i) {
+    plan.charges[i].on_denial = OnDenial::kFree;
+    plan.charges[i].passes_without_room = false;
+  }
   const PlannedRequest planned{.tenant = planned_tenant(request),
                                .policy = *planner_.first_policy(),
                                .policies = *planner_.snapshot(),
