@@ -5,6 +5,7 @@ import concurrent.futures
 import grpc
 import pytest
 from harness.admin import expect, expect_problem
+from harness.server import binary
 
 POLICIES = """
 policies:
@@ -47,6 +48,18 @@ def test_units_are_charged_to_every_limit_seen_and_returned(node, http):
     problem = expect_problem(client.post("/v1/lease/return", {"lease_id": granted["lease_id"], "unused": 25}), 404)
     assert "no such lease" in problem["detail"]
     assert used(client) == 35
+
+
+def test_the_command_lists_them(server, http, tool):
+    node = server(POLICIES)
+    lease(http(node), 60)
+    listed = tool(binary(), "lease", "list", "--server", f"http://{node.address}", "--tenant", "shop")
+    assert listed.returncode == 0, listed.stderr
+    heading, row = listed.stdout.splitlines()
+    assert heading.split()[:3] == ["LEASE", "TENANT", "POLICY"]
+    assert row.split()[1:5] == ["shop", "api#1", "/r", "60"]
+    other = tool(binary(), "lease", "list", "--server", f"http://{node.address}", "--policy", "other", "--output", "json")
+    assert other.stdout.strip() == '{"leases": []}' or other.stdout.strip() == '{"leases":[]}'
 
 
 def test_what_is_left_is_granted_and_then_nothing(node, http):
