@@ -65,7 +65,7 @@ def test_each_admin_has_a_limit_of_his_own(server, http, tmp_path):
 
 
 def test_the_admins_of_a_tenant_reset_as_often_as_an_admin_writes(server, http, tmp_path):
-    node = server(POLICIES, args=[*database(tmp_path), "--require-token", "--admin-writes-per-minute", "5", "--threads", "2"])
+    node = server(POLICIES.replace("[key]", "[key, tenant]"), args=[*database(tmp_path), "--require-token", "--admin-writes-per-minute", "5", "--threads", "2"])
     root, client = bearer(node.wait_for_log(r"(sluice_\w{38})")[1]), http(node)
     one, two, other = (bearer(expect(client.post("/v1/tokens", {"name": name, "roles": ["operator"], "tenants": [tenant]}, root), 201)["token"])
                        for name, tenant in (("one", "shop"), ("two", "shop"), ("other", "bank")))
