@@ -21,7 +21,8 @@ class SwitchCallTest : public ::testing::Test {
     const net::Header header{"x-reason", why};
     const auto call = AdminCall::from(
         {.method = method, .path = "/v1/switch", .headers = {&header, 1}, .body = body}, principal);
-    EXPECT_TRUE(call && is_switch_call(*call));
+    if (!call) return to_response(std::unexpected(call.error()));
+    EXPECT_TRUE(is_switch_call(*call));
     return answer_switch_call(controller, *call);
   }
 
