@@ -30,6 +30,17 @@ Result<User> read_user(std::string_view body, const std::string& name) {
   return *std::move(user);
 }
 
+// One check can use all overrides of a user, and long logs cost everybody the store's time.
+Result<void> check_logs(const User& user) {
+  std::int64_t entries = 0;
+  for (const Override& each : user.overrides)
+    if (each.params.algorithm == Algorithm::kSlidingLog) entries += each.params.capacity;
+  if (entries <= static_cast<std::int64_t>(kLogEntriesPerTenantMax)) return {};
+  return invalid("limit", "the overrides of user \"" + user.id + "\" would have " + std::to_string(entries) +
+                              " entries of sliding_logs together; the limit is " +
+                              std::to_string(kLogEntriesPerTenantMax) + "; use smaller ones");
+}
+
 std::string not_in_force(const std::string& name, const std::string& why) {
   return "policy \"" + name + "\" from the database is not in force: " + why;
 }
@@ -160,6 +171,7 @@ Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
   for (const ledger::Draft* draft : drafts) {
     if (draft->body.empty()) continue;
     auto user = SLUICE_TRY(read_user(draft->body, draft->name));
+    SLUICE_TRY(check_logs(user));
     change.put_users.push_back(std::move(user));
   }
   return catalog_.try_change(std::move(change));

@@ -294,3 +294,19 @@ def test_a_body_that_is_no_object(client, name):
 
 def test_a_body_over_one_mebibyte(client):
     assert client.post("/api/v1/users/u1/override", json.dumps(OVERRIDE) + " " * (1 << 20)).status == 413
+
+
+def test_the_logs_of_all_overrides_of_a_user_are_bounded_together(admin):
+    """One check can use them all, and long logs cost everybody the store's time."""
+    client = admin("""
+policies:
+  - id: logs
+    limits:
+      - { name: hour, per: [user], rate: 10/h, algorithm: sliding_log }
+      - { name: day,  per: [user], rate: 50/d, algorithm: sliding_log }
+""")
+    override = {"policy_id": "logs", "limit": 4000, "limit_name": "hour", "window_seconds": 3600}
+    expect(client.post("/api/v1/users/u1/override", override), 201)
+    problem = expect_problem(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day"}), 400)
+    assert "8000 entries of sliding_logs together" in problem["detail"]
+    expect(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day", "limit": 90}), 201)
