@@ -21,6 +21,7 @@ using SslPtr = std::unique_ptr<ssl_st, SslFree>;
 struct TlsWire {
   std::string_view in;
   std::string* out = nullptr;
+  std::uint32_t reads_left = UINT32_MAX;  // then it fails
 };
 
 // The TLS of one connection as a state machine: bytes in, bytes out, no socket. Not thread-safe.

@@ -201,13 +201,41 @@ TEST_F(TlsEngineTest, AHandshakeHoldsMoreThanAnOpenConnection) {
   EXPECT_LT(both.server->held_bytes(), handshake);
 }
 
+// A client whose SSL the test keeps.
+struct RawTlsClient {
+  explicit RawTlsClient(const char* groups = "X25519") {
+    const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set1_groups_list(context.get(), groups);
+    SslPtr made(SSL_new(context.get()));
+    SSL_set_connect_state(made.get());
+    ssl = made.get();
+    engine = std::make_unique<TlsEngine>(std::move(made), "the server");
+  }
+  std::unique_ptr<TlsEngine> engine;
+  SSL* ssl;
+};
+
+TEST_F(TlsEngineTest, ManyKeyUpdatesAreRefused) {
+  const auto problem_after = [this](int updates, int rounds) {
+    RawTlsClient client;
+    TestTlsPair both(std::move(client.engine), make_tls_server({identity_}));
+    both.run();
+    for (int round = 0; round < rounds; ++round) {
+      for (int i = 0; i < updates; ++i) {
+        SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED);
+        both.client->send("x", both.to_server);  // and the update before it
+      }
+      both.run();
+    }
+    return both.server->status() == Status::kFailed ? both.server->problem() : both.server_heard;
+  };
+  EXPECT_EQ(problem_after(10, 4), std::string(40, 'x'));
+  EXPECT_EQ(problem_after(100, 1), "TLS with the client failed: too many records without data");
+}
+
 // The second ClientHello may be as long as OpenSSL allows, and OpenSSL believes the length that it claims.
 TEST_F(TlsEngineTest, AServerThatAsksAgainHoldsMore) {
-  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
-  SSL_CTX_set1_groups_list(context.get(), "P-256:X25519");  // it sends a key for the first
-  SslPtr ssl(SSL_new(context.get()));
-  SSL_set_connect_state(ssl.get());
-  TestTlsPair both(std::make_unique<TlsEngine>(std::move(ssl), "the server"),
+  TestTlsPair both(std::move(RawTlsClient("P-256:X25519").engine),  // it sends a key for the first
                    make_tls_server({.identity = identity_, .client_authority = {}, .groups = "X25519"}));
   const std::size_t before = both.server->held_bytes();
   both.server->receive(std::exchange(both.to_server, {}), both.server_heard, both.to_client);
