@@ -15,18 +15,19 @@ namespace {
 
 constexpr std::size_t kRecordBytesMax = 16u << 10;  // of plain text, by the standard
 
-// What OpenSSL 3.0 takes from malloc for a connection of a server, measured in each state:
-//   handshake: 43 KiB while it waits for the client, 71 with a partial record in clear text;
-//              16 more if the client announces certificates of kCertificateChainBytesMax;
-//   after a HelloRetryRequest: 128 more, if the client announces a second ClientHello of that length;
-//   open: 14 KiB without and 24 (RSS) with a client certificate; 16.3 more for a partial record.
+// What OpenSSL 3.0 takes from malloc for a connection of a server:
+//   handshake: 43 KiB while it waits for the client, 71 with a partial record in clear text (measured);
+//              16 more if the client announces certificates of kCertificateChainBytesMax (by that bound);
+//   after a HelloRetryRequest: 128 more, if the client announces a second ClientHello of that length
+//   (likewise); open: 14 KiB without and 24 (RSS) with a client certificate; 16.3 more for a partial record
+//   (measured).
 constexpr std::size_t kHandshakeBytes = 80u << 10;
 constexpr std::size_t kSecondHelloBytes = 128u << 10;
 constexpr std::size_t kOpenBytes = 24u << 10;
 constexpr std::size_t kPartialRecordBytes = 17u << 10;
 
 // Records without data in one receive(). OpenSSL answers each KeyUpdate with new keys, which takes about 10
-// µs: 64 KiB of them would keep the loop busy for 20 ms. Honest peers send one in a million records.
+// µs: 64 KiB of them would keep the loop busy for some 20 ms. Honest peers send them rarely.
 constexpr std::uint32_t kIdleRecordsMax = 32;
 constexpr std::uint32_t kReadsPerRecord = 2;  // its header and its body
 
