@@ -383,6 +383,17 @@ TEST_F(RedisOverloadTest, NobodyWaitsForAServerThatIsTooSlowForThem) {
   EXPECT_EQ(start(call_of(1)).times_done, 0);
 }
 
+// A check takes a moment from its start, when its deadline begins, to the queue.
+TEST_F(RedisOverloadTest, ADeadlineIsNotTooShortToCountBecauseOfOurOwnTime) {
+  connect();
+  for (int i = 0; i < 5; ++i) {
+    start(call(9'990));
+    wait(10'000);
+    server_.say(admitted());
+  }
+  EXPECT_EQ(start(call(9'990)).times_done, 1) << "on the spot";
+}
+
 TEST_F(RedisOverloadTest, AFewLateAnswersAmongManyLiftNoLimits) {
   connect();
   for (int i = 0; i < 100; ++i) {

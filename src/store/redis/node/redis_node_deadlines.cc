@@ -10,6 +10,7 @@ namespace sluice {
 namespace {
 
 constexpr std::int64_t kLookAgainUs = 1'000;        // at calls that wait although their own deadline is over
+constexpr std::int64_t kOwnTimeUs = 1'000;          // what a check may take from its start to our queue
 constexpr std::int64_t kPatienceUsMax = 2'000'000;  // however patient the callers are
 
 bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
@@ -68,9 +69,9 @@ void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
       }
       ++command.missed;
       const std::int64_t time_us = call->deadline_us - command.asked_at_us - command.busy_us;
-      if (time_us >= options_.slow_us) {
+      if (time_us + kOwnTimeUs >= options_.slow_us) {
         ++expired.slow;
-        command.missed_us = std::max(command.missed_us, time_us);
+        command.missed_us = std::max({command.missed_us, time_us, options_.slow_us});
       }
       expired.failed.push_back(std::exchange(call, nullptr));
     }
