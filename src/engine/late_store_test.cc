@@ -189,6 +189,26 @@ TEST_F(LateStoreTest, DeadlinesAreThePolicysOrTheCallers) {
   late.fail_all();
 }
 
+// A tenant's own policy, or one on trial, does not lift the limits of another policy sooner.
+TEST_F(LateStoreTest, APolicyWithLittleTimeShortensNobodyElses) {
+  Policy cap = make_policy("cap", {make_limit({})});
+  cap.deadline_us = 50'000;
+  Policy hurried = make_policy("hurried", {make_limit({})});
+  hurried.deadline_us = 1'000;
+  hurried.always = true;
+  for (const bool is_shadow : {false, true}) {
+    hurried.shadow = is_shadow;
+    publish({cap, hurried});
+    ask({.key = "u"});
+    EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 50'000);
+    late.fail_all();
+  }
+  publish({hurried});
+  ask({.key = "u"});
+  EXPECT_EQ(late.waiting.back()->deadline_us, kNowUs + 1'000) << "where nothing else applies";
+  late.fail_all();
+}
+
 TEST_F(LateStoreTest, WhatIsShedIsAnErrorWhateverTheFailureRuleSays) {
   Policy shadow = make_policy("candidate", {make_limit({})});
   shadow.shadow = shadow.always = true;

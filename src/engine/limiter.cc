@@ -318,13 +318,10 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, PlanKind ki
   return identity_of(request, planned, parts_.hasher, scratch_);
 }
 
-// How long the store may take: the shortest time that a policy allows.
+// How long the store may take. Shadow policies have a say only if nothing else applies.
 std::int64_t Limiter::store_time_us() {
-  std::int64_t wait_us = kDeadlineUsMax;
-  for (const Plan* plan : {&planner_.enforced(), &planner_.shadow()})
-    for (std::size_t i = 0; i < plan->size; ++i)
-      wait_us = std::min(wait_us, plan->limits[i].policy->source.deadline_us);
-  return wait_us;
+  const Plan& deciding = planner_.plan_of(planner_.enforced().size > 0 ? kEnforced : kShadow);
+  return FailureRule::store_time_us({deciding.limits.data(), deciding.size});
 }
 
 // When we have to answer to meet the caller's deadline; 0: none.

@@ -194,6 +194,33 @@ def test_a_slow_store_is_told_as_degraded(redis_server, proxy, sluice, http, grp
     watch.cancel()
 
 
+FAR = """
+policies:
+  - { id: hurried, resource: /hurried, deadline: 10ms, limits: [{ name: units, per: [key], rate: 1000000/d }] }
+  - { id: patient, tenant: patient, deadline: 30s, limits: [{ name: units, per: [key], rate: 1/d }] }
+  - { id: cap, tenant: capped, deadline: 30s, limits: [{ name: units, per: [tenant], rate: 10/d }] }
+  - { id: own, tenant: capped, always: true, deadline: 1ms, limits: [{ name: units, per: [key], rate: 1000000/d }] }
+  - { id: trial, tenant: capped, always: true, shadow: true, deadline: 1ms, limits: [{ name: units, rate: 1/d }] }
+"""
+
+
+def test_a_policy_with_little_time_lifts_nobody_elses_limits(redis_server, proxy, sluice, http, load):
+    """The server is healthy but far away: too far for some policies, and not for others."""
+    network = proxy(redis_server())
+    node = sluice(network.url, policies=FAR)
+    client = http(node)
+    network.set(latency_s=0.008)
+    running = load(node, policy_id="hurried", per_second=300)
+    wait_until(lambda: "longer than the deadlines" in " ".join(client.get("/readyz").json["problems"]), "the problem")
+    node.wait_for_log("is failing: .*longer than the deadlines of checks")
+    for i in range(100):
+        first, second = (client.check(tenant_id="patient", resource="/", key=f"k{i}") for _ in range(2))
+        assert (first["allowed"], second["allowed"]) == (True, False), (i, first, second)
+    running.stop()
+    allowed = [client.check(tenant_id="capped", resource="/", key=f"k{i}")["allowed"] for i in range(30)]
+    assert allowed == [True] * 10 + [False] * 20, "not by a policy of its own, nor by one on trial"
+
+
 def resident_bytes(node):
     with open(f"/proc/{node.pid}/status") as status:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024

@@ -123,7 +123,9 @@ TEST_F(RedisDoorTest, ATransactionHasOnlySoManyCommands) {
   const std::string large(kRedisCommandBytesMax, 'x');
   say({"MULTI"});
   for (std::size_t bytes = 0; bytes < kBodyBytesMax; bytes += large.size()) say({"ECHO", large});
+  const std::size_t held = door->held_bytes();
   EXPECT_TRUE(say({"ECHO", large}).starts_with("-ERR there are too many commands after MULTI"));
+  EXPECT_EQ(door->held_bytes(), held) << "what is refused is not kept";
   EXPECT_EQ(say({"DISCARD"}), "+OK");
   say({"MULTI"});
   EXPECT_EQ(say(one), "+QUEUED") << "the next one has room";

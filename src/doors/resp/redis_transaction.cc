@@ -60,12 +60,14 @@ void RedisTransaction::discard() {
 }
 
 void RedisTransaction::add(Words words, std::string& out) {
-  for (const std::string_view word : words) bytes_ += word.size();
-  if (commands_.size() == kCommandsMax || bytes_ > kBodyBytesMax) {
+  std::size_t bytes = 0;
+  for (const std::string_view word : words) bytes += word.size();
+  if (commands_.size() == kCommandsMax || bytes_ + bytes > kBodyBytesMax) {
     spoil();
     return reply::error(out, "ERR", "there are too many commands after MULTI; send fewer at a time");
   }
   commands_.emplace_back(words.begin(), words.end());
+  bytes_ += bytes;
   words_ += words.size();
   reply::status(out, "QUEUED");
 }

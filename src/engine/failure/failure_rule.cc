@@ -4,6 +4,18 @@
 
 namespace sluice {
 
+std::int64_t FailureRule::store_time_us(std::span<const LimitStatus> limits) {
+  std::int64_t lifted_us = 0, denied_us = INT64_MAX;
+  for (const LimitStatus& status : limits) {
+    const Policy& policy = status.policy->source;
+    if (policy.on_failure == OnFailure::kClosed)
+      denied_us = std::min(denied_us, policy.deadline_us);
+    else
+      lifted_us = std::max(lifted_us, policy.deadline_us);
+  }
+  return denied_us == INT64_MAX ? lifted_us : denied_us;
+}
+
 StoreCall::WithoutAnswer FailureRule::without_answer(std::span<const LimitStatus> limits) {
   auto known = StoreCall::WithoutAnswer::kPasses;
   for (const LimitStatus& status : limits) {

@@ -27,6 +27,11 @@ class FailureRule {
   // `decision` is new. The decision points into this object until the next call.
   void decide(const Answered& enforced, bool is_local, Decision& decision);
 
+  // How long the store may take before decide() is called. No limit is lifted before its policy's deadline,
+  // so the longest one counts; but a policy that fails closed denies at its own, whatever the others say.
+  // REQUIRES: there are limits.
+  static std::int64_t store_time_us(std::span<const LimitStatus> limits);
+
   // What decide() would decide, as far as that is known in advance.
   static StoreCall::WithoutAnswer without_answer(std::span<const LimitStatus> limits);
 

@@ -27,6 +27,11 @@ class RedisOverloadTest : public RedisRepliesFixture {
     if (store_->start(started)) started.on_done();
     return started;
   }
+  // Our loop has nothing to do but wait for the server.
+  void wait(std::int64_t us) {
+    server_.slept += us;
+    pass(us);
+  }
   // `count` calls of a caller, each under its own numbers, so that no two of them fit into one batch.
   // `invents`: each for another tenant.
   void fill(std::uint32_t caller, std::size_t count, bool invents = false) {
@@ -328,55 +333,135 @@ TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
   EXPECT_TRUE(asked.allowed());
 }
 
-TEST_F(RedisOverloadTest, DeadlinesThatTheServerMissesOpenTheBreaker) {
+TEST_F(RedisOverloadTest, NobodyWaitsForAServerThatIsTooSlowForThem) {
   connect();
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+    EXPECT_TRUE(store_->health().connected);
     TestCall& asked = start(call_of(1));
-    pass(10'000);
+    wait(10'000);
+    EXPECT_EQ(asked.times_done, 1);
     EXPECT_EQ(asked.verdict, Verdict::kNoAnswer);
-    if (i < 4) pass(20'000), server_.say(admitted());
+    wait(20'000);
+    server_.say(admitted());
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
-  server_.say(admitted());
-  pass(0);
+  EXPECT_FALSE(store_->health().connected);
   EXPECT_THAT(
       store_->health().problems,
       Contains(HasSubstr("the server does not answer in time (replies take longer than the deadlines")));
+  pass(0);
   EXPECT_THAT(news_, Contains(HasSubstr("on_failure decides until it recovers")));
-  TestCall& next = start(call_of(1));
-  EXPECT_EQ(next.times_done, 1) << "on the spot";
-  EXPECT_EQ(next.verdict, Verdict::kNoAnswer);
+  const auto is_turned_away = [&](std::int64_t time_us) {
+    TestCall& asked = start(call(time_us));
+    if (asked.times_done == 0) {
+      wait(30'000);
+      server_.say(admitted());
+      EXPECT_TRUE(asked.allowed());
+      return false;
+    }
+    EXPECT_EQ(asked.verdict, Verdict::kNoAnswer);
+    return true;
+  };
+  EXPECT_TRUE(is_turned_away(10'000));
+  EXPECT_FALSE(is_turned_away(50'000)) << "for these it is quick enough";
+  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
 
-  // An equally slow probe does not close it.
+  // An equally slow probe changes nothing.
   pass(500'000);
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kHalfOpen);
-  pass(10'000);
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
-  pass(20'000);
+  wait(30'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
+  EXPECT_TRUE(is_turned_away(10'000));
+  EXPECT_THAT(store_->health().problems, Contains(HasSubstr("does not answer in time")));
 
   // A fast one does.
+  server_.take_sent();
   pass(500'000);
-  pass(9'000);
+  EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA"));
+  wait(9'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
-  pass(0);
+  EXPECT_TRUE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, Not(Contains(HasSubstr("does not answer in time"))));
+  EXPECT_EQ(start(call_of(1)).times_done, 0);
 }
 
-TEST_F(RedisOverloadTest, AFewLateAnswersAmongManyAreEnough) {
-  options_.breaker.failures_in_a_row = 1'000;
+// A check takes a moment from its start, when its deadline begins, to the queue.
+TEST_F(RedisOverloadTest, ADeadlineIsNotTooShortToCountBecauseOfOurOwnTime) {
   connect();
-  for (int i = 0; i < 60; ++i) {
-    start(call_of(1));
-    const bool is_late = i == 30;
-    pass(is_late ? 10'000 : 1'000);
+  for (int i = 0; i < 5; ++i) {
+    start(call(9'990));
+    wait(10'000);
     server_.say(admitted());
-    EXPECT_EQ(store_->node().breaker_state(), is_late ? BreakerState::kOpen : BreakerState::kClosed) << i;
-    if (is_late) break;
   }
+  EXPECT_EQ(start(call(9'990)).times_done, 1) << "on the spot";
+}
+
+TEST_F(RedisOverloadTest, AFewLateAnswersAmongManyLiftNoLimits) {
+  connect();
+  for (int i = 0; i < 100; ++i) {
+    TestCall& asked = start(call_of(1));
+    const bool is_late = i % 10 < 4;
+    wait(is_late ? 10'000 : 1'000);
+    server_.say(admitted());
+    EXPECT_EQ(asked.allowed(), !is_late) << i;
+  }
+  EXPECT_TRUE(store_->health().connected);
+}
+
+// Policies with little time miss their deadlines on a server that is far away but healthy.
+TEST_F(RedisOverloadTest, WhoHasLittleTimeLiftsNobodyElsesLimits) {
+  for (const std::int64_t little_us : {1'000, 5'000, 10'000, 11'000}) {
+    SCOPED_TRACE(little_us);
+    connect();
+    for (int i = 0; i < 18; ++i) {
+      server_.take_sent();
+      start(call(little_us));
+      const bool was_sent = server_.take_sent().contains("EVALSHA");
+      wait(1'000);
+      for (const std::uint64_t key : {2u, 3u}) start(call(little_us, key));
+      for (int ms = 1; ms < 14; ++ms) wait(1'000);
+      TestCall& patient = start(call(200'000, 4));
+      wait(1'000);
+      if (was_sent) server_.say(admitted());
+      wait(15'000);
+      server_.say(admitted());
+      ASSERT_TRUE(patient.allowed()) << i;
+    }
+    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  }
+}
+
+TEST_F(RedisOverloadTest, AServerThatIsFarAwayIsNotGivenUpBecauseSomeHaveLittleTime) {
+  connect();
+  start(call(200'000, 4));
+  wait(60'000);
+  server_.say(admitted());
+  for (int i = 0; i < 5; ++i) {
+    server_.take_sent();
+    start(call(10'000));
+    const bool was_sent = server_.take_sent().contains("EVALSHA");
+    for (int tens = 0; tens < 6; ++tens) wait(10'000);
+    ASSERT_TRUE(server_.open()) << "others would still wait";
+    if (was_sent) server_.say(admitted());
+    TestCall& patient = start(call(200'000, 4));
+    wait(60'000);
+    server_.say(admitted());
+    ASSERT_TRUE(patient.allowed()) << i;
+  }
+}
+
+TEST_F(RedisOverloadTest, WithoutAConnectionEveryoneWaitsForTheirOwnDeadline) {
+  connect();
+  server_.cut("Connection reset by peer");
+  TestCall& patient = start(call(200'000, 4));
+  for (int ms = 0; ms < 60; ++ms) {
+    start(call(1'000));
+    start(call(10'000));
+    pass(1'000);
+  }
+  EXPECT_EQ(start(call(10'000)).times_done, 1) << "on the spot: there was nothing for five times as long";
+  ASSERT_EQ(patient.times_done, 0);
+  let_in();
+  server_.say(admitted());
+  EXPECT_TRUE(patient.allowed());
 }
 
 TEST_F(RedisOverloadTest, DeadlinesThatAreTooShortForAHealthyServerHurtNobodyElse) {

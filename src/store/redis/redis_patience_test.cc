@@ -161,7 +161,6 @@ TEST_F(RedisPatienceTest, NobodyHasToQueueForLongBehindAPatientCall) {
     pass(10'000);
     EXPECT_EQ(asked->times_done, at_once ? 0 : 1);
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen) << "no reply within the operation timeout";
   const auto next = call(10'000);
   EXPECT_TRUE(store_->start(*next)) << "on the spot";
   EXPECT_EQ(patient->times_done, 0) << "its answer may still come";

@@ -110,7 +110,7 @@ bool ClusterStore::would_shed(const Part& part) const {
 
 bool ClusterStore::would_fail(const Part& part) const {
   const Node* node = nodes_.of_slot(part.slot);
-  return node == nullptr || node->server->would_fail();
+  return node == nullptr || node->server->would_fail(part);
 }
 
 bool ClusterStore::busy() const {

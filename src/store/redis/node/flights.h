@@ -35,10 +35,9 @@ class Flights {
     std::unique_ptr<Batch> batch;
     OnReply on_reply;
     std::int64_t asked_at_us = 0;
-    std::int64_t patience_us = 0;  // after this time it is late
-    std::int64_t silence_us = 0;   // how long the server may be silent before we reconnect
     bool late = false;
     std::size_t missed = 0;       // calls of the batch that reached their deadlines
+    std::int64_t missed_us = 0;   // the longest time that one of them had; only times that are long enough
     std::int64_t sent_at_us = 0;  // by the wall clock
     std::int64_t slept_us = 0;    // Transport::slept_us() when it was sent
     std::uint64_t work = 0;

@@ -44,11 +44,12 @@ RedisNode::RedisNode(const Parts& parts, RedisNodeOptions options, const Random&
       limits_(parts.params),
       denials_(parts.denials),
       breaker_(options_.breaker, random, [this](auto, auto to) { stats_.count_breaker(to); }),
+      slowness_(options_.slow_us, options_.breaker.probe_interval_us / 2),
       connection_(parts.transport, parts.clock, options_.connection, random, *this),
       adviser_(connection_, options_.advise_every_us, options_.on_advice),
       work_(parts.params),
       probe_(std::make_unique<Probe>(parts.params, random(1u << 16), options_.only_looks)),
-      probe_within_us_(options_.operation_timeout_us),
+      lost_at_us_(parts.clock.now_us()),
       next_deadline_us_(kNoDeadline) {}
 
 RedisNode::~RedisNode() = default;
@@ -64,7 +65,10 @@ bool RedisNode::start(StoreCall& call) {
 bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
   call.passed_over = 0;
-  if (!breaker_.closed() || left_out_) {
+  const std::int64_t now_us = clock_.now_us();
+  if (call.deadline_us != 0 && call.refund_of_us == 0)
+    longest_deadline_.note(call.deadline_us - now_us, now_us);
+  if (!breaker_.closed() || left_out_ || is_too_slow_for(call, now_us)) {
     ++stats_.turned_away;
     probe_->look_where(call.charges[0].slot_tag);
     deny_unanswered(call);
@@ -78,11 +82,11 @@ bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
     }
     call.verdict = Verdict::kShed;
     ++stats_.shed_queue_full;
-    health_.note_shed(1, clock_.now_us());
+    health_.note_shed(1, now_us);
     return false;
   }
   note_end_of(call);
-  call.queued_at_us = clock_.now_us();
+  call.queued_at_us = now_us;
   call.work = work_.of(call);
   // A check that comes after this refund must not be denied because of the state before it.
   if (call.refund_of_us != 0)
@@ -93,8 +97,6 @@ bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
 
 void RedisNode::send_probe(std::int64_t now_us) {
   std::unique_ptr<Batch> batch = spare_batch();
-  probe_->deadline_us = breaker_.closed() ? 0 : now_us + probe_within_us_;
-  if (probe_->deadline_us != 0) next_deadline_us_ = std::min(next_deadline_us_, probe_->deadline_us);
   batch->add(*probe_, limits_);
   send(std::move(batch), 1, {}, now_us);
 }
@@ -109,10 +111,7 @@ bool RedisNode::ask(std::string_view command, OnReply on_reply, bool asking) {
   if (asking) append_asking(now_us);
   command_ += command;
   ++flight_commands_;
-  in_flight_.add({.on_reply = std::move(on_reply),
-                  .asked_at_us = now_us,
-                  .patience_us = options_.operation_timeout_us,
-                  .silence_us = options_.operation_timeout_us});
+  in_flight_.add({.on_reply = std::move(on_reply), .asked_at_us = now_us});
   send_commands();
   return true;
 }
@@ -205,7 +204,6 @@ void RedisNode::end_batch(Command& command, bool answered, std::vector<StoreCall
   // Calls that reached their deadlines were recorded then, if the server is to blame.
   if (!command.late && (!answered || command.missed < calls))
     breaker_.record(answered, answered ? calls - command.missed : calls, now_us);
-  if (breaker_.closed()) probe_within_us_ = options_.operation_timeout_us;
   command.batch->append_waiting(waiting);
   spares_.push_back(std::move(command.batch));
 }
@@ -248,6 +246,7 @@ void RedisNode::on_lost(std::string_view why) {
   stats_.sent_again += repeatable.size();
   // A server that closes an idle connection has failed no call.
   const bool was_connected = std::exchange(connected_, false);
+  if (was_connected) lost_at_us_ = clock_.now_us();
   if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
   if (connection_.refused()) breaker_.trip(clock_.now_us());
   if (!breaker_.closed()) fail_queue(lost);
@@ -262,7 +261,7 @@ void RedisNode::tick(std::int64_t now_us) {
   denials_.tick(now_us);
   expire_calls(now_us);
   expire_commands(now_us);
-  if (connection_.ready() && (breaker_.take_probe(now_us) || must_look() || must_look_at_clock(now_us)))
+  if (connection_.ready() && (breaker_.take_probe(now_us) || must_look(now_us) || must_look_at_clock(now_us)))
     send_probe(now_us);
   tell_news(now_us);
   send_queue();
@@ -279,10 +278,11 @@ void RedisNode::complete(std::span<StoreCall* const> calls) {
   --held_back_;
 }
 
-bool RedisNode::must_look() {
-  const bool must = health_.in_doubt() && breaker_.closed() && in_flight_.empty();
-  if (must) health_.note_probe();
-  return must;
+bool RedisNode::must_look(std::int64_t now_us) {
+  if (!breaker_.closed() || !in_flight_.empty()) return false;
+  if (!health_.in_doubt()) return slowness_.take_probe(now_us);
+  health_.note_probe();
+  return true;
 }
 
 // No checks go to a server that is left out, so nothing else tells its time.
@@ -298,8 +298,12 @@ void RedisNode::note_use() {
 }
 
 void RedisNode::note_answer(Command& command, std::int64_t server_us) {
+  // While our loop slept, it waited for the server; the rest of the time may be our own slowness.
+  const std::int64_t slept_us = transport_.slept_us() - command.slept_us - command.busy_us;
+  slowness_.note_answer(std::max(command.missed_us, slept_us), command.missed_us > 0, clock_.now_us());
   // An answer after all deadlines does not prove that the server works as it should.
-  command.missed < command.batch->size() ? note_use() : connection_.note_use();
+  const bool in_time = command.missed < command.batch->size() && slowness_.slower_than_us() == 0;
+  in_time ? note_use() : connection_.note_use();
   if (options_.decide_by == nullptr) adviser_.note_clock(command.sent_at_us, wall_us(), server_us);
   health_.note_answers(command.batch->size(), command.missed, clock_.now_us());
 }
@@ -325,7 +329,9 @@ std::int64_t RedisNode::decide_at_us() const {
 }
 
 NodeHealth::Facts RedisNode::facts() const {
-  return {.fails = !breaker_.closed(), .connected = connection_.ready(), .left_out = left_out_};
+  return {.fails = !breaker_.closed() || slowness_.slower_than_us() != 0,
+          .connected = connection_.ready(),
+          .left_out = left_out_};
 }
 
 void RedisNode::tell_news(std::int64_t now_us) {
@@ -346,7 +352,7 @@ StoreServer RedisNode::describe() const {
 
 Store::Health RedisNode::health() const {
   Store::Health health;
-  health.connected = connection_.ready() && breaker_.closed() && !left_out_;
+  health.connected = connection_.ready() && !facts().fails && !left_out_;
   const auto add = [&](const std::string& sentence) {
     health.problems.push_back("Redis at " + connection_.where() + ": " + sentence);
   };

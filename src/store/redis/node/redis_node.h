@@ -19,6 +19,7 @@
 #include "store/redis/node/node_health.h"
 #include "store/redis/node/redis_stats.h"
 #include "store/redis/node/slot_groups.h"
+#include "store/redis/node/slowness.h"
 #include "store/redis/queue/fair_queue.h"
 #include "store/redis/queue/queue_bound.h"
 #include "store/redis/queue/redis_work.h"
@@ -68,8 +69,8 @@ struct RedisNodeOptions {
   std::string key_prefix = "rl:";
   std::size_t batches_in_flight = 2;
   std::size_t queue_max = kRedisQueueMax;
-  std::int64_t operation_timeout_us = 50'000;  // a slower server is failing, however patient callers are
-  std::int64_t slow_us = 10'000;  // a server that misses a deadline of this length or more is failing, too
+  std::int64_t operation_timeout_us = 50'000;  // for the server's reply, if no caller is more patient
+  std::int64_t slow_us = 10'000;               // an answer within this time is never called slow
   // Gets a sentence for the log: what is wrong and why, or that it is over. At most a few per minute.
   std::function<void(bool is_problem, const std::string& sentence)> on_news;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
@@ -108,11 +109,14 @@ struct RedisNodeOptions {
 //
 // A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
 // late one is recognised as such and only frees its place in the pipeline. The breaker stops sending to a
-// server that keeps failing, keeps missing deadlines, or refuses us. Then calls are answered kNoAnswer at
-// once, and a probe on its own key finds out when the server is back and fast enough.
+// server that keeps failing or refuses us. Then calls are answered kNoAnswer at once, and a probe on its own
+// key finds out when the server is back. Missed deadlines do not open the breaker, since a server may be
+// quick enough for one caller and too slow for another: calls with less time than the server is known to take
+// (Slowness) are answered kNoAnswer at once, all others are sent.
 //
-// A silent server gets a new connection after the operation timeout or, if that is longer, after half of the
-// time that the most patient call in flight had when it was sent. A call that was in flight on a lost
+// A command without a reply is late after the time of the most patient call of the last minutes
+// (LongestDeadline), but at least the operation timeout; the breaker counts it. A silent server gets a new
+// connection after half of that, but at least the operation timeout. A call that was in flight on a lost
 // connection is sent once more, with the time it has left, if it has a request id and so cannot be charged
 // twice; other calls are answered kNoAnswer. The owner says how often (RedisNodeOwner::may_send_again()).
 //
@@ -179,7 +183,9 @@ class RedisNode final : private redis::ConnectionEvents {
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
 
   // start() would answer kNoAnswer.
-  bool would_fail() const { return left_out_ || !breaker_.closed(); }
+  bool would_fail(const StoreCall& call) const {
+    return left_out_ || !breaker_.closed() || is_too_slow_for(call, clock_.now_us());
+  }
 
   // start() would answer kShed.
   bool would_shed(const StoreCall& call) const {
@@ -216,13 +222,16 @@ class RedisNode final : private redis::ConnectionEvents {
   struct Expired {
     std::vector<StoreCall*> failed;  // without an answer
     std::vector<StoreCall*> shed;
-    std::size_t slow = 0;              // of the failed: sent, and the server had all the time it may need
-    std::size_t unsent = 0;            // of the failed
-    std::int64_t time_us = INT64_MAX;  // the shortest time that the server had for a slow one
+    std::size_t slow = 0;    // of the failed: sent, and the server had all the time it may need
+    std::size_t unsent = 0;  // of the failed
   };
 
   // From start() to the answer: redis_node.cc.
   bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
+  bool is_too_slow_for(const StoreCall& call, std::int64_t now_us) const {
+    return slowness_.slower_than_us() != 0 && call.deadline_us != 0 && call.refund_of_us == 0 &&
+           call.deadline_us - now_us <= slowness_.slower_than_us();
+  }
   void on_error(Command& command, std::span<const redis::RespValue> reply);
   bool hand_over(Command& command, redis::ServerError kind, std::string_view error);
   void refuse_moving(Command& command, std::string_view key_numbers);
@@ -233,7 +242,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void note_use();
   void send_probe(std::int64_t now_us);
   void leave_out_probe(std::vector<StoreCall*>& calls) const;
-  bool must_look();
+  bool must_look(std::int64_t now_us);
   bool must_look_at_clock(std::int64_t now_us);
   std::int64_t wall_us() const;
   NodeHealth::Facts facts() const;
@@ -262,7 +271,6 @@ class RedisNode final : private redis::ConnectionEvents {
   void send_commands();
   void resend_with_script(Command command);
   std::unique_ptr<Batch> spare_batch();
-  std::int64_t patience_us(Batch& batch, std::int64_t now_us) const;
 
   // As time passes: redis_node_deadlines.cc.
   void expire_calls(std::int64_t now_us);
@@ -270,6 +278,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void collect_expired(std::int64_t now_us, Expired& expired);
   bool stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired);
   void note_failed(const Expired& expired, std::int64_t now_us);
+  std::int64_t patience_us() const;
   std::int64_t silent_since_us() const;
   std::int64_t silent_for_us(std::int64_t now_us) const;
   void fail_queue(std::vector<StoreCall*>& failed);
@@ -293,6 +302,8 @@ class RedisNode final : private redis::ConnectionEvents {
   LimitRecords limits_;
   RememberedDenials& denials_;
   redis::Breaker breaker_;
+  Slowness slowness_;
+  LongestDeadline longest_deadline_;
   redis::Connection connection_;
   redis::Adviser adviser_;
   NodeHealth health_;
@@ -308,9 +319,9 @@ class RedisNode final : private redis::ConnectionEvents {
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
+  std::int64_t lost_at_us_;            // since when there is no connection, if there is none
   bool left_out_ = false;              // because of its clock
   std::int64_t clock_look_at_us_ = 0;  // the next check of the clock, while left out
-  std::int64_t probe_within_us_;       // a probe that is answered within this time closes the breaker
   std::int64_t next_deadline_us_;      // no call has an earlier one
   int held_back_ = 0;                  // more calls are about to come: send nothing yet
   std::int64_t full_until_us_ = 0;     // the server has no memory left, as far as we know

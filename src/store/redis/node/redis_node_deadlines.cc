@@ -9,7 +9,9 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kLookAgainUs = 1'000;  // at calls that wait although their own deadline is over
+constexpr std::int64_t kLookAgainUs = 1'000;        // at calls that wait although their own deadline is over
+constexpr std::int64_t kOwnTimeUs = 1'000;          // what a check may take from its start to our queue
+constexpr std::int64_t kPatienceUsMax = 2'000'000;  // however patient the callers are
 
 bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
   return deadline_us != 0 && deadline_us <= now_us;
@@ -33,23 +35,21 @@ void RedisNode::expire_calls(std::int64_t now_us) {
   complete(expired.shed);
 }
 
-// A missed deadline that is shorter than slow_us is not a failure of the server.
+// What missed deadlines reveal about the server. Those that are shorter than slow_us reveal nothing.
 void RedisNode::note_failed(const Expired& expired, std::int64_t now_us) {
-  if (expired.slow > 0) {
+  if (expired.slow == 0 && expired.unsent == 0) return;
+  const bool connected = connection_.ready();
+  slowness_.note_silence(connected ? silent_for_us(now_us) : now_us - lost_at_us_, now_us);
+  if (!connected) {
+    if (!health_.has_problem()) health_.note_problem("not connected", "connect timed out");
+    return;
+  }
+  health_.note_answers(expired.unsent, expired.unsent, now_us);
+  if (expired.slow > 0)
     health_.note_problem("the server does not answer in time",
                          "replies take longer than the deadlines of checks");
-    probe_within_us_ = std::min(expired.time_us, options_.operation_timeout_us);
-    breaker_.record(false, expired.slow, now_us);
-  }
-  if (expired.unsent == 0) return;
-  if (!connection_.ready()) {
-    if (!health_.has_problem()) health_.note_problem("not connected", "connect timed out");
-  } else if (silent_for_us(now_us) >= std::min(options_.slow_us, options_.operation_timeout_us)) {
+  else if (slowness_.slower_than_us() != 0)
     health_.note_problem("the server does not answer in time", "no reply");
-  } else {
-    return health_.note_answers(expired.unsent, expired.unsent, now_us);
-  }
-  breaker_.record(false, expired.unsent, now_us);
 }
 
 void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
@@ -68,10 +68,10 @@ void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
         continue;
       }
       ++command.missed;
-      const std::int64_t time_us = call->deadline_us - command.asked_at_us;
-      if (time_us >= options_.slow_us) {
+      const std::int64_t time_us = call->deadline_us - command.asked_at_us - command.busy_us;
+      if (time_us + kOwnTimeUs >= options_.slow_us) {
         ++expired.slow;
-        expired.time_us = std::min(expired.time_us, time_us);
+        command.missed_us = std::max({command.missed_us, time_us, options_.slow_us});
       }
       expired.failed.push_back(std::exchange(call, nullptr));
     }
@@ -98,12 +98,18 @@ bool RedisNode::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expi
   return true;
 }
 
+// After how long a command without a reply counts as a failure: when nobody's check would wait any longer,
+// within reason. What an impatient caller asks is no reason to give the server up for others.
+std::int64_t RedisNode::patience_us() const {
+  return std::max(options_.operation_timeout_us, std::min(longest_deadline_.us(), kPatienceUsMax));
+}
+
 // A late reply will still come in its turn, unless the server is gone.
 void RedisNode::expire_commands(std::int64_t now_us) {
   std::uint64_t late_checks = 0;
   std::vector<OnReply> unanswered;
   for (Command& command : in_flight_.commands()) {
-    if (command.late || now_us < command.asked_at_us + command.patience_us) continue;
+    if (command.late || now_us < command.asked_at_us + command.busy_us + patience_us()) continue;
     command.late = true;
     if (command.on_reply) unanswered.push_back(in_flight_.take_question(command));
     if (!command.batch) continue;
@@ -115,7 +121,7 @@ void RedisNode::expire_commands(std::int64_t now_us) {
     breaker_.record(false, late_checks, now_us);
   }
   for (const OnReply& hear : unanswered) hear({});
-  if (!in_flight_.empty() && silent_for_us(now_us) >= in_flight_.oldest().silence_us)
+  if (silent_for_us(now_us) >= std::max(options_.operation_timeout_us, patience_us() / 2))
     connection_.drop("no reply from the server");
   if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;

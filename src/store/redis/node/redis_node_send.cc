@@ -7,11 +7,6 @@
 // How RedisNode sends what is in its queues: as batches or, to a server with slots, as flights of a batch for
 // each slot.
 namespace sluice {
-namespace {
-
-constexpr std::int64_t kPatienceUsMax = 2'000'000;  // however patient the callers are
-
-}  // namespace
 
 std::unique_ptr<Batch> RedisNode::spare_batch() {
   if (spares_.empty()) return std::make_unique<Batch>();
@@ -53,14 +48,6 @@ bool RedisNode::may_send_more(const FairQueue& queue) {
          in_flight_.work() + work_.of(queue.front()) <= 2 * window_.work(clock_.now_us());
 }
 
-// After how long a batch without a reply counts as a failure: when no caller waits for it any more, within
-// reason.
-std::int64_t RedisNode::patience_us(Batch& batch, std::int64_t now_us) const {
-  std::int64_t last_us = now_us;
-  for (const StoreCall* call : batch.calls()) last_us = std::max(last_us, call->deadline_us);
-  return std::max(options_.operation_timeout_us, std::min(last_us - now_us, kPatienceUsMax));
-}
-
 void RedisNode::send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us) {
   add_to_flight(std::move(batch), work, how, now_us);
   send_flight();
@@ -85,8 +72,6 @@ void RedisNode::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, 
   if (command.busy_us > 0)
     for (StoreCall* call : command.batch->calls())
       if (call->deadline_us != 0) call->deadline_us += command.busy_us;
-  command.patience_us = patience_us(*command.batch, now_us);
-  command.silence_us = std::max(options_.operation_timeout_us, command.patience_us / 2);
 }
 
 void RedisNode::send_flight() {
@@ -156,9 +141,7 @@ void RedisNode::append_asking(std::int64_t now_us) {
   redis::append_array(command_, 1);
   redis::append_bulk(command_, "ASKING");
   ++flight_commands_;
-  in_flight_.add({.asked_at_us = now_us,
-                  .patience_us = options_.operation_timeout_us,
-                  .silence_us = options_.operation_timeout_us});
+  in_flight_.add({.asked_at_us = now_us});
 }
 
 void RedisNode::start_all(std::span<StoreCall* const> calls, bool asking) {
