@@ -208,9 +208,13 @@ TEST_F(ClusterRepliesTest, ANodeThatSendsToItselfGetsANewConnection) {
   EXPECT_TRUE(asked->allowed());
 }
 
-TEST_F(ClusterRepliesTest, ASlotThatStaysHalfMovedEndsAtTheDeadline) {
+// The record of a request id is written in one step with the charge, so the two cannot be on two nodes.
+TEST_F(ClusterRepliesTest, ARequestIdOnASlotThatStaysHalfMovedIsShedAtTheDeadline) {
+  std::vector<std::string> news;
+  options_.node.on_news = [&](bool, const std::string& sentence) { news.push_back(sentence); };
   connect();
-  const auto asked = call({charge(tag_on(kA), 1), charge(tag_on(kA), 2)}, 20'000);
+  const auto asked = call_on(kA, 20'000);
+  asked->dedupe = Dedupe{{5, 5}, 7, kSecond};
   store_->start(*asked);
   int tries = 0;
   for (int us = 0; us < 20'000; us += 1'000) {
@@ -224,14 +228,78 @@ TEST_F(ClusterRepliesTest, ASlotThatStaysHalfMovedEndsAtTheDeadline) {
   }
   EXPECT_GE(tries, 4);
   EXPECT_EQ(asked->times_done, 1);
-  EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
-  const auto undated = call({charge(tag_on(kA), 1), charge(tag_on(kA), 2)});
+  EXPECT_EQ(asked->verdict, Verdict::kShed) << "the nodes answer: the failure rule is not for it";
+  EXPECT_EQ(store_->node_stats().shed_slot_moving, 1u);
+  EXPECT_THAT(store_->health().problems, testing::Contains(HasSubstr("on two nodes")));
+  EXPECT_THAT(news, testing::ElementsAre(HasSubstr("on two nodes")));
+  const auto in_flight = call_on(kA, 20'000);
+  in_flight->dedupe = Dedupe{{6, 6}, 7, kSecond};
+  store_->start(*in_flight);
+  at(kA).take_sent();
+  at(kA).say(kTryAgain);
+  pass(5'000);
+  EXPECT_THAT(at(kA).take_sent(), HasSubstr(kEvalsha));
+  pass(15'000);
+  EXPECT_EQ(in_flight->verdict, Verdict::kShed) << "it was on its way once more";
+  at(kA).say(kTryAgain);
+  const auto undated = call_on(kA);
+  undated->dedupe = Dedupe{{7, 7}, 7, kSecond};
   store_->start(*undated);
   for (int us = 0; us < 100'000; us += 5'000) {
     if (!at(kA).take_sent().empty()) at(kA).say(kTryAgain);
     pass(5'000);
   }
   EXPECT_EQ(undated->times_done, 1) << "without a deadline, after the operation timeout";
+  EXPECT_EQ(undated->verdict, Verdict::kShed);
+  pass(10 * kSecond);
+  EXPECT_THAT(store_->health().problems, Not(testing::Contains(HasSubstr("on two nodes"))));
+  EXPECT_THAT(news, testing::ElementsAre(HasSubstr("on two nodes"), HasSubstr("any more")));
+}
+
+// One of the keys is still here, the other one is not, or is new.
+TEST_F(ClusterRepliesTest, OnAHalfMovedSlotACallIsChargedKeyByKey) {
+  connect();
+  const std::uint32_t tag = tag_on(kA);
+  for (const bool admitted : {true, false}) {
+    const auto asked = call({charge(tag, 1), charge(tag, 2)}, 20'000);
+    store_->start(*asked);
+    at(kA).take_sent();
+    at(kA).say(kTryAgain);
+    EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 2) << "at once";
+    at(kA).say(answer(admitted) + redirect("ASK", tag, kB));
+    EXPECT_THAT(at(kB).take_sent(), StartsWith(kAsking));
+    EXPECT_EQ(asked->times_done, 0);
+    at(kB).say("+OK\r\n" + answer());
+    EXPECT_EQ(asked->times_done, 1);
+    EXPECT_EQ(asked->verdict, admitted ? Verdict::kAllowed : Verdict::kDenied);
+    EXPECT_EQ(asked->results_known, 2u);
+    EXPECT_EQ(asked->remaining(1), admitted ? 9 : 10);
+    EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), admitted ? 0 : 1) << "a refund, if the other one denied";
+    EXPECT_EQ(store_->stats().refunds, admitted ? 0u : 1u);
+  }
+  EXPECT_EQ(store_->stats().split_by_key, 2u);
+}
+
+// The keys have moved, but the slot is not assigned yet: the new node takes several keys only if it has all.
+TEST_F(ClusterRepliesTest, ACallThatTheNewNodeCannotDecideYetIsChargedKeyByKey) {
+  connect();
+  const std::uint32_t tag = tag_on(kA);
+  const auto asked = call({charge(tag, 1), charge(tag_on(kC)), charge(tag, 2)}, 20'000);
+  store_->start(*asked);
+  at(kC).say(answer());
+  at(kA).take_sent();
+  at(kA).say(redirect("ASK", tag, kB));
+  at(kB).take_sent();
+  at(kB).say(std::string("+OK\r\n") + kTryAgain);
+  EXPECT_EQ(count(at(kA).take_sent(), kEvalsha), 2);
+  at(kA).say(redirect("ASK", tag, kB) + redirect("ASK", tag, kB));
+  std::string sent = at(kB).take_sent();
+  at(kB).say("+OK\r\n" + answer());
+  sent += at(kB).take_sent();
+  EXPECT_EQ(count(sent, kAsking), 2);
+  at(kB).say("+OK\r\n" + answer());
+  EXPECT_TRUE(asked->allowed());
+  EXPECT_EQ(asked->results_known, 3u);
 }
 
 // While keys are on two nodes, they cannot share a command; each key on its own finds its node.

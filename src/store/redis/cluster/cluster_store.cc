@@ -175,6 +175,7 @@ void ClusterStore::on_parts_done(SplitCall& split) {
 // Puts the answer together, and starts the refunds before the caller can send the next call.
 StoreCall& ClusterStore::conclude(SplitCall& split) {
   StoreCall& call = split.settle(params_);
+  if (split.is_shed_by_move()) ++stats_.shed_slot_moving;
   start_refunds(split);
   return call;
 }
@@ -213,6 +214,7 @@ void ClusterStore::tick(std::int64_t now_us) {
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
+  tell_news(now_us);
 }
 
 // A node whose clock is wrong would move windows and refill buckets: its answers are worthless.
@@ -294,7 +296,10 @@ void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
 }
 
 Store::Health ClusterStore::health() const {
-  return {.connected = nodes_.all_well(), .problems = nodes_.problems()};
+  Health health{.connected = nodes_.all_well(), .problems = nodes_.problems()};
+  if (std::string trouble = half_moved_trouble(clock_.now_us()); !trouble.empty())
+    health.problems.push_back(std::move(trouble));
+  return health;
 }
 
 void ClusterStore::report(StoreReport& report) const {

@@ -12,6 +12,7 @@
 #include "store/redis/cluster/cluster_nodes.h"
 #include "store/redis/cluster/cluster_replicas.h"
 #include "store/redis/cluster/split_call.h"
+#include "store/redis/node/trouble_news.h"
 
 namespace sluice {
 
@@ -34,6 +35,8 @@ struct ClusterStats {
   std::uint64_t astray = 0;              // calls given up after too many redirects
   std::uint64_t without_node = 0;        // calls on a slot that no node has
   std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
+  std::uint64_t split_by_key = 0;        // calls on a slot whose keys are on two nodes
+  std::uint64_t shed_slot_moving = 0;    // calls that such a slot could not decide
   std::uint64_t too_many_split = 0;      // shed: more split calls than we track, or than a node can answer
   std::uint64_t refreshes = 0;           // requests for the map
   std::uint64_t maps = 0;                // maps received and understood
@@ -52,6 +55,12 @@ struct ClusterStats {
 // call, is lost, or is down. Until then a call follows its redirects. A redirect has charged nothing, so
 // following it is safe for calls without a request id, too. After a master is lost, the map is fetched until
 // another node has its slots; meanwhile its breaker answers for these slots, and only these.
+//
+// While a slot moves, its keys are on two nodes, and no command can touch both. A call that its node can
+// decide in one step is decided so. Otherwise its charges are charged one by one, each on the node that has
+// the key, with refunds as for a call on several slots. A call with a request id cannot be split, as its
+// record is written in one step with the charges: it waits for the move to end, and is shed at its deadline.
+// The failure rule is not for it: the nodes answer.
 //
 // A single seed that is not in a cluster (REDIS_CLUSTER_URL often names a development server) is used as one
 // server that has all slots. With several seeds, none is taken for such a server: another seed may be in the
@@ -98,6 +107,7 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
     RedisStats sum = nodes_.stats();
     sum.denied_from_memory += stats_.denied_from_memory;
     sum.shed_queue_full += stats_.too_many_split;
+    sum.shed_slot_moving += stats_.shed_slot_moving;
     return sum;
   }
   const ClusterNodes& nodes() const { return nodes_; }
@@ -137,9 +147,14 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
   }
   // Until the deadline: one part without an answer makes the others take back their charges.
   bool may_send_again(const StoreCall&) const override { return true; }
+  void on_half_moved(std::span<StoreCall* const> calls);
+  void start_key_by_key(std::span<StoreCall* const> calls);
+  std::string half_moved_trouble(std::int64_t now_us) const;
+  void tell_news(std::int64_t now_us);
   void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
   std::vector<Part*> take_on(std::span<StoreCall* const> calls);
   bool hop(Part& part);
+  static void shed(StoreCall& call);
   void wait_a_little(Part& part);
   void resume_waiting(std::int64_t now_us);
   void start_by_map(std::vector<StoreCall*> calls);
@@ -165,6 +180,9 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
   std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
   redis::RefreshTimer refresh_timer_;
   std::bitset<redis::kSlots> moving_;  // slots whose keys are on two nodes, as far as we have noticed
+  std::uint16_t half_moved_slot_ = 0;  // the last one that refused a call
+  std::int64_t half_moved_at_us_ = 0;  // 0: never
+  TroubleNews half_moved_news_;
   std::vector<std::unique_ptr<SplitCall>> splits_;
   std::vector<SplitCall*> spare_splits_;
   std::vector<Part*> waiting_;  // for a short time

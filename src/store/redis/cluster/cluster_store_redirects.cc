@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kHopsAtOnce = 2;  // nodes that redirect a call to each other are about to agree
 constexpr std::int64_t kWaitUsMin = 1'000, kWaitUsMax = 5'000;
+constexpr std::int64_t kHalfMovedShownUs = 10'000'000;
 
 }  // namespace
 
@@ -28,10 +29,7 @@ void ClusterStore::on_sent_away(RedisNode& from, redis::ServerError kind, std::s
     case kAsk:
       return follow(node, kind == kMoved, reply, calls);
     case kTryAgain:
-      // One key is never on two nodes: calls on a single key work if each is sent in its own command.
-      if (!calls.empty()) moving_.set(slot_of_tag(calls[0]->charges[0].slot_tag));
-      for (Part* part : take_on(calls)) wait_a_little(*part);
-      return;
+      return on_half_moved(calls);
     case kReadOnly:
     case kMasterDown:
       refresh_timer_.hurry(clock_.now_us());
@@ -42,6 +40,54 @@ void ClusterStore::on_sent_away(RedisNode& from, redis::ServerError kind, std::s
       refresh_timer_.hurry(clock_.now_us());
       return fail(calls);
   }
+}
+
+// One key is never on two nodes: calls on a single key work if each is sent in its own command.
+void ClusterStore::on_half_moved(std::span<StoreCall* const> calls) {
+  if (calls.empty()) return;  // it was our probe
+  half_moved_slot_ = slot_of_tag(calls[0]->charges[0].slot_tag);
+  half_moved_at_us_ = clock_.now_us();
+  moving_.set(half_moved_slot_);
+  std::vector<StoreCall*> whole(calls.begin(), calls.end());
+  const auto divisible = std::ranges::stable_partition(
+      whole, [](const StoreCall* call) { return call->charges.size() == 1 || call->dedupe; });
+  for (Part* part : take_on({whole.begin(), divisible.begin()})) {
+    part->slot_is_moving = true;
+    wait_a_little(*part);
+  }
+  start_key_by_key({divisible.begin(), divisible.end()});
+}
+
+void ClusterStore::start_key_by_key(std::span<StoreCall* const> calls) {
+  std::vector<StoreCall*> keys;
+  for (StoreCall* call : calls) {
+    SplitCall* split = spare_split();
+    if (split == nullptr) {
+      shed(*call);
+      continue;
+    }
+    ++stats_.split_by_key;
+    split->begin(*call, *this, SplitCall::By::kKey);
+    split->one_less();  // all are started below
+    for (Part& part : split->parts()) keys.push_back(&part);
+  }
+  start_by_map(std::move(keys));
+}
+
+std::string ClusterStore::half_moved_trouble(std::int64_t now_us) const {
+  if (half_moved_at_us_ == 0 || now_us >= half_moved_at_us_ + kHalfMovedShownUs) return {};
+  return "Redis Cluster: the keys of slot " + std::to_string(half_moved_slot_) +
+         " are on two nodes; until its move ends, limits on it are charged one by one, and checks with a "
+         "request_id are shed; if it does not end, run redis-cli --cluster check";
+}
+
+void ClusterStore::tell_news(std::int64_t now_us) {
+  if (!options_.node.on_news) return;
+  const std::string trouble = half_moved_trouble(now_us);
+  if (!half_moved_news_.is_news(trouble, now_us)) return;
+  options_.node.on_news(!trouble.empty(), trouble.empty()
+                                              ? "Redis Cluster: no slot's keys are on two nodes any more"
+                                              : trouble);
 }
 
 void ClusterStore::follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls) {
@@ -76,13 +122,18 @@ std::vector<ClusterStore::Part*> ClusterStore::take_on(std::span<StoreCall* cons
       split->begin(*call, *this);
       split->one_less();  // it is started
       parts.push_back(&split->parts().front());
-    } else {  // the node that refused it has charged nothing
-      leave_unanswered(*call);
-      call->verdict = Verdict::kShed;
-      call->on_done();
+    } else {
+      shed(*call);
     }
   }
   return parts;
+}
+
+// The node that refused it has charged nothing.
+void ClusterStore::shed(StoreCall& call) {
+  leave_unanswered(call);
+  call.verdict = Verdict::kShed;
+  call.on_done();
 }
 
 // False: too many redirects; the part is answered.

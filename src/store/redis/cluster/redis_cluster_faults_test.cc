@@ -133,7 +133,7 @@ TEST_F(RedisClusterFaultsTest, SlotsThatMoveAllTheTimeAreNotNoticed) {
   expect_exact_counts();
 }
 
-TEST_F(RedisClusterFaultsTest, AHalfMovedSlotServesSingleKeys) {
+TEST_F(RedisClusterFaultsTest, AHalfMovedSlotServesAllButRequestIds) {
   make_connected_store(options());
   const std::uint32_t tag = tag_on(0);
   const std::size_t slot = slot_of_tag(tag);
@@ -146,9 +146,19 @@ TEST_F(RedisClusterFaultsTest, AHalfMovedSlotServesSingleKeys) {
   load_for(200'000, 1);
   settle();
   EXPECT_GT(store_->stats().redirected, 0u);
-  TestCall both({charge("a", tag), charge("b", tag)}, in_us(100'000));
-  EXPECT_EQ(finish(both).verdict, Verdict::kNoAnswer) << "two keys must wait for the end of the move";
-  EXPECT_GT(store_->stats().tried_again, 0u);
+  TestCall both({charge("a", tag), charge("b", tag)}, in_us(10 * kSecond));
+  EXPECT_TRUE(finish(both).allowed());
+  const Charge narrow = charge("narrow", tag, 1, 1);
+  TestCall uses_up({narrow}, in_us(10 * kSecond));
+  EXPECT_TRUE(finish(uses_up).allowed());
+  TestCall denied({charge("a", tag), narrow}, in_us(10 * kSecond));
+  EXPECT_EQ(finish(denied).verdict, Verdict::kDenied);
+  TestCall with_id({charge("a", tag)}, in_us(100'000));
+  with_id.dedupe = Dedupe{key("request 1"), 77, 600 * kSecond};
+  EXPECT_EQ(finish(with_id).verdict, Verdict::kShed) << "its record must wait for the end of the move";
+  EXPECT_GT(store_->stats().split_by_key, 0u);
+  settle();
+  EXPECT_EQ(used(charge("a", tag)), 1) << "given back where it was denied";
   while (cluster_.move_keys(slot, 0, 1, 100)) continue;
   cluster_.end_move(slot, 1);
   TestCall later({charge("a", tag), charge("b", tag)}, in_us(10 * kSecond));

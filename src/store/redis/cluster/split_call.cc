@@ -38,7 +38,8 @@ void SplitCall::Part::on_done() {
   if (whole_->one_less()) whole_->events_->on_parts_done(*whole_);
 }
 
-void SplitCall::begin(StoreCall& call, Events& events) {
+void SplitCall::begin(StoreCall& call, Events& events, By by) {
+  assert(by == By::kSlot || !call.dedupe);
   call_ = &call;
   events_ = &events;
   parts_.clear();
@@ -48,9 +49,11 @@ void SplitCall::begin(StoreCall& call, Events& events) {
   place_.clear();
   for (const Charge& charge : call.charges) {
     const std::uint16_t slot = slot_of_tag(charge.slot_tag);
-    if (std::ranges::find(parts_, slot, &Part::slot) == parts_.end()) parts_.emplace_back().slot = slot;
+    if (by == By::kKey || std::ranges::find(parts_, slot, &Part::slot) == parts_.end())
+      parts_.emplace_back().slot = slot;
   }
-  for (Part& part : parts_) {
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    Part& part = parts_[p];
     part.whole_ = this;
     part.first_ = charges_.size();
     part.deadline_us = call.deadline_us;
@@ -61,8 +64,9 @@ void SplitCall::begin(StoreCall& call, Events& events) {
     part.sent_again = call.sent_again;
     part.is_lease = call.is_lease;
     part.refund_of_us = call.refund_of_us;
+    part.slot_is_moving = by == By::kKey;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
-      if (slot_of_tag(call.charges[i].slot_tag) != part.slot) continue;
+      if (by == By::kKey ? i != p : slot_of_tag(call.charges[i].slot_tag) != part.slot) continue;
       charges_.push_back(call.charges[i]);
       results_.push_back(call.results[i]);  // a refund needs the outcome of the charge
       place_.push_back(i);
@@ -80,8 +84,8 @@ void SplitCall::begin(StoreCall& call, Events& events) {
 StoreCall& SplitCall::settle(const ParamsTable& params) {
   assert(call_ != nullptr && waiting_ == 0);
   StoreCall& call = *call_;
-  bool denied = false, unanswered = false, no_room = false, shed = false, all_known = true;
-  bool any_counted = false, any_passed_over = false;
+  bool denied = false, unanswered = false, no_room = false, shed = false, moving = false;
+  bool any_counted = false, any_passed_over = false, all_known = true;
   call.forget_answer();
   call.replayed = true;
   call.now_us = 0;
@@ -90,7 +94,10 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
       if (call.now_us == 0) call.now_us = part.now_us;
       all_known &= part.results_known == part.results.size();
     }
-    unanswered |= part.verdict == Verdict::kNoAnswer;
+    // A slot that is moving is not a server that does not answer: the failure rule is not for it.
+    const bool is_silent = part.verdict == Verdict::kNoAnswer;
+    unanswered |= is_silent && !part.slot_is_moving;
+    moving |= is_silent && part.slot_is_moving;
     denied |= part.verdict == Verdict::kDenied;
     const bool passes =
         part.verdict == Verdict::kNoRoom && std::ranges::all_of(part.charges, &Charge::passes_without_room);
@@ -106,10 +113,11 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
   call.verdict = call.conflict || denied ? Verdict::kDenied
                  : unanswered            ? Verdict::kNoAnswer
                  : no_room               ? Verdict::kNoRoom
-                 : shed                  ? Verdict::kShed
+                 : shed || moving        ? Verdict::kShed
                  : !any_passed_over      ? Verdict::kAllowed
                  : any_counted           ? Verdict::kPartlyCounted
                                          : Verdict::kNoRoom;
+  shed_by_move_ = moving && call.verdict == Verdict::kShed;
   // A call with a request id and no answer will be repeated, and then needs its charges.
   const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
   // A call that passes although a slot is silent has used the other slots.
@@ -179,6 +187,7 @@ std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline
     part->caller_deadline_us = 0;
     part->hops = 0;
     part->give_up_at_us = 0;
+    part->slot_is_moving = false;
   }
   waiting_ = refunds_.size() + 1;
   return refunds_;

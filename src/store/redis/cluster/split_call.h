@@ -9,8 +9,9 @@
 
 namespace sluice {
 
-// A call to a cluster, split into one part per slot of its charges, and the answer put together from the
-// answers of the parts. Knows no nodes and sends nothing. Reusable; keeps its memory. Not thread-safe.
+// A call to a cluster, split into one part per slot of its charges (or per key), and the answer put together
+// from the answers of the parts. Knows no nodes and sends nothing. Reusable; keeps its memory. Not
+// thread-safe.
 //
 //   split.begin(call, events);
 //   for (Part& part : split.parts())
@@ -30,6 +31,7 @@ class SplitCall {
     std::uint32_t hops = 0;          // redirects followed
     std::int64_t retry_at_us = 0;    // while it waits for the slot to settle
     std::int64_t give_up_at_us = 0;  // 0: not yet known
+    bool slot_is_moving = false;     // a node has said so; then no answer means kShed
 
     void on_done() override;
 
@@ -52,9 +54,12 @@ class SplitCall {
   SplitCall(const SplitCall&) = delete;
   SplitCall& operator=(const SplitCall&) = delete;
 
-  void begin(StoreCall& call, Events& events);
+  // By key: for a slot whose keys are on two nodes. REQUIRES: then the call has no request id, whose record
+  // is written in one step with the charges.
+  enum class By : std::uint8_t { kSlot, kKey };
+  void begin(StoreCall& call, Events& events, By by = By::kSlot);
 
-  // One per slot; the slot of the first charge comes first.
+  // One per slot, or per charge; that of the first charge comes first.
   std::span<Part> parts() { return parts_; }
 
   // A part that was started is done, or all parts are started. Returns whether nothing is left to wait for.
@@ -64,17 +69,21 @@ class SplitCall {
   StoreCall* call() const { return call_; }
 
   // Puts the answer together as if one store had decided: denied if one slot denied, whatever the others
-  // said; else without an answer if a slot gave none; else allowed, partly counted if a slot has passed
-  // charges over or could have. If the call is denied, the results on a slot that had room have the level
-  // without the charge: `remaining` exactly, `reset_after_us` to a microsecond, except for the sliding
-  // algorithms, where it may be up to a period too long. On a slot without an answer the results report the
-  // whole limit as remaining. Returns the call. REQUIRES: call() is not null, and its parts are done.
+  // said; else without an answer if a slot gave none; else shed if a part was, or its slot is moving; else
+  // allowed, partly counted if a slot has passed charges over or could have. If the call is denied, the
+  // results on a slot that had room have the level without the charge: `remaining` exactly, `reset_after_us`
+  // to a microsecond, except for the sliding algorithms, where it may be up to a period too long. On a slot
+  // without an answer the results report the whole limit as remaining. Returns the call. REQUIRES: call() is
+  // not null, and its parts are done.
   StoreCall& settle(const ParamsTable& params);
 
   // Turns the parts whose charges must be given back into refunds, to be started as above; empty when there
   // are none. REQUIRES: settle() was called.
   std::span<Part* const> begin_refunds(std::int64_t deadline_us);
   std::span<Part* const> refunds() const { return refunds_; }
+
+  // The call was shed because of a slot that is moving. REQUIRES: settle() was called.
+  bool is_shed_by_move() const { return shed_by_move_; }
 
  private:
   bool grants_agree();
@@ -85,6 +94,7 @@ class SplitCall {
   Events* events_ = nullptr;
   std::size_t waiting_ = 0;
   bool undo_ = false;  // charges must be given back
+  bool shed_by_move_ = false;
   std::vector<Part> parts_;
   std::vector<Charge> charges_;  // sorted by part
   std::vector<ChargeResult> results_;

@@ -20,6 +20,7 @@ RedisStats& RedisStats::operator+=(const RedisStats& other) {
                            &RedisStats::queue_full,
                            &RedisStats::shed_queue_full,
                            &RedisStats::shed_caller_deadline,
+                           &RedisStats::shed_slot_moving,
                            &RedisStats::denied_from_memory,
                            &RedisStats::no_room,
                            &RedisStats::late_batches,
@@ -72,11 +73,12 @@ void RedisStats::add_to(StoreMetrics& metrics) const {
     failures.push_back({{"error_type", label_of(static_cast<redis::ServerError>(kind))}, errors[kind]});
   metrics.add({kCounter, "rate_limiter_redis_failures_total", "What went wrong, in checks or error replies.",
                std::move(failures)});
-  metrics.add(
-      {kCounter,
-       "rate_limiter_shed_total",
-       "Checks refused because the store could not have answered in time, by reason.",
-       {{{"reason", "queue_full"}, shed_queue_full}, {{"reason", "caller_deadline"}, shed_caller_deadline}}});
+  metrics.add({kCounter,
+               "rate_limiter_shed_total",
+               "Checks refused because the store could not have answered in time, by reason.",
+               {{{"reason", "queue_full"}, shed_queue_full},
+                {{"reason", "caller_deadline"}, shed_caller_deadline},
+                {{"reason", "slot_moving"}, shed_slot_moving}}});
 }
 
 }  // namespace sluice

@@ -21,6 +21,7 @@ struct RedisStats {
   std::uint64_t queue_full = 0;            // while there was no connection
   std::uint64_t shed_queue_full = 0;       // checks that were not sent: too many were waiting
   std::uint64_t shed_caller_deadline = 0;  // checks whose callers gave up before the policy's timeout
+  std::uint64_t shed_slot_moving = 0;      // checks on a slot of a cluster whose keys are on two nodes
   std::uint64_t denied_from_memory = 0;    // checks that needed no round trip, see RememberedDenials
   std::uint64_t no_room = 0;               // checks that the server has no memory for
   std::uint64_t late_batches = 0;          // no reply within the operation timeout
