@@ -30,7 +30,10 @@ constexpr std::int64_t kSameTimeUs = kSecondUs;
 std::string write_word(const SwitchWord& word, bool is_superseded = false) {
   DocumentNode map = map_node();
   put(map, "mode", text_node(mode_of(word)));
-  if (word.open) put(map, "until", text_node(instant_text(word.until_us)));
+  if (word.open) {
+    put(map, "until", text_node(instant_text(word.until_us)));
+    put(map, "ttl_seconds", number_node(word.ttl_us / kSecondUs));
+  }
   if (is_superseded) put(map, "superseded", truth_node(true));
   std::string text;
   append_json(map, text);
@@ -38,7 +41,7 @@ std::string write_word(const SwitchWord& word, bool is_superseded = false) {
 }
 
 Result<SwitchWord> parse_word(std::string_view body, const std::string& name) {
-  constexpr std::array<std::string_view, 2> kNames = {"mode", "until"};
+  constexpr std::array<std::string_view, 3> kNames = {"mode", "until", "ttl_seconds"};
   Problems problems;
   SwitchWord word;
   if (const auto tree = parse_document_tree(body, name, problems)) {
@@ -46,6 +49,7 @@ Result<SwitchWord> parse_word(std::string_view body, const std::string& name) {
     const Fields fields(*tree, place, kNames);
     word.open = fields.text("mode", parse_switch_mode).value_or(false);
     word.until_us = fields.text("until", parse_instant_us).value_or(0);
+    word.ttl_us = fields.integer("ttl_seconds", kSwitchSecondsMin, kSwitchSecondsMax).value_or(0) * kSecondUs;
     fields.missing("mode");
     if (word.open) fields.missing("until");
   }
@@ -56,6 +60,8 @@ Result<SwitchWord> parse_word(std::string_view body, const std::string& name) {
 Result<SwitchWord> read_word(const ledger::Record& record) {
   SwitchWord word = SLUICE_TRY(parse_word(record.body, record.name));
   word.at_us = record.at_us;
+  if (word.open && word.ttl_us == 0)  // a record without it
+    word.ttl_us = std::min(word.until_us - word.at_us, kSwitchSecondsMax * kSecondUs);
   word.actor = record.actor;
   word.reason = record.reason;
   return word;
@@ -96,9 +102,10 @@ void SwitchController::turn(Hand hand, const Order& order) {
   SwitchWord word{.open = order.open,
                   .at_us = std::max({now_us, switch_.word(hand).at_us + 1, written().at_us + 1}),
                   .until_us = order.open ? now_us + order.ttl_seconds * kSecondUs : 0,
+                  .ttl_us = order.open ? order.ttl_seconds * kSecondUs : 0,
                   .actor = order.actor,
                   .reason = order.reason};
-  switch_.say(hand, word, now_us);
+  say(hand, word);
   log_(word.open, sentence_of(word));
   const bool is_event = hand == Hand::kFile;
   Outbox::Revise revision;
@@ -125,7 +132,7 @@ Outbox::Revise SwitchController::take_up(const ledger::Change& change) {
                          .reason = change.reason,
                          .at_us = change.at_us});
   if (!word) return {};
-  if (!word->open) switch_.say(Hand::kOperators, *word, clock_.now_us());
+  if (!word->open) say(Hand::kOperators, *word);
   log_(true, "a change of the big red switch from the last run is still waiting for the policy database: " +
                  std::string(mode_of(*word)) + " of " + instant_text(word->at_us) + said(*word));
   return [this, word = *std::move(word)](const ledger::Change& again) { return revise(again, word, 0); };
@@ -162,8 +169,27 @@ void SwitchController::note_written(const SwitchWord& word, bool by_a_copy) {
   is_by_a_copy_ = by_a_copy;
 }
 
+bool SwitchController::say(Hand hand, const SwitchWord& word) {
+  return switch_.say(hand, word, steady_clock_.now_us(), end_of(word));
+}
+
+// By the steady clock, as the wall clock is now.
+std::int64_t SwitchController::end_of(const SwitchWord& word) const {
+  return steady_clock_.now_us() + std::min(word.until_us - clock_.now_us(), word.ttl_us);
+}
+
+SwitchWord SwitchController::in_force() const {
+  constexpr std::int64_t kReadingUs = 10'000;  // the two clocks are not read at the same moment
+  auto [word, ends_us] = switch_.in_force(steady_clock_.now_us());
+  const std::int64_t ends_wall_us = clock_.now_us() + (ends_us - steady_clock_.now_us());
+  if (word.open && word.until_us > ends_wall_us + kReadingUs) word.until_us = ends_wall_us;
+  return word;
+}
+
 void SwitchController::expire() {
-  if (switch_.expire(clock_.now_us()))
+  for (const Hand hand : {Hand::kOperators, Hand::kFile})
+    switch_.shorten(hand, end_of(switch_.word(hand)));  // the wall clock may have been set forward
+  if (switch_.expire(steady_clock_.now_us()))
     log_(false, "the big red switch is back to normal: its time to live has expired");
 }
 
@@ -190,7 +216,6 @@ Result<void> SwitchController::check(std::span<const ledger::Draft* const> draft
 
 std::map<std::string, std::string> SwitchController::apply(std::span<const ledger::Record* const> records) {
   std::map<std::string, std::string> problems;
-  const std::int64_t now_us = clock_.now_us();
   for (const ledger::Record* record : records) {
     if (record->name != kName) continue;
     if (record->is_withdrawn()) {  // the copy had an order, but the ledger has none
@@ -203,10 +228,9 @@ std::map<std::string, std::string> SwitchController::apply(std::span<const ledge
       continue;
     }
     note_written(*word, false);
-    word->until_us = std::min(word->until_us, now_us + kSwitchSecondsMax * kSecondUs);
     const bool was_open = switch_.is_open();
-    if (switch_.say(Hand::kOperators, *word, now_us) && (was_open || switch_.is_open()))
-      log_(word->open, sentence_of(*word));
+    if (say(Hand::kOperators, *word) && (was_open || switch_.is_open()))
+      log_(word->open, sentence_of(word->open ? in_force() : *word));
   }
   return problems;
 }

@@ -28,14 +28,23 @@ Literal<bool> parse_switch_mode(std::string_view text);
 // given meanwhile, the late one is written as an event, for the audit log, and not as the state of the
 // switch. So the newest record of the switch is always its newest order, even for a node that starts and
 // reads nothing else.
+//
+// An open switch ends when its TTL has passed since this process heard of it, or at the end in its record by
+// the wall clock, whichever is first. A wall clock that goes back does not hold it open. Only a process that
+// starts with its clock behind the record holds it open once more, for the TTL at most.
 class SwitchController final : public DocumentRegistry {
  public:
   using Post = std::function<void(ledger::Change, Outbox::Revise)>;
   using Log = std::function<void(bool is_problem, const std::string& sentence)>;
 
-  // `post` must not block.
-  SwitchController(BigSwitch& big_switch, const Clock& clock, Post post, Log log)
-      : switch_(big_switch), clock_(clock), post_(std::move(post)), log_(std::move(log)) {}
+  // `steady_clock` is never set. `post` must not block.
+  SwitchController(BigSwitch& big_switch, const Clock& wall_clock, const Clock& steady_clock, Post post,
+                   Log log)
+      : switch_(big_switch),
+        clock_(wall_clock),
+        steady_clock_(steady_clock),
+        post_(std::move(post)),
+        log_(std::move(log)) {}
 
   struct Order {
     bool open = false;
@@ -62,7 +71,8 @@ class SwitchController final : public DocumentRegistry {
   // A sentence about a switch that is open or may be open; empty: it is not.
   std::string problem() const;
   std::string metrics() const;  // in Prometheus' text format
-  SwitchWord in_force() const { return switch_.in_force(clock_.now_us()); }
+  // The newest order, or the one that holds the switch open. Its until_us is when the switch really ends.
+  SwitchWord in_force() const;
   std::int64_t now_us() const { return clock_.now_us(); }
 
   Result<void> check(std::span<const ledger::Draft* const> drafts) override;
@@ -74,6 +84,8 @@ class SwitchController final : public DocumentRegistry {
  private:
   void turn(BigSwitch::Hand hand, const Order& order);
   void expire();
+  bool say(BigSwitch::Hand hand, const SwitchWord& word);
+  std::int64_t end_of(const SwitchWord& word) const;
   // What to write for an order given at `said_us`, in the current state of the ledger.
   std::optional<ledger::Change> revise(const ledger::Change& change, SwitchWord word, std::int64_t said_us);
   SwitchWord written() const;
@@ -81,6 +93,7 @@ class SwitchController final : public DocumentRegistry {
 
   BigSwitch& switch_;
   const Clock& clock_;
+  const Clock& steady_clock_;
   const Post post_;
   const Log log_;
   Mutex turning_;  // orders are handled one after the other

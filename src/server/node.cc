@@ -192,7 +192,7 @@ Node::Node(const ServeOptions& options)
       outbox_(clock_, log_sentence, options.state_dir,
               ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
       switch_controller_(
-          big_switch_, wall_clock_,
+          big_switch_, wall_clock_, clock_,
           [this](ledger::Change change, control::Outbox::Revise revise) {
             keep_record(std::move(change), std::move(revise));
           },
@@ -440,23 +440,35 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   return std::move(*started);
 }
 
+// The engine, the keys and the memory are set up with or without cells, and for one kind of default store.
+bool Node::needs_restart(const ServeOptions& options, const Cells& current, const Cells& fresh) const {
+  const StoreSettings &before = default_store(current), &after = default_store(fresh);
+  return fresh != current &&
+         (options.cells.empty() == has_cells_ || before.redis.has_value() != after.redis.has_value() ||
+          before.connections_max != after.connections_max ||
+          moves_policies(options.policy_db, before, after));
+}
+
 bool Node::take_settings(const ServeOptions& options) {
-  if (key_secrets_ && !options.key_secrets.empty())
-    read_key_secrets(options.key_secrets, wall_clock_.now_us(), *key_secrets_);
+  const bool has_secrets = key_secrets_ && !options.key_secrets.empty();
+  std::vector<KeySecret> secrets;
+  if (has_secrets) secrets = read_key_secrets(options.key_secrets, wall_clock_.now_us(), *key_secrets_);
   const CellRegistry::Pointer fresh = read_cells(options);
   const CellRegistry::Pointer current = cells_.wanted();
-  if (*fresh == *current) return true;
-  // The engine, the keys and the memory are set up with or without cells, and for one kind of default store.
-  const StoreSettings &before = default_store(*current), &after = default_store(*fresh);
-  if (options.cells.empty() == has_cells_ || before.redis.has_value() != after.redis.has_value() ||
-      before.connections_max != after.connections_max || moves_policies(options.policy_db, before, after))
-    return false;
-  if (current->relocations_to(*fresh).size() > kTenantMovesMax)
-    throw CommandError(fmt::format(
-        "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
-  try_new_stores(*current, *fresh);
-  log_new_addresses(*current, *fresh);
-  cells_.want(fresh);
+  const bool waits_for_restart = needs_restart(options, *current, *fresh);
+  if (!waits_for_restart) {
+    if (current->relocations_to(*fresh).size() > kTenantMovesMax)
+      throw CommandError(fmt::format(
+          "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
+    try_new_stores(*current, *fresh);
+  }
+  // Nothing can fail from here on, so either everything applies or nothing.
+  if (has_secrets) static_cast<void>(key_secrets_->take(secrets, wall_clock_.now_us()));
+  if (waits_for_restart) return false;
+  if (*fresh != *current) {
+    log_new_addresses(*current, *fresh);
+    cells_.want(fresh);
+  }
   return true;
 }
 

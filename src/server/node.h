@@ -55,9 +55,10 @@ class Node {
   // Reloads the TLS files for new connections if they have changed. Call it at intervals.
   void follow_tls_files() { tls_.look(); }
   void reload_identities(const ServeOptions& options) { identities_.reload(options.identities); }
-  // Applies settings that can change at run time: the addresses of the stores, and the placement of tenants.
-  // Returns true if everything that differs will be in force soon. Throws CommandError if the new settings
-  // are invalid; then the old ones stay.
+  // Applies settings that can change at run time: the secrets of key names, the addresses of the stores, and
+  // the placement of tenants. Returns true if everything that differs will be in force soon; false if the
+  // stores differ in a way that needs a restart. Throws CommandError if any of the new settings is invalid;
+  // then all old ones stay.
   bool take_settings(const ServeOptions& options);
   SettingsStatus& settings_status() { return settings_status_; }
 
@@ -83,6 +84,7 @@ class Node {
   doors::Readiness readiness() const;
   StoreSummary stores() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
+  bool needs_restart(const ServeOptions& options, const Cells& current, const Cells& fresh) const;
 
   const std::vector<net::ListenOptions> listeners_;
   SystemClock clock_;

@@ -30,7 +30,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       shared_.cells.current());
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
-                                    log_about_store, shared_.cell_memory});
+                                    log_about_store, shared_.cell_memory, shared_.key_secrets});
   limiter_.emplace(Limiter::Parts{.store = stores_->default_store(),
                                   .policies = shared_.policies,
                                   .hasher = shared_.hasher,

@@ -49,6 +49,36 @@ def test_a_new_store_that_is_not_there_changes_nothing(server, http, two_redis, 
     assert (reloads(client, "taken"), reloads(client, "refused")) == (1, 1)
 
 
+def test_a_refused_reload_takes_none_of_the_settings(server, http, redis, tmp_path):
+    config, secrets = tmp_path / "sluice.yaml", tmp_path / "secrets.yaml"
+    first = "secrets:\n  - { version: 1, secret: 'the secret of last year, long enough' }\n"
+    second = "  - { version: 2, secret: 'the secret of this year, long enough' }\n"
+    settings = f"key-secrets: {secrets}\nidentities: {tmp_path}/identities.yaml\n"
+    (tmp_path / "identities.yaml").write_text("identities: []\n")
+    secrets.write_text(first)
+    config.write_text(settings + f"store: {redis.url}\n")
+    running = server(POLICY, ["--config", str(config), "--threads", "1"])
+    client = http(running)
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
+    assert remaining(client, tokens=10) == 40
+
+    secrets.write_text(first + second)
+    (tmp_path / "identities.yaml").write_text("identities: nonsense\n")
+    config.write_text(settings + "store: redis://127.0.0.1:1\nlog-level: error\n")
+    running.signal(signal.SIGHUP)
+    running.wait_for_log("cannot be used: .*keeping the current settings")
+    assert remaining(client) == 40, "version 2 would start from zero"
+    assert "rate_limiter_key_secret_version 1\n" in client.get("/metrics").body.decode()
+    problems = client.get("/readyz").json["problems"]
+    assert len(problems) == 1 and "the previous settings stay in force" in problems[0], "the identities were not read"
+
+    (tmp_path / "identities.yaml").write_text("identities: []\n")
+    config.write_text(settings + f"store: {redis.url}\n")
+    running.signal(signal.SIGHUP)
+    wait_until(lambda: "rate_limiter_key_secret_version 2\n" in client.get("/metrics").body.decode(), "the second secret")
+    assert remaining(client) == 50
+
+
 def test_the_url_of_a_cluster_may_be_that_of_one_server(server, http, two_redis):
     one, _ = two_redis
     client = http(server(POLICY, ["--threads", "1"], env={"REDIS_CLUSTER_URL": one.url}))

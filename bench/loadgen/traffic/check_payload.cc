@@ -68,6 +68,7 @@ std::string grpc_message(const CheckRequest& request) {
     append_varint(message, 3 << 3);
     append_varint(message, static_cast<std::size_t>(*request.cost));
   }
+  append_text(message, 4, request.request_id);
   append_text(message, 5, request.tenant);
   append_text(message, 6, request.resource);
   return message;
@@ -83,6 +84,7 @@ std::string json_body(const CheckRequest& request) {
   append_member(body, "tenant_id", request.tenant);
   append_member(body, "resource", request.resource);
   append_member(body, "key", request.key);
+  append_member(body, "request_id", request.request_id);
   if (request.cost) body += R"("tokens":)" + std::to_string(*request.cost) + ",";
   body += R"("dimensions":{)";
   for (const Dimension& dimension : request.dimensions) append_member(body, dimension.name, dimension.value);

@@ -66,7 +66,8 @@ bool Recording::add(std::int64_t at_us, const CheckRequest& request) {
   if (entries_.size() == kRequestsMax || texts_.size() >= kBytesMax) return false;
   entries_.push_back(
       {at_us, request.cost.value_or(-1), texts_.size(), static_cast<std::uint32_t>(dimensions)});
-  for (const std::string_view text : {request.policy_id, request.tenant, request.resource, request.key})
+  for (const std::string_view text :
+       {request.policy_id, request.tenant, request.resource, request.key, request.request_id})
     append(text);
   for (const Dimension& dimension : request.dimensions.first(dimensions)) {
     append(dimension.name);
@@ -83,6 +84,7 @@ CheckRequest Recording::request(std::uint32_t i, Room& room) const {
   request.tenant = take(at);
   request.resource = take(at);
   request.key = take(at);
+  request.request_id = take(at);
   for (std::uint32_t d = 0; d < entry.dimensions; ++d) {
     const std::string_view name = take(at);
     room[d] = {name, take(at)};

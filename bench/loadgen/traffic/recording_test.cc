@@ -36,6 +36,17 @@ constexpr std::string_view kAccessLog =
     "10.0.0.2 - - [10/Oct/2026:13:55:38 +0000] \"POST /b?x=1 HTTP/1.1\" 200 12\n"
     "10.0.0.3 - - [10/Oct/2026:13:55:37 +0000] \"GET /late HTTP/1.1\" 200 12\n";
 
+TEST_F(RecordingTest, KeepsRequestIds) {
+  const auto recording = read(R"({"at":1,"tenant_id":"t","key":"k","request_id":"r-1"})"
+                              "\n");
+  ASSERT_TRUE(recording) << recording.error();
+  Recording::Room room;
+  EXPECT_EQ(recording->request(0, room).request_id, "r-1");
+  EXPECT_NE(rendered(Payload::http_recorded(*recording, "h"), 0).find(R"("request_id":"r-1")"),
+            std::string::npos);
+  EXPECT_NE(rendered(Payload::grpc_recorded(*recording), 0).find("\x22\x03r-1"), std::string::npos);
+}
+
 TEST_F(RecordingTest, KeepsRequestsInOrderWithTheirTimes) {
   const auto recording = read(kAccessLog, {.tenant = "shop"});
   ASSERT_TRUE(recording) << recording.error();

@@ -162,7 +162,7 @@ class PolicyServiceTest : public ::testing::Test {
   control::RolloutRegistry rollout_registry{catalog};
   control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
   BigSwitch big_switch;
-  control::SwitchController controller{big_switch, clock,
+  control::SwitchController controller{big_switch, clock, clock,
                                        [](ledger::Change, const control::Outbox::Revise&) {},
                                        [](bool, const std::string&) {}};
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};

@@ -31,14 +31,26 @@ KeyHasher KeyHasher::with_hmac(std::shared_ptr<const SecretRing> ring) {
   return hasher;
 }
 
-KeyHash KeyHasher::hmac(std::string_view bytes) const {
-  const HmacKey::Digest digest = ring_->key()(bytes);
+namespace {
+
+KeyHash hmac_of(const HmacKey& key, std::string_view bytes) {
+  const HmacKey::Digest digest = key(bytes);
   const auto number = [&digest](std::size_t from) {
     std::uint64_t sum = 0;
     for (std::size_t i = from; i < from + 8; ++i) sum = sum << 8 | digest[i];
     return sum;
   };
   return {number(0), number(8)};
+}
+
+}  // namespace
+
+KeyHash KeyHasher::hmac(std::string_view bytes) const { return hmac_of(ring_->key(), bytes); }
+
+std::vector<KeyHash> hashes_by_every_secret(const SecretRing& ring, std::string_view bytes) {
+  std::vector<KeyHash> hashes;
+  for (const HmacKey* key : ring.every_key()) hashes.push_back(hmac_of(*key, bytes));
+  return hashes;
 }
 
 KeyHash KeyHasher::operator()(std::string_view bytes) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/try.h"
+
 namespace sluice {
 namespace {
 
@@ -9,8 +11,12 @@ std::string number(std::size_t i, const char* field) { return '[' + std::to_stri
 
 }  // namespace
 
-Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_t now_us) {
+Result<void> SecretRing::check(const std::vector<KeySecret>& secrets, std::int64_t now_us) const {
   const Lock lock(mutex_);
+  return validate(secrets, now_us);
+}
+
+Result<void> SecretRing::validate(const std::vector<KeySecret>& secrets, std::int64_t now_us) const {
   std::size_t fresh = 0;
   bool in_force = false;
   for (std::size_t i = 0; i < secrets.size(); ++i) {
@@ -28,6 +34,12 @@ Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_
   if (!in_force) return invalid("", "no version is in force; at least one must begin in the past");
   if (known_.size() + fresh > kVersionsMax)
     return invalid("", "this process has seen " + std::to_string(kVersionsMax) + " versions; restart it");
+  return {};
+}
+
+Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_t now_us) {
+  const Lock lock(mutex_);
+  SLUICE_TRY(validate(secrets, now_us));
   turns_.clear();
   for (const KeySecret& each : secrets) {
     if (!find(each.version)) known_.emplace_back(each);
@@ -41,6 +53,15 @@ Result<void> SecretRing::take(const std::vector<KeySecret>& secrets, std::int64_
 void SecretRing::advance(std::int64_t now_us) {
   const Lock lock(mutex_);
   choose(now_us);
+}
+
+std::vector<const HmacKey*> SecretRing::every_key() const {
+  const Lock lock(mutex_);
+  const HmacKey* const in_force = &key();
+  std::vector<const HmacKey*> keys = {in_force};
+  for (const Version& each : known_)
+    if (&each.key != in_force) keys.push_back(&each.key);
+  return keys;
 }
 
 const SecretRing::Version* SecretRing::find(int version) const {

@@ -40,15 +40,15 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
     node.reload_policies();
     node.follow_tls_files();
     const ServeOptions fresh = read_serve_options(arguments);
-    set_log_level(fresh.log_level);
-    running.log_level = fresh.log_level;
-    node.reload_identities(fresh);
-    running.identities = fresh.identities;
-    if (node.take_settings(fresh)) {
+    if (node.take_settings(fresh)) {  // first, because it may refuse
       running.store = fresh.store;
       running.key_prefix = fresh.key_prefix;
       running.cells = fresh.cells;
     }
+    set_log_level(fresh.log_level);
+    running.log_level = fresh.log_level;
+    node.reload_identities(fresh);
+    running.identities = fresh.identities;
     node.settings_status().note_taken();
     if (fresh != running)
       log(LogLevel::kWarning,

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,7 +16,8 @@ namespace sluice {
 struct SwitchWord {
   bool open = false;
   std::int64_t at_us = 0;     // when it was given; the newest command wins
-  std::int64_t until_us = 0;  // for an open switch: back to normal from then on
+  std::int64_t until_us = 0;  // for an open switch: back to normal from then on, by the wall clock
+  std::int64_t ttl_us = 0;    // for an open switch: how long it was meant to be open
   std::string actor;          // "token ops-1", "signal", "file"
   std::string reason;
 
@@ -42,7 +44,8 @@ struct SwitchWord {
 //
 // Two hands can hold it open, and one is enough: the latest command of the operators, which reaches all
 // nodes, and a file on this machine. Nobody has to remember to turn it back: every command has an end, and
-// regular calls of expire() bring the node back to normal.
+// regular calls of expire() bring the node back to normal. Pass `now_us` and ends from a clock that is never
+// set: a wall clock that goes back would hold the switch open.
 class BigSwitch {
  public:
   enum class Hand : std::uint8_t { kOperators, kFile };
@@ -54,16 +57,24 @@ class BigSwitch {
   // Asked by every check: one relaxed load. May stay true for a moment after a command has ended.
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
 
-  // Returns false if this hand has given a newer command already; then nothing happens.
-  bool say(Hand hand, SwitchWord word, std::int64_t now_us);
+  // Returns false if this hand has given a newer command already; then nothing happens. `ends_us`: when an
+  // open switch ends; absent: the word's until_us.
+  bool say(Hand hand, SwitchWord word, std::int64_t now_us, std::optional<std::int64_t> ends_us = {});
+  // Lets this hand's command end at that time, unless it ends earlier.
+  void shorten(Hand hand, std::int64_t ends_us);
 
   // Returns true if the last command that held it open has ended and this call brought it back to normal.
   bool expire(std::int64_t now_us);
 
   SwitchWord word(Hand hand) const;
+  struct Held {
+    SwitchWord word = {};
+    std::int64_t ends_us = 0;
+    bool is_open_at(std::int64_t now_us) const { return word.open && now_us < ends_us; }
+  };
   // The command that holds the switch open; of two, the one that ends later. If it is not open, the
   // operators' latest command.
-  SwitchWord in_force(std::int64_t now_us) const;
+  Held in_force(std::int64_t now_us) const;
 
   // For users without a switch.
   static const BigSwitch& never_open();
@@ -73,7 +84,7 @@ class BigSwitch {
 
   std::atomic<bool> open_ = false;
   mutable Mutex mutex_;
-  std::array<SwitchWord, 2> words_ SLUICE_GUARDED_BY(mutex_);  // by hand
+  std::array<Held, 2> held_ SLUICE_GUARDED_BY(mutex_);  // by hand
 };
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ TEST(BigSwitch, TheNewestWordCountsInWhateverOrderTheyCome) {
   EXPECT_FALSE(big_switch.say(Hand::kOperators, open_at(kNowUs + 4, 10), kNowUs));
   EXPECT_FALSE(big_switch.say(Hand::kOperators, open_at(kNowUs + 5, 10), kNowUs)) << "the same moment";
   EXPECT_FALSE(big_switch.is_open());
-  EXPECT_EQ(big_switch.in_force(kNowUs).actor, "b");
+  EXPECT_EQ(big_switch.in_force(kNowUs).word.actor, "b");
 }
 
 TEST(BigSwitch, OneHandIsEnoughToHoldItOpen) {
@@ -48,11 +48,23 @@ TEST(BigSwitch, OneHandIsEnoughToHoldItOpen) {
   SwitchWord file = open_at(kNowUs + 1, 60);
   file.actor = "file";
   big_switch.say(Hand::kFile, file, kNowUs);
-  EXPECT_EQ(big_switch.in_force(kNowUs).actor, "file") << "it ends later";
+  EXPECT_EQ(big_switch.in_force(kNowUs).word.actor, "file") << "it ends later";
   big_switch.say(Hand::kOperators, normal_at(kNowUs + 2), kNowUs);
   EXPECT_TRUE(big_switch.is_open());
   big_switch.say(Hand::kFile, normal_at(kNowUs + 3), kNowUs);
   EXPECT_FALSE(big_switch.is_open());
+}
+
+TEST(BigSwitch, AnEndCanOnlyComeEarlier) {
+  BigSwitch big_switch;
+  const std::int64_t end_us = 1'000'000;  // by another clock than the word's
+  EXPECT_TRUE(big_switch.say(Hand::kOperators, open_at(kNowUs, 10), 0, end_us));
+  big_switch.shorten(Hand::kOperators, end_us + 1);
+  EXPECT_EQ(big_switch.in_force(0).ends_us, end_us);
+  EXPECT_FALSE(big_switch.say(Hand::kOperators, open_at(kNowUs, 10), 0, end_us + 1)) << "the same command";
+  EXPECT_FALSE(big_switch.expire(end_us - 1));
+  big_switch.shorten(Hand::kOperators, end_us - 1);
+  EXPECT_TRUE(big_switch.expire(end_us - 1));
 }
 
 class SwitchedLimiter : public testing::LimiterFixture {

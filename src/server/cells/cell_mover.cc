@@ -48,6 +48,7 @@ void CellMover::tick(std::int64_t now_us) {
       if (move_->is_frozen() != was_frozen) publish();
       return;
     }
+    if (go_on()) return;
     task_->kind == Kind::kCarry ? finish_carrying(now_us) : finish_after(now_us);
   } else if (pick_one(now_us)) {
     start();
@@ -218,7 +219,7 @@ void CellMover::begin_again(Task task, std::int64_t now_us) {
   if (const Cell* const same = wanted_->named(relocation.from->name);
       same && same->store.key_prefix == relocation.from->store.key_prefix)
     relocation.from = same;
-  if (relocation.starts_anew || (!task.is_in_doubt && !task.is_repair)) {
+  if (relocation.starts_anew || (!task.is_in_doubt && !task.has_moved_tag && !task.is_repair)) {
     relocation.to = &place;
     if (relocation.from->name != place.name) return take_up(relocation, now_us);
     if (relocation.starts_anew) settle(relocation.tenant, place, now_us);
@@ -273,22 +274,62 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
   settle(relocation.tenant, to, now_us);
 }
 
+std::vector<std::uint32_t> CellMover::tags_of(const std::string& tenant) const {
+  if (!parts_.key_secrets) return {slot_tag_of_tenant(tenant, parts_.hasher)};
+  std::vector<std::uint32_t> tags;
+  for (const KeyHash& hash : hashes_by_every_secret(*parts_.key_secrets, tenant))
+    tags.push_back(slot_tag_of_tenant(hash));
+  return tags;
+}
+
 void CellMover::start() {
   const Task& task = *task_;
+  tags_ = task.tag ? std::vector{*task.tag} : tags_of(task.relocation.tenant);
+  if (task.kind == Kind::kCarry && task.problem.empty())
+    say(fmt::format("moving tenant {} from {} to {} with its counters", task.relocation.tenant,
+                    task.relocation.from->name, task.target().name));
+  start_tag();
+}
+
+// Whether the task continues with the next tag.
+bool CellMover::go_on() {
+  if (is_at_last_tag()) return false;
+  using enum TenantMove::Culprit;
+  const bool is_done = move_->state() == TenantMove::State::kDone;
+  const bool is_elsewhere = move_->culprit() == kRecords || move_->culprit() == kForgotten;
+  if (!is_done && !is_elsewhere) return false;
+  Task& task = *task_;
+  if (!is_done)
+    parts_.log(true, fmt::format("{}: its counters under a key secret that is not in force stay behind: {}",
+                                 whose(task.relocation), move_->problem()));
+  if (is_done && task.kind == Kind::kCarry) {
+    counters_.keys += move_->progress().moved;
+    task.has_moved_tag = true;
+    Task forget = new_task({task.relocation.tenant, task.relocation.from, &task.target()}, 0, Kind::kForget);
+    forget.move_id = move_->move_id();
+    forget.tag = tags_.back();
+    forget.is_named = false;
+    after_.push_back(std::move(forget));
+  }
+  tags_.pop_back();
+  start_tag();
+  return true;
+}
+
+void CellMover::start_tag() {
+  const Task& task = *task_;
   const Relocation& relocation = task.relocation;
-  const bool carries = task.kind == Kind::kCarry;
+  const bool carries = task.kind == Kind::kCarry, is_named = task.is_named && is_at_last_tag();
   TenantMoveOptions options{
       .kind = task.kind,
       .source = end_at(task.kind == Kind::kSettle ? *relocation.to : *relocation.from, parts_.transport)};
   if (carries) options.target.emplace(end_at(task.target(), parts_.transport));
-  if (carries && task.problem.empty())
-    say(fmt::format("moving tenant {} from {} to {} with its counters", relocation.tenant,
-                    relocation.from->name, task.target().name));
-  options.slot_tag = slot_tag_of_tenant(relocation.tenant, parts_.hasher);
-  options.tenant = relocation.tenant;
+  options.slot_tag = tags_.back();
+  if (is_named) options.tenant = relocation.tenant;
   const CellRecords::Home* const home = records_.home(relocation.tenant);
   const bool is_known = home && home->is_sure && home->cell == relocation.from->name;
-  if (is_known || !carries) options.number = records_.number(relocation.tenant) + (carries ? 1 : 0);
+  if (is_named && (is_known || !carries))
+    options.number = records_.number(relocation.tenant) + (carries ? 1 : 0);
   options.move_id = task.move_id;
   options.gone_to = relocation.to->name;
   options.losses_max = kLossesMax;
@@ -301,7 +342,7 @@ void CellMover::finish_carrying(std::int64_t now_us) {
   Task done = *std::exchange(task_, std::nullopt);
   if (move->has_heard()) {  // else nothing has changed
     done.is_in_doubt = move->is_in_doubt();
-    done.is_refused = done.is_repair || move->is_frozen();
+    done.is_refused = done.is_repair || (is_at_last_tag() && move->is_frozen());
   }
   counters_.keys += move->progress().moved;
   if (move->state() == TenantMove::State::kDone) return finish_carried(std::move(done), *move, now_us);
@@ -321,7 +362,7 @@ void CellMover::finish_carried(Task done, const TenantMove& move, std::int64_t n
   records_.note_arrived(*moved.to, moved.tenant, move.number());
   if (done.via && done.via->name != done.relocation.to->name) {  // now move on to the destination
     done.relocation.from = std::exchange(done.via, nullptr);
-    done.is_in_doubt = done.is_refused = false;
+    done.is_in_doubt = done.is_refused = done.has_moved_tag = false;
     to_carry_.push_back(std::move(done));
   }
   look_at(moved.tenant, now_us);
@@ -332,6 +373,7 @@ void CellMover::finish_carried(Task done, const TenantMove& move, std::int64_t n
                   progress.again));
   Task forget = new_task(moved, now_us, Kind::kForget);
   forget.move_id = move.move_id();
+  forget.tag = tags_.front();
   after_.push_back(std::move(forget));
 }
 
@@ -416,7 +458,8 @@ void CellMover::publish() {
     if (is_refused) refused.push_back(task.relocation.tenant);
   };
   for (const Task& task : to_carry_) hold(task, task.is_refused);
-  if (task_ && task_->kind == Kind::kCarry) hold(*task_, task_->is_refused || (move_ && move_->is_frozen()));
+  if (task_ && task_->kind == Kind::kCarry)
+    hold(*task_, task_->is_refused || (move_ && is_at_last_tag() && move_->is_frozen()));
   for (const auto& [tenant, home] : strays_) refused.push_back(tenant);
   parts_.registry.publish(std::make_shared<const Cells>(
       homes_.without_sought(wanted_->holding_back(held).looking_for(refused, Cell::Backing::kRefuses))));

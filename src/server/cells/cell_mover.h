@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/secret/hash.h"
+#include "base/secret/secret_ring.h"
 #include "redis/connection/transport.h"
 #include "server/cells/cell_homes.h"
 #include "server/cells/cell_registry.h"
@@ -33,6 +34,10 @@ namespace sluice::server {
 // counters (`start_anew`, `when_moved: reset`). If the settings change meanwhile, the change waits until the
 // current move is complete; tenants that are still waiting then follow the new settings from where they are.
 //
+// With --key-secrets a tenant's counters have another tag under each secret. All tags are moved, one after
+// the other, the one in force last: its record says where the tenant lives. Until then checks under another
+// secret are refused at the old cell, so it does not matter if a version begins, or ends, during the move.
+//
 // The records of all cells (CellRecords) say where a tenant is, not what this node believes: a tenant that
 // was moved on meanwhile is fetched from where it is. The node itself refuses checks of a tenant that lives
 // in another cell than this node's file says, is frozen, or has not fully arrived. So it does not matter if
@@ -51,6 +56,7 @@ class CellMover {
     TenantMove::Random random;
     std::function<void(bool is_problem, const std::string& sentence)> log;
     CellMemory memory = {};
+    const SecretRing* key_secrets = nullptr;  // behind the hasher; null: it has only one secret
   };
   explicit CellMover(Parts parts);
 
@@ -68,13 +74,16 @@ class CellMover {
     Relocation relocation;
     std::int64_t not_before_us = 0;
     TenantMoveOptions::Kind kind = TenantMoveOptions::Kind::kCarry;
-    std::string problem = {};   // why the first attempt failed; empty: it has not
-    std::string move_id = {};   // for kForget: the move by which it left
-    const Cell* via = nullptr;  // where it must go first
-    bool is_in_doubt = false;   // it cannot be cancelled
-    bool is_refused = false;    // this node denies its checks, wherever it is
-    bool is_repair = false;     // it should be where it is placed, but has not arrived
-    std::size_t detours = 0;    // how often it was found elsewhere
+    std::string problem = {};               // why the first attempt failed; empty: it has not
+    std::string move_id = {};               // for kForget: the move by which it left
+    std::optional<std::uint32_t> tag = {};  // of that move; nullopt: all tags
+    bool is_named = true;                   // the record of that tag says where the tenant lives
+    const Cell* via = nullptr;              // where it must go first
+    bool is_in_doubt = false;               // it cannot be cancelled
+    bool has_moved_tag = false;  // part of its counters have moved, so it cannot be cancelled either
+    bool is_refused = false;     // this node denies its checks, wherever it is
+    bool is_repair = false;      // it should be where it is placed, but has not arrived
+    std::size_t detours = 0;     // how often it was found elsewhere
 
     const Cell& target() const { return via ? *via : *relocation.to; }
   };
@@ -99,6 +108,10 @@ class CellMover {
   bool pick_one(std::int64_t now_us);
   void settle(const std::string& tenant, const Cell& cell, std::int64_t now_us);
   void start();
+  void start_tag();
+  bool go_on();
+  bool is_at_last_tag() const { return tags_.size() <= 1; }
+  std::vector<std::uint32_t> tags_of(const std::string& tenant) const;
   void finish_carrying(std::int64_t now_us);
   void finish_carried(Task done, const TenantMove& move, std::int64_t now_us);
   void wait_for_another(Task task, std::int64_t now_us);
@@ -120,7 +133,8 @@ class CellMover {
   Tasks to_carry_;
   Tasks after_;                       // what remains to be done after checks have followed
   std::optional<Task> task_;          // the current one
-  std::unique_ptr<TenantMove> move_;  // likewise
+  std::unique_ptr<TenantMove> move_;  // likewise, for tags_.back()
+  std::vector<std::uint32_t> tags_;   // of the current task, not moved yet; the one in force first
   TenantMoveCounters counters_;
 };
 

@@ -46,9 +46,11 @@ void CellRecords::tick(std::int64_t now_us) {
 void CellRecords::read(const std::string& cell, Question& question) {
   question.by_tenant.clear();
   for (const Record& record : *question.records->records()) {
+    if (record.tenant.empty()) continue;  // counters under a key secret that is not in force
     const bool is_sure = record.state == 'o' || record.state == 'x';
     note(record.tenant, {lives_there(record.state) ? cell : record.other, record.number, is_sure});
-    question.by_tenant.emplace(record.tenant, record);
+    const auto [known, is_new] = question.by_tenant.try_emplace(record.tenant, record);
+    if (!is_new && known->second.number < record.number) known->second = record;
   }
 }
 

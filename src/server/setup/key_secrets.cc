@@ -106,7 +106,8 @@ std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::strin
   return secrets;
 }
 
-void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& ring) {
+std::vector<KeySecret> read_key_secrets(const std::string& path, std::int64_t now_us,
+                                        const SecretRing& ring) {
   Problems problems;
   std::vector<KeySecret> secrets;
   warn_of_readers(path);
@@ -114,10 +115,11 @@ void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& 
     if (problems.empty()) secrets = parse_key_secrets(file.text, file.path, problems);
   if (!problems.empty())
     throw CommandError(fmt::format("--key-secrets: {}", fmt::join(problems.texts(), "; ")));
-  if (const auto taken = ring.take(secrets, now_us); !taken) {
-    const Error& error = taken.error();
+  if (const auto checked = ring.check(secrets, now_us); !checked) {
+    const Error& error = checked.error();
     throw CommandError(fmt::format("--key-secrets: {}: secrets{}: {}", path, error.field, error.message));
   }
+  return secrets;
 }
 
 std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, const std::string& path,
@@ -126,7 +128,7 @@ std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, cons
   if (!key_secret.empty())
     throw CommandError("--key-secret and --key-secrets exclude each other; move the secret into the file");
   auto ring = std::make_shared<SecretRing>();
-  read_key_secrets(path, now_us, *ring);
+  static_cast<void>(ring->take(read_key_secrets(path, now_us, *ring), now_us));
   return ring;
 }
 

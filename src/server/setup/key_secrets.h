@@ -25,8 +25,8 @@ namespace sluice::server {
 // there are none. Never throws.
 std::vector<KeySecret> parse_key_secrets(std::string_view text, const std::string& file, Problems& problems);
 
-// Loads the file's secrets into the ring. Throws CommandError; then the ring is unchanged.
-void read_key_secrets(const std::string& path, std::int64_t now_us, SecretRing& ring);
+// The file's secrets, which the ring can take. Throws CommandError if it cannot.
+std::vector<KeySecret> read_key_secrets(const std::string& path, std::int64_t now_us, const SecretRing& ring);
 
 // The ring of --key-secrets; null without the flag. Throws CommandError, also if --key-secret is given as
 // well.

@@ -32,7 +32,7 @@ struct TenantMoveOptions {
   End source;
   std::optional<End> target;
   std::uint32_t slot_tag = 0;  // with the owner's bits, see wire.h
-  std::string tenant;          // for the records
+  std::string tenant;          // for the records; empty: they do not say where the tenant lives
   // The least number for this move. REQUIRES: more than 1 only if the caller knows that the tenant has lived
   // at the source since the move before, or that it may start from scratch.
   std::uint32_t number = 1;
