@@ -53,8 +53,7 @@ def test_a_refused_reload_takes_none_of_the_settings(server, http, redis, tmp_pa
     config, secrets = tmp_path / "sluice.yaml", tmp_path / "secrets.yaml"
     first = "secrets:\n  - { version: 1, secret: 'the secret of last year, long enough' }\n"
     second = "  - { version: 2, secret: 'the secret of this year, long enough' }\n"
-    settings = f"key-secrets: {secrets}\nidentities: {tmp_path}/identities.yaml\n"
-    (tmp_path / "identities.yaml").write_text("identities: []\n")
+    settings = f"key-secrets: {secrets}\n"
     secrets.write_text(first)
     config.write_text(settings + f"store: {redis.url}\n")
     running = server(POLICY, ["--config", str(config), "--threads", "1"])
@@ -63,8 +62,7 @@ def test_a_refused_reload_takes_none_of_the_settings(server, http, redis, tmp_pa
     assert remaining(client, tokens=10) == 40
 
     secrets.write_text(first + second)
-    (tmp_path / "identities.yaml").write_text("identities: nonsense\n")
-    config.write_text(settings + "store: redis://127.0.0.1:1\nlog-level: error\n")
+    config.write_text(settings + f"store: redis://127.0.0.1:1\nlog-level: error\nidentities: {tmp_path}/missing.yaml\n")
     running.signal(signal.SIGHUP)
     running.wait_for_log("cannot be used: .*keeping the current settings")
     assert remaining(client) == 40, "version 2 would start from zero"
@@ -72,7 +70,6 @@ def test_a_refused_reload_takes_none_of_the_settings(server, http, redis, tmp_pa
     problems = client.get("/readyz").json["problems"]
     assert len(problems) == 1 and "the previous settings stay in force" in problems[0], "the identities were not read"
 
-    (tmp_path / "identities.yaml").write_text("identities: []\n")
     config.write_text(settings + f"store: {redis.url}\n")
     running.signal(signal.SIGHUP)
     wait_until(lambda: "rate_limiter_key_secret_version 2\n" in client.get("/metrics").body.decode(), "the second secret")
