@@ -60,7 +60,8 @@ class Recording {
   std::string_view take(std::size_t& at) const;
 
   std::vector<Entry> entries_;
-  std::string texts_;  // each preceded by its length: policy, tenant, resource, key, request id, then dimensions
+  std::string
+      texts_;  // each preceded by its length: policy, tenant, resource, key, request id, then dimensions
 };
 
 }  // namespace sluice::loadgen

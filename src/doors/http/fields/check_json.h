@@ -41,7 +41,8 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
 Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules,
                         ResetWish& wish);
 
-// The fields of a check with `want`, the units to lease, in the place of a cost: {"policy_id":"api.read","want":100}.
+// The fields of a check with `want`, the units to lease, in the place of a cost:
+// {"policy_id":"api.read","want":100}.
 Result<void> read_lease(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules);
 
 // {"lease_id":"01…","unused":15}
