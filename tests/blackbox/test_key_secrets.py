@@ -103,3 +103,32 @@ def test_it_does_not_start_without_a_good_file(tool, secrets, text, more, senten
     assert done.returncode == 2
     assert sentence in done.stderr
     assert OLD not in done.stderr and "12345678901234567890" not in done.stderr
+
+
+def test_a_tenant_that_moves_takes_along_the_counters_of_every_version(server, http, two_redis, secrets, tmp_path):
+    home, eu = two_redis
+    cells = tmp_path / "cells.yaml"
+    place = f"cells:\n  - {{ name: eu, store: '{eu.url}', when_moved: keep, tenants: [%s] }}\n"
+    cells.write_text(place % "other")
+    running = server(POLICY.replace("[ip]", "[tenant, ip]"), ["--store", home.url, "--cells", cells, "--key-secrets", secrets.path, "--threads", "1"])
+    client = http(running)
+    wait_until(lambda: client.get("/readyz").status == 200, "readiness")
+
+    def left(tokens=0):
+        return client.check(policy_id="p", tenant_id="acme", dimensions={"ip": "203.0.113.7"}, tokens=tokens)["remaining"]
+
+    def use_versions(*versions):
+        secrets.write(*versions)
+        running.signal(signal.SIGHUP)
+        wait_until(lambda: version(client) == versions[-1][0], f"version {versions[-1][0]}")
+
+    assert left(30) == 70
+    use_versions((1, OLD), (2, NEW))
+    assert left(10) == 90
+    cells.write_text(place % "other, acme")
+    running.signal(signal.SIGHUP)
+    running.wait_for_log("moved tenant acme from default to eu: ")
+    wait_until(lambda: home.counters() == 0, "the old cell to be empty")
+    assert left() == 90
+    use_versions((1, OLD))
+    assert left() == 70

@@ -37,7 +37,7 @@ constexpr std::string_view kAccessLog =
     "10.0.0.3 - - [10/Oct/2026:13:55:37 +0000] \"GET /late HTTP/1.1\" 200 12\n";
 
 TEST_F(RecordingTest, KeepsRequestIds) {
-  const auto recording = read(R"({"at":1,"tenant_id":"t","key":"k","request_id":"r-1"})"
+  const auto recording = read(R"({"at":1,"tenant_id":"t","resource":"/","key":"k","request_id":"r-1"})"
                               "\n");
   ASSERT_TRUE(recording) << recording.error();
   Recording::Room room;
