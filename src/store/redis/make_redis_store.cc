@@ -50,6 +50,7 @@ std::unique_ptr<Store> make_cluster_store(const StoreTarget& target, const Redis
   ClusterStoreOptions options;
   options.seeds = target.addresses;
   options.node = node_options(target, parts);
+  options.node.on_news = parts.log;
   options.looks_at_replicas = target.looks_at_replicas;
   options.for_each_node = [parts](RedisNodeOptions& node) {
     log_news(node.connection.address.to_string(), parts, node);
