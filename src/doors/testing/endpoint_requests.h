@@ -52,7 +52,7 @@ class EndpointRequests {
     if (path == "/v1/ratelimit/check" || path == "/v1/reset") return {"", "{" + members(about) + "}"};
     if (path == "/v1/ratelimit/check-batch") return {"", R"({"checks":[{)" + members(about) + "}]}"};
     if (path == "/v1/lease")
-      return {"", R"({"want":1,"request_id":")" + about.key + R"(",)" + members(about) + "}"};
+      return {"", R"({"want":1,"request_id":")" + request_id(about) + R"(",)" + members(about) + "}"};
     if (path == "/v1/lease/return") return {"", R"({"unused":1,"lease_id":")" + lease_id(about) + R"("})"};
     if (path == "/v1/leases") return {without_key(query(about)), ""};
     if (path == "/v1/authorize" || path == "/v1/usage") return {query(about), ""};
@@ -83,6 +83,10 @@ class EndpointRequests {
       tenant_or_policy.resize(resource);
     return tenant_or_policy;
   }
+  // A request that names its subject in another way is another request.
+  static std::string request_id(const Subject& about) {
+    return about.key + "-" + std::to_string(static_cast<int>(about.naming));
+  }
   static std::string lease_id(const Subject& about) {
     LeaseClaim claim;
     if (about.naming != Naming::kTenant) claim.policy_id = about.tenant + ".rule";
@@ -108,7 +112,8 @@ class EndpointRequests {
     const std::string_view service = path.substr(1, path.rfind('/') - 1);
     if (service == "sluice.v1.RateLimiter") {
       if (method == "CheckAndIncrement") return native(about, 5);
-      if (method == "Lease") return Message().number(3, 1).text(4, about.key).bytes + native(about, 5);
+      if (method == "Lease")
+        return Message().number(3, 1).text(4, request_id(about)).bytes + native(about, 5);
       if (method == "ReturnLease") return Message().text(1, lease_id(about)).number(2, 1).bytes;
       if (method == "CheckBatch") return Message().text(1, native(about, 5)).bytes;
       if (method == "GetUsage" || method == "ResetKey") return native(about, 3);
