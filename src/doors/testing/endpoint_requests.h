@@ -113,7 +113,7 @@ class EndpointRequests {
     if (service == "sluice.v1.RateLimiter") {
       if (method == "CheckAndIncrement") return native(about, 5);
       if (method == "Lease")
-        return Message().number(3, 1).text(4, request_id(about)).bytes + native(about, 5);
+        return Message().number(3, 1).text(4, "grpc-" + request_id(about)).bytes + native(about, 5);
       if (method == "ReturnLease") return Message().text(1, lease_id(about)).number(2, 1).bytes;
       if (method == "CheckBatch") return Message().text(1, native(about, 5)).bytes;
       if (method == "GetUsage" || method == "ResetKey") return native(about, 3);
