@@ -74,8 +74,8 @@ def test_reflection_is_enough_to_build_a_client(reflection):
     for file in reversed(answer.file_descriptor_response.file_descriptor_proto):
         pool.AddSerializedFile(file)
     service = pool.FindServiceByName("sluice.v1.RateLimiter")
-    assert [method.name for method in service.methods] == ["CheckAndIncrement", "CheckBatch", "GetUsage", "ResetKey",
-                                                            "ConfigurePolicy", "ListPolicies"]
+    assert [method.name for method in service.methods] == ["CheckAndIncrement", "CheckBatch", "Lease", "ReturnLease",
+                                                            "GetUsage", "ResetKey", "ConfigurePolicy", "ListPolicies"]
     assert service.FindMethodByName("CheckAndIncrement").input_type.fields_by_name["cost"].number == 3
 
 

@@ -45,7 +45,7 @@ def test_units_are_charged_to_every_limit_seen_and_returned(node, http):
     assert 'rate_limiter_leased_units{policy="api"} 60' in client.get("/metrics").body.decode()
     assert expect(client.post("/v1/lease/return", {"lease_id": granted["lease_id"], "unused": 25}), 200) == {}
     assert (used(client), used(client, "day")) == (35, 35)
-    problem = expect_problem(client.post("/v1/lease/return", {"lease_id": granted["lease_id"], "unused": 25}), 404)
+    problem = expect_problem(client.post("/v1/lease/return", {"lease_id": granted["lease_id"], "unused": 25}), 404, "lease_id")
     assert "no such lease" in problem["detail"]
     assert used(client) == 35
 
@@ -76,7 +76,7 @@ def test_a_request_id_is_granted_once_and_means_one_request(node, http):
     client = http(node)
     first, again = lease(client, 10, request_id="r"), lease(client, 10, request_id="r")
     assert again["replayed"] and again["lease_id"] == first["lease_id"] and used(client) == 10
-    expect_problem(client.post("/v1/lease", {**WHO, "want": 11, "request_id": "r"}), 422)
+    expect_problem(client.post("/v1/lease", {**WHO, "want": 11, "request_id": "r"}), 422, "request_id")
     assert client.check(**WHO, tokens=10, request_id="r")["replayed"] is False, "a check of that id is another request"
     assert used(client) == 20
 

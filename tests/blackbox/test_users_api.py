@@ -307,6 +307,6 @@ policies:
 """)
     override = {"policy_id": "logs", "limit": 4000, "limit_name": "hour", "window_seconds": 3600}
     expect(client.post("/api/v1/users/u1/override", override), 201)
-    problem = expect_problem(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day"}), 400)
+    problem = expect_problem(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day"}), 400, "limit")
     assert "8000 entries of sliding_logs together" in problem["detail"]
     expect(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day", "limit": 90}), 201)
