@@ -179,7 +179,8 @@ def test_the_password_changed_and_changed_back(redis_server, sluice, trial, http
     outcome.assert_exact(client)
     assert seen["reconnects"] < THREADS
     assert all("password" in each for each in seen["problems"])
-    assert "WRONGPASS" in node.log()
+    # On a busy machine another problem may have been logged in the ten seconds before, and this one is not then.
+    assert "WRONGPASS" in " ".join(seen["problems"]) + node.log()
     assert "secret" not in " ".join(seen["problems"]) + node.log()
 
 
