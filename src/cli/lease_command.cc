@@ -38,7 +38,9 @@ int list(const LeaseOptions& options) {
   const WallClock wall_clock;
   std::vector<std::vector<std::string>> rows = {
       {"LEASE", "TENANT", "POLICY", "RESOURCE", "GRANTED", "EXPIRES IN"}};
-  for (const DocumentNode& lease : answer.find("leases")->items) {
+  const DocumentNode* const leases = answer.find("leases");
+  if (!leases) throw CommandError("the answer has no leases: is this a Sluice server of this version?");
+  for (const DocumentNode& lease : leases->items) {
     const std::int64_t left_ms = number_of(lease, "expires_unix_ms") - wall_clock.now_us() / 1000;
     rows.push_back({text_of(lease, "lease_id"), text_of(lease, "tenant_id"), text_of(lease, "policy_version"),
                     text_of(lease, "resource"), std::to_string(number_of(lease, "granted")),

@@ -37,6 +37,7 @@ std::int64_t LeasedKey::want(std::int64_t now_us) {
     return 0;
   }
   has_demand_ = false;
+  asked_at_us_ = now_us;
   asked_for_ = jittered(size_.want(refresh_us_));
   return asked_for_;
 }
@@ -51,6 +52,7 @@ void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
   end_expired(now_us);
   observe(now_us);
   is_gone_.store(false, std::memory_order_relaxed);
+  end_safe_capacity();  // the server is back, whatever it says
   retry_us_ = 0;
   if (answer.granted < asked_for)
     size_.on_denied(asked_for);
@@ -61,7 +63,9 @@ void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
     hold(answer, now_us);
     return;
   }
-  const std::int64_t wait_us = std::max(answer.retry_after_us, kDenialLeastUs);
+  // A limit of 0 never has room.
+  const std::int64_t wait_us =
+      answer.retry_after_us < 0 ? kRetryMostUs : std::max(answer.retry_after_us, kDenialLeastUs);
   denied_until_us_.store(now_us + wait_us, std::memory_order_relaxed);
   // All holders were told the same moment. Each comes a little later, or the quickest would take it all.
   retry_at_us_ = now_us + wait_us + static_cast<std::int64_t>(random_() * static_cast<double>(wait_us));
@@ -75,7 +79,8 @@ void LeasedKey::hold(const LeaseAnswer& lease, std::int64_t now_us) {
   }
   denied_until_us_.store(0, std::memory_order_relaxed);
   make_room();
-  const std::int64_t expires_us = now_us + lease.expires_after_us;
+  // It began when it was granted, at the latest when we asked.
+  const std::int64_t expires_us = asked_at_us_ + lease.expires_after_us;
   const std::size_t part = bucket_.add(lease.granted, expires_us);
   held_[part] = {.lease_id = lease.lease_id, .seen_left = lease.granted};
   safe_capacity_ = lease.safe_capacity;
@@ -85,16 +90,20 @@ void LeasedKey::hold(const LeaseAnswer& lease, std::int64_t now_us) {
   bucket_.refill_answered(low_mark_);
 }
 
-// Safe capacity ends when the server is back. Of two leases the one with less left makes room: either it is
-// used up, or its rest was too small for the costs that came.
-void LeasedKey::make_room() {
+void LeasedKey::end_safe_capacity() {
   for (std::size_t part = 0; part < LeaseBucket::kParts; ++part)
     if (bucket_.is_used(part) && held_[part].lease_id.empty()) end(part);
+}
+
+// Of two leases the one with less left makes room: either it is used up, or its rest was too small for the
+// costs that came.
+void LeasedKey::make_room() {
   if (!bucket_.has_free_part()) end(bucket_.left(0) <= bucket_.left(1) ? 0 : 1);
 }
 
 void LeasedKey::on_unreachable(std::int64_t now_us) {
   asked_for_ = 0;
+  if (is_closed_) return;
   has_demand_ = true;
   is_gone_.store(true, std::memory_order_relaxed);
   retry_us_ = std::clamp(2 * retry_us_, kRetryLeastUs, kRetryMostUs);
@@ -106,9 +115,12 @@ void LeasedKey::on_unreachable(std::int64_t now_us) {
   bucket_.refill_answered(0);  // so that the first who finds nothing wakes us, for the safe capacity
 }
 
-// The safe capacity of the latest lease, once nothing else is left.
+// The safe capacity of the latest lease, once nothing else is left; once a minute, however often the server
+// comes and goes.
 void LeasedKey::extend(std::int64_t now_us) {
   if (safe_capacity_ <= 0 || bucket_.left() > 0 || now_us >= extension_ends_us_) return;
+  if (now_us < safe_again_us_) return;
+  safe_again_us_ = now_us + kExtensionUs;
   make_room();
   const std::int64_t units = std::exchange(safe_capacity_, 0);
   const std::size_t part = bucket_.add(units, extension_ends_us_);

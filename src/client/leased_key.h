@@ -101,6 +101,7 @@ class LeasedKey {
   void end(std::size_t part);
   std::int64_t take_back(std::size_t part);
   void note_spent(std::size_t part, std::int64_t left);
+  void end_safe_capacity();
   void make_room();
   void extend(std::int64_t now_us);
   void hold(const LeaseAnswer& lease, std::int64_t now_us);
@@ -120,6 +121,8 @@ class LeasedKey {
   std::int64_t retry_us_ = 0;            // how long the last wait for a server that is gone was
   std::int64_t safe_capacity_ = 0;       // of the latest lease, until it is used
   std::int64_t extension_ends_us_ = 0;
+  std::int64_t safe_again_us_ = 0;  // no safe capacity is used before
+  std::int64_t asked_at_us_ = 0;
   std::int64_t unobserved_ = 0;  // units that the rate does not know of yet
   std::int64_t safe_spent_ = 0;
   bool has_demand_ = false;  // something was spent, or missed, since units were last asked for

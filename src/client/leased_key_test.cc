@@ -153,6 +153,59 @@ TEST_F(LeasedKeyTest, SafeCapacityIsGoneWhenTheServerIsBack) {
   EXPECT_FALSE(key_.take_unused());
 }
 
+TEST_F(LeasedKeyTest, SafeCapacityEndsAlsoWhenTheServerIsBackAndDenies) {
+  lease_100();
+  spend(100);
+  key_.want(now_us_);
+  key_.on_unreachable(now_us_);
+  EXPECT_EQ(spend(1), 1);
+  now_us_ = key_.next_due_us();
+  ASSERT_GT(key_.want(now_us_), 0);
+  key_.on_answer({.granted = 0, .retry_after_us = kSecondUs}, now_us_);
+  EXPECT_EQ(spend(10), 0);
+}
+
+TEST_F(LeasedKeyTest, AServerThatComesAndGoesGivesSafeCapacityOnceAMinute) {
+  lease_100();
+  std::int64_t safe = 0;
+  while (now_us_ < kStart + 50 * kSecondUs) {
+    spend(100);
+    if (key_.want(now_us_) > 0) key_.on_unreachable(now_us_);
+    safe += spend(100);
+    now_us_ = std::max(key_.next_due_us(), now_us_ + kSecondUs / 2);
+    if (key_.want(now_us_) > 0) key_.on_answer(lease_of(100), now_us_);
+  }
+  EXPECT_EQ(key_.safe_spent(), 7);
+  EXPECT_GE(safe, 7);
+}
+
+TEST_F(LeasedKeyTest, NothingCanBeSpentAfterClosingEvenIfTheServerIsGone) {
+  lease_100();
+  spend(90);
+  ASSERT_GT(key_.want(now_us_), 0);
+  key_.close(now_us_);
+  key_.on_unreachable(now_us_);
+  EXPECT_EQ(spend(1), 0);
+}
+
+TEST_F(LeasedKeyTest, ALimitThatNeverHasRoomIsAskedRarely) {
+  spend(1);
+  key_.want(now_us_);
+  key_.on_answer({.granted = 0, .retry_after_us = -1}, now_us_);
+  EXPECT_GE(key_.next_due_us(), now_us_ + LeasedKey::kRetryMostUs);
+}
+
+TEST_F(LeasedKeyTest, ALateAnswerDoesNotProlongTheLease) {
+  spend(1);
+  ASSERT_EQ(key_.want(now_us_), 1);
+  now_us_ += 3 * kSecondUs;
+  key_.on_answer(lease_of(100), now_us_);
+  now_us_ = kStart + 10 * kSecondUs - 1;
+  EXPECT_EQ(spend(1), 1);
+  now_us_ += 1;
+  EXPECT_EQ(spend(1), 0);
+}
+
 TEST_F(LeasedKeyTest, RetriesOfAServerThatIsGoneComeEverMoreRarely) {
   spend(1);
   std::int64_t last_us = 0;

@@ -187,8 +187,10 @@ SwitchWord SwitchController::in_force() const {
 }
 
 void SwitchController::expire() {
-  for (const Hand hand : {Hand::kOperators, Hand::kFile})
-    switch_.shorten(hand, end_of(switch_.word(hand)));  // the wall clock may have been set forward
+  for (const Hand hand : {Hand::kOperators, Hand::kFile}) {
+    const SwitchWord word = switch_.word(hand);
+    switch_.shorten(hand, word, end_of(word));  // the wall clock may have been set forward
+  }
   if (switch_.expire(steady_clock_.now_us()))
     log_(false, "the big red switch is back to normal: its time to live has expired");
 }

@@ -55,6 +55,25 @@ class JointCheckTest : public LimiterFixture {
   const CheckRequest b{.resource = "/b", .key = "u"};
 };
 
+// One step on long logs would make a store late for everybody.
+TEST_F(JointCheckTest, TheLogsOfAllChecksAreBoundedTogether) {
+  std::vector<Policy> policies;
+  std::vector<std::string> resources;
+  for (const std::string name : {"x", "y", "z"}) {
+    Policy policy = route_policy(name, 4000);
+    policy.limits[0].params =
+        *make_limit_params(Algorithm::kSlidingLog, {4000, 60 * kSecondUs}, std::nullopt);
+    policies.push_back(policy);
+    resources.push_back("/" + name);
+  }
+  publish(policies);
+  std::vector<CheckRequest> requests;
+  for (const std::string& resource : resources) requests.push_back({.resource = resource, .key = "u"});
+  EXPECT_THAT(ask(requests)[0], HasSubstr("more than 8192 entries of sliding_logs"));
+  requests.pop_back();
+  EXPECT_THAT(ask(requests), ElementsAre("yes 3999", "yes 3999", "yes 3999"));
+}
+
 TEST_F(JointCheckTest, AllAreChargedOrNone) {
   publish({route_policy("a", 5), route_policy("b", 2)});
   EXPECT_THAT(ask({a, b}), ElementsAre("yes 1", "yes 4", "yes 1"));

@@ -9,9 +9,20 @@
 namespace sluice {
 namespace {
 
+constexpr std::int64_t kClockSlackUs = kMinuteUs;
+
 Error nothing_to_lease() {
   return {ErrorCode::kFailedPrecondition,
           "no limit applies to this request, so there is nothing to lease; checks of it are not limited", ""};
+}
+
+Error policies_unknown() {
+  return {ErrorCode::kUnavailable, "the policies could not be read yet, so nothing is leased; try again", ""};
+}
+
+Error unknown_outcome() {
+  return {ErrorCode::kUnavailable,
+          "the connection to the store was lost: it is not known whether the units were given back", ""};
 }
 
 Error switched() {
@@ -34,7 +45,10 @@ Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
   SLUICE_TRY(planner_.plan(request, Purpose::kLook));
   Plan& plan = planner_.enforced();
   planner_.shadow().size = planner_.comparison().size = 0;
-  if (plan.size == 0) return std::unexpected(nothing_to_lease());
+  if (plan.size == 0) {
+    const bool is_known = planner_.first_policy() || planner_.unmatched() == Unmatched::kNoPolicy;
+    return std::unexpected(is_known ? nothing_to_lease() : policies_unknown());
+  }
   for (std::size_t i = 0; i < plan.size; ++i) {
     plan.charges[i].on_denial = OnDenial::kFree;
     plan.charges[i].passes_without_room = false;
@@ -66,6 +80,9 @@ PendingCheck* Limiter::begin_return(const LeaseClaim& claim, std::int64_t unused
                      ", the units that were granted; nothing was given back",
                  "unused"},
                 answer);
+  // An old id is not worth asking the store, however often it comes. Our clock may differ from the store's.
+  if (parts_.clock.now_us() > claim.granted_at_us + kLeaseLifeUs + kClockSlackUs)
+    return fail(unknown_lease(), answer);
   std::vector<Dimension> dimensions;
   const CheckRequest request = claim.request(dimensions);
   auto identity = plan_lease(request);
@@ -113,11 +130,11 @@ PendingCheck* Limiter::ask_lease(const CheckRequest& request, const Asked& asked
 void Limiter::conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer) {
   if (!answer) return;
   if (asked.refund_of_us != 0) {
-    if (call.replayed) answer = std::unexpected(unknown_lease());
+    if (call.replayed) answer = std::unexpected(call.sent_again ? unknown_outcome() : unknown_lease());
     return;
   }
-  answer->cost = call.granted;
-  if (call.granted == 0 || call.replayed) return;
+  answer->cost = answer->allowed ? call.granted : 0;
+  if (answer->cost == 0 || call.replayed) return;
   const CompiledPolicy* last = nullptr;
   for (const LimitStatus& status : answer->limits) {
     if (status.policy == last) continue;

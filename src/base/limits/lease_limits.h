@@ -14,7 +14,7 @@ inline constexpr std::int64_t kLeaseLifeUs = 10 * kSecondUs;
 inline constexpr std::int64_t kLeaseRefreshUs = kSecondUs;
 // How long a holder that cannot reach the server may go on, with the lease's safe capacity.
 inline constexpr std::int64_t kLeaseExtensionUs = kMinuteUs;
-inline constexpr std::size_t kLeaseIdBytesMax = 16u << 10;
+inline constexpr std::size_t kLeaseIdBytesMax = 24u << 10;
 // What a node can list. Older leases of the same tenant make room.
 inline constexpr std::size_t kLeasesListedMax = 20'000;
 inline constexpr std::size_t kLeasesListedPerTenantMax = 2'000;

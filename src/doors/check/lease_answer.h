@@ -47,6 +47,7 @@ Result<void> answer_return(DoorContext& context, const Caller& caller, net::Repl
   std::vector<Dimension> dimensions;
   CheckRequest request = claim.request(dimensions);
   const Permit permit = SLUICE_TRY(caller.permit({&request, 1}));
+  SLUICE_TRY(context.gate.admit(1));
   answer(
       reply,
       [&](const auto& postpone) { return context.engine.return_lease(permit, claim, unused, postpone); },

@@ -15,9 +15,10 @@ bool BigSwitch::say(Hand hand, SwitchWord word, std::int64_t now_us, std::option
   return true;
 }
 
-void BigSwitch::shorten(Hand hand, std::int64_t ends_us) {
+void BigSwitch::shorten(Hand hand, const SwitchWord& word, std::int64_t ends_us) {
   const Lock lock(mutex_);
   Held& held = held_[static_cast<std::size_t>(hand)];
+  if (held.word.is_newer_than(word)) return;
   held.ends_us = std::min(held.ends_us, ends_us);
 }
 

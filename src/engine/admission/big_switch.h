@@ -60,8 +60,9 @@ class BigSwitch {
   // Returns false if this hand has given a newer command already; then nothing happens. `ends_us`: when an
   // open switch ends; absent: the word's until_us.
   bool say(Hand hand, SwitchWord word, std::int64_t now_us, std::optional<std::int64_t> ends_us = {});
-  // Lets this hand's command end at that time, unless it ends earlier.
-  void shorten(Hand hand, std::int64_t ends_us);
+  // Lets this command of the hand end at that time, unless it ends earlier, or a newer one was given
+  // meanwhile.
+  void shorten(Hand hand, const SwitchWord& word, std::int64_t ends_us);
 
   // Returns true if the last command that held it open has ended and this call brought it back to normal.
   bool expire(std::int64_t now_us);

@@ -59,11 +59,13 @@ TEST(BigSwitch, AnEndCanOnlyComeEarlier) {
   BigSwitch big_switch;
   const std::int64_t end_us = 1'000'000;  // by another clock than the word's
   EXPECT_TRUE(big_switch.say(Hand::kOperators, open_at(kNowUs, 10), 0, end_us));
-  big_switch.shorten(Hand::kOperators, end_us + 1);
+  big_switch.shorten(Hand::kOperators, open_at(kNowUs, 10), end_us + 1);
   EXPECT_EQ(big_switch.in_force(0).ends_us, end_us);
   EXPECT_FALSE(big_switch.say(Hand::kOperators, open_at(kNowUs, 10), 0, end_us + 1)) << "the same command";
   EXPECT_FALSE(big_switch.expire(end_us - 1));
-  big_switch.shorten(Hand::kOperators, end_us - 1);
+  big_switch.shorten(Hand::kOperators, open_at(kNowUs - 1, 10), end_us - 1);
+  EXPECT_FALSE(big_switch.expire(end_us - 1)) << "that was about an older command";
+  big_switch.shorten(Hand::kOperators, open_at(kNowUs, 10), end_us - 1);
   EXPECT_TRUE(big_switch.expire(end_us - 1));
 }
 

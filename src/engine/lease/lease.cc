@@ -56,7 +56,7 @@ class Reader {
 
 // What the slowest limit lets through in the time of the extension.
 std::int64_t units_in_extension(const Decision& decision) {
-  std::int64_t units = kLeaseUnitsMax;
+  std::int64_t units = decision.limits.empty() ? 0 : kLeaseUnitsMax;  // a repeat under other limits
   for (const LimitStatus& status : decision.limits) {
     const Rate& rate = status.numbers->rate;
     const double most = static_cast<double>(rate.count) * static_cast<double>(kLeaseExtensionUs) /

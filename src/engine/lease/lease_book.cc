@@ -25,7 +25,8 @@ void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_vie
               .resource = claim.resource,
               .key = claim.key,
               .granted = lease.granted,
-              .expires_unix_ms = lease.expires_unix_ms};
+              .expires_unix_ms = lease.expires_unix_ms,
+              .over_at_us = now_us + lease.expires_after_ms * 1000};
   const Lock lock(mutex_);
   expire(now_us);
   if (by_name_.contains(entry.name)) return;
@@ -53,7 +54,7 @@ void LeaseBook::erase(Entries::iterator entry) {
 }
 
 void LeaseBook::expire(std::int64_t now_us) {
-  while (!entries_.empty() && entries_.front().expires_unix_ms <= now_us / 1000) erase(entries_.begin());
+  while (!entries_.empty() && entries_.front().over_at_us <= now_us) erase(entries_.begin());
 }
 
 std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::string_view policy_id,

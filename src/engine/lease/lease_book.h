@@ -18,7 +18,7 @@ namespace sluice {
 // decided by it. Thread-safe; leases are far rarer than checks, so one lock is enough.
 //
 // It is bounded in all and per tenant (limits/lease_limits.h): a tenant's oldest lease makes room for its
-// next one, so a tenant with many leases hides only its own.
+// next one, so a tenant with many leases hides only its own. What is not listed is missing in the sums.
 class LeaseBook {
  public:
   struct Entry {
@@ -27,6 +27,7 @@ class LeaseBook {
     std::string tenant, policy_id, policy_version, resource, key;
     std::int64_t granted = 0;
     std::int64_t expires_unix_ms = 0;
+    std::int64_t over_at_us = 0;  // the same on this process's clock
   };
 
   // A lease that was granted, not one that was told again. `tenant`: its own or the implied one.

@@ -18,6 +18,7 @@ class LeaseBookTest : public testing::Test {
     lease.granted = units;
     lease.policy_version = version;
     lease.expires_unix_ms = (now_us_ + kLeaseLifeUs) / 1000;
+    lease.expires_after_ms = kLeaseLifeUs / 1000;
     book_.add(lease, LeaseClaim(), tenant, now_us_);
   }
   std::size_t count(std::string_view tenant, std::string_view policy = "") {

@@ -169,6 +169,33 @@ TEST_F(LeaseTest, UnitsOfOtherNumbersStayUsed) {
   EXPECT_EQ(left("/strict"), 12);
 }
 
+TEST_F(LeaseTest, ARepeatUnderOtherLimitsGivesNothingBack) {
+  const auto leased = lease(of("/strict", 8, "1"));
+  Policy strict = make_policy("strict", {make_limit({.rate = {20, kDayUs}})});
+  strict.resource = "/strict";
+  strict.version = 2;
+  publish({strict});
+  const auto again = lease(of("/strict", 8, "1"));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->granted, 8);
+  EXPECT_EQ(again->safe_capacity, 0);
+  EXPECT_FALSE(give_back(again->id, 5)) << "these limits were not charged";
+  EXPECT_EQ(left("/strict"), 12);
+}
+
+TEST_F(LeaseTest, AnOldIdIsRefusedWithoutAskingTheStore) {
+  LateStore late_store(store);
+  Limiter late({late_store, snapshots, hasher, clock, totals});
+  const auto leased = lease(of("/strict", 8, "1"));
+  clock.advance(kHourUs);
+  const auto returned = late.return_lease(*late.read_lease(leased->id), 5, [&] {
+    ADD_FAILURE() << "nobody is asked";
+    return [](const Result<void>&) {};
+  });
+  ASSERT_TRUE(returned);
+  EXPECT_EQ(returned->error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(LeaseTest, IsRefused) {
   struct Row {
     const char* what;

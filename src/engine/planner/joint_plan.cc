@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
+
+#include "policy/snapshot/limits_per_request.h"
 
 namespace sluice {
 namespace {
@@ -13,6 +16,15 @@ bool is_stricter(const LimitParams& a, const LimitParams& b) {
   };
   const Wide rate_a = times(a.rate.count, b.rate.period_us), rate_b = times(b.rate.count, a.rate.period_us);
   return rate_a != rate_b ? rate_a < rate_b : a.capacity < b.capacity;
+}
+
+// One step on long logs would make the store late for everybody.
+std::int64_t log_entries(const Plan& plan) {
+  std::int64_t entries = 0;
+  for (std::size_t i = 0; i < plan.size; ++i)
+    if (plan.limits[i].numbers->algorithm == Algorithm::kSlidingLog)
+      entries += plan.limits[i].numbers->capacity;
+  return entries;
 }
 
 // Merges the charge at `from` into the one at `to`, which is on the same counter.
@@ -97,6 +109,10 @@ Result<void> plan_together(Planner& planner, std::span<const CheckRequest> reque
     if (comparison.size != first_compared) put_together(comparison, first_compared, cost_max, nullptr);
     out.parts.push_back({planner.first_policy(), out.enforced.size(), out.shadow.size()});
   }
+  if (log_entries(enforced) > static_cast<std::int64_t>(kLogEntriesPerCheckMax)) [[unlikely]]
+    return invalid("", "these checks could use more than " + std::to_string(kLogEntriesPerCheckMax) +
+                           " entries of sliding_logs together; send them in several calls, or use smaller "
+                           "logs, or sliding_window");
   return {};
 }
 

@@ -106,16 +106,20 @@ Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vec
     return change;
   };
 
+  // A tenant that has used up its share must not keep the operator from changing its limits.
+  CompileOptions of_operator = options_;
+  of_operator.by_operator = true;
+
   // All policies of the ledger stay or come back, unless they are in the way.
   PolicyChange change = change_of_files();
   for (const auto& [id, each] : left_out_)
     if (!ids.contains(id)) change.put.push_back(each.policy);
-  auto snapshot = before->with(std::move(change), params_, options_);
+  auto snapshot = before->with(std::move(change), params_, of_operator);
   if (!snapshot) {
     const std::vector<Step> others = of_ledger(ids);
     PolicyChange alone = change_of_files();
     for (const Step& step : others) alone.remove.push_back(step.id);
-    if (auto fits = before->check(std::move(alone), params_, options_); !fits) {
+    if (auto fits = before->check(std::move(alone), params_, of_operator); !fits) {
       if (auto& item = fits.error().item) item = changed[*item];
       return std::unexpected(std::move(fits.error()));
     }
@@ -129,7 +133,7 @@ Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vec
         change.put.push_back(*step.policy);
       }
     }
-    snapshot = before->with(std::move(change), params_, options_);
+    snapshot = before->with(std::move(change), params_, of_operator);
     if (!snapshot) return std::unexpected(Error{snapshot.error().code, snapshot.error().message, ""});
   }
   from_files_ = std::move(ids);
@@ -269,7 +273,9 @@ std::map<std::string, Error> PolicyCatalog::refused_beside(std::vector<Policy> o
       kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
   ParamsDraft params(params_);
   std::map<std::string, Error> refused;
-  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params, options_);
+  CompileOptions in_force = options_;
+  in_force.by_operator = true;  // they have their numbers
+  auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params, in_force);
   if (start && !steps.empty()) StepTrial(std::move(*start), params, options_).take(steps, refused);
   return refused;
 }

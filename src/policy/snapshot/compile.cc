@@ -142,8 +142,8 @@ class LimitCompiler {
     for (const Limit& limit : limits) {
       const std::size_t index = compiled.size();
       CompiledLimit& added = compiled.emplace_back();
-      added.params = params_.intern(scaled(limit, index), policy_.tenant);
-      if (added.params == 0) return too_many_numbers(policy_.tenant);
+      added.params = params_.intern(scaled(limit, index), whose());
+      if (added.params == 0) return too_many_numbers(whose());
       added.numbers = &params_[added.params];
       added.source = &limit;
       added.identity = identity_of(policy_, limit, index);
@@ -174,12 +174,15 @@ class LimitCompiler {
   Result<std::shared_ptr<const CompiledLimit>> compile_local(const CompiledLimit& limit) {
     if (policy_.local && limit.index != 0) return nullptr;
     auto local = std::make_shared<CompiledLimit>(limit);
-    local->params = params_.intern(policy_.local ? *policy_.local : share_of(*limit.numbers, options_.nodes),
-                                   policy_.tenant);
-    if (local->params == 0) return too_many_numbers(policy_.tenant);
+    local->params =
+        params_.intern(policy_.local ? *policy_.local : share_of(*limit.numbers, options_.nodes), whose());
+    if (local->params == 0) return too_many_numbers(whose());
     local->numbers = &params_[local->params];
     return local;
   }
+
+  // The tenant that the numbers count for; empty: none.
+  std::string whose() const { return options_.by_operator ? std::string() : policy_.tenant; }
 
   const Policy& policy_;
   ParamsDraft& params_;

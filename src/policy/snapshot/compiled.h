@@ -89,6 +89,8 @@ struct CompiledPolicy {
 
 struct CompileOptions {
   int nodes = 1;  // nodes that share the load: the default local limit is 1/nodes of the limit
+  // The policies are the operator's: their numbers count for no tenant's share of the params table.
+  bool by_operator = false;
 };
 
 // Fails if a pattern does not parse, the params table is full, or the policy's tenant has its share of it.

@@ -77,6 +77,13 @@ TEST_F(NumbersShareTest, ATenantThatHasUsedItsShareIsRefusedAndNobodyElseIs) {
   EXPECT_NE(catalog_.current()->find("t"), nullptr);
 }
 
+TEST_F(NumbersShareTest, TheOperatorsFilesAreNotBoundByATenantsShare) {
+  while (catalog_.change({.put = {fresh("p", "shop", 1)}})) continue;
+  EXPECT_TRUE(catalog_.replace_files({fresh("file", "shop", 1)}));
+  EXPECT_NE(catalog_.current()->find("file"), nullptr);
+  EXPECT_FALSE(catalog_.change({.put = {fresh("q", "shop", 1)}})) << "the API is";
+}
+
 TEST_F(NumbersShareTest, OverridesCountForTheTenantOfTheirPolicy) {
   ASSERT_TRUE(catalog_.change({.put = {fresh("p", "shop", 1), fresh("q", "other", 1)}}));
   for (int i = 0; i < 1000; ++i)

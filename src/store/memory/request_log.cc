@@ -244,7 +244,8 @@ void RequestLog::refund_once(StoreCall& call) {
   const Lock lock(shard.mutex);
   RequestRecord* const record = shard.find(call.dedupe->id);
   call.replayed = record == nullptr || record->expired(clock_.now_us()) ||
-                  record->fingerprint != call.dedupe->fingerprint || record->now_us != call.refund_of_us;
+                  record->fingerprint != call.dedupe->fingerprint || record->now_us != call.refund_of_us ||
+                  (call.is_lease && record->terms != call.dedupe->terms);
   if (call.replayed) return;
   std::array<Charge, kLimitsPerCheckMax> charges;
   std::ranges::copy(call.charges, charges.begin());

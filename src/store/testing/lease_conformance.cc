@@ -139,14 +139,17 @@ TEST_P(DedupeConformance, AnotherLeasesUnitsAreNotReturned) {
     std::uint64_t id;
     std::uint64_t fingerprint;
     std::int64_t at_us;
+    std::uint16_t terms = 7;
   };
-  for (const Row& row : {Row{"an id that nobody has", 2, 2, lease.now_us},
-                         Row{"another holder's fingerprint", 1, 9, lease.now_us},
-                         Row{"another time", 1, 1, lease.now_us + 1}}) {
+  for (const Row& row :
+       {Row{"an id that nobody has", 2, 2, lease.now_us},
+        Row{"another holder's fingerprint", 1, 9, lease.now_us}, Row{"another time", 1, 1, lease.now_us + 1},
+        Row{"other limits than it was taken from", 1, 1, lease.now_us, 8}}) {
     SCOPED_TRACE(row.what);
     TestCall unused({{key("d"), ten, 8}});
     make_return(unused, lease, row.id);
     unused.dedupe->fingerprint = row.fingerprint;
+    unused.dedupe->terms = row.terms;
     unused.refund_of_us = row.at_us;
     finish(unused);
     EXPECT_TRUE(unused.replayed || unused.conflict);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "store/pressure.h"
@@ -117,6 +118,7 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
                  : !any_passed_over      ? Verdict::kAllowed
                  : any_counted           ? Verdict::kPartlyCounted
                                          : Verdict::kNoRoom;
+  if (call.verdict != Verdict::kAllowed) call.granted = 0;
   shed_by_move_ = moving && call.verdict == Verdict::kShed;
   // A call with a request id and no answer will be repeated, and then needs its charges.
   const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
@@ -137,12 +139,14 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
 // the holder asks again, for less. The charges become what was granted.
 bool SplitCall::grants_agree() {
   bool agree = true;
+  std::optional<std::int64_t> granted;
   for (const Part& part : parts_) {
     if (part.verdict != Verdict::kAllowed) continue;
-    agree &= part.granted == parts_.front().granted;
+    agree &= !granted || *granted == part.granted;
+    granted = part.granted;
     for (std::size_t i = 0; i < part.charges.size(); ++i) charges_[part.first_ + i].cost = part.granted;
   }
-  if (agree && parts_.front().verdict == Verdict::kAllowed) call_->granted = parts_.front().granted;
+  call_->granted = granted.value_or(0);
   return agree;
 }
 

@@ -228,6 +228,47 @@ TEST_F(SplitCallTest, AConflictAnywhereIsAConflict) {
   EXPECT_THAT(split_.begin_refunds(0), SizeIs(1));
 }
 
+// A lease on two slots: each grants what it has room for.
+TEST_F(SplitCallTest, ALeaseIsGrantedOnlyIfAllSlotsGrantTheSame) {
+  struct Row {
+    const char* what;
+    Verdict a, b;
+    std::int64_t granted_a, granted_b;
+    Verdict whole;
+    std::int64_t granted;
+    std::size_t refunds;
+  };
+  const Row rows[] = {
+      {"the same", kAllowed, kAllowed, 8, 8, kAllowed, 8, 0},
+      {"the second has less", kAllowed, kAllowed, 8, 3, kDenied, 0, 2},
+      {"the first has less", kAllowed, kAllowed, 3, 8, kDenied, 0, 2},
+      {"the second has none", kAllowed, kDenied, 8, 0, kDenied, 0, 1},
+      {"the first has none", kDenied, kAllowed, 0, 8, kDenied, 0, 1},
+      {"the second is silent", kAllowed, kNoAnswer, 8, 0, kNoAnswer, 0, 0},
+      {"the first is silent", kNoAnswer, kAllowed, 0, 8, kNoAnswer, 0, 0},
+      {"the second is full", kAllowed, kNoRoom, 8, 0, kNoRoom, 0, 0},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    TestCall call({charge(1, kA, 8), charge(2, kB, 8)});
+    call.is_lease = true;
+    call.dedupe = Dedupe{{5, 5}, 7, kSecond};
+    begin(call);
+    split_.parts()[0].granted = row.granted_a;
+    split_.parts()[1].granted = row.granted_b;
+    EXPECT_TRUE(split_.parts()[1].is_lease);
+    answer(split_.parts()[0], row.a, 1);
+    answer(split_.parts()[1], row.b, 1);
+    split_.settle(params_);
+    EXPECT_EQ(call.verdict, row.whole);
+    EXPECT_EQ(call.granted, row.granted);
+    const auto refunds = split_.begin_refunds(0);
+    ASSERT_THAT(refunds, SizeIs(row.refunds));
+    for (const Part* refund : refunds)
+      EXPECT_EQ(refund->charges[0].cost, refund->slot == slot_of_tag(kA) ? row.granted_a : row.granted_b);
+  }
+}
+
 TEST_F(SplitCallTest, WhatCountsDeniedRequestsKeepsItsCharge) {
   TestCall call({charge(1, kA, 2), charge(2, kA, 3), charge(3, kB), charge(4, kC)});
   const_cast<Charge&>(call.charges[0]).on_denial = OnDenial::kCharge;

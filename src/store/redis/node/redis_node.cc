@@ -90,7 +90,8 @@ bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.work = work_.of(call);
   // A check that comes after this refund must not be denied because of the state before it.
   if (call.refund_of_us != 0)
-    for (const Charge& charge : call.charges) options_.freed->note(charge.key, call.queued_at_us);
+    for (const Charge& charge : call.charges)
+      if (charge.cost > 0) options_.freed->note(charge.key, call.queued_at_us);
   queue.push(call);
   return true;
 }

@@ -107,6 +107,7 @@ bool RememberedDenials::deny_unanswered(StoreCall& call, std::int64_t now_us,
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     Charge charge = call.charges[i];
     charge.on_denial = OnDenial::kFree;  // nothing can be charged now
+    if (call.is_lease) charge.cost = 1;  // a lease takes what there is
     const LimitParams& params = params_[charge.params];
     const auto had_room = known[i] == nullptr
                               ? std::nullopt

@@ -316,7 +316,11 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       local at_us, flags
       if is_known then at_us, flags = struct.unpack('>I7B', known, 9) end
       if at_us ~= entries[1].grant.at_us or flags ~= ttl_ms then return REPLAYED, false, after end
-      if after_entries == GRANTED_BYTES then lower_grants(count, struct.unpack('>I4', known, #known - 3)) end
+      if after_entries == GRANTED_BYTES then
+        -- Units come back only to the limits that they were taken from.
+        if string.sub(known, 1, 8) ~= fingerprint then return REPLAYED, false, after end
+        lower_grants(count, struct.unpack('>I4', known, #known - 3))
+      end
       keep_record(key, false)
     elseif is_known then
       if is_part then
