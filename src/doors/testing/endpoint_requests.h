@@ -96,6 +96,7 @@ class EndpointRequests {
     claim.key = about.key;
     claim.request_id = "1";
     claim.want = claim.granted = 1;
+    claim.granted_at_us = kNowUs;
     return to_lease_id(claim, KeyHasher::from_text("test"));
   }
   // CheckRequest, or GetUsageRequest.
