@@ -45,7 +45,8 @@ std::shared_ptr<const Pseudonyms> pseudonyms(const PlanCommand& command) {
   if (command.key_secrets.empty()) return command.pseudonyms ? std::make_shared<const Pseudonyms>() : nullptr;
   const std::int64_t now_us = WallClock().now_us();
   SecretRing ring;
-  static_cast<void>(ring.take(read_key_secrets(command.key_secrets, now_us, ring), now_us));
+  if (const auto taken = ring.take(read_key_secrets(command.key_secrets, now_us, ring), now_us); !taken)
+    throw CommandError(taken.error().message);
   return std::make_shared<const Pseudonyms>(ring.secret(), now_us);
 }
 

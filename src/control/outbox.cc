@@ -136,10 +136,12 @@ void Outbox::post(ledger::Change change, Revise revise) {
     const Lock lock(mutex_);
     const bool is_full = letters_.size() >= kOutboxMax;
     const bool is_taken = !is_full || is_command(letter.change);
-    if (is_full) dropped = is_taken ? take_oldest_command() : std::optional(std::move(letter));
     if (is_taken) {
+      if (is_full) dropped = take_oldest_command();
       letters_.push_back(std::move(letter));
       ++changes_;
+    } else {
+      dropped = std::move(letter);
     }
   }
   if (dropped)

@@ -462,8 +462,10 @@ bool Node::take_settings(const ServeOptions& options) {
           "--cells: more than {} tenants would move at once; place them step by step", kTenantMovesMax));
     try_new_stores(*current, *fresh);
   }
-  // Nothing can fail from here on, so either everything applies or nothing.
-  if (has_secrets) static_cast<void>(key_secrets_->take(secrets, wall_clock_.now_us()));
+  // The secrets were checked above, and nothing after them can fail: either everything applies or nothing.
+  if (has_secrets)
+    if (const auto taken = key_secrets_->take(secrets, wall_clock_.now_us()); !taken)
+      throw CommandError(taken.error().message);
   if (waits_for_restart) return false;
   if (*fresh != *current) {
     log_new_addresses(*current, *fresh);

@@ -161,6 +161,7 @@ Result<void> Planner::match_named(const CheckRequest& request, Dimensions& dimen
                                                                  const CompiledLimit& limit,
                                                                  const Dimensions& dimensions) {
   const CompiledUser* const agreed = agreements_.of(limit, dimensions);
+  // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): a limit of the snapshot, never a temporary
   if (!agreed || agreed->source.tier.empty()) return limit;
   return policy.limits_for_tier(agreed->source.tier)[limit.index];  // all tiers have the same limits
 }

@@ -163,8 +163,11 @@ Result<std::vector<std::string>> FileRepository::publish(PolicySources& sources)
   }
   const auto left_out =
       SLUICE_TRY(catalog_.replace_files(std::move(policies), std::move(sources.envoy_domains)));
-  for (const auto& [id, why] : left_out)
-    options_.log(true, "policy \"" + id + "\" of the API is not in force while the files are: " + why);
+  for (const auto& [id, why] : left_out) {
+    std::string sentence = "policy \"";
+    sentence.append(id).append("\" of the API is not in force while the files are: ").append(why);
+    options_.log(true, sentence);
+  }
   ++loads_;
   remember_withdrawn(*before, ids);
   ids_ = std::move(ids);

@@ -128,7 +128,8 @@ std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, cons
   if (!key_secret.empty())
     throw CommandError("--key-secret and --key-secrets exclude each other; move the secret into the file");
   auto ring = std::make_shared<SecretRing>();
-  static_cast<void>(ring->take(read_key_secrets(path, now_us, *ring), now_us));
+  if (const auto taken = ring->take(read_key_secrets(path, now_us, *ring), now_us); !taken)
+    throw CommandError(taken.error().message);
   return ring;
 }
 

@@ -194,7 +194,7 @@ Result<void> read_lease(std::string_view body, std::string& scratch, CheckList& 
   CheckRequest& lease = out.latest();
   if (lease.cost) return invalid("cost", "a lease has no cost; give the units to lease as want");
   if (!want) return invalid("want", "want is missing; give the units to lease, from 1");
-  lease.cost = *want;
+  lease.cost = want;
   return {};
 }
 
