@@ -12,9 +12,9 @@ namespace sluice {
 //   size = max(1, floor(rate × refresh)), at most a ceiling that is halved by a denial and grows by one with
 //   each lease that was granted in full
 //
-// The rate is that of the units spent here, smoothed over about a second. The ceiling is the part of the
-// congestion control of TCP: gateways that together want more than there is each shrink by half, and grow by
-// one, until they have equal parts.
+// The rate is that of the units spent here, smoothed over about a second. The ceiling works like TCP's
+// congestion control: gateways that together want more than there is shrink by half and grow by one, until
+// they have about equal parts.
 class LeaseSize {
  public:
   static constexpr std::int64_t kMax = 65'535;
@@ -45,8 +45,6 @@ class LeaseSize {
 
   void on_granted() { ceiling_ = std::min(ceiling_ + 1, kMax); }
   void on_denied(std::int64_t wanted) { ceiling_ = std::max(wanted / 2, std::int64_t{1}); }
-
-  double rate() const { return rate_; }
 
  private:
   static constexpr std::int64_t kLeastUs = 50'000;

@@ -40,7 +40,7 @@ Result<void> Limiter::validate_lease(const CheckRequest& request) {
   return sluice::validate(request);
 }
 
-// Plans the charges of a lease: those of a check that nobody watches, for enforced limits only.
+// Plans the charges of a lease: those of a check, for enforced limits only. Nothing is counted yet.
 Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
   SLUICE_TRY(planner_.plan(request, Purpose::kLook));
   Plan& plan = planner_.enforced();

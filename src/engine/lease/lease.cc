@@ -5,6 +5,7 @@
 
 #include "base/arith.h"
 #include "base/limits/lease_limits.h"
+#include "base/text/big_endian.h"
 #include "base/text/encode.h"
 
 namespace sluice {
@@ -13,18 +14,14 @@ namespace {
 constexpr char kVersion = 1;
 constexpr std::size_t kSealBytes = 8;
 
-void append_big_endian(std::string& out, std::uint64_t number, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xff);
-}
-
 void append_part(std::string& out, std::string_view text) {
-  append_big_endian(out, text.size(), 2);
+  append_number(out, text.size(), 2);
   out.append(text);
 }
 
 std::string seal_of(std::string_view bytes, const KeyHasher& hasher) {
   std::string seal;
-  append_big_endian(seal, hasher(std::string("lease id ").append(bytes)).high, kSealBytes);
+  append_number(seal, hasher(std::string("lease id ").append(bytes)).high, kSealBytes);
   return seal;
 }
 
@@ -33,9 +30,8 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
   std::uint64_t number(std::size_t bytes) {
-    std::uint64_t number = 0;
-    for (const char byte : take(bytes)) number = number << 8 | static_cast<unsigned char>(byte);
-    return number;
+    const std::string_view taken = take(bytes);
+    return static_cast<std::uint64_t>(number_at(taken, 0, taken.size()));
   }
   std::int64_t signed_number(std::size_t bytes) { return static_cast<std::int64_t>(number(bytes)); }
   std::string text() { return std::string(take(number(2))); }
@@ -95,22 +91,22 @@ CheckRequest LeaseClaim::request(std::vector<Dimension>& out_dimensions) const {
 
 std::string to_lease_id(const LeaseClaim& claim, const KeyHasher& hasher) {
   std::string bytes(1, kVersion);
-  append_big_endian(bytes, static_cast<std::uint64_t>(claim.want), 4);
-  append_big_endian(bytes, static_cast<std::uint64_t>(claim.granted), 4);
-  append_big_endian(bytes, static_cast<std::uint64_t>(claim.granted_at_us), 7);
-  append_big_endian(bytes, claim.terms, 2);
+  append_number(bytes, static_cast<std::uint64_t>(claim.want), 4);
+  append_number(bytes, static_cast<std::uint64_t>(claim.granted), 4);
+  append_number(bytes, static_cast<std::uint64_t>(claim.granted_at_us), 7);
+  append_number(bytes, claim.terms, 2);
   for (const std::string* text :
        {&claim.policy_id, &claim.tenant, &claim.resource, &claim.key, &claim.request_id})
     append_part(bytes, *text);
-  append_big_endian(bytes, claim.dimensions.size(), 1);
+  append_number(bytes, claim.dimensions.size(), 1);
   for (const auto& [name, value] : claim.dimensions) {
     append_part(bytes, name);
     append_part(bytes, value);
   }
-  append_big_endian(bytes, claim.outcomes.size(), 1);
+  append_number(bytes, claim.outcomes.size(), 1);
   for (const Outcome& outcome : claim.outcomes) {
-    append_big_endian(bytes, static_cast<std::uint64_t>(outcome.remaining), 4);
-    append_big_endian(bytes, static_cast<std::uint64_t>(outcome.reset_after_us), 7);
+    append_number(bytes, static_cast<std::uint64_t>(outcome.remaining), 4);
+    append_number(bytes, static_cast<std::uint64_t>(outcome.reset_after_us), 7);
   }
   bytes += seal_of(bytes, hasher);
   return to_hex(bytes);

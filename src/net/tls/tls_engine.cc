@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::size_t kRecordBytesMax = 16u << 10;  // of plain text, by the standard
 
-// What OpenSSL 3.0 takes from malloc for a connection of a server:
-//   handshake: 43 KiB while it waits for the client, 71 with a partial record in clear text (measured);
-//              16 more if the client announces certificates of kCertificateChainBytesMax (by that bound);
-//   after a HelloRetryRequest: 128 more, if the client announces a second ClientHello of that length
-//   (likewise); open: 14 KiB without and 24 (RSS) with a client certificate; 16.3 more for a partial record
-//   (measured).
+// What OpenSSL 3.0 takes from malloc for a connection of a server. m: measured; b: a bound that we set.
+// clang-format off
+//   handshake   43 KiB while it waits for the client, 71 with a partial record in clear text (m)
+//               16 more if the client announces certificates of kCertificateChainBytesMax (b)
+//               128 more after a HelloRetryRequest, if it announces a second ClientHello of that length (b)
+//   open        14 KiB without and 24 with a client certificate, 16.3 more for a partial record (m)
+// clang-format on
 constexpr std::size_t kHandshakeBytes = 80u << 10;
 constexpr std::size_t kSecondHelloBytes = 128u << 10;
 constexpr std::size_t kOpenBytes = 24u << 10;

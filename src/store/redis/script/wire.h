@@ -6,21 +6,11 @@
 #include <string_view>
 
 #include "base/secret/hash.h"
+#include "base/text/big_endian.h"
 
-// The encoding of numbers and keys in calls of the script (see README.md): big-endian, as in Lua's struct
-// library.
+// The encoding of keys in calls of the script (see README.md). Numbers are big-endian, as in Lua's struct
+// library (base/text/big_endian.h).
 namespace sluice {
-
-inline void append_number(std::string& out, std::uint64_t number, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xff);
-}
-
-// REQUIRES: at + size <= bytes.size()
-inline std::int64_t number_at(std::string_view bytes, std::size_t at, std::size_t size) {
-  std::uint64_t number = 0;
-  for (std::size_t i = at; i < at + size; ++i) number = number << 8 | static_cast<unsigned char>(bytes[i]);
-  return static_cast<std::int64_t>(number);
-}
 
 // Appends the name of a key: prefix, {slot} in 3 letters, its owner in 2, and 120 bits of its hash in 20.
 // With the usual prefix of three letters that is 30 bytes: Redis puts such a key into 32 bytes of memory, and
