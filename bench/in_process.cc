@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
@@ -185,7 +185,7 @@ struct Engine {
   }
   std::uint64_t check(std::string_view key) {
     const std::string_view route = routes[static_cast<std::size_t>(key.back() - '0')];
-    const auto decision = limiter.check({.tenant = "bench", .resource = route, .key = key});
+    const auto decision = engine.check({.tenant = "bench", .resource = route, .key = key});
     if (!decision || !decision->allowed || decision->tightest == nullptr)
       throw std::runtime_error("a check was not allowed");
     return static_cast<std::uint64_t>(decision->remaining());
@@ -203,7 +203,7 @@ struct Engine {
   SnapshotPublisher snapshots;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
-  Limiter limiter{{store, snapshots, hasher, clock, totals}};
+  Engine engine{{store, snapshots, hasher, clock, totals}};
 };
 
 // What runs of both sides gave.

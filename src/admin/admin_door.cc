@@ -45,7 +45,7 @@ void AdminDoor::handle(const net::HttpRequest& request, net::HttpReply& reply) {
   // In an emergency there is no rate limit, and the switch turns at once; only the answer waits for the
   // record.
   if (is_switch_call(*call)) return answer_switch(*call, reply);
-  if (!limiter_.admit(call->principal, SelfLimiter::kind_of(call->method), call->body.size(), response))
+  if (!engine_.admit(call->principal, SelfLimiter::kind_of(call->method), call->body.size(), response))
     return;
 
   const auto later = std::make_shared<net::HttpReply::Later>();

@@ -24,9 +24,9 @@ class AdminDoor final : public doors::AdminSeam {
   AdminDoor(const AdminParts& parts, std::uint64_t seed)
       : parts_(parts),
         access_(parts.access),
-        limiter_(parts.self_limits, parts.dialects, seed),
+        engine_(parts.self_limits, parts.dialects, seed),
         client_(parts),
-        policies_(access_, limiter_, client_) {}
+        policies_(access_, engine_, client_) {}
 
   bool handles(std::string_view path) const override;
   void handle(const net::HttpRequest& request, net::HttpReply& reply) override;
@@ -42,7 +42,7 @@ class AdminDoor final : public doors::AdminSeam {
   }
   bool when_recorded(std::function<void()> then) override;
   Result<void> admit_reset(const control::Principal& principal) override {
-    return limiter_.admit_reset(principal);
+    return engine_.admit_reset(principal);
   }
   void tick() override {
     client_.tick();
@@ -54,7 +54,7 @@ class AdminDoor final : public doors::AdminSeam {
 
   const AdminParts parts_;
   control::AccessReader access_;
-  SelfLimiter limiter_;
+  SelfLimiter engine_;
   ControlPlaneClient client_;
   PolicyService policies_;
 };

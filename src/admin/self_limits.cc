@@ -42,9 +42,9 @@ std::string_view key_of(const control::Principal& principal) {
   return std::string_view(principal.name).substr(0, kKeyBytesMax);
 }
 
-Decision check_bytes(Limiter& limiter, const control::Principal& principal, std::size_t bytes) {
+Decision check_bytes(Engine& engine, const control::Principal& principal, std::size_t bytes) {
   const auto kib = static_cast<std::int64_t>(bytes >> 10) + 1;
-  auto decision = limiter.check({.policy_id = kBytes, .key = key_of(principal), .cost = kib});
+  auto decision = engine.check({.policy_id = kBytes, .key = key_of(principal), .cost = kib});
   assert(decision);
   return *std::move(decision);
 }
@@ -78,7 +78,7 @@ std::string SelfLimits::metrics() {
 }
 
 SelfLimiter::SelfLimiter(SelfLimits& limits, doors::HeaderDialects dialects, std::uint64_t seed)
-    : limiter_({limits.store_, limits.snapshots_, limits.hasher_, limits.clock_, limits.totals_}),
+    : engine_({limits.store_, limits.snapshots_, limits.hasher_, limits.clock_, limits.totals_}),
       headers_(dialects, seed) {}
 
 Result<void> SelfLimits::charge_stored(const control::Principal& principal, std::size_t bytes) {
@@ -95,10 +95,10 @@ Result<void> SelfLimits::charge_stored(const control::Principal& principal, std:
 
 Decision SelfLimiter::decide(const control::Principal& principal, Kind kind, std::size_t bytes) {
   auto decision =
-      limiter_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite, .key = key_of(principal)});
+      engine_.check({.policy_id = kind == Kind::kRead ? kRead : kWrite, .key = key_of(principal)});
   assert(decision);
   if (!decision->allowed || kind == Kind::kRead || principal.tenants.empty()) return *std::move(decision);
-  return check_bytes(limiter_, principal, bytes);
+  return check_bytes(engine_, principal, bytes);
 }
 
 Result<void> SelfLimiter::admit_reset(const control::Principal& principal) {
@@ -106,7 +106,7 @@ Result<void> SelfLimiter::admit_reset(const control::Principal& principal) {
   std::string tenants;
   for (const std::string& tenant : principal.tenants) tenants += tenant + ' ';
   const auto decision =
-      limiter_.check({.policy_id = kReset, .key = std::string_view(tenants).substr(0, kKeyBytesMax)});
+      engine_.check({.policy_id = kReset, .key = std::string_view(tenants).substr(0, kKeyBytesMax)});
   assert(decision);
   if (decision->allowed) return {};
   return std::unexpected(Error{ErrorCode::kOverloaded,

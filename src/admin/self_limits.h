@@ -8,7 +8,7 @@
 #include "base/secret/hash.h"
 #include "control/access/principal.h"
 #include "doors/http/headers/rate_limit_headers.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "net/http/http_api.h"
 #include "policy/snapshot/snapshot_publisher.h"
 #include "store/memory/memory_counters.h"
@@ -45,7 +45,7 @@ class SelfLimits {
   SnapshotPublisher snapshots_;
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
   DecisionTotals totals_;
-  Limiter of_control_plane_;
+  Engine of_control_plane_;
 };
 
 // The rate limiter of one loop. Not thread-safe.
@@ -70,7 +70,7 @@ class SelfLimiter {
  private:
   Decision decide(const control::Principal& principal, Kind kind, std::size_t bytes);
 
-  Limiter limiter_;
+  Engine engine_;
   doors::RateLimitHeaders headers_;
 };
 

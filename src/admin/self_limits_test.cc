@@ -14,11 +14,11 @@ using ::testing::HasSubstr;
 class SelfLimitsTest : public ::testing::Test {
  protected:
   // How many of these calls are admitted.
-  static int admitted(SelfLimiter& limiter, const std::string& who, std::string_view method, int calls) {
+  static int admitted(SelfLimiter& engine, const std::string& who, std::string_view method, int calls) {
     int in = 0;
     for (int i = 0; i < calls; ++i) {
       net::HttpResponse response;
-      in += limiter.admit({who, {control::Role::kAdmin}, {}}, SelfLimiter::kind_of(method), 0, response);
+      in += engine.admit({who, {control::Role::kAdmin}, {}}, SelfLimiter::kind_of(method), 0, response);
     }
     return in;
   }

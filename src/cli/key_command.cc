@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/request_flags.h"
 #include "doors/text.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "policy/files/policy_files.h"
 #include "server/setup/key_secrets.h"
 #include "store/redis/script/wire.h"
@@ -99,7 +99,7 @@ int run(const KeyCommand& command) {
   snapshots.publish(read_policies(command.policies, params));
   DecisionTotals totals;
   NamesOnly store(clock);
-  Limiter limiter({store, snapshots, hasher, clock, totals});
+  Engine engine({store, snapshots, hasher, clock, totals});
 
   const auto named = command.request.named_values();
   std::vector<Dimension> dimensions;
@@ -110,7 +110,7 @@ int run(const KeyCommand& command) {
   request.resource = command.request.resource;
   request.key = command.request.key;
   request.dimensions = dimensions;
-  const auto decision = *limiter.check(request, []() -> Limiter::Later { return {}; });
+  const auto decision = *engine.check(request, []() -> Engine::Later { return {}; });
   if (!decision) throw CommandError(decision.error().message);
   if (store.charges.empty())
     throw CommandError(

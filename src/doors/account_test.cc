@@ -74,9 +74,9 @@ class DoorAccountTest : public DoorsFixture {
   }
 
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
   ThrottleLimits throttle{snapshots, params};
-  App late_app{late_limiter, options, 1, nullptr, &throttle};
+  App late_app{late_engine, options, 1, nullptr, &throttle};
 };
 
 TEST_F(DoorAccountTest, RandomLivesOfCallersLeaveNothing) {

@@ -12,15 +12,15 @@
 namespace sluice::doors {
 
 // The application behind one loop thread: dispatches each request to its handler. Makes no decisions itself.
-// Belongs to its loop's thread, like the Limiter it uses. The Limiter and the options must outlive it.
+// Belongs to its loop's thread, like the Engine it uses. The Engine and the options must outlive it.
 class App final : public net::Application {
  public:
   // `seed` feeds the jitter of Retry-After; each thread needs its own.
   // `admin`: null if there is no admin API; must outlive this object.
   // `throttle`: null if there is no Redis protocol; must outlive this object.
-  App(Limiter& limiter, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
+  App(Engine& engine, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
       ThrottleLimits* throttle = nullptr)
-      : context_(limiter, options, seed, admin), throttle_(throttle) {}
+      : context_(engine, options, seed, admin), throttle_(throttle) {}
 
   void handle_http(const net::HttpRequest& request, net::HttpReply& reply) override;
   void handle_unary(const net::GrpcContext& context, std::string_view message,

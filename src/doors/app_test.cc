@@ -111,7 +111,7 @@ class PortsTest : public AppTest {
   }
 
   LateAdmin admin;
-  App both{limiter, options, 1, &admin};
+  App both{engine, options, 1, &admin};
 };
 
 TEST_F(PortsTest, APathIsServedWhereItBelongs) {

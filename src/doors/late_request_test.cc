@@ -65,7 +65,7 @@ class LateRequestTest : public DoorsFixture {
     std::pair<Subject, Subject> both = {{.tenant = "mine", .key = "a-" + number},
                                         {.tenant = "mine", .key = "b-" + number}};
     for (const Subject& each : {both.first, both.second})
-      limiter.check({.policy_id = "mine.rule", .key = each.key});
+      engine.check({.policy_id = "mine.rule", .key = each.key});
     return both;
   }
   void answer_late(std::string_view path) {
@@ -75,8 +75,8 @@ class LateRequestTest : public DoorsFixture {
 
   int subjects_ = 0;
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App late_app{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App late_app{late_engine, options, 1};
   ThrottleLimits throttle{snapshots, params};
 };
 
@@ -114,7 +114,7 @@ TEST_F(LateRequestTest, GrpcCalls) {
 }
 
 TEST_F(LateRequestTest, CommandsOfTheRedisProtocol) {
-  DoorContext context{limiter, options, 1}, late_context{late_limiter, options, 1};
+  DoorContext context{engine, options, 1}, late_context{late_engine, options, 1};
   RedisDoor door{context, throttle, peer}, late_door{late_context, throttle, peer};
   const auto say = [](RedisDoor& to, const std::vector<std::string>& words, net::RedisReply& reply) {
     std::vector<std::unique_ptr<Kept>> kept;

@@ -27,7 +27,7 @@ class OverloadTest : public testing::DoorsFixture {
   BigSwitch big_switch;
   NodeCapacity capacity{3, clock, big_switch};
   DoorOptions bounded = with_capacity();
-  App narrow{limiter, bounded, 1};
+  App narrow{engine, bounded, 1};
 };
 
 constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k","tokens":0})";

@@ -39,8 +39,8 @@ class ShedTest : public testing::DoorsFixture {
   }
 
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App full{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App full{late_engine, options, 1};
   std::deque<HttpReply> replies;
   std::deque<net::TestReply<net::GrpcResponse>> grpc_replies;
 };
@@ -104,7 +104,7 @@ TEST_F(ShedTest, EveryConnectionIsACallerOfItsOwn) {
   peer.id = 8;
   code_of("/sluice.v1.RateLimiter/CheckAndIncrement", grpc_check());
   peer.id = 9;
-  DoorContext context(late_limiter, options, 1);
+  DoorContext context(late_engine, options, 1);
   ThrottleLimits throttle(snapshots, params);
   RedisDoor door{context, throttle, peer};
   const std::vector<std::string_view> words = {"CL.THROTTLE", "k", "9", "10", "60"};

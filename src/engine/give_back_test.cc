@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class GiveBackTest : public LimiterFixture {
+class GiveBackTest : public EngineFixture {
  protected:
   void SetUp() override {
     Policy strict = make_policy("strict", {make_limit({.name = "minute",
@@ -41,9 +41,9 @@ class GiveBackTest : public LimiterFixture {
                       (part.degraded ? " degraded" : ""));
     return texts;
   }
-  std::vector<std::string> give_back(Limiter& from, const std::vector<CheckRequest>& requests,
+  std::vector<std::string> give_back(Engine& from, const std::vector<CheckRequest>& requests,
                                      RefundReach reach = RefundReach::kEverything) {
-    const auto answer = from.give_back(requests, reach, []() -> Limiter::LaterTogether {
+    const auto answer = from.give_back(requests, reach, []() -> Engine::LaterTogether {
       ADD_FAILURE() << "the store answers at once";
       return {};
     });
@@ -52,39 +52,39 @@ class GiveBackTest : public LimiterFixture {
   static CheckRequest of(std::string_view resource, std::int64_t cost) {
     return {.resource = resource, .key = "u", .cost = cost};
   }
-  std::int64_t left(std::string_view resource) { return limiter.usage(of(resource, 0))->remaining(); }
+  std::int64_t left(std::string_view resource) { return engine.usage(of(resource, 0))->remaining(); }
 };
 
 TEST_F(GiveBackTest, WhatWasChargedIsThereAgainAlsoWhereDenialsCount) {
-  limiter.check(of("/strict", 8));
-  EXPECT_FALSE(limiter.check(of("/strict", 6))->allowed) << "14 of 10";
-  limiter.check(of("/bucket", 3));
-  EXPECT_THAT(give_back(limiter, {of("/strict", 5), of("/bucket", 2)}), ElementsAre("yes 1", "yes 4"));
+  engine.check(of("/strict", 8));
+  EXPECT_FALSE(engine.check(of("/strict", 6))->allowed) << "14 of 10";
+  engine.check(of("/bucket", 3));
+  EXPECT_THAT(give_back(engine, {of("/strict", 5), of("/bucket", 2)}), ElementsAre("yes 1", "yes 4"));
   EXPECT_EQ(left("/strict"), 1);
   EXPECT_EQ(left("/bucket"), 4);
 }
 
 TEST_F(GiveBackTest, NeverMoreThanThereIs) {
-  limiter.check(of("/strict", 3));
-  EXPECT_THAT(give_back(limiter, {of("/strict", 1000), of("/bucket", 1000)}), ElementsAre("yes 10", "yes 5"));
-  EXPECT_THAT(give_back(limiter, {of("/strict", 1)}), ElementsAre("yes 10"));
-  EXPECT_TRUE(limiter.check(of("/strict", 10))->allowed);
-  EXPECT_FALSE(limiter.check(of("/strict", 1))->allowed);
+  engine.check(of("/strict", 3));
+  EXPECT_THAT(give_back(engine, {of("/strict", 1000), of("/bucket", 1000)}), ElementsAre("yes 10", "yes 5"));
+  EXPECT_THAT(give_back(engine, {of("/strict", 1)}), ElementsAre("yes 10"));
+  EXPECT_TRUE(engine.check(of("/strict", 10))->allowed);
+  EXPECT_FALSE(engine.check(of("/strict", 1))->allowed);
 }
 
 TEST_F(GiveBackTest, IsAllowedWhereNothingFitsAndCountsAsNoCheck) {
-  for (int i = 0; i < 3; ++i) limiter.check(of("/strict", 10));
+  for (int i = 0; i < 3; ++i) engine.check(of("/strict", 10));
   const auto before = totals.sum().by_policy.at("strict");
-  EXPECT_THAT(give_back(limiter, {of("/strict", 0)}), ElementsAre("yes 0"));
-  EXPECT_THAT(give_back(limiter, {of("/strict", 1), of("/strict", 1)}), ElementsAre("yes 0", "yes 0"));
+  EXPECT_THAT(give_back(engine, {of("/strict", 0)}), ElementsAre("yes 0"));
+  EXPECT_THAT(give_back(engine, {of("/strict", 1), of("/strict", 1)}), ElementsAre("yes 0", "yes 0"));
   auto after = totals.sum().by_policy.at("strict");
   EXPECT_EQ(std::exchange(after.fields[DecisionCounters::kUnitsGivenBack], 0), 2u);
   EXPECT_THAT(after.fields, ElementsAreArray(before.fields));
 }
 
 TEST_F(GiveBackTest, SeveralRefundsOfOneCounterAreAtMostWhatACheckMayCost) {
-  limiter.check(of("/strict", 3));
-  EXPECT_THAT(give_back(limiter, {of("/strict", kCostMax), of("/strict", kCostMax)}),
+  engine.check(of("/strict", 3));
+  EXPECT_THAT(give_back(engine, {of("/strict", kCostMax), of("/strict", kCostMax)}),
               ElementsAre("yes 10", "yes 10"));
   EXPECT_EQ(totals.sum().by_policy.at("strict").fields[DecisionCounters::kUnitsGivenBack],
             static_cast<std::uint64_t>(kCostMax));
@@ -102,48 +102,48 @@ TEST_F(GiveBackTest, WhoIsLimitedToSomeTenantsLeavesAloneWhatOthersCountIn) {
   // What remains of the limits "all", "tenant" and "key".
   const auto levels = [&] {
     std::vector<std::int64_t> left;
-    for (const LimitStatus& status : limiter.usage(five)->limits)
+    for (const LimitStatus& status : engine.usage(five)->limits)
       left.push_back(status.result->outcome.remaining);
     return left;
   };
   const auto counted = [&](DecisionCounters::Field field) {
     return totals.sum().by_policy.at("p").fields[field];
   };
-  ASSERT_TRUE(limiter.check(five)->allowed);
-  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kNothing), ElementsAre("yes 5"));
+  ASSERT_TRUE(engine.check(five)->allowed);
+  EXPECT_THAT(give_back(engine, {five}, RefundReach::kNothing), ElementsAre("yes 5"));
   EXPECT_THAT(levels(), ElementsAre(5, 5, 5));
   EXPECT_EQ(counted(DecisionCounters::kUnitsGivenBack), 0u);
   EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 1u);
-  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kOwnTenants), ElementsAre("yes 5"));
+  EXPECT_THAT(give_back(engine, {five}, RefundReach::kOwnTenants), ElementsAre("yes 5"));
   EXPECT_THAT(levels(), ElementsAre(5, 10, 5));
   EXPECT_EQ(counted(DecisionCounters::kUnitsGivenBack), 5u);
   EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 2u) << "of two limits nothing was";
-  EXPECT_THAT(give_back(limiter, {five}, RefundReach::kEverything), ElementsAre("yes 10"));
+  EXPECT_THAT(give_back(engine, {five}, RefundReach::kEverything), ElementsAre("yes 10"));
   EXPECT_THAT(levels(), ElementsAre(10, 10, 10));
   EXPECT_EQ(counted(DecisionCounters::kRefundsRefused), 2u);
 }
 
 TEST_F(GiveBackTest, WhatIsMalformedGivesNothingBack) {
-  limiter.check(of("/strict", 4));
+  engine.check(of("/strict", 4));
   const CheckRequest malformed{.resource = "/strict", .key = "u", .cost = -1};
   const std::vector<CheckRequest> both = {of("/strict", 4), malformed};
-  EXPECT_THAT(give_back(limiter, both), ElementsAre(HasSubstr("[1].cost")));
-  EXPECT_FALSE(limiter.validate_give_back(both));
-  EXPECT_TRUE(limiter.validate_give_back({both.data(), 1}));
+  EXPECT_THAT(give_back(engine, both), ElementsAre(HasSubstr("[1].cost")));
+  EXPECT_FALSE(engine.validate_give_back(both));
+  EXPECT_TRUE(engine.validate_give_back({both.data(), 1}));
   EXPECT_EQ(left("/strict"), 6);
 }
 
 TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
   std::vector<std::vector<std::string>> answers;
   const std::vector<CheckRequest> requests = {of("/strict", 3)};
   const auto ask = [&] {
-    EXPECT_FALSE(late_limiter.give_back(requests, RefundReach::kEverything, [&] {
+    EXPECT_FALSE(late_engine.give_back(requests, RefundReach::kEverything, [&] {
       return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
     }));
   };
-  limiter.check(of("/strict", 8));
+  engine.check(of("/strict", 8));
   ask();
   EXPECT_THAT(answers, IsEmpty());
   late.answer_all();
@@ -154,7 +154,7 @@ TEST_F(GiveBackTest, AStoreThatAnswersLaterIsAskedOnceAndMayBeSilent) {
   late.fail_all();
   EXPECT_THAT(answers[1], ElementsAre(HasSubstr("the store does not answer")));
   // When the call is reused, it is a check again.
-  EXPECT_FALSE(late_limiter.check_together(requests, [&] {
+  EXPECT_FALSE(late_engine.check_together(requests, [&] {
     return [&](const Result<JointDecision>& joint) { answers.push_back(shown(joint)); };
   }));
   late.answer_all();

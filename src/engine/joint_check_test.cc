@@ -1,8 +1,8 @@
 // Several checks that are decided together.
 #include <gmock/gmock.h>
 
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -19,7 +19,7 @@ Policy route_policy(const std::string& name, std::int64_t per_minute) {
   return policy;
 }
 
-class JointCheckTest : public LimiterFixture {
+class JointCheckTest : public EngineFixture {
  protected:
   // "yes 9" or "no 0" for the whole and for each part: whether there was room, and what remains.
   static std::string shown(const Decision& decision) {
@@ -40,7 +40,7 @@ class JointCheckTest : public LimiterFixture {
     return texts;
   }
   std::vector<std::string> ask(const std::vector<CheckRequest>& requests) {
-    const auto answer = limiter.check_together(requests, []() -> Limiter::LaterTogether {
+    const auto answer = engine.check_together(requests, []() -> Engine::LaterTogether {
       ADD_FAILURE() << "the store answers at once";
       return {};
     });
@@ -49,7 +49,7 @@ class JointCheckTest : public LimiterFixture {
   std::vector<std::string> ask(std::initializer_list<CheckRequest> requests) {
     return ask(std::vector<CheckRequest>(requests));
   }
-  std::int64_t left(const CheckRequest& request) { return limiter.usage(request)->remaining(); }
+  std::int64_t left(const CheckRequest& request) { return engine.usage(request)->remaining(); }
 
   const CheckRequest a{.resource = "/a", .key = "u"};
   const CheckRequest b{.resource = "/b", .key = "u"};
@@ -99,9 +99,9 @@ TEST_F(JointCheckTest, ADenialWithoutResultsDeniesEachPart) {
     Health health() const override { return {.connected = true, .problems = {}}; }
   } bare;
   publish({route_policy("a", 5), route_policy("b", 2)});
-  Limiter over{{bare, snapshots, hasher, clock, totals}};
+  Engine over{{bare, snapshots, hasher, clock, totals}};
   const std::vector<CheckRequest> requests = {a, b};
-  const auto answer = over.check_together(requests, [] { return Limiter::LaterTogether(); });
+  const auto answer = over.check_together(requests, [] { return Engine::LaterTogether(); });
   ASSERT_TRUE(answer && *answer);
   EXPECT_FALSE((*answer)->overall.allowed);
   for (const Decision& part : (*answer)->parts) EXPECT_FALSE(part.allowed);
@@ -121,13 +121,13 @@ TEST_F(JointCheckTest, ALookChargesAndCountsNothing) {
   ask({a, b});
   CheckRequest look_a = a, look_b = b;
   look_a.cost = look_b.cost = 0;
-  const auto looked = limiter.usage_together(std::vector{look_a, look_b}, []() -> Limiter::LaterTogether {
+  const auto looked = engine.usage_together(std::vector{look_a, look_b}, []() -> Engine::LaterTogether {
     ADD_FAILURE() << "the store answers at once";
     return {};
   });
   EXPECT_THAT(shown(*looked), ElementsAre("yes 1", "yes 4", "yes 1"));
   EXPECT_EQ(totals.sum().by_policy.at("a").fields[DecisionCounters::kAllowed], 1u) << "the check";
-  limiter.count_denied(*(*looked)->parts[1].policy);
+  engine.count_denied(*(*looked)->parts[1].policy);
   EXPECT_EQ(totals.sum().by_policy.at("b").fields[DecisionCounters::kDenied], 1u);
   EXPECT_EQ(left(b), 1);
 }
@@ -150,8 +150,7 @@ TEST_F(JointCheckTest, MoreThanAnyLimitHoldsIsDeniedAndNoError) {
   EXPECT_THAT(ask({a, most}), ElementsAre(none_charged, none_charged, none_charged));
   EXPECT_THAT(ask(std::vector(kLimitsPerCheckMax, most)), ::testing::Each(none_charged));
   EXPECT_THAT(ask({more}), ElementsAre(none_charged, none_charged));
-  const auto denied =
-      limiter.check_together(std::vector{more}, []() -> Limiter::LaterTogether { return {}; });
+  const auto denied = engine.check_together(std::vector{more}, []() -> Engine::LaterTogether { return {}; });
   EXPECT_EQ((*denied)->overall.reason, Reason::kTooLarge);
   EXPECT_THAT(ask({most}), ElementsAre("yes 0", "yes 0"));
 }
@@ -163,7 +162,7 @@ TEST_F(JointCheckTest, MoreThanAnyLimitHoldsCountsWhereDenialsCount) {
   CheckRequest more = a;
   more.fits_nowhere = true;
   EXPECT_THAT(ask({more}), ElementsAre("no 0", "no 0"));
-  EXPECT_FALSE(limiter.check(a)->allowed);
+  EXPECT_FALSE(engine.check(a)->allowed);
 }
 
 TEST_F(JointCheckTest, SharedLimitsOfSeveralPoliciesFindTheirParts) {
@@ -224,7 +223,7 @@ TEST_F(JointCheckTest, ChecksThatShareOneLimitAreToldTheirOwnNumbersOfTheOthers)
   };
   publish({make_policy("p", {limit("all", "tenant", 100), limit("own", "key", 5)})});
   const CheckRequest u{.tenant = "t", .key = "u"}, v{.tenant = "t", .key = "v"};
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(limiter.check(v)->allowed);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine.check(v)->allowed);
   EXPECT_THAT(ask({u, v}), ElementsAre("yes 1", "yes 4", "yes 1"));
   EXPECT_THAT(ask({v, u}), ElementsAre("yes 0", "yes 0", "yes 3"));
   EXPECT_THAT(ask({u, v}), ElementsAre("no 0", "yes 3", "no 0"));
@@ -254,7 +253,7 @@ TEST_F(JointCheckTest, OneCounterUnderSeveralNumbersIsChargedUnderTheStrictest) 
                                                           slow = given(50, 3600 * kSecondUs);
   // "5 of 1000": what remains according to each part, and its own limit.
   const auto told = [&](const std::vector<CheckRequest>& requests) {
-    const auto joint = limiter.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
+    const auto joint = engine.check_together(requests, []() -> Engine::LaterTogether { return {}; });
     std::vector<std::string> texts = {(*joint)->overall.allowed ? "yes" : "no"};
     for (const Decision& part : (*joint)->parts)
       texts.push_back(std::to_string(part.remaining()) + " of " + std::to_string(part.limit()));
@@ -273,13 +272,13 @@ TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {
   BigSwitch big_switch;
   big_switch.say(BigSwitch::Hand::kOperators, {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs},
                  kNowUs);
-  Limiter open{{.store = store,
-                .policies = snapshots,
-                .hasher = hasher,
-                .clock = clock,
-                .totals = totals,
-                .big_switch = &big_switch}};
-  const auto answer = open.check_together(std::vector{a, b}, []() -> Limiter::LaterTogether { return {}; });
+  Engine open{{.store = store,
+               .policies = snapshots,
+               .hasher = hasher,
+               .clock = clock,
+               .totals = totals,
+               .big_switch = &big_switch}};
+  const auto answer = open.check_together(std::vector{a, b}, []() -> Engine::LaterTogether { return {}; });
   EXPECT_THAT(shown(*answer), ElementsAre("yes -1 degraded", "yes -1 degraded", "yes -1 degraded"));
 }
 
@@ -287,14 +286,14 @@ TEST_F(JointCheckTest, AnOpenSwitchLetsAllPass) {
 class LateJointCheckTest : public JointCheckTest {
  protected:
   void ask_late(const std::vector<CheckRequest>& requests) {
-    const auto now = late_limiter.check_together(requests, [this] {
+    const auto now = late_engine.check_together(requests, [this] {
       return [this](const auto& late_answer) { answers.push_back(shown(late_answer)); };
     });
     if (now) answers.push_back(shown(*now));
   }
   LateStore late{store};
   MemoryCounters local_counters{clock, params, {}};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
+  Engine late_engine{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<std::vector<std::string>> answers;
 };
 
@@ -315,7 +314,7 @@ TEST_F(LateJointCheckTest, ALookWithoutAnAnswerIsAnError) {
   CheckRequest look = a;
   look.cost = 0;
   const auto look_late = [&] {
-    EXPECT_FALSE(late_limiter.usage_together(std::vector{look}, [this] {
+    EXPECT_FALSE(late_engine.usage_together(std::vector{look}, [this] {
       return [this](const auto& late_answer) { answers.push_back(shown(late_answer)); };
     }));
   };

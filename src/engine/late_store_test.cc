@@ -1,10 +1,10 @@
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-class LateStoreTest : public LimiterFixture {
+class LateStoreTest : public EngineFixture {
  protected:
   // Everything that a caller would keep: the Decision itself is valid only during the call.
   struct Answer {
@@ -26,13 +26,13 @@ class LateStoreTest : public LimiterFixture {
     const auto postpone = [this] {
       return [this](const Result<Decision>& decision) { answers.push_back(kept(decision)); };
     };
-    const auto now = look ? limiter.usage(request, postpone) : limiter.check(request, postpone);
+    const auto now = look ? engine.usage(request, postpone) : engine.check(request, postpone);
     if (now) answers.push_back(kept(*now));
   }
 
   LateStore late{store};
   MemoryCounters local_counters{clock, params, {}};
-  Limiter limiter{{late, snapshots, hasher, clock, totals, &local_counters}};
+  Engine engine{{late, snapshots, hasher, clock, totals, &local_counters}};
   std::vector<Answer> answers;
 };
 
@@ -52,10 +52,10 @@ TEST_F(LateStoreTest, ChecksThatAreAskedInOrderTakeTheTurnsOfOneTenant) {
   const auto ask_all = [this] {
     for (const char* tenant : {"a", "b", "a"}) ask({.tenant = tenant, .key = "u"});
   };
-  limiter.speak_for(7);
+  engine.speak_for(7);
   ask_all();
   {
-    const Limiter::InOrder in_order(limiter);
+    const Engine::InOrder in_order(engine);
     ask_all();
   }
   ask_all();
@@ -251,7 +251,7 @@ TEST_F(LateStoreTest, TenantsAreDifferentFlows) {
 TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
   publish({make_policy("p", {make_limit({})})});
   for (const std::uint32_t caller : {7, 8}) {
-    limiter.speak_for(caller);
+    engine.speak_for(caller);
     ask({.tenant = "a", .key = "u"});
     ask({.tenant = "b", .key = "u"});
   }
@@ -263,10 +263,10 @@ TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
 // Envoy's door does this: its look decides what it charges.
 TEST_F(LateStoreTest, WhatFollowsFromAnAnswerIsAskedForTheSameCaller) {
   publish({make_policy("p", {make_limit({})})});
-  limiter.speak_for(7);
+  engine.speak_for(7);
   const CheckRequest request{.tenant = "a", .key = "u"};
-  EXPECT_FALSE(limiter.check(request, [&] { return [&](const Result<Decision>&) { ask(request); }; }));
-  limiter.speak_for(8);
+  EXPECT_FALSE(engine.check(request, [&] { return [&](const Result<Decision>&) { ask(request); }; }));
+  engine.speak_for(8);
   StoreCall* const first = late.waiting.front();
   late.waiting.pop_front();
   store.start(*first);
@@ -297,8 +297,8 @@ TEST_F(LateStoreTest, CountersOfOneTenantLiveTogetherOthersDoNot) {
   EXPECT_NE(tag(0, 2), tag(1, 2));
   late.answer_all();
   int existed = 0;
-  limiter.reset(CheckRequest{.tenant = "a", .key = "u1", .dimensions = ip}, ResetReach{.shared = true},
-                [&] { return [&](const Result<int>& count) { existed = count.value_or(-1); }; });
+  engine.reset(CheckRequest{.tenant = "a", .key = "u1", .dimensions = ip}, ResetReach{.shared = true},
+               [&] { return [&](const Result<int>& count) { existed = count.value_or(-1); }; });
   ASSERT_EQ(late.names.size(), 3u);
   EXPECT_EQ(late.names[0].slot_tag, late.names[1].slot_tag);
   EXPECT_NE(late.names[0].slot_tag, late.names[2].slot_tag);
@@ -313,8 +313,8 @@ TEST_F(LateStoreTest, LooksAndResetsNeedTheStore) {
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].error, ErrorCode::kUnavailable);
   std::optional<ErrorCode> error;
-  limiter.reset(CheckRequest{.key = "u"}, ResetReach{.shared = true},
-                [&] { return [&](const Result<int>& count) { error = count.error().code; }; });
+  engine.reset(CheckRequest{.key = "u"}, ResetReach{.shared = true},
+               [&] { return [&](const Result<int>& count) { error = count.error().code; }; });
   late.answer_resets(-1);
   EXPECT_EQ(error, ErrorCode::kUnavailable);
 }

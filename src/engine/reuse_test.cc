@@ -1,11 +1,11 @@
-// A Limiter reuses its calls, plans and explainers. Nothing of one check may leak into the next.
+// An Engine reuses its calls, plans and explainers. Nothing of one check may leak into the next.
 #include <array>
 #include <memory>
 #include <random>
 
 #include "base/testing/seed.h"
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
@@ -50,7 +50,7 @@ struct World {
   std::vector<std::string> answers;
 };
 
-class ReuseTest : public LimiterFixture {
+class ReuseTest : public EngineFixture {
  protected:
   enum class Kind : std::uint8_t { kCheck, kLook, kTogether, kLookTogether, kGiveBack };
   // How the pending calls end.
@@ -102,7 +102,7 @@ class ReuseTest : public LimiterFixture {
     return question;
   }
 
-  static void ask(Limiter& limiter, const Question& question, World& world) {
+  static void ask(Engine& engine, const Question& question, World& world) {
     const auto tell = [&world](const auto& answer) { world.answers.push_back(shown(answer)); };
     const auto postpone = [&] { return tell; };
     const auto at_once = [&](const auto& answer) {
@@ -110,15 +110,15 @@ class ReuseTest : public LimiterFixture {
     };
     switch (question.kind) {
       case Kind::kCheck:
-        return at_once(limiter.check(question.requests[0], postpone));
+        return at_once(engine.check(question.requests[0], postpone));
       case Kind::kLook:
-        return at_once(limiter.usage(question.requests[0], postpone));
+        return at_once(engine.usage(question.requests[0], postpone));
       case Kind::kTogether:
-        return at_once(limiter.check_together(question.requests, postpone));
+        return at_once(engine.check_together(question.requests, postpone));
       case Kind::kLookTogether:
-        return at_once(limiter.usage_together(question.requests, postpone));
+        return at_once(engine.usage_together(question.requests, postpone));
       case Kind::kGiveBack:
-        return at_once(limiter.give_back(question.requests, RefundReach::kEverything, postpone));
+        return at_once(engine.give_back(question.requests, RefundReach::kEverything, postpone));
     }
   }
 
@@ -129,7 +129,7 @@ class ReuseTest : public LimiterFixture {
     store.fail_all();
   }
 
-  Limiter::Parts parts(World& world) {
+  Engine::Parts parts(World& world) {
     return {.store = world.late,
             .policies = snapshots,
             .hasher = hasher,
@@ -145,18 +145,18 @@ class ReuseTest : public LimiterFixture {
 TEST_F(ReuseTest, WhoHasDecidedMuchDecidesAsWhoIsNew) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_));
   World used_world(clock, params), new_world(clock, params);
-  Limiter used(parts(used_world));
+  Engine used(parts(used_world));
   for (int round = 0; round < 1'000; ++round) {
     clock.advance(static_cast<std::int64_t>(below(5'000'000)));
     used_world.late.broken = new_world.late.broken = below(10) == 0;
-    std::vector<std::unique_ptr<Limiter>> fresh;
+    std::vector<std::unique_ptr<Engine>> fresh;
     std::string asked;
     for (std::uint64_t n = 1 + below(4); n > 0; --n) {
       const Question question = random_question();
       asked +=
           std::to_string(static_cast<int>(question.kind)) + std::string(question.requests[0].resource) + ' ';
       ask(used, question, used_world);
-      ask(*fresh.emplace_back(std::make_unique<Limiter>(parts(new_world))), question, new_world);
+      ask(*fresh.emplace_back(std::make_unique<Engine>(parts(new_world))), question, new_world);
     }
     const End ends = below(2) == 0 ? End::kAnswered : static_cast<End>(below(4));
     end(used_world.late, ends);

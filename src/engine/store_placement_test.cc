@@ -5,7 +5,7 @@
 #include <array>
 
 #include "engine/planner/slot_tag.h"
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -14,7 +14,7 @@ using testing::make_limit;
 using testing::make_policy;
 
 // Tenant "far" and tier "gold" are in a store of their own.
-class StorePlacementTest : public testing::LimiterFixture, private StorePlacement {
+class StorePlacementTest : public testing::EngineFixture, private StorePlacement {
  protected:
   StorePlacementTest() {
     publish({make_policy("p", {make_limit({.per = {"tenant"}, .rate = {10, 3600 * kSecondUs}})})});
@@ -26,12 +26,12 @@ class StorePlacementTest : public testing::LimiterFixture, private StorePlacemen
 
   MemoryCounters far_memory{clock, params, {}};
   MemoryStore far{far_memory, clock};
-  Limiter placed{{.store = store,
-                  .policies = snapshots,
-                  .hasher = hasher,
-                  .clock = clock,
-                  .totals = totals,
-                  .placement = this}};
+  Engine placed{{.store = store,
+                 .policies = snapshots,
+                 .hasher = hasher,
+                 .clock = clock,
+                 .totals = totals,
+                 .placement = this}};
 
  private:
   Store& store_for(std::string_view tenant, std::string_view tier) override {
@@ -69,13 +69,13 @@ TEST_F(StorePlacementTest, AnAgreedTierPlacesWhatCountsItsOwner) {
   EXPECT_EQ(remaining({.key = "eve", .dimensions = as_member}), 9)
       << "no second counter by another user's tier";
   const CheckRequest together[] = {{.key = "eve", .dimensions = as_member, .cost = 0}};
-  const auto levels = placed.usage_together(together, []() -> Limiter::LaterTogether { return {}; });
+  const auto levels = placed.usage_together(together, []() -> Engine::LaterTogether { return {}; });
   EXPECT_EQ(levels->value().overall.remaining(), 9);
 }
 
 TEST_F(StorePlacementTest, AResetGoesThereToo) {
   ASSERT_TRUE(placed.check({.tenant = "far"}).value().allowed);
-  EXPECT_EQ(limiter.reset({.tenant = "far"}, {.shared = true}).value(), 0)
+  EXPECT_EQ(engine.reset({.tenant = "far"}, {.shared = true}).value(), 0)
       << "without placement it looks elsewhere";
   EXPECT_EQ(placed.reset({.tenant = "far"}, {.shared = true}).value(), 1);
   EXPECT_EQ(remaining({.tenant = "far"}), 10);

@@ -39,8 +39,8 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::of(std::vector
   if (!snapshot) return std::unexpected(snapshot.error().message);
   set->snapshot_ = *snapshot;
   set->snapshots_.publish(*snapshot);
-  set->limiter_ = std::make_unique<Limiter>(
-      Limiter::Parts{set->store_, set->snapshots_, set->hasher_, clock, set->totals_});
+  set->engine_ = std::make_unique<Engine>(
+      Engine::Parts{set->store_, set->snapshots_, set->hasher_, clock, set->totals_});
   return set;
 }
 
@@ -49,7 +49,7 @@ Result<Decision> PolicySet::check(const CheckRequest& request) {
     counters_.tend();
     until_tended_ = kChecksPerTending;
   }
-  return limiter_->check(request);
+  return engine_->check(request);
 }
 
 std::vector<std::string> PolicySet::used_dimensions() const {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/secret/hash.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "policy/snapshot/snapshot_publisher.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
@@ -33,7 +33,7 @@ class PolicySet {
                                                                    const Clock& clock,
                                                                    const MemoryCountersOptions& memory = {});
 
-  // Like Limiter::check(); the decision is valid until the next call.
+  // Like Engine::check(); the decision is valid until the next call.
   Result<Decision> check(const CheckRequest& request);
 
   const Snapshot& snapshot() const { return *snapshot_; }
@@ -54,7 +54,7 @@ class PolicySet {
   DecisionTotals totals_;
   MemoryCounters counters_;
   MemoryStore store_;
-  std::unique_ptr<Limiter> limiter_;
+  std::unique_ptr<Engine> engine_;
   std::uint32_t until_tended_ = 0;
 };
 

@@ -31,16 +31,16 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
                                     log_about_store, shared_.cell_memory, shared_.key_secrets});
-  limiter_.emplace(Limiter::Parts{.store = stores_->default_store(),
-                                  .policies = shared_.policies,
-                                  .hasher = shared_.hasher,
-                                  .clock = shared_.clock,
-                                  .totals = shared_.totals,
-                                  .local = &shared_.counters,
-                                  .placement = shared_.has_cells ? &*stores_ : nullptr,
-                                  .big_switch = &shared_.big_switch,
-                                  .default_tenant = shared_.doors.default_tenant});
-  app_.emplace(*limiter_, shared_.doors, random_(), &admin_, &throttle_);
+  engine_.emplace(Engine::Parts{.store = stores_->default_store(),
+                                .policies = shared_.policies,
+                                .hasher = shared_.hasher,
+                                .clock = shared_.clock,
+                                .totals = shared_.totals,
+                                .local = &shared_.counters,
+                                .placement = shared_.has_cells ? &*stores_ : nullptr,
+                                .big_switch = &shared_.big_switch,
+                                .default_tenant = shared_.doors.default_tenant});
+  app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_);
   publish_summary(0);
 }
 

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "net/loop_hooks.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
@@ -78,7 +78,7 @@ class NodeThread final : public net::LoopHooks {
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // on one thread only
-  std::optional<Limiter> limiter_;
+  std::optional<Engine> engine_;
   admin::AdminDoor admin_;
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;

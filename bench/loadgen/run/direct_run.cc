@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/try.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "loadgen/run/direct_engine.h"
 #include "loadgen/run/window_run.h"
 #include "store/memory/memory_counters.h"
@@ -48,7 +48,7 @@ class Asker {
  public:
   Asker(Engine& engine, const BenchOptions& options, std::uint32_t thread)
       : engine_(engine),
-        limiter_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+        engine_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
         checks_(options, thread) {}
 
   void run(const Window& window) {
@@ -70,10 +70,10 @@ class Asker {
     for (int i = 1; i < kSampledOneIn; ++i) ask(into);
   }
 
-  void ask(Tally& into) { count(limiter_.check(checks_.next()), into); }
+  void ask(Tally& into) { count(engine_.check(checks_.next()), into); }
 
   Engine& engine_;
-  Limiter limiter_;
+  Engine engine_;
   CheckSource checks_;
   Tally tally_;
   Tally discarded_;  // results of the warm-up
@@ -87,7 +87,7 @@ class Replayer {
  public:
   Replayer(Engine& engine, const BenchOptions& options, const Recording& recording, std::uint32_t thread)
       : engine_(engine),
-        limiter_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+        engine_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
         options_(options),
         recording_(recording),
         thread_(thread) {}
@@ -99,7 +99,7 @@ class Replayer {
       Recording::Room room;
       const CheckRequest request = recording_.request(i, room);
       const std::int64_t before_ns = monotonic_ns();
-      const auto decision = limiter_.check(request);
+      const auto decision = engine_.check(request);
       tally_.latency.record(monotonic_ns() - before_ns);
       count(decision, tally_);
       if (n % kChecksPerTending == 0) engine_.counters.tend();
@@ -125,7 +125,7 @@ class Replayer {
   }
 
   Engine& engine_;
-  Limiter limiter_;
+  Engine engine_;
   const BenchOptions& options_;
   const Recording& recording_;
   const std::uint32_t thread_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/try.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "loadgen/run/direct_engine.h"
 #include "loadgen/run/window_run.h"
 #include "loadgen/traffic/schedule.h"
@@ -67,7 +67,7 @@ class StoreAsker {
       : clock_(engine.clock),
         in_flight_max_(options.in_flight),
         store_(make_store(transport_, clock_, engine.params)),
-        limiter_({*store_, engine.snapshots, engine.hasher, clock_, engine.totals}),
+        engine_({*store_, engine.snapshots, engine.hasher, clock_, engine.totals}),
         checks_(options, thread) {
     loop_.count_sleep(clock_);
   }
@@ -138,7 +138,7 @@ class StoreAsker {
   }
 
   void ask_one(std::int64_t intended_us) {
-    const auto at_once = limiter_.check(checks_.next(), [this, intended_us] {
+    const auto at_once = engine_.check(checks_.next(), [this, intended_us] {
       ++under_way_;
       return [this, intended_us](const Result<Decision>& late) {
         --under_way_;
@@ -166,7 +166,7 @@ class StoreAsker {
   DueTimer timer_{loop_};
   net::TcpTransport transport_{loop_};
   const std::unique_ptr<Store> store_;
-  Limiter limiter_;
+  Engine engine_;
   CheckSource checks_;
   Recorder* recorder_ = nullptr;  // while run() runs
   Tally tally_;

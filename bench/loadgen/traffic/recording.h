@@ -28,7 +28,7 @@ struct ReplayOptions {
 //
 //   const auto recording = Recording::read({.file = "access.log.gz"});
 //   Recording::Room room;
-//   limiter.check(recording->request(0, room));
+//   engine.check(recording->request(0, room));
 class Recording {
  public:
   static constexpr std::uint32_t kRequestsMax = 100'000'000;

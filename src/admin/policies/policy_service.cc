@@ -105,7 +105,7 @@ Result<std::string> configure_policy(AdminContext& context, const PolicyChangeCa
 net::GrpcStatus PolicyService::configure(const doors::GrpcCall& call) {
   auto principal = who(call.context);
   if (!principal) return doors::grpc_status(principal.error());
-  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kWrite, call.message.size());
+  if (auto status = engine_.admit(*principal, SelfLimiter::Kind::kWrite, call.message.size());
       status.code != net::GrpcCode::kOk)
     return status;
   auto change = read_change(call.message, call.context, *std::move(principal));
@@ -155,8 +155,7 @@ std::expected<control::Principal, net::GrpcStatus> PolicyService::reader(const n
   if (!principal) return std::unexpected(doors::grpc_status(principal.error()));
   if (auto may = principal->may(control::Role::kRead); !may)
     return std::unexpected(doors::grpc_status(may.error()));
-  if (auto status = limiter_.admit(*principal, SelfLimiter::Kind::kRead, 0);
-      status.code != net::GrpcCode::kOk)
+  if (auto status = engine_.admit(*principal, SelfLimiter::Kind::kRead, 0); status.code != net::GrpcCode::kOk)
     return std::unexpected(std::move(status));
   return *std::move(principal);
 }

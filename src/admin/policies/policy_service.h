@@ -18,8 +18,8 @@ namespace sluice::admin {
 class PolicyService {
  public:
   // REQUIRES: all outlive this object.
-  PolicyService(control::AccessReader& access, SelfLimiter& limiter, ControlPlaneClient& client)
-      : access_(access), limiter_(limiter), client_(client) {}
+  PolicyService(control::AccessReader& access, SelfLimiter& engine, ControlPlaneClient& client)
+      : access_(access), engine_(engine), client_(client) {}
   PolicyService(const PolicyService&) = delete;
   PolicyService& operator=(const PolicyService&) = delete;
 
@@ -44,7 +44,7 @@ class PolicyService {
   }
 
   control::AccessReader& access_;
-  SelfLimiter& limiter_;
+  SelfLimiter& engine_;
   ControlPlaneClient& client_;
   PolicyListings listings_;
 };

@@ -87,7 +87,7 @@ class PolicyServiceTest : public ::testing::Test {
     registry.add(ledger::Kind::kPolicy, documents);
     plane.emplace(registry, clock, control::ControlPlane::Options{});
     client.emplace(AdminParts{*plane, catalog, access, clock, controller, limits, {}, rollouts});
-    service.emplace(access_reader, limiter, *client);
+    service.emplace(access_reader, engine, *client);
   }
 
   void run_until(const std::function<bool()>& done) {
@@ -166,7 +166,7 @@ class PolicyServiceTest : public ::testing::Test {
                                        [](ledger::Change, const control::Outbox::Revise&) {},
                                        [](bool, const std::string&) {}};
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
-  SelfLimiter limiter{limits, {}, 1};
+  SelfLimiter engine{limits, {}, 1};
   control::TokenRegistry tokens;
   control::Access access{tokens, clock};
   control::AccessReader access_reader{access};

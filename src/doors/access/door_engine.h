@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "engine/limiter.h"
+#include "engine/engine.h"
 
 namespace sluice::doors {
 
@@ -17,65 +17,65 @@ class Permit {
   Permit() = default;
 };
 
-// The engine as the doors use it: Limiter's functions, but all that charge, show or reset counters need a
+// The engine as the doors use it: Engine's functions, but all that charge, show or reset counters need a
 // Permit. So a handler that forgets to ask for one does not compile. Belongs to its loop's thread.
 class DoorEngine {
  public:
-  // The limiter outlives it.
-  explicit DoorEngine(Limiter& limiter) : limiter_(limiter) {}
+  // The engine outlives it.
+  explicit DoorEngine(Engine& engine) : engine_(engine) {}
 
   template <class Postpone>
   auto check(Permit, const CheckRequest& request, const Postpone& postpone) {
-    return limiter_.check(request, postpone);
+    return engine_.check(request, postpone);
   }
   template <class Postpone>
   auto check_together(Permit, std::span<const CheckRequest> requests, const Postpone& postpone) {
-    return limiter_.check_together(requests, postpone);
+    return engine_.check_together(requests, postpone);
   }
   template <class Postpone>
   auto lease(Permit, const CheckRequest& request, const Postpone& postpone) {
-    return limiter_.lease(request, postpone);
+    return engine_.lease(request, postpone);
   }
   template <class Postpone>
   auto return_lease(Permit, const LeaseClaim& claim, std::int64_t unused, const Postpone& postpone) {
-    return limiter_.return_lease(claim, unused, postpone);
+    return engine_.return_lease(claim, unused, postpone);
   }
   template <class Postpone>
   auto usage(Permit, const CheckRequest& request, const Postpone& postpone) {
-    return limiter_.usage(request, postpone);
+    return engine_.usage(request, postpone);
   }
   template <class Postpone>
   auto usage_together(Permit, std::span<const CheckRequest> requests, const Postpone& postpone) {
-    return limiter_.usage_together(requests, postpone);
+    return engine_.usage_together(requests, postpone);
   }
   template <class Postpone>
   auto give_back(Permit, std::span<const CheckRequest> requests, RefundReach reach,
                  const Postpone& postpone) {
-    return limiter_.give_back(requests, reach, postpone);
+    return engine_.give_back(requests, reach, postpone);
   }
   template <class Postpone>
   auto reset(Permit, const CheckRequest& request, ResetReach reach, const Postpone& postpone) {
-    return limiter_.reset(request, reach, postpone);
+    return engine_.reset(request, reach, postpone);
   }
 
-  Result<LeaseClaim> read_lease(std::string_view id) const { return limiter_.read_lease(id); }
-  Result<void> validate(const CheckRequest& request) { return limiter_.validate(request); }
+  Result<LeaseClaim> read_lease(std::string_view id) const { return engine_.read_lease(id); }
+  Result<void> validate(const CheckRequest& request) { return engine_.validate(request); }
   Result<void> validate_give_back(std::span<const CheckRequest> requests) {
-    return limiter_.validate_give_back(requests);
+    return engine_.validate_give_back(requests);
   }
-  std::optional<Dedupe> identity(const CheckRequest& request) { return limiter_.identity(request); }
-  void count_denied(const CompiledPolicy& policy) { limiter_.count_denied(policy); }
+  std::optional<Dedupe> identity(const CheckRequest& request) { return engine_.identity(request); }
+  void count_denied(const CompiledPolicy& policy) { engine_.count_denied(policy); }
 
-  Limiter::Hold hold() { return Limiter::Hold(limiter_); }
-  Limiter::InOrder in_order() { return Limiter::InOrder(limiter_); }
+  Engine::Hold hold() { return Engine::Hold(engine_); }
+  Engine::InOrder in_order() { return Engine::InOrder(engine_); }
 
-  void speak_for(std::uint32_t caller) { limiter_.speak_for(caller); }
-  bool has_default_tenant() const { return limiter_.has_default_tenant(); }
-  std::string_view tenant_of(const CheckRequest& request) { return limiter_.tenant_of(request); }
-  bool is_switch_open() const { return limiter_.is_switch_open(); }
+  void speak_for(std::uint32_t caller) { engine_.speak_for(caller); }
+  bool has_default_tenant() const { return engine_.has_default_tenant(); }
+  std::string_view tenant_of(const CheckRequest& request) { return engine_.tenant_of(request); }
+  bool is_switch_open() const { return engine_.is_switch_open(); }
 
  private:
-  Limiter& limiter_;
+  Engine& engine_;
 };
 
 }  // namespace sluice::doors

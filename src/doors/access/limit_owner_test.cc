@@ -16,10 +16,10 @@ class LimitOwnerTest : public DoorsFixture {
   std::string name(std::vector<std::string> names, std::string address = "192.0.2.7") {
     peer.names = std::move(names);
     peer.address = std::move(address);
-    DoorContext context{limiter, options, 1};
+    DoorContext context{engine, options, 1};
     return Caller(context, Access::kCheck, peer, "").owner_name();
   }
-  Result<GivenNumbers> take(Limiter& engine, std::int64_t count) {
+  Result<GivenNumbers> take(Engine& engine, std::int64_t count) {
     DoorContext context{engine, options, 1};
     return take_limit(context, {Algorithm::kGcra, {count, kSecondUs}, 1}, nullptr);
   }
@@ -37,7 +37,7 @@ TEST_F(LimitOwnerTest, IsKnownByWhatNobodyCanChoose) {
 }
 
 TEST_F(LimitOwnerTest, HttpAndGrpcCallersAreKnownByTheirHeader) {
-  DoorContext context{limiter, options, 1};
+  DoorContext context{engine, options, 1};
   peer.names = {"ops-1"};
   const std::vector<net::Header> stranger = {{"authorization", "Bearer nonsense"}};
   const net::HttpRequest http{.headers = stranger, .peer = &peer};
@@ -49,7 +49,7 @@ TEST_F(LimitOwnerTest, HttpAndGrpcCallersAreKnownByTheirHeader) {
 
 // Request ids take memory, which is shared out between callers.
 TEST_F(LimitOwnerTest, ChecksWithARequestIdSayWhoAsks) {
-  DoorContext context{limiter, options, 1};
+  DoorContext context{engine, options, 1};
   const auto callers = [&](std::vector<std::string> names, std::string_view request_id) {
     name(std::move(names));
     CheckRequest checks[] = {{.key = "a"}, {.key = "b", .request_id = request_id}};
@@ -64,12 +64,12 @@ TEST_F(LimitOwnerTest, ChecksWithARequestIdSayWhoAsks) {
 
 TEST_F(LimitOwnerTest, TheOpenSwitchNeedsNoNumbers) {
   BigSwitch big_switch;
-  Limiter switched{{.store = store,
-                    .policies = snapshots,
-                    .hasher = hasher,
-                    .clock = clock,
-                    .totals = totals,
-                    .big_switch = &big_switch}};
+  Engine switched{{.store = store,
+                   .policies = snapshots,
+                   .hasher = hasher,
+                   .clock = clock,
+                   .totals = totals,
+                   .big_switch = &big_switch}};
   GivenLimits one(params, {.distinct_max = 1, .share = 1});
   options.given_limits = &one;
   const ParamsId first = take(switched, 1)->params;

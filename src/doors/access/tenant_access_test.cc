@@ -51,7 +51,7 @@ class TenantAccessTest : public DoorsFixture {
     peer.is_trusted = false;
     peer.names = {"CN=mine"};
     // Something to see, to reset and to lose.
-    limiter.check({.tenant = "theirs", .resource = "/r", .key = "u1", .cost = 5});
+    engine.check({.tenant = "theirs", .resource = "/r", .key = "u1", .cost = 5});
   }
 
   void become(std::vector<Role> roles, std::vector<std::string> tenants) {
@@ -86,7 +86,7 @@ class TenantAccessTest : public DoorsFixture {
 
   // What remains of a tenant's limit for u1.
   std::int64_t left_of(std::string_view tenant) {
-    return limiter.usage({.tenant = tenant, .resource = "/r", .key = "u1"})->remaining();
+    return engine.usage({.tenant = tenant, .resource = "/r", .key = "u1"})->remaining();
   }
   // How many checks were decided so far.
   std::uint64_t decided() {
@@ -162,7 +162,7 @@ TEST_F(TenantAccessTest, APolicyOfOthersIsRefusedInTheWordsForNone) {
 // Keys of the Redis protocol belong to no tenant, so they are for those who are not limited to some.
 TEST_F(TenantAccessTest, CommandsOfTheRedisProtocol) {
   ThrottleLimits throttle{snapshots, params};
-  DoorContext context{limiter, options, 1};
+  DoorContext context{engine, options, 1};
   const auto say = [&](RedisDoor& door, std::vector<std::string_view> words) {
     net::TestReply<std::string> reply;
     door.handle(words, reply);

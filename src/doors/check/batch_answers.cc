@@ -65,7 +65,7 @@ Result<void> validate_all(DoorEngine& engine, std::span<const CheckRequest> chec
     if (!identity) continue;
     const auto first = fingerprints.try_emplace(identity->id, identity->fingerprint).first;
     if (first->second != identity->fingerprint)
-      return std::unexpected(in_batch(i, Limiter::request_id_conflict()));
+      return std::unexpected(in_batch(i, Engine::request_id_conflict()));
   }
   return {};
 }
@@ -75,8 +75,8 @@ Result<void> validate_all(DoorEngine& engine, std::span<const CheckRequest> chec
 std::optional<Result<std::string>> check_all(DoorEngine& engine, Permit permit,
                                              std::span<const CheckRequest> checks, WriteOne write,
                                              const std::function<LaterBatch()>& postpone) {
-  const Limiter::Hold hold = engine.hold();
-  const Limiter::InOrder in_order = engine.in_order();
+  const Engine::Hold hold = engine.hold();
+  const Engine::InOrder in_order = engine.in_order();
   if (auto valid = validate_all(engine, checks); !valid)
     return Result<std::string>(std::unexpected(std::move(valid.error())));
 

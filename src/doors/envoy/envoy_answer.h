@@ -53,7 +53,7 @@ EnvoyStatus status_of(const PlannedDescriptor& descriptor, const Decision* decis
 // Status of a quota that the look found full, without its name.
 EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked);
 
-// The whole answer, reused. Not thread-safe. Valid until the limiter's next decision and the next use of the
+// The whole answer, reused. Not thread-safe. Valid until the engine's next decision and the next use of the
 // headers.
 struct EnvoyAnswer {
   bool over_limit = false;

@@ -44,8 +44,8 @@ class EnvoyLateTest : public EnvoyRlsFixture {
   };
 
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App late_app{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App late_app{late_engine, options, 1};
   std::vector<Told> told;
 };
 

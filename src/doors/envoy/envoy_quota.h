@@ -7,7 +7,7 @@
 #include "doors/access/door_engine.h"
 #include "doors/envoy/envoy_answer.h"
 #include "engine/decision/joint_decision.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "engine/request/check_request.h"
 
 // `quota_mode` of envoyproxy/ratelimit: if a request matches several such limits, it passes if one has room,
@@ -30,14 +30,14 @@ class QuotaLook {
 
   // A single quota denies like any other limit.
   bool is_needed() const { return quotas_.size() > 1; }
-  // For Limiter::usage_together(). Valid as long as the request.
+  // For Engine::usage_together(). Valid as long as the request.
   std::span<const CheckRequest> looks() const { return looks_; }
 
   // The descriptors whose own limit is full, if others have room. A descriptor is not included if another
   // policy's limit denies it, such as a cap with `always`: that limit denies as it does everywhere. If the
   // store did not answer, the list is empty, and the failure rule will decide. Full quotas are not checked
   // afterwards, so they are counted as denied here.
-  // REQUIRES: `looked` is the limiter's latest answer.
+  // REQUIRES: `looked` is the engine's latest answer.
   std::vector<FullQuota> full(const Result<JointDecision>& looked, DoorEngine& engine) const;
 
  private:

@@ -135,7 +135,7 @@ class EnvoyRefundAccessTest : public EnvoyRefundTest {
     peer.is_trusted = true;
     peer.names.clear();
     options.checks_need_token = false;
-    limiter.reset({.tenant = "d", .dimensions = entry}, {.shared = true});
+    engine.reset({.tenant = "d", .dimensions = entry}, {.shared = true});
     statuses(with({takes(7)}));
     peer.is_trusted = who == "loopback";
     options.checks_need_token = who.starts_with("CN=");
@@ -143,7 +143,7 @@ class EnvoyRefundAccessTest : public EnvoyRefundTest {
     const Told told = ask(with({gives(7)}));
     EXPECT_EQ(told.overall, 1u) << "it is no error: Envoy would let pass what else is in the request";
     std::string left;
-    for (const LimitStatus& status : limiter.usage({.tenant = "d", .dimensions = entry})->limits)
+    for (const LimitStatus& status : engine.usage({.tenant = "d", .dimensions = entry})->limits)
       left += (left.empty() ? "" : ", ") + std::to_string(status.result->outcome.remaining);
     return left;
   }

@@ -144,7 +144,7 @@ Result<void> ask(const EnvoyCall<Response>& call, std::span<const CheckRequest> 
 
 // Makes the remaining checks after a look at the quotas.
 template <class Response>
-Result<void> ask_without(const EnvoyCall<Response>& call, const Limiter::Hold& hold,
+Result<void> ask_without(const EnvoyCall<Response>& call, const Engine::Hold& hold,
                          std::span<const FullQuota> full) {
   EnvoyPlanner planner(call.context, hold.policies(), call.owner);
   const auto checks = SLUICE_TRY(planner.plan(call.deadline_us, full));
@@ -175,7 +175,7 @@ class ReplyAfterLook final : public net::Reply<Response> {
 
 // `body` is parsed again if the look takes a while: by then other calls have used the scratch space.
 template <class Response>
-Result<void> look_then_ask(const EnvoyCall<Response>& call, const Limiter::Hold& hold, QuotaLook look,
+Result<void> look_then_ask(const EnvoyCall<Response>& call, const Engine::Hold& hold, QuotaLook look,
                            std::string_view body, Read read) {
   const auto looked = call.context.engine.usage_together(call.permit, look.looks(), [&] {
     return [&context = call.context, permit = call.permit, deadline_us = call.deadline_us, reach = call.reach,
@@ -184,7 +184,7 @@ Result<void> look_then_ask(const EnvoyCall<Response>& call, const Limiter::Hold&
       const std::vector<FullQuota> full = look.full(late, context.engine);
       ReplyAfterLook<Response> reply(later);
       if (auto again = read(kept, context); !again) return write_problem(again.error(), reply.response);
-      const Limiter::Hold late_hold = context.engine.hold();
+      const Engine::Hold late_hold = context.engine.hold();
       // Limits that come with the request are known by now, so nobody has to own them.
       const EnvoyCall<Response> rest{context, permit, deadline_us, reply, nullptr, reach};
       if (auto asked = ask_without(rest, late_hold, full); !asked)
@@ -202,7 +202,7 @@ Result<void> decide(DoorContext& context, std::int64_t deadline_us, net::Reply<R
   CheckRequest about_domain{.tenant = context.envoy.request.domain};
   const Permit permit = SLUICE_TRY(caller.permit({&about_domain, 1}));
   SLUICE_TRY(context.gate.admit(context.envoy.request.descriptors.size()));
-  const Limiter::Hold hold = context.engine.hold();
+  const Engine::Hold hold = context.engine.hold();
   EnvoyPlanner planner(context, hold.policies(), &caller);
   const auto checks = SLUICE_TRY(planner.plan(deadline_us, {}));
   EnvoyCall<Response> call{context, permit, deadline_us, reply, &caller};

@@ -363,7 +363,7 @@ TEST_F(EnvoyRlsTest, WithoutTheStoreThePoliciesRuleDecides) {
   load({kBasic, "policies: [{ id: p, tenant: shut, on_failure: closed, limits: [{ rate: 1/s }] }]"});
   SilentCounters silent;
   MemoryStore gone{silent, clock};
-  Limiter blind{{gone, snapshots, hasher, clock, totals}};
+  Engine blind{{gone, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   const auto status_of_json = [&](const std::string& domain) {
     const std::string body =

@@ -22,7 +22,7 @@ class AllowServiceTest : public DoorsFixture {
     return fields_of(answer.message);
   }
   std::int64_t left_of(std::string_view policy) {
-    return limiter.usage({.policy_id = policy, .key = "u1"})->remaining();
+    return engine.usage({.policy_id = policy, .key = "u1"})->remaining();
   }
 };
 

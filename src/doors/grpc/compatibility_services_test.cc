@@ -46,12 +46,12 @@ class SpecDoorsTest : public DoorsFixture {
   CheckRequest of_default() const { return {.policy_id = "default", .key = "u1"}; }
   CheckRequest of_built_in() const { return {.key = "u1", .own_policy = options.multi_rate_default.get()}; }
   std::int64_t charged() {
-    const std::int64_t by_default = limiter.usage(of_default())->current();
-    return by_default + limiter.usage(of_built_in())->current();
+    const std::int64_t by_default = engine.usage(of_default())->current();
+    return by_default + engine.usage(of_built_in())->current();
   }
   void forget() {
-    ASSERT_TRUE(limiter.reset(of_default()));
-    ASSERT_TRUE(limiter.reset(of_built_in()));
+    ASSERT_TRUE(engine.reset(of_default()));
+    ASSERT_TRUE(engine.reset(of_built_in()));
   }
 
   // One call on another application. The message is destroyed when this returns, as on the wire.
@@ -159,7 +159,7 @@ TEST_F(SpecDoorsTest, StrangersUseUpNoRoomForChecks) {
   DoorOptions bounded = options;
   bounded.capacity = &one;
   bounded.checks_need_token = true;
-  App narrow{limiter, bounded, 1};
+  App narrow{engine, bounded, 1};
   for (const Method& method : kMethods) {
     clock.advance(kSecondUs);
     peer.is_trusted = false;
@@ -176,7 +176,7 @@ TEST_F(SpecDoorsTest, OverloadIsUnavailableForChecks) {
   for (const Method& method : kMethods) {
     DoorOptions bounded = options;
     bounded.capacity = &one;
-    App narrow{limiter, bounded, 1};
+    App narrow{engine, bounded, 1};
     clock.advance(kSecondUs);
     EXPECT_EQ(start(narrow, method)->status()->code, GrpcCode::kOk) << method.name;
     EXPECT_EQ(start(narrow, method)->status()->code,
@@ -187,8 +187,8 @@ TEST_F(SpecDoorsTest, OverloadIsUnavailableForChecks) {
 
 TEST_F(SpecDoorsTest, AnswersThatComeLaterAreTheSame) {
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App late_app{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App late_app{late_engine, options, 1};
   std::vector<std::string> trace;
   options.on_reset = [&](const ResetReport& report) { trace.push_back(report.sentence()); };
   for (const Method& method : kMethods) {
@@ -212,8 +212,8 @@ TEST_F(SpecDoorsTest, AnswersThatComeLaterAreTheSame) {
 
 TEST_F(SpecDoorsTest, WithoutTheStoreTheFailureRuleDecides) {
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App late_app{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App late_app{late_engine, options, 1};
   for (const bool at_once : {true, false}) {
     late.broken = at_once;
     for (const Method& method : kMethods) {
@@ -236,7 +236,7 @@ TEST_F(SpecDoorsTest, AClosedFailureDenies) {
   publish({closed});
   SilentCounters silent;
   MemoryStore silent_store{silent, clock};
-  Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
+  Engine blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const auto& [i, expected] :
        {std::pair{0u, "3: -1\n"}, {2u, "2: -1\n3: -1\n4: 1000\n"}, {3u, "2: -1\n3: -1\n4: 1000\n"}}) {
@@ -251,12 +251,12 @@ TEST_F(SpecDoorsTest, TheOpenSwitchAllowsAndChargesNothing) {
   open.say(BigSwitch::Hand::kOperators,
            {.open = true, .at_us = kNowUs, .until_us = kNowUs + kSecondUs, .actor = "", .reason = ""},
            kNowUs);
-  Limiter switched{{.store = store,
-                    .policies = snapshots,
-                    .hasher = hasher,
-                    .clock = clock,
-                    .totals = totals,
-                    .big_switch = &open}};
+  Engine switched{{.store = store,
+                   .policies = snapshots,
+                   .hasher = hasher,
+                   .clock = clock,
+                   .totals = totals,
+                   .big_switch = &open}};
   App switched_app{switched, options, 1};
   for (const Method& method : kMethods) {
     if (method.kind != Kind::kCheck) continue;

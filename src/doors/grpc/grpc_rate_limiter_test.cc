@@ -326,7 +326,7 @@ TEST_F(GrpcRateLimiterTest, WhereChecksNeedATokenNothingIsChargedWithoutOne) {
 TEST_F(GrpcRateLimiterTest, ReadsAndResetsNeedTheStore) {
   SilentCounters silent;
   MemoryStore silent_store{silent, clock};
-  Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
+  Engine blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   for (const std::string_view path : {"/sluice.v1.RateLimiter/GetUsage", "/sluice.v1.RateLimiter/ResetKey"}) {
     const net::HeaderList no_metadata;

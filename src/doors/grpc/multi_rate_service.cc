@@ -150,7 +150,7 @@ std::shared_ptr<const CompiledPolicy> make_multi_rate_default(const SnapshotPubl
 Result<void> multi_rate_consume_and_check_limit(DoorContext& context, const Caller& caller,
                                                 const GrpcCall& call) {
   const BucketQuestion question = SLUICE_TRY(read_bucket_question(call.message, true));
-  const Limiter::Hold hold = context.engine.hold();
+  const Engine::Hold hold = context.engine.hold();
   CheckRequest check = check_of(question, hold.policies(), context.options, context.scratch);
   check.deadline_us = call.context.deadline_us;
   return answer_check(context, caller, call, check, write_bucket_check);
@@ -158,7 +158,7 @@ Result<void> multi_rate_consume_and_check_limit(DoorContext& context, const Call
 
 Result<void> multi_rate_get_bucket_status(DoorContext& context, const Caller& caller, const GrpcCall& call) {
   const BucketQuestion question = SLUICE_TRY(read_bucket_question(call.message, false));
-  const Limiter::Hold hold = context.engine.hold();
+  const Engine::Hold hold = context.engine.hold();
   CheckRequest check = check_of(question, hold.policies(), context.options, context.scratch);
   check.deadline_us = call.context.deadline_us;
   return answer_look(context, caller, call, check, write_status);

@@ -162,7 +162,7 @@ TEST_F(QuotaServiceTest, AResetLeavesWhatOthersCountIn) {
                              make_limit({.name = "cap", .per = {}, .rate = {10, 3600 * kSecondUs}})})});
   ask("CheckRateLimit", about("x", kUser).number(4, 4));
   EXPECT_EQ(ask("ResetLimit", about("x", kUser)), "1: 1\n");
-  const auto limits = limiter.usage({.policy_id = "p", .key = "x"})->limits;
+  const auto limits = engine.usage({.policy_id = "p", .key = "x"})->limits;
   EXPECT_EQ(limits[0].result->outcome.remaining, 10);
   EXPECT_EQ(limits[1].result->outcome.remaining, 6);
 }

@@ -17,7 +17,7 @@ class HttpAuthorizeTest : public DoorsFixture {
   // What remains of a limit of 10 per these dimensions after this request charged one unit: 9 if the
   // dimension arrived with that value.
   std::int64_t left_of(std::vector<Dimension> dimensions) {
-    return limiter.usage({.policy_id = "p", .dimensions = dimensions})->remaining();
+    return engine.usage({.policy_id = "p", .dimensions = dimensions})->remaining();
   }
   static std::string warning(const net::HttpResponse& response) {
     return std::string(header(response, "x-sluice-warning"));
@@ -80,7 +80,7 @@ TEST_F(HttpAuthorizeTest, TheStatusOfADenialCanBeChosen) {
 TEST_F(HttpAuthorizeTest, AClosedFailureIsOurFault) {
   SilentCounters silent;
   MemoryStore silent_store{silent, clock};
-  Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
+  Engine blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   auto policy = make_policy("api", {make_limit({})});
   policy.on_failure = OnFailure::kClosed;

@@ -51,7 +51,7 @@ TEST_F(HttpCheckTest, WithoutAPolicyEverythingPasses) {
 TEST_F(HttpCheckTest, DimensionsAndEscapesReachTheEngine) {
   publish({make_policy("api", {make_limit({.per = {"region", "user"}})})});
   post(kCheck, R"({"policy_id":"api","dimensions":{"user":"Jos\u00e9","region":"eu"},"tokens":4})");
-  EXPECT_EQ(limiter
+  EXPECT_EQ(engine
                 .usage({.policy_id = "api",
                         .dimensions = std::array{Dimension{"user", "José"}, Dimension{"region", "eu"}}})
                 ->remaining(),

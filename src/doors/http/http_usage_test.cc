@@ -61,7 +61,7 @@ TEST_F(HttpUsageTest, ResetLeavesCapsAloneThatOthersCountIn) {
   const auto used = [&] {
     std::string all;
     const Dimension ip[] = {{"ip", "::1"}};
-    const auto usage = limiter.usage({.policy_id = "both", .tenant = "t", .key = "u1", .dimensions = ip});
+    const auto usage = engine.usage({.policy_id = "both", .tenant = "t", .key = "u1", .dimensions = ip});
     for (const LimitStatus& status : usage->limits)
       all += status.limit->name() + ' ' + std::to_string(status.current()) + ' ';
     return all;
@@ -169,7 +169,7 @@ TEST_F(HttpUsageTest, MethodsAndRoles) {
 TEST_F(HttpUsageTest, BothNeedTheStore) {
   testing::SilentCounters silent;
   MemoryStore silent_local{silent, clock};
-  Limiter deaf{{silent_local, snapshots, hasher, clock, totals}};
+  Engine deaf{{silent_local, snapshots, hasher, clock, totals}};
   App alone{deaf, options, 1};
   for (const net::HttpRequest& request :
        {net::HttpRequest{

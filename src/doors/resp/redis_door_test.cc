@@ -24,7 +24,7 @@ class RedisDoorTest : public DoorsFixture {
   }
   void connect() { door = std::make_unique<RedisDoor>(context, limits, peer); }
 
-  DoorContext context{limiter, options, 1};
+  DoorContext context{engine, options, 1};
   ThrottleLimits limits{snapshots, params};
   std::unique_ptr<RedisDoor> door = std::make_unique<RedisDoor>(context, limits, peer);
   bool stays = true;

@@ -23,7 +23,7 @@ class RedisResetTest : public DoorsFixture {
     return say({"CL.THROTTLE", key, "0", "1", "3600", "0"}).starts_with("*5\r\n:0\r\n:1\r\n:0\r\n");
   }
 
-  DoorContext context{limiter, options, 1};
+  DoorContext context{engine, options, 1};
   ThrottleLimits limits{snapshots, params};
   RedisDoor door{context, limits, peer};
   std::vector<std::string> trace;
@@ -64,8 +64,8 @@ TEST_F(RedisResetTest, NeedsTheRoleThatResetsNeed) {
 
 TEST_F(RedisResetTest, AnswersWhenTheStoreHas) {
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  DoorContext late_context{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  DoorContext late_context{late_engine, options, 1};
   RedisDoor late_door{late_context, limits, peer};
   const std::vector<std::string_view> words = {"DEL", "a"};
   for (const int existed : {1, -1}) {

@@ -8,7 +8,7 @@
 
 #include "doors/app.h"
 #include "doors/grpc/multi_rate_service.h"
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 #include "net/grpc/protobuf_wire.h"
 #include "net/testing/reply.h"
 
@@ -71,7 +71,7 @@ class LateAdmin final : public AdminSeam {
 // All doors over a whole engine, on a clock that the test moves; no network.
 //
 // The policy "api" is 10/s with a burst of 10, per key.
-class DoorsFixture : public sluice::testing::LimiterFixture {
+class DoorsFixture : public sluice::testing::EngineFixture {
  protected:
   DoorsFixture() {
     options.given_limits = &given_limits;
@@ -122,7 +122,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
 
   // What remains of the policy "api" for a key.
   std::int64_t left(std::string_view key) {
-    return limiter.usage({.policy_id = "api", .key = key})->remaining();
+    return engine.usage({.policy_id = "api", .key = key})->remaining();
   }
 
   // An App takes these at once; the other options may be set later.
@@ -143,7 +143,7 @@ class DoorsFixture : public sluice::testing::LimiterFixture {
   GivenLimits given_limits{params};
   LeaseBook leases;
   DoorOptions options = options_with(access);
-  App app{limiter, options, 1};
+  App app{engine, options, 1};
 };
 
 inline std::string header(const net::HttpResponse& response, std::string_view name) {

@@ -37,10 +37,10 @@ struct SwitchWord {
 // asked, nothing is charged. For the day on which the limiter itself is the trouble. Thread-safe.
 //
 //   BigSwitch big_switch;
-//   Limiter limiter({.…, .big_switch = &big_switch});
+//   Engine engine({.…, .big_switch = &big_switch});
 //   big_switch.say(BigSwitch::Hand::kOperators,
 //                  {.open = true, .at_us = now, .until_us = now + hour, …}, now);
-//   limiter.check(request);   // allowed, degraded, reason "switch"
+//   engine.check(request);   // allowed, degraded, reason "switch"
 //
 // Two hands can hold it open, and one is enough: the latest command of the operators, which reaches all
 // nodes, and a file on this machine. Nobody has to remember to turn it back: every command has an end, and

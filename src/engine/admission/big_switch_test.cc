@@ -1,6 +1,6 @@
 #include "engine/admission/big_switch.h"
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -69,18 +69,18 @@ TEST(BigSwitch, AnEndCanOnlyComeEarlier) {
   EXPECT_TRUE(big_switch.expire(end_us - 1));
 }
 
-class SwitchedLimiter : public testing::LimiterFixture {
+class SwitchedLimiter : public testing::EngineFixture {
  protected:
   void open() { big_switch.say(Hand::kOperators, open_at(clock.now_us(), 3600), clock.now_us()); }
   void close() { big_switch.say(Hand::kOperators, normal_at(clock.now_us() + 1), clock.now_us()); }
 
   BigSwitch big_switch;
-  Limiter switched{{.store = store,
-                    .policies = snapshots,
-                    .hasher = hasher,
-                    .clock = clock,
-                    .totals = totals,
-                    .big_switch = &big_switch}};
+  Engine switched{{.store = store,
+                   .policies = snapshots,
+                   .hasher = hasher,
+                   .clock = clock,
+                   .totals = totals,
+                   .big_switch = &big_switch}};
 };
 
 TEST_F(SwitchedLimiter, AllowsEverythingAndChargesNothing) {

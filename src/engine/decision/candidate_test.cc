@@ -2,14 +2,14 @@
 #include <set>
 #include <string>
 
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 #include "policy/snapshot/catalog.h"
 
 namespace sluice::testing {
 namespace {
 
-class CandidateTest : public LimiterFixture {
+class CandidateTest : public EngineFixture {
  protected:
   static Policy policy_with(std::int64_t rate) {
     Policy policy = make_policy("p", {make_limit({.rate = {rate, 3600 * kSecondUs}})});
@@ -143,9 +143,9 @@ TEST_F(CandidateTest, AComparisonCountsDifferencesAndChangesNothing) {
 TEST_F(CandidateTest, LooksAndRepeatedRequestsAreNotCompared) {
   ASSERT_TRUE(catalog.change({.put = {policy_with(10)}}));
   roll_out(0, 0, true);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(limiter.check({.key = "u", .request_id = "same"}));
-  ASSERT_TRUE(limiter.usage({.key = "u"}));
-  ASSERT_TRUE(limiter.validate({.key = "u"}));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine.check({.key = "u", .request_id = "same"}));
+  ASSERT_TRUE(engine.usage({.key = "u"}));
+  ASSERT_TRUE(engine.validate({.key = "u"}));
   EXPECT_EQ(sum().candidate[DecisionCounters::kCompared], 1u);
   EXPECT_EQ(sum().candidate[DecisionCounters::kNewlyDenied], 1u);
 }
@@ -153,18 +153,18 @@ TEST_F(CandidateTest, LooksAndRepeatedRequestsAreNotCompared) {
 // Otherwise a candidate that equals its policy would seem to deny more.
 TEST_F(CandidateTest, WhatIsGivenBackOrForgottenIsSoInTheComparisonToo) {
   LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
   ASSERT_TRUE(catalog.change({.put = {policy_with(10)}}));
   roll_out(10, 0, true);
   const std::vector<CheckRequest> five = {{.key = "u", .cost = 5}};
   for (int i = 0; i < 6; ++i) {
     EXPECT_TRUE(ask("u", 5).allowed);
-    limiter.give_back(five, RefundReach::kEverything, [] { return Limiter::LaterTogether(); });
+    engine.give_back(five, RefundReach::kEverything, [] { return Engine::LaterTogether(); });
     EXPECT_TRUE(ask("u", 5).allowed);
-    late_limiter.give_back(five, RefundReach::kEverything, [] { return [](const auto&) {}; });
+    late_engine.give_back(five, RefundReach::kEverything, [] { return [](const auto&) {}; });
     late.answer_all();
     EXPECT_TRUE(ask("v", 10).allowed);
-    EXPECT_EQ(limiter.reset({.key = "v"}), 1) << "whom nobody is told of does not count";
+    EXPECT_EQ(engine.reset({.key = "v"}), 1) << "whom nobody is told of does not count";
   }
   EXPECT_EQ(sum().candidate[DecisionCounters::kCompared], 18u) << "the checks alone";
   EXPECT_EQ(sum().candidate[DecisionCounters::kNewlyDenied], 0u);

@@ -46,8 +46,8 @@ struct LimitStatus {
 // The retry delay for a denial when no limit gives one.
 inline constexpr std::int64_t kRetryBlindlyAfterMs = 1000;
 
-// The answer to a check, and the reason. Not thread-safe: it points into the Limiter that gave it, and is
-// valid until that Limiter's next call.
+// The answer to a check, and the reason. Not thread-safe: it points into the Engine that gave it, and is
+// valid until that Engine's next call.
 //
 // A limit of 10/s with 6 used and a cost of 1: allowed, tightest->current() 7, remaining 3, retry_after_us 0.
 struct Decision {

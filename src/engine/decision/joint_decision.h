@@ -7,7 +7,7 @@
 namespace sluice {
 
 // The answer to several checks that were decided together: all are charged or, if one is denied, none. It
-// points into the Limiter that gave it, and is valid until that Limiter's next call.
+// points into the Engine that gave it, and is valid until that Engine's next call.
 //
 //   two checks, the second over its limit:  overall denied; parts[0] allowed, its level unchanged;
 //                                           parts[1] denied

@@ -1,6 +1,6 @@
 #include "engine/failure/failure_rule.h"
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -9,7 +9,7 @@ using testing::make_limit;
 using testing::make_policy;
 using WithoutAnswer = StoreCall::WithoutAnswer;
 
-class FailureRuleTest : public testing::LimiterFixture {
+class FailureRuleTest : public testing::EngineFixture {
  protected:
   struct Rule {
     OnFailure on_failure = OnFailure::kOpen;

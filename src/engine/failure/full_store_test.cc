@@ -1,13 +1,13 @@
 // Checks that a full memory store has no room for: the failure rule decides, and the answer says so.
 #include <map>
 
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-class FullStoreTest : public LimiterFixture {
+class FullStoreTest : public EngineFixture {
  protected:
   static Policy with(OnFailure rule, std::string id, std::string resource) {
     Policy policy = make_policy(std::move(id), {make_limit({.rate = {10, 3'600 * kSecondUs}})});
@@ -45,7 +45,7 @@ class FullStoreTest : public LimiterFixture {
   MemoryCounters full{clock, params, {.bytes_max = 1 << 20}};
   MemoryStore full_store{full, clock};
   // `on_failure: local` counts in the same memory, as in a server without Redis.
-  Limiter full_limiter{{full_store, snapshots, hasher, clock, totals, &full}};
+  Engine full_limiter{{full_store, snapshots, hasher, clock, totals, &full}};
 };
 
 TEST_F(FullStoreTest, ANewKeyGetsTheFailureRuleVisibly) {
@@ -111,7 +111,7 @@ TEST_F(FullStoreTest, ARepeatedRequestGetsTheSameAnswerAndIsChargedOnce) {
 }
 
 TEST_F(FullStoreTest, OfChecksThatAreDecidedTogetherThoseWithCountersCount) {
-  const auto never = []() -> Limiter::LaterTogether { return {}; };
+  const auto never = []() -> Engine::LaterTogether { return {}; };
   const CheckRequest requests[] = {{.resource = "/open", .key = "early"},
                                    {.resource = "/capped", .key = "late"}};
   const auto joint = full_limiter.check_together(requests, never);
@@ -125,7 +125,7 @@ TEST_F(FullStoreTest, OfChecksThatAreDecidedTogetherThoseWithCountersCount) {
 }
 
 TEST_F(FullStoreTest, ChecksThatAreDecidedTogetherHaveRoomTogetherOrAreNotCharged) {
-  const auto never = []() -> Limiter::LaterTogether { return {}; };
+  const auto never = []() -> Engine::LaterTogether { return {}; };
   const CheckRequest requests[] = {{.resource = "/open", .key = "early"},
                                    {.resource = "/closed", .key = "late"},
                                    {.resource = "/local", .key = "late"}};
@@ -153,15 +153,15 @@ TEST_F(FullStoreTest, ARequestIdRemembersNoSuchAnswer) {
 TEST_F(FullStoreTest, AFullLocalLimiterDenies) {
   LateStore late(store);
   late.broken = true;
-  Limiter remote{{late, snapshots, hasher, clock, totals, &full}};
-  const auto never = []() -> Limiter::Later { return {}; };
+  Engine remote{{late, snapshots, hasher, clock, totals, &full}};
+  const auto never = []() -> Engine::Later { return {}; };
   const auto decision = remote.check({.resource = "/local", .key = "late"}, never);
   EXPECT_FALSE((*decision)->allowed);
   EXPECT_EQ((*decision)->reason, Reason::kStoreUnavailable);
   EXPECT_EQ((*decision)->tightest, nullptr);
   const CheckRequest requests[] = {{.resource = "/local", .key = "late"},
                                    {.resource = "/open", .key = "late"}};
-  const auto joint = remote.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
+  const auto joint = remote.check_together(requests, []() -> Engine::LaterTogether { return {}; });
   EXPECT_FALSE((*joint)->overall.allowed || (*joint)->parts[0].allowed);
 }
 
@@ -175,13 +175,13 @@ TEST_F(FullStoreTest, LocalNumbersNeverApplyToTheCountersOfACellInMemory) {
    private:
     Store& store_;
   } placement(full_store);
-  Limiter with_cells({.store = full_store,
-                      .policies = snapshots,
-                      .hasher = hasher,
-                      .clock = clock,
-                      .totals = totals,
-                      .local = &full,
-                      .placement = &placement});
+  Engine with_cells({.store = full_store,
+                     .policies = snapshots,
+                     .hasher = hasher,
+                     .clock = clock,
+                     .totals = totals,
+                     .local = &full,
+                     .placement = &placement});
   const Decision decision = *with_cells.check({.resource = "/capped_locally", .key = "late"});
   EXPECT_FALSE(decision.allowed);
   EXPECT_EQ(decision.reason, Reason::kStoreFull);

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 
 #include "base/limits/lease_limits.h"
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-class LeaseTest : public LimiterFixture {
+class LeaseTest : public EngineFixture {
  protected:
   void SetUp() override {
     Policy search = make_policy("search", {make_limit({.name = "minute", .rate = {600, 60 * kSecondUs}}),
@@ -30,21 +30,21 @@ class LeaseTest : public LimiterFixture {
     return {.tenant = "acme", .resource = resource, .key = "u", .cost = want, .request_id = id};
   }
   Result<Lease> lease(const CheckRequest& request) {
-    return *limiter.lease(request, []() -> std::function<void(const Result<Lease>&)> {
+    return *engine.lease(request, []() -> std::function<void(const Result<Lease>&)> {
       ADD_FAILURE() << "the store answers at once";
       return {};
     });
   }
   Result<void> give_back(const std::string& id, std::int64_t unused) {
-    const auto claim = limiter.read_lease(id);
+    const auto claim = engine.read_lease(id);
     if (!claim) return std::unexpected(claim.error());
-    return *limiter.return_lease(*claim, unused, []() -> std::function<void(const Result<void>&)> {
+    return *engine.return_lease(*claim, unused, []() -> std::function<void(const Result<void>&)> {
       ADD_FAILURE() << "the store answers at once";
       return {};
     });
   }
   std::int64_t left(std::string_view resource) {
-    return limiter.usage({.tenant = "acme", .resource = resource, .key = "u"})->remaining();
+    return engine.usage({.tenant = "acme", .resource = resource, .key = "u"})->remaining();
   }
 };
 
@@ -57,7 +57,7 @@ TEST_F(LeaseTest, UnitsAreChargedToEveryLimit) {
   EXPECT_EQ(leased->refresh_after_ms, 1'000);
   EXPECT_EQ(leased->safe_capacity, 0) << "the limit of a day lets less than one through in a minute";
   EXPECT_EQ(leased->policy_version, "search#1");
-  const auto usage = limiter.usage({.tenant = "acme", .resource = "/search", .key = "u"});
+  const auto usage = engine.usage({.tenant = "acme", .resource = "/search", .key = "u"});
   EXPECT_EQ(usage->limits[0].current(), 100);
   EXPECT_EQ(usage->limits[1].current(), 100);
 }
@@ -120,8 +120,8 @@ TEST_F(LeaseTest, UnusedUnitsComeBackOnce) {
 
 TEST_F(LeaseTest, NothingComesBackFor) {
   const auto leased = lease(of("/strict", 8, "1"));
-  const auto foreign = to_lease_id(*limiter.read_lease(leased->id), KeyHasher::from_text("another"));
-  LeaseClaim larger = *limiter.read_lease(leased->id);
+  const auto foreign = to_lease_id(*engine.read_lease(leased->id), KeyHasher::from_text("another"));
+  LeaseClaim larger = *engine.read_lease(leased->id);
   larger.granted = 1'000;
   std::string damaged = leased->id;
   damaged[20] = damaged[20] == '0' ? '1' : '0';
@@ -185,7 +185,7 @@ TEST_F(LeaseTest, ARepeatUnderOtherLimitsGivesNothingBack) {
 
 TEST_F(LeaseTest, AnOldIdIsRefusedWithoutAskingTheStore) {
   LateStore late_store(store);
-  Limiter late({late_store, snapshots, hasher, clock, totals});
+  Engine late({late_store, snapshots, hasher, clock, totals});
   const auto leased = lease(of("/strict", 8, "1"));
   clock.advance(kHourUs);
   const auto returned = late.return_lease(*late.read_lease(leased->id), 5, [&] {
@@ -224,7 +224,7 @@ TEST_F(LeaseTest, IsRefused) {
 
 TEST_F(LeaseTest, ALateStoreLeasesAndTakesBackLater) {
   LateStore late_store(store);
-  Limiter late({late_store, snapshots, hasher, clock, totals});
+  Engine late({late_store, snapshots, hasher, clock, totals});
   std::optional<Result<Lease>> leased;
   EXPECT_FALSE(late.lease(of("/strict", 8, "1"),
                           [&] { return [&](const Result<Lease>& answer) { leased = answer; }; }));
@@ -241,7 +241,7 @@ TEST_F(LeaseTest, ALateStoreLeasesAndTakesBackLater) {
 
 TEST_F(LeaseTest, AStoreWithoutAnAnswerGrantsNothingWhateverTheFailureRuleSays) {
   LateStore late_store(store);
-  Limiter late({late_store, snapshots, hasher, clock, totals});
+  Engine late({late_store, snapshots, hasher, clock, totals});
   std::optional<Result<Lease>> leased;
   late.lease(of("/strict", 8, "1"), [&] { return [&](const Result<Lease>& answer) { leased = answer; }; });
   late_store.fail_all();

@@ -1,8 +1,8 @@
 // Checks that name a tenant's policy but not the tenant: omitting it does not evade a limit.
 #include <gtest/gtest.h>
 
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using testing::make_limit;
 using testing::make_policy;
 
-class ImpliedTenantTest : public testing::LimiterFixture {
+class ImpliedTenantTest : public testing::EngineFixture {
  protected:
   void SetUp() override {
     Policy of_shop = make_policy("shop.rule", {make_limit({.per = {"key", "tenant"}})});
@@ -20,7 +20,7 @@ class ImpliedTenantTest : public testing::LimiterFixture {
     of_all.resource = "/any";
     publish({of_shop, of_all});
   }
-  std::int64_t left(const CheckRequest& request) { return limiter.usage(request)->remaining(); }
+  std::int64_t left(const CheckRequest& request) { return engine.usage(request)->remaining(); }
 };
 
 TEST_F(ImpliedTenantTest, ThePolicySaysWhomTheCheckIsAbout) {
@@ -33,8 +33,8 @@ TEST_F(ImpliedTenantTest, ThePolicySaysWhomTheCheckIsAbout) {
   }
   EXPECT_FALSE(check(named).allowed);
   EXPECT_FALSE(check(whole).allowed);
-  EXPECT_EQ(limiter.tenant_of(named), "shop");
-  EXPECT_EQ(*limiter.reset(named), 1);
+  EXPECT_EQ(engine.tenant_of(named), "shop");
+  EXPECT_EQ(*engine.reset(named), 1);
   EXPECT_EQ(left(whole), 10);
 }
 
@@ -77,7 +77,7 @@ TEST_F(ImpliedTenantTest, OneIdIsOneRequestWhetherTheTenantIsSaidOrNot) {
 
 TEST_F(ImpliedTenantTest, AStoreThatAnswersLaterGetsTheSameNames) {
   testing::LateStore late{store};
-  Limiter elsewhere{{late, snapshots, hasher, clock, totals}};
+  Engine elsewhere{{late, snapshots, hasher, clock, totals}};
   std::vector<std::uint32_t> tags;
   for (const std::string_view tenant : {"shop", ""}) {
     ASSERT_FALSE(elsewhere.check({.policy_id = "shop.rule", .tenant = tenant, .key = "u1"},
@@ -90,7 +90,7 @@ TEST_F(ImpliedTenantTest, AStoreThatAnswersLaterGetsTheSameNames) {
 
 TEST_F(ImpliedTenantTest, ATenantThatContradictsIsToldWhatStrangersAreTold) {
   const auto error_of = [&](std::string_view id) {
-    return limiter.check({.policy_id = id, .tenant = "other", .key = "u1"}).error();
+    return engine.check({.policy_id = id, .tenant = "other", .key = "u1"}).error();
   };
   EXPECT_EQ(error_of("shop.rule").code, ErrorCode::kPolicyNotFound);
   EXPECT_EQ(error_of("shop.rule").message, "there is no policy \"shop.rule\" for the tenant \"other\"");
@@ -98,12 +98,12 @@ TEST_F(ImpliedTenantTest, ATenantThatContradictsIsToldWhatStrangersAreTold) {
 }
 
 TEST_F(ImpliedTenantTest, TheDefaultTenantIsThatOfChecksWithoutAny) {
-  Limiter limited{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
+  Engine limited{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "shop"}};
   EXPECT_EQ(limited.check({.resource = "/orders", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(limited.check({.policy_id = "any", .key = "u1"})->remaining(), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/any", .key = "u1"}), 9);
   EXPECT_EQ(left({.tenant = "shop", .resource = "/orders", .key = "u1"}), 9);
-  Limiter elsewhere{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
+  Engine elsewhere{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "else"}};
   EXPECT_EQ(elsewhere.check({.policy_id = "shop.rule", .key = "u1"})->remaining(), 8)
       << "what the policy says comes first";
   EXPECT_EQ(elsewhere.tenant_of({.resource = "/any", .key = "u1"}), "else");

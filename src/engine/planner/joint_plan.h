@@ -68,7 +68,7 @@ struct JointPlan {
 };
 
 // Plans all requests. Costs whose sum exceeds what a limit can hold become kCostNever; for refunds, kCostMax.
-// Errors as Limiter::check(), with the position of the request as `item`; and kInvalidArgument if all
+// Errors as Engine::check(), with the position of the request as `item`; and kInvalidArgument if all
 // together have more than kLimitsPerCheckMax limits.
 Result<void> plan_together(Planner& planner, std::span<const CheckRequest> requests, Purpose purpose,
                            JointPlan& out);

@@ -252,7 +252,7 @@ void Planner::take_given_numbers(const CheckRequest& request, std::size_t first)
   }
 }
 
-// Flattened like Limiter::begin(): rare cases are kept out.
+// Flattened like Engine::begin(): rare cases are kept out.
 [[gnu::flatten]] Result<void> Planner::plan(const CheckRequest& request, Purpose purpose) {
   clear();
   auto planned = add(request, purpose);

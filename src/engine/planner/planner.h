@@ -63,7 +63,7 @@ class Planner {
   };
   explicit Planner(const Parts& parts);  // `parts` outlive it
 
-  // Fills the plans. Errors as Limiter::check().
+  // Fills the plans. Errors as Engine::check().
   Result<void> plan(const CheckRequest& request, Purpose purpose);
 
   // The same for several requests that are decided together (joint_plan.h): clear(), then add() for each. If

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-class RolloutTest : public LimiterFixture {
+class RolloutTest : public EngineFixture {
  protected:
   void publish_with(const Rollout& rollout) {
     Policy careful = make_policy("new", {make_limit({.rate = {1, kSecondUs}})});

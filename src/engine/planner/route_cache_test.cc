@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
 
-using testing::LimiterFixture;
+using testing::EngineFixture;
 using testing::make_limit;
 using testing::make_policy;
 
@@ -50,7 +50,7 @@ TEST(RouteCache, DoesNotKeepLongNames) {
   EXPECT_FALSE(entry.holds("t", "/short")) << "what is there now is the long one's";
 }
 
-class Routes : public LimiterFixture {
+class Routes : public EngineFixture {
  protected:
   void publish_for(const std::string& prefix) {
     std::vector<Policy> policies;
@@ -121,7 +121,7 @@ TEST_F(LastingIds, NewPoliciesHoldForIdsAskedBefore) {
   publish({named, always});
   EXPECT_EQ(policies_named(3), "p3");
   publish({always});
-  const auto gone = limiter.check({.policy_id = ids_[3], .policy_id_lasts = true});
+  const auto gone = engine.check({.policy_id = ids_[3], .policy_id_lasts = true});
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, ErrorCode::kPolicyNotFound);
 }

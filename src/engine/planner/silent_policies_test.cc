@@ -1,10 +1,10 @@
 // CheckRequest::wants_a_limit: a request with one dimension gets the most specific limit on it.
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-class SilentPoliciesTest : public LimiterFixture {
+class SilentPoliciesTest : public EngineFixture {
  protected:
   static Policy policy(std::string id, std::string resource, std::vector<Limit> limits) {
     Policy made = make_policy(std::move(id), std::move(limits));
@@ -36,7 +36,7 @@ TEST_F(SilentPoliciesTest, WhatIsRequiredOrCountsAllTogetherIsNotSilent) {
   required.required = true;
   publish({policy("exact", "/a/b", {required}), policy("far", "/*", {make_limit({.per = {"ip"}})})});
   const std::vector<Dimension> ip = {{"ip", "i"}};
-  EXPECT_FALSE(limiter.check({.wants_a_limit = true, .resource = "/a/b", .dimensions = ip}));
+  EXPECT_FALSE(engine.check({.wants_a_limit = true, .resource = "/a/b", .dimensions = ip}));
   publish({policy("exact", "/a/b", {make_limit({.per = {}})}),
            policy("far", "/*", {make_limit({.per = {"ip"}})})});
   EXPECT_EQ(decides(ip), "exact");

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/planner/joint_plan.h"
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using testing::make_limit;
 using testing::make_policy;
 
-class SlotTagTest : public testing::LimiterFixture {
+class SlotTagTest : public testing::EngineFixture {
  protected:
   std::vector<std::uint32_t> tags(const CheckRequest& request) {
     EXPECT_TRUE(planner.plan(request, Purpose::kLook));

@@ -4,15 +4,15 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-class UnknownPolicies : public LimiterFixture {
+class UnknownPolicies : public EngineFixture {
  protected:
   JointDecision together(std::vector<CheckRequest> requests) {
-    auto decision = limiter.check_together(requests, []() -> Limiter::LaterTogether { return {}; });
+    auto decision = engine.check_together(requests, []() -> Engine::LaterTogether { return {}; });
     EXPECT_TRUE(decision && *decision);
     return **decision;
   }
@@ -42,7 +42,7 @@ TEST_F(UnknownPolicies, MayBeNamed) {
   snapshots.say_unmatched(Unmatched::kUnknownClosed);
   EXPECT_EQ(check(request).reason, Reason::kPoliciesUnknown);
   snapshots.say_unmatched(Unmatched::kNoPolicy);
-  EXPECT_EQ(limiter.check(request).error().code, ErrorCode::kPolicyNotFound) << "nothing is remembered";
+  EXPECT_EQ(engine.check(request).error().code, ErrorCode::kPolicyNotFound) << "nothing is remembered";
 }
 
 TEST_F(UnknownPolicies, WhatIsKnownIsEnforced) {
@@ -84,10 +84,10 @@ TEST(ConcurrentPolicies, AreInForceBeforeTheyAreSaidToBeComplete) {
     snapshots.say_unmatched(Unmatched::kUnknownClosed);
     std::atomic<int> ready = 0;
     const auto ask = [&] {
-      Limiter limiter({store, snapshots, hasher, clock, totals});
+      Engine engine({store, snapshots, hasher, clock, totals});
       ++ready;
       Reason reason = Reason::kPoliciesUnknown;
-      while (reason == Reason::kPoliciesUnknown) reason = limiter.check({.key = "u", .cost = 0})->reason;
+      while (reason == Reason::kPoliciesUnknown) reason = engine.check({.key = "u", .cost = 0})->reason;
       EXPECT_EQ(reason, Reason::kOk);
     };
     std::jthread one(ask), two(ask);

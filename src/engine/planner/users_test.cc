@@ -1,7 +1,7 @@
 // Agreements with single users: their tier, and their own numbers.
 #include <gtest/gtest.h>
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -10,7 +10,7 @@ using testing::kNowUs;
 using testing::make_limit;
 using testing::make_policy;
 
-class UsersTest : public testing::LimiterFixture {
+class UsersTest : public testing::EngineFixture {
  protected:
   void SetUp() override {
     Policy policy =

@@ -1,6 +1,6 @@
 #include "engine/request/given_limits.h"
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 using testing::make_limit;
 using testing::make_policy;
 
-class GivenLimitsTest : public testing::LimiterFixture {
+class GivenLimitsTest : public testing::EngineFixture {
  protected:
   GivenLimitsTest() {
     auto compiled = compile_policy(make_policy("own", {make_limit({.name = "rate"})}), params, {});

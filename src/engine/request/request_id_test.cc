@@ -1,13 +1,13 @@
 // How request ids work for callers, with a store that answers at once or later.
+#include "engine/testing/engine_fixture.h"
 #include "engine/testing/late_store.h"
-#include "engine/testing/limiter_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
 enum class Answers : std::uint8_t { kAtOnce, kLater };
 
-class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterface<Answers> {
+class RequestIdTest : public EngineFixture, public ::testing::WithParamInterface<Answers> {
  protected:
   // What a caller would keep: the Decision itself is valid only during the call.
   struct Told {
@@ -31,7 +31,7 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
   }
   Told ask(const CheckRequest& request) {
     Told answer;
-    const auto now = late_limiter.check(request, [&answer] {
+    const auto now = late_engine.check(request, [&answer] {
       return [&answer](const Result<Decision>& decision) { answer = told(decision); };
     });
     late.answer_all();
@@ -39,8 +39,8 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
   }
   // How the store would recognise the request; nullopt: not at all.
   std::optional<Dedupe> identity(const CheckRequest& request) {
-    EXPECT_TRUE(late_limiter.validate(request));
-    return late_limiter.identity(request);
+    EXPECT_TRUE(late_engine.validate(request));
+    return late_engine.identity(request);
   }
   std::int64_t left(std::string_view key) { return ask({.tenant = "t", .key = key, .cost = 0}).remaining; }
 
@@ -57,7 +57,7 @@ class RequestIdTest : public LimiterFixture, public ::testing::WithParamInterfac
 
   LateStore late{store};
   Store& asked = GetParam() == Answers::kAtOnce ? static_cast<Store&>(store) : late;
-  Limiter late_limiter{{asked, snapshots, hasher, clock, totals}};
+  Engine late_engine{{asked, snapshots, hasher, clock, totals}};
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, RequestIdTest, ::testing::Values(Answers::kAtOnce, Answers::kLater),

@@ -36,7 +36,7 @@ struct EnvoyRule {
 //
 //   std::string resource;
 //   const EnvoyRule* rule = domain.find(entries, resource);
-//   limiter.check({.policy_id = rule->policy_id, .tenant = "shop", .resource = resource});
+//   engine.check({.policy_id = rule->policy_id, .tenant = "shop", .resource = resource});
 class EnvoyLookup {
  public:
   // Adds a policy for each limit to `policies`. Limits that cannot become policies are added to `problems`.

@@ -80,7 +80,7 @@ TEST_F(CheckWordsTest, TheKeyMayBeLeftOutWhereNoLimitCountsByIt) {
 
 TEST_F(CheckWordsTest, TheDefaultTenantIsThatOfChecksWithoutOne) {
   publish({make_policy("api", {make_limit({.per = {"key", "tenant"}})})});
-  Limiter with_default{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
+  Engine with_default{{store, snapshots, hasher, clock, totals, nullptr, nullptr, nullptr, "main"}};
   App other{with_default, options, 1};
   const auto ask = [&](App& application) {
     return send_to(
@@ -89,7 +89,7 @@ TEST_F(CheckWordsTest, TheDefaultTenantIsThatOfChecksWithoutOne) {
   };
   expect_refused(ask(app), "tenant_id");
   EXPECT_EQ(ask(other).status, 200);
-  EXPECT_EQ(limiter.usage({.tenant = "main", .key = "u1"})->remaining(), 9);
+  EXPECT_EQ(engine.usage({.tenant = "main", .key = "u1"})->remaining(), 9);
 }
 
 class UnknownTierTest : public CheckWordsTest {
@@ -134,8 +134,8 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
   }
   EXPECT_TRUE(warns(call("CheckAndIncrement", message).message));
   sluice::testing::LateStore late{store};
-  Limiter late_limiter{{late, snapshots, hasher, clock, totals}};
-  App late_app{late_limiter, options, 1};
+  Engine late_engine{{late, snapshots, hasher, clock, totals}};
+  App late_app{late_engine, options, 1};
   net::TestReply<net::GrpcResponse> reply;
   late_app.handle_unary(
       {.path = "/sluice.v1.RateLimiter/CheckAndIncrement", .metadata = &metadata, .peer = &peer}, message,
@@ -148,7 +148,7 @@ TEST_F(UnknownTierTest, SoDoAnswersThatComeLaterAndThoseOfGrpc) {
 TEST_F(CheckWordsTest, AClosedFailureSaysWhenToComeAgain) {
   SilentCounters silent;
   MemoryStore silent_store{silent, clock};
-  Limiter blind{{silent_store, snapshots, hasher, clock, totals}};
+  Engine blind{{silent_store, snapshots, hasher, clock, totals}};
   App blind_app{blind, options, 1};
   Policy closed = make_policy("api", {make_limit({})});
   closed.on_failure = OnFailure::kClosed;

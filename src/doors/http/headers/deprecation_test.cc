@@ -97,7 +97,7 @@ TEST_F(DeprecatedPathTest, AnswersSayItAndCallsAreCounted) {
 TEST_F(DeprecatedPathTest, LateAnswersSayItToo) {
   options.deprecations = parse("/v1/rules").value();
   LateAdmin admin;
-  App late_app(limiter, options, 1, &admin);
+  App late_app(engine, options, 1, &admin);
   net::TestReply<net::HttpResponse> reply;
   late_app.handle_http({.method = "GET", .path = "/v1/rules", .peer = &peer}, reply);
   EXPECT_EQ(header(reply.response, "deprecation"), "");

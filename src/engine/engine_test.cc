@@ -1,14 +1,14 @@
-#include "engine/limiter.h"
+#include "engine/engine.h"
 
 #include <map>
 #include <thread>
 
-#include "engine/testing/limiter_fixture.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace sluice::testing {
 namespace {
 
-using LimiterTest = LimiterFixture;
+using LimiterTest = EngineFixture;
 
 TEST_F(LimiterTest, AnswersWithEverythingThatExplainsIt) {
   publish({make_policy("api.read", {make_limit({.rate = {10, kSecondUs}})})});
@@ -106,7 +106,7 @@ TEST_F(LimiterTest, NoPolicyAllowsAndIsCounted) {
 
 TEST_F(LimiterTest, UnknownPolicyIdIsAnErrorTheCallerSees) {
   publish({});
-  const auto decision = limiter.check({.policy_id = "nope"});
+  const auto decision = engine.check({.policy_id = "nope"});
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, ErrorCode::kPolicyNotFound);
   EXPECT_EQ(decision.error().field, "policy_id");
@@ -127,11 +127,11 @@ TEST_F(LimiterTest, MissingRequiredDimensionIsAnErrorAndChargesNothing) {
   Limit second = make_limit({.name = "ip", .per = {"ip"}});
   second.required = true;
   publish({make_policy("p", {first, second})});
-  const auto decision = limiter.check({.key = "u"});
+  const auto decision = engine.check({.key = "u"});
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, ErrorCode::kInvalidArgument);
   const Dimension ip[] = {{"ip", "192.0.2.1"}};
-  EXPECT_EQ(limiter.usage({.key = "u", .dimensions = ip})->limits[0].result->outcome.remaining, 5);
+  EXPECT_EQ(engine.usage({.key = "u", .dimensions = ip})->limits[0].result->outcome.remaining, 5);
 }
 
 TEST_F(LimiterTest, CostComesFromTheRequestElseFromTheCostMapElseIsOne) {
@@ -229,11 +229,11 @@ TEST_F(LimiterTest, EveryRequestGetsItsOwnPolicyWhateverCameBefore) {
 TEST_F(LimiterTest, UsageLooksAndResetForgets) {
   publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})})});
   check({.key = "u", .cost = 7});
-  EXPECT_EQ(limiter.usage({.key = "u"})->current(), 7);
-  EXPECT_EQ(limiter.usage({.key = "u"})->current(), 7);
-  EXPECT_EQ(limiter.reset({.key = "u"}).value(), 1);
-  EXPECT_EQ(limiter.reset({.key = "u"}).value(), 0);
-  EXPECT_EQ(limiter.usage({.key = "u"})->current(), 0);
+  EXPECT_EQ(engine.usage({.key = "u"})->current(), 7);
+  EXPECT_EQ(engine.usage({.key = "u"})->current(), 7);
+  EXPECT_EQ(engine.reset({.key = "u"}).value(), 1);
+  EXPECT_EQ(engine.reset({.key = "u"}).value(), 0);
+  EXPECT_EQ(engine.usage({.key = "u"})->current(), 0);
 }
 
 TEST_F(LimiterTest, ResetOfANamedPolicyLeavesTheCapsAlone) {
@@ -241,12 +241,12 @@ TEST_F(LimiterTest, ResetOfANamedPolicyLeavesTheCapsAlone) {
   cap.always = true;
   publish({make_policy("p", {make_limit({.rate = {10, kSecondUs}})}), cap});
   check({.tenant = "t", .key = "u", .cost = 5});
-  EXPECT_EQ(limiter.reset({.policy_id = "p", .tenant = "t", .key = "u"}).value(), 1);
-  const auto usage = limiter.usage({.tenant = "t", .key = "u"});
+  EXPECT_EQ(engine.reset({.policy_id = "p", .tenant = "t", .key = "u"}).value(), 1);
+  const auto usage = engine.usage({.tenant = "t", .key = "u"});
   EXPECT_EQ(usage->limits[0].current(), 0);
   EXPECT_EQ(usage->limits[1].current(), 5);
-  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}).value(), 0) << "others count in the cap";
-  EXPECT_EQ(limiter.reset({.tenant = "t", .key = "u"}, {.shared = true}).value(), 1) << "the cap is left";
+  EXPECT_EQ(engine.reset({.tenant = "t", .key = "u"}).value(), 0) << "others count in the cap";
+  EXPECT_EQ(engine.reset({.tenant = "t", .key = "u"}, {.shared = true}).value(), 1) << "the cap is left";
 }
 
 TEST_F(LimiterTest, AResetForOneTenantLeavesWhatSeveralShare) {
@@ -259,32 +259,31 @@ TEST_F(LimiterTest, AResetForOneTenantLeavesWhatSeveralShare) {
   publish({everybody, own});
   const CheckRequest request{.tenant = "t", .key = "u", .cost = 5};
   check(request);
-  EXPECT_EQ(limiter.reset(request, {.all_tenants = false, .shared = true}).value(), 2);
-  const auto usage = limiter.usage(request);
+  EXPECT_EQ(engine.reset(request, {.all_tenants = false, .shared = true}).value(), 2);
+  const auto usage = engine.usage(request);
   std::map<std::string, std::int64_t> used;
   for (const LimitStatus& status : usage->limits) used[status.limit->name()] = status.current();
   EXPECT_EQ(used, (std::map<std::string, std::int64_t>{{"all", 5}, {"user", 5}, {"tenant", 0}, {"sum", 0}}));
-  EXPECT_EQ(limiter.reset(request, {.shared = true}).value(), 2) << "the shared ones, by who may";
+  EXPECT_EQ(engine.reset(request, {.shared = true}).value(), 2) << "the shared ones, by who may";
 }
 
 TEST_F(LimiterTest, AResetForOneTenantThatReachesNothingIsRefused) {
   publish({make_policy("p", {make_limit({.per = {"user"}})})});
   const CheckRequest request{.policy_id = "p", .tenant = "t", .key = "u", .cost = 5};
   check(request);
-  EXPECT_EQ(limiter.reset(request, {.all_tenants = false}).error().code, ErrorCode::kPermissionDenied);
-  EXPECT_EQ(limiter.usage(request)->current(), 5);
+  EXPECT_EQ(engine.reset(request, {.all_tenants = false}).error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(engine.usage(request)->current(), 5);
   const CheckRequest nobody{.policy_id = "p", .tenant = "t"};
-  EXPECT_EQ(limiter.reset(nobody, {.all_tenants = false}).value(), 0)
-      << "no limit applies: nothing to refuse";
+  EXPECT_EQ(engine.reset(nobody, {.all_tenants = false}).value(), 0) << "no limit applies: nothing to refuse";
 }
 
 TEST_F(LimiterTest, WhileHeldThePoliciesStayTheSame) {
   publish({make_policy("p", {make_limit({})})});
   {
-    const Limiter::Hold hold(limiter);
+    const Engine::Hold hold(engine);
     publish({});
     {
-      const Limiter::Hold inner(limiter);
+      const Engine::Hold inner(engine);
     }
     EXPECT_EQ(check({.key = "u"}).reason, Reason::kOk) << "the outer one still holds them";
   }
@@ -323,7 +322,7 @@ TEST_F(LimiterTest, WithoutAnAnswerTheFailureRuleDecidesAndSaysSo) {
   publish({open, closed});
   SilentCounters silent;
   MemoryStore silent_store(silent, clock);
-  Limiter degraded({silent_store, snapshots, hasher, clock, totals});
+  Engine degraded({silent_store, snapshots, hasher, clock, totals});
   for (const auto& [resource, allowed] : {std::pair{"/open", true}, {"/closed", false}}) {
     const auto decision = degraded.check({.resource = resource, .key = "u"});
     ASSERT_TRUE(decision);
@@ -351,8 +350,8 @@ TEST(ConcurrentLimiter, ThreadsOnOneKeyAdmitExactlyTheLimit) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
-      Limiter limiter({store, snapshots, hasher, clock, totals});
-      for (int i = 0; i < kLimit; ++i) admitted += limiter.check({.key = "u"})->allowed;
+      Engine engine({store, snapshots, hasher, clock, totals});
+      for (int i = 0; i < kLimit; ++i) admitted += engine.check({.key = "u"})->allowed;
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(admitted, kLimit);
@@ -366,7 +365,7 @@ TEST_F(LimiterTest, APolicyOfATenantIsNothingToAnother) {
   publish({policy});
   EXPECT_EQ(check({.policy_id = "acme", .tenant = "acme", .key = "k"}).remaining(), 2);
   EXPECT_EQ(check({.policy_id = "acme", .key = "k"}).remaining(), 1) << "who names no tenant means this one";
-  const auto other = limiter.check({.policy_id = "acme", .tenant = "shop", .key = "k"});
+  const auto other = engine.check({.policy_id = "acme", .tenant = "shop", .key = "k"});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kPolicyNotFound);
   EXPECT_EQ(other.error().message, "there is no policy \"acme\" for the tenant \"shop\"");

@@ -41,22 +41,22 @@ enum class RefundReach : std::uint8_t {
 };
 
 // Decides checks: match policies → make keys → charge the store → explain. Not thread-safe: one per thread.
-// All Limiters share the policies and the hasher, which must outlive them. Allocates nothing once warm, if
+// All Engines share the policies and the hasher, which must outlive them. Allocates nothing once warm, if
 // the store answers at once.
 //
-//   Limiter limiter({store, snapshots, hasher, clock, totals});
-//   auto decision = limiter.check({.tenant = "search-service", .resource = "/search", .key = "user_123"});
+//   Engine engine({store, snapshots, hasher, clock, totals});
+//   auto decision = engine.check({.tenant = "search-service", .resource = "/search", .key = "user_123"});
 //   if (!decision) return report(decision.error());   // nothing was charged
 //   if (!decision->allowed) sleep_ms(decision->retry_after_ms());
 //
 // With a store behind a network the answer comes now or later. `postpone` is called only if it comes later,
 // and makes the function that will receive it:
 //
-//   auto decision = limiter.check(request, [&] {
+//   auto decision = engine.check(request, [&] {
 //     return [caller = remember_caller()](const Result<Decision>& late) { caller.answer(late); };
 //   });
 //   if (decision) answer(*decision);
-class Limiter final : private PendingCheckEvents {
+class Engine final : private PendingCheckEvents {
  public:
   struct Parts {
     Store& store;
@@ -69,7 +69,7 @@ class Limiter final : private PendingCheckEvents {
     const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
     std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
   };
-  explicit Limiter(const Parts& parts);
+  explicit Engine(const Parts& parts);
 
   using Later = std::function<void(const Result<Decision>&)>;
   using LaterCount = std::function<void(const Result<int>&)>;
@@ -218,11 +218,11 @@ class Limiter final : private PendingCheckEvents {
   // kFailedPrecondition on the field request_id: it was used for another request.
   static Error request_id_conflict();
 
-  // While one exists, the Limiter keeps its current policies: a batch that was validated is decided by the
+  // While one exists, the Engine keeps its current policies: a batch that was validated is decided by the
   // same ones.
   class Hold {
    public:
-    explicit Hold(Limiter& limiter) : planner_(limiter.planner_) { planner_.hold(); }
+    explicit Hold(Engine& engine) : planner_(engine.planner_) { planner_.hold(); }
     ~Hold() { planner_.release(); }
     // The policies that are kept.
     const Snapshot& policies() const { return *planner_.snapshot(); }
@@ -238,16 +238,16 @@ class Limiter final : private PendingCheckEvents {
   // batches: their callers get no answer before the last check is decided.
   class InOrder {
    public:
-    explicit InOrder(Limiter& limiter) : limiter_(limiter) {
-      limiter_.in_order_ = true;
-      limiter_.first_in_order_.reset();
+    explicit InOrder(Engine& engine) : engine_(engine) {
+      engine_.in_order_ = true;
+      engine_.first_in_order_.reset();
     }
-    ~InOrder() { limiter_.in_order_ = false; }
+    ~InOrder() { engine_.in_order_ = false; }
     InOrder(const InOrder&) = delete;
     InOrder& operator=(const InOrder&) = delete;
 
    private:
-    Limiter& limiter_;
+    Engine& engine_;
   };
 
  private:

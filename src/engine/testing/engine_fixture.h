@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/time_units.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
@@ -39,7 +39,7 @@ inline Policy make_policy(std::string id, std::vector<Limit> limits) {
 }
 
 // A whole engine on a clock that the test moves.
-class LimiterFixture : public ::testing::Test {
+class EngineFixture : public ::testing::Test {
  protected:
   void publish(std::vector<Policy> policies) {
     auto snapshot = Snapshot::compile(std::move(policies), params, {}, snapshots.current().get());
@@ -48,7 +48,7 @@ class LimiterFixture : public ::testing::Test {
   }
 
   Decision check(const CheckRequest& request) {
-    auto decision = limiter.check(request);
+    auto decision = engine.check(request);
     if (!decision) ADD_FAILURE() << decision.error().message;
     return decision.value_or(Decision{});
   }
@@ -60,7 +60,7 @@ class LimiterFixture : public ::testing::Test {
   KeyHasher hasher = KeyHasher::from_text("test");
   DecisionTotals totals;
   MemoryStore store{counters, clock};
-  Limiter limiter{{store, snapshots, hasher, clock, totals}};
+  Engine engine{{store, snapshots, hasher, clock, totals}};
 };
 
 }  // namespace sluice::testing

@@ -3,7 +3,7 @@
 
 #include "base/limits/lease_limits.h"
 #include "base/try.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 #include "engine/request/request_identity.h"
 
 namespace sluice {
@@ -33,7 +33,7 @@ Error switched() {
 
 }  // namespace
 
-Result<void> Limiter::validate_lease(const CheckRequest& request) {
+Result<void> Engine::validate_lease(const CheckRequest& request) {
   const std::int64_t want = request.cost.value_or(0);
   if (want < 1 || want > kLeaseUnitsMax)
     return invalid("want", "must be from 1 to " + std::to_string(kLeaseUnitsMax) + ", the units to lease");
@@ -41,7 +41,7 @@ Result<void> Limiter::validate_lease(const CheckRequest& request) {
 }
 
 // Plans the charges of a lease: those of a check, for enforced limits only. Nothing is counted yet.
-Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
+Result<Dedupe> Engine::plan_lease(const CheckRequest& request) {
   SLUICE_TRY(planner_.plan(request, Purpose::kLook));
   Plan& plan = planner_.enforced();
   planner_.shadow().size = planner_.comparison().size = 0;
@@ -63,7 +63,7 @@ Result<Dedupe> Limiter::plan_lease(const CheckRequest& request) {
   return identity;
 }
 
-PendingCheck* Limiter::begin_lease(const CheckRequest& request, LeaseClaim& claim, Answer& answer) {
+PendingCheck* Engine::begin_lease(const CheckRequest& request, LeaseClaim& claim, Answer& answer) {
   assert(!request.request_id.empty());
   if (auto valid = validate_lease(request); !valid) return fail(std::move(valid.error()), answer);
   if (switch_.is_open()) return fail(switched(), answer);
@@ -73,7 +73,7 @@ PendingCheck* Limiter::begin_lease(const CheckRequest& request, LeaseClaim& clai
   return ask_lease(request, {planner_.first_policy(), Purpose::kLease}, *identity, answer);
 }
 
-PendingCheck* Limiter::begin_return(const LeaseClaim& claim, std::int64_t unused, Answer& answer) {
+PendingCheck* Engine::begin_return(const LeaseClaim& claim, std::int64_t unused, Answer& answer) {
   if (unused < 0 || unused > claim.granted)
     return fail({ErrorCode::kInvalidArgument,
                  "must be from 0 to " + std::to_string(claim.granted) +
@@ -101,8 +101,8 @@ PendingCheck* Limiter::begin_return(const LeaseClaim& claim, std::int64_t unused
                    answer);
 }
 
-PendingCheck* Limiter::ask_lease(const CheckRequest& request, const Asked& asked, const Dedupe& identity,
-                                 Answer& answer) {
+PendingCheck* Engine::ask_lease(const CheckRequest& request, const Asked& asked, const Dedupe& identity,
+                                Answer& answer) {
   Store& store = store_for(request);
   Plan& plan = planner_.enforced();
   if (!store.answers_at_once()) {
@@ -127,7 +127,7 @@ PendingCheck* Limiter::ask_lease(const CheckRequest& request, const Asked& asked
 }
 
 // What a lease's answer says beside that of a check.
-void Limiter::conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer) {
+void Engine::conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer) {
   if (!answer) return;
   if (asked.refund_of_us != 0) {
     if (call.replayed) answer = std::unexpected(call.sent_again ? unknown_outcome() : unknown_lease());
@@ -144,7 +144,7 @@ void Limiter::conclude_lease(const Asked& asked, const StoreCall& call, Answer& 
   }
 }
 
-PendingCheck* Limiter::fail(Error error, Answer& answer) {
+PendingCheck* Engine::fail(Error error, Answer& answer) {
   answer = std::unexpected(std::move(error));
   return nullptr;
 }

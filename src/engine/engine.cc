@@ -1,4 +1,4 @@
-#include "engine/limiter.h"
+#include "engine/engine.h"
 
 #include <algorithm>
 #include <cassert>
@@ -55,7 +55,7 @@ void count_differences(const Answered& candidates, const Answered& enforced, con
 
 }  // namespace
 
-Limiter::Limiter(const Parts& parts)
+Engine::Engine(const Parts& parts)
     : parts_(parts),
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
@@ -64,7 +64,7 @@ Limiter::Limiter(const Parts& parts)
 
 // Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
 // this file is called.
-[[gnu::flatten]] PendingCheck* Limiter::begin(const CheckRequest& request, Purpose purpose, Answer& answer) {
+[[gnu::flatten]] PendingCheck* Engine::begin(const CheckRequest& request, Purpose purpose, Answer& answer) {
   const bool is_look = purpose == Purpose::kLook;
   if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass(request, answer);
@@ -84,15 +84,15 @@ Limiter::Limiter(const Parts& parts)
   return nullptr;
 }
 
-[[gnu::noinline, gnu::cold]] void Limiter::warn_of_tier(const CheckRequest& request, Purpose purpose,
-                                                        Answer& answer) {
+[[gnu::noinline, gnu::cold]] void Engine::warn_of_tier(const CheckRequest& request, Purpose purpose,
+                                                       Answer& answer) {
   if (!answer || !planner_.has_unknown_tier(request)) return;
   answer->unknown_tier = 1;
   if (purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
 }
 
 // The switch is open. No policy is evaluated, whatever its limits say; only malformed requests are refused.
-[[gnu::noinline, gnu::cold]] void Limiter::let_pass(const CheckRequest& request, Answer& answer) {
+[[gnu::noinline, gnu::cold]] void Engine::let_pass(const CheckRequest& request, Answer& answer) {
   if (auto valid = sluice::validate(request); !valid)
     return void(answer = std::unexpected(std::move(valid.error())));
   answer->reason = Reason::kSwitch;
@@ -101,19 +101,19 @@ Limiter::Limiter(const Parts& parts)
   planner_.counters().add_switched();
 }
 
-Result<void> Limiter::validate(const CheckRequest& request) {
+Result<void> Engine::validate(const CheckRequest& request) {
   if (!switch_.is_open()) [[likely]]
     return planner_.plan(request, Purpose::kLook);
   planner_.enforced().size = planner_.shadow().size = 0;  // nothing will be charged
   return sluice::validate(request);
 }
 
-[[gnu::noinline]] Result<void> Limiter::plan_look(CheckRequest request) {
+[[gnu::noinline]] Result<void> Engine::plan_look(CheckRequest request) {
   request.cost = 0;
   return planner_.plan(request, Purpose::kLook);
 }
 
-void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
+void Engine::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
     ask_about(kEnforced, store, request, asked, enforced);
@@ -124,16 +124,16 @@ void Limiter::ask_now(Store& store, const CheckRequest& request, const Asked& as
     compare_now(store, request, asked, enforced, shadow);
 }
 
-[[gnu::noinline]] void Limiter::compare_now(Store& store, const CheckRequest& request, const Asked& asked,
-                                            const Answered& enforced, const Answered& shadow) {
+[[gnu::noinline]] void Engine::compare_now(Store& store, const CheckRequest& request, const Asked& asked,
+                                           const Answered& enforced, const Answered& shadow) {
   if (enforced.charges.empty() && shadow.charges.empty()) return;  // nothing to compare with
   Answered candidates;
   ask_about(kComparison, store, request, asked, candidates);
   if (asked.is_check()) count_differences(candidates, enforced, shadow, planner_.counters());
 }
 
-void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request, const Asked& asked,
-                        Answered& answered) {
+void Engine::ask_about(PlanKind kind, Store& store, const CheckRequest& request, const Asked& asked,
+                       Answered& answered) {
   Plan& plan = planner_.plan_of(kind);
   assert(plan.size > 0);
   InstantCall& call = calls_[kind];
@@ -147,8 +147,8 @@ void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request
   answered = answered_by(call, {plan.limits.data(), plan.size});
 }
 
-[[gnu::noinline]] PendingCheck* Limiter::begin_later(Store& store, const CheckRequest& request,
-                                                     Purpose purpose, Answer& answer) {
+[[gnu::noinline]] PendingCheck* Engine::begin_later(Store& store, const CheckRequest& request,
+                                                    Purpose purpose, Answer& answer) {
   PendingCheck& pending = make_pending(request, {planner_.first_policy(), purpose});
   pending.has_unknown_tier = planner_.has_unknown_tier(request);
   if (pending.has_unknown_tier && purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
@@ -158,14 +158,14 @@ void Limiter::ask_about(PlanKind kind, Store& store, const CheckRequest& request
 }
 
 // Whose turn a check takes.
-Flow Limiter::flow_of(std::uint32_t tenant_tag) {
+Flow Engine::flow_of(std::uint32_t tenant_tag) {
   if (!in_order_) return {.caller = caller_, .tenant = tenant_tag};
   if (!first_in_order_) first_in_order_ = tenant_tag;
   return {.caller = caller_, .tenant = *first_in_order_};
 }
 
 // A copy of the plan: all that is needed when the answer arrives.
-PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& asked) {
+PendingCheck& Engine::make_pending(const CheckRequest& request, const Asked& asked) {
   const std::uint32_t tenant_tag =
       slot_tag_of_tenant(planner_.tenant_of(request, asked.first_policy), parts_.hasher);
   PendingCheck& pending = take_pending();
@@ -190,7 +190,7 @@ PendingCheck& Limiter::make_pending(const CheckRequest& request, const Asked& as
   return pending;
 }
 
-void Limiter::on_answered(PendingCheck& pending) {
+void Engine::on_answered(PendingCheck& pending) {
   // The receiver of the answer may make more checks, while another caller may be in the middle of its own.
   const std::uint32_t asking = std::exchange(caller_, pending.enforced.flow.caller);
   const Later later = std::exchange(pending.later, {});
@@ -209,7 +209,7 @@ void Limiter::on_answered(PendingCheck& pending) {
 }
 
 // The decision may point into `pending`, which stays unchanged until the next check begins.
-void Limiter::finish(PendingCheck& pending, Answer& answer) {
+void Engine::finish(PendingCheck& pending, Answer& answer) {
   const Asked asked{pending.first_policy, pending.purpose, pending.enforced.refund_of_us};
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
@@ -223,8 +223,8 @@ void Limiter::finish(PendingCheck& pending, Answer& answer) {
   free_.push_back(&pending);
 }
 
-void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer,
-                       Asking where) {
+void Engine::conclude(const Asked& asked, const Answered& enforced, const Answered& shadow, Answer& answer,
+                      Asking where) {
   const Answered& deciding = enforced.charges.empty() ? shadow : enforced;
   if (deciding.conflict) [[unlikely]]
     return void(answer = std::unexpected(request_id_conflict()));
@@ -256,7 +256,7 @@ void Limiter::conclude(const Asked& asked, const Answered& enforced, const Answe
     decision.policy = nullptr;
 }
 
-void Limiter::count(const Answered& enforced, const Decision& decision) {
+void Engine::count(const Answered& enforced, const Decision& decision) {
   if (!decision.policy)
     return decision.reason == Reason::kPoliciesUnknown ? planner_.counters().add_unknown(decision.allowed)
                                                        : planner_.counters().add_no_policy();
@@ -281,7 +281,7 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
 }
 
 // A policy has failed if one of its limits was passed over, and has consumed units if one was not.
-[[gnu::cold]] void Limiter::count_partly(const Answered& enforced, bool replayed) {
+[[gnu::cold]] void Engine::count_partly(const Answered& enforced, bool replayed) {
   DecisionCounters& counters = planner_.counters();
   for (std::size_t i = 0; i < enforced.limits.size();) {
     const CompiledPolicy* const policy = enforced.limits[i].policy;
@@ -296,16 +296,16 @@ void Limiter::count(const Answered& enforced, const Decision& decision) {
   }
 }
 
-Error Limiter::request_id_conflict() {
+Error Engine::request_id_conflict() {
   return {ErrorCode::kFailedPrecondition,
           "request_id was used for another request; use a new one for each request", "request_id"};
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request) {
+std::optional<Dedupe> Engine::identity(const CheckRequest& request) {
   return identity(request, planner_.enforced().size > 0 ? kEnforced : kShadow);
 }
 
-std::optional<Dedupe> Limiter::identity(const CheckRequest& request, PlanKind kind) {
+std::optional<Dedupe> Engine::identity(const CheckRequest& request, PlanKind kind) {
   const Plan& plan = planner_.plan_of(kind);
   if (request.request_id.empty() || !has_charged({plan.charges.data(), plan.size}, Verdict::kAllowed))
       [[likely]]
@@ -319,19 +319,19 @@ std::optional<Dedupe> Limiter::identity(const CheckRequest& request, PlanKind ki
 }
 
 // How long the store may take. Shadow policies have a say only if nothing else applies.
-std::int64_t Limiter::store_time_us() {
+std::int64_t Engine::store_time_us() {
   const Plan& deciding = planner_.plan_of(planner_.enforced().size > 0 ? kEnforced : kShadow);
   return FailureRule::store_time_us({deciding.limits.data(), deciding.size});
 }
 
 // When we have to answer to meet the caller's deadline; 0: none.
-std::int64_t Limiter::caller_deadline_us(const CheckRequest& request, std::int64_t now_us) {
+std::int64_t Engine::caller_deadline_us(const CheckRequest& request, std::int64_t now_us) {
   if (request.deadline_us == 0) return 0;
   const std::int64_t left_us = std::max<std::int64_t>(request.deadline_us - now_us, 0);
   return now_us + std::max(left_us - kMarginUs, left_us / 2);
 }
 
-std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& request, ResetReach reach) {
+std::shared_ptr<Engine::PendingReset> Engine::begin_reset(const CheckRequest& request, ResetReach reach) {
   const auto pending = std::make_shared<PendingReset>();
   if (auto planned = planner_.plan(request, Purpose::kAmend); !planned) {
     pending->answer = std::unexpected(std::move(planned.error()));
@@ -377,7 +377,7 @@ std::shared_ptr<Limiter::PendingReset> Limiter::begin_reset(const CheckRequest& 
   return pending;
 }
 
-PendingCheck& Limiter::take_pending() {
+PendingCheck& Engine::take_pending() {
   if (free_.empty()) return *pending_.emplace_back(new PendingCheck(*this));
   PendingCheck& pending = *free_.back();
   free_.pop_back();

@@ -3,12 +3,12 @@
 #include <cassert>
 
 #include "base/try.h"
-#include "engine/limiter.h"
+#include "engine/engine.h"
 
 namespace sluice {
 
-PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Purpose purpose,
-                                      Result<JointDecision>& answer) {
+PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Purpose purpose,
+                                     Result<JointDecision>& answer) {
   assert(!requests.empty());
   assert(purpose == Purpose::kCheck ||
          std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
@@ -27,7 +27,7 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Pu
 }
 
 // Checks that are decided together are denied together, before anything is charged.
-[[gnu::cold]] bool Limiter::refuse_unknown(Purpose purpose, Result<JointDecision>& answer) {
+[[gnu::cold]] bool Engine::refuse_unknown(Purpose purpose, Result<JointDecision>& answer) {
   const auto is_unmatched = [](const JointPlan::Part& part) { return !part.first_policy; };
   if (planner_.unmatched() != Unmatched::kUnknownClosed ||
       std::ranges::none_of(joint_plan_.parts, is_unmatched))
@@ -39,8 +39,8 @@ PendingCheck* Limiter::begin_together(std::span<const CheckRequest> requests, Pu
   return true;
 }
 
-PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
-                                       Result<JointDecision>& answer) {
+PendingCheck* Engine::begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
+                                      Result<JointDecision>& answer) {
   assert(!requests.empty());
   const auto planned = plan_all(requests, Purpose::kAmend);
   if (!planned) {
@@ -59,7 +59,7 @@ PendingCheck* Limiter::begin_give_back(std::span<const CheckRequest> requests, R
 }
 
 // Turns a planned refund into a look where the caller may not give back.
-void Limiter::keep_within(RefundReach reach) {
+void Engine::keep_within(RefundReach reach) {
   if (reach == RefundReach::kEverything) return;
   for (Plan* const plan : {&planner_.enforced(), &planner_.shadow(), &planner_.comparison()}) {
     const CompiledPolicy* counted = nullptr;
@@ -74,7 +74,7 @@ void Limiter::keep_within(RefundReach reach) {
   }
 }
 
-void Limiter::count_given_back(const Answered& enforced) {
+void Engine::count_given_back(const Answered& enforced) {
   const CompiledPolicy* counted = nullptr;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
     if (enforced.limits[i].policy == counted || enforced.charges[i].cost == 0) continue;
@@ -84,14 +84,14 @@ void Limiter::count_given_back(const Answered& enforced) {
   }
 }
 
-Result<void> Limiter::validate_give_back(std::span<const CheckRequest> requests) {
+Result<void> Engine::validate_give_back(std::span<const CheckRequest> requests) {
   SLUICE_TRY(plan_all(requests, Purpose::kAmend));
   return {};
 }
 
 // Makes the planned calls. Returns null if `answer` is ready.
-PendingCheck* Limiter::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
-                                   Result<JointDecision>& answer) {
+PendingCheck* Engine::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
+                                  Result<JointDecision>& answer) {
   Answer overall;
   if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
     ask_now(store, first, asked, overall);
@@ -112,7 +112,7 @@ PendingCheck* Limiter::ask_planned(Store& store, const CheckRequest& first, cons
 
 // Plans all requests and selects their store. The nodes of a Cluster can split a step's counters between them
 // (ClusterStore does), two stores cannot.
-Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
+Result<Store*> Engine::plan_all(std::span<const CheckRequest> requests, Purpose purpose) {
   SLUICE_TRY(plan_together(planner_, requests, purpose, joint_plan_));
   if (!parts_.placement) [[likely]]
     return &parts_.store;
@@ -130,8 +130,8 @@ Result<Store*> Limiter::plan_all(std::span<const CheckRequest> requests, Purpose
   return store;
 }
 
-void Limiter::conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
-                             const Answer& overall, Result<JointDecision>& answer) {
+void Engine::conclude_parts(const JointPlan& plan, const Answered& enforced, const Answered& shadow,
+                            const Answer& overall, Result<JointDecision>& answer) {
   if (!overall) {
     answer = std::unexpected(overall.error());
     return;
@@ -141,8 +141,8 @@ void Limiter::conclude_parts(const JointPlan& plan, const Answered& enforced, co
                                                  planner_.unmatched());
 }
 
-[[gnu::cold]] void Limiter::let_pass_together(std::span<const CheckRequest> requests,
-                                              Result<JointDecision>& answer) {
+[[gnu::cold]] void Engine::let_pass_together(std::span<const CheckRequest> requests,
+                                             Result<JointDecision>& answer) {
   for (std::size_t i = 0; i < requests.size(); ++i)
     if (auto valid = sluice::validate(requests[i]); !valid)
       return void(answer = std::unexpected(in_request(i, std::move(valid.error()))));

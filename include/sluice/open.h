@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <sluice/export.h>
+#include <sluice/limiter.h>
+
+namespace sluice {
+
+// A limiter, or why there is none.
+struct Opened {
+  std::unique_ptr<Limiter> limiter;
+  std::string error;  // what is wrong, with line and field where a document is
+
+  explicit operator bool() const { return limiter != nullptr; }
+};
+
+// Policies as text or as a file, YAML or JSON, as `sluice serve --policies` reads them (docs/policies.md). A
+// file is read once.
+struct PolicySource {
+  std::string text;
+  std::string file;  // used if `text` is empty
+};
+
+// Counters in this process. Never blocks.
+struct MemoryOptions {
+  PolicySource policies;
+};
+SLUICE_EXPORT Opened open_memory(const MemoryOptions& options);
+
+// Counters in Redis: one server, behind Sentinel, or a Cluster. Processes with the same policies, URL, prefix
+// and key secret share their limits, among each other and with Sluice servers.
+struct RedisOptions {
+  PolicySource policies;
+  std::string
+      url;  // as `sluice serve --store`: redis://host:port, rediss://…, redis+sentinel://…, redis+cluster://…
+  std::string key_prefix;  // empty: the server's default
+  std::string key_secret;  // empty: the server's default
+};
+SLUICE_EXPORT Opened open_redis(const RedisOptions& options);
+
+// What happens to a check that cannot be decided because no server answers.
+enum class WhenUnreachable : unsigned char { kAllow, kDeny };
+
+// A Sluice server, by gRPC. A key that is used often is leased: the library asks for units ahead and spends
+// them here, without a network. At no time has it spent more than was granted (docs/accuracy.md).
+struct RemoteOptions {
+  std::string url;    // http://host:port or https://host:port
+  std::string token;  // for servers with --require-token
+  std::chrono::milliseconds timeout{1000};
+  WhenUnreachable when_unreachable = WhenUnreachable::kAllow;
+  bool leases = true;          // false: every check asks the server
+  bool return_unused = false;  // close() returns leased units that were not spent
+  std::string ca_file;         // for https; empty: the system's
+};
+SLUICE_EXPORT Opened open_server(const RemoteOptions& options);
+
+}  // namespace sluice
