@@ -28,7 +28,7 @@ def take_precedence():
 
 def pinned(core, command, is_load=False):
     """`is_load`: it is there to be in the way, and gives way itself."""
-    return [*(["nice", "-n", "10"] if is_load else []), "taskset", "-c", str(core), *map(str, command)]
+    return [*(["chrt", "--idle", "0"] if is_load else []), "taskset", "-c", str(core), *map(str, command)]
 
 
 def free_port():
