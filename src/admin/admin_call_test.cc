@@ -35,7 +35,7 @@ class AdminCallTest : public ::testing::Test {
                          const Principal& who = Principal::loopback()) {
     const auto call = AdminCall::from({.method = method, .path = path}, who);
     EXPECT_TRUE(call);
-    AdminContext context{registry, catalog, clock, rollouts};
+    AdminContext context{follower, catalog, clock, rollouts};
     return answer_admin_call(kRoutes, context, *call);
   }
   static AdminCall call_with(const std::vector<net::Header>& headers, std::string_view query = "") {
@@ -46,7 +46,7 @@ class AdminCallTest : public ::testing::Test {
 
   ManualClock clock{0};
   ledger::MemoryLedger ledger{std::make_shared<ledger::MemoryDatabase>()};
-  control::Registry registry{ledger};
+  control::LedgerFollower follower{ledger};
   ParamsTable params;
   SnapshotPublisher snapshots;
   PolicyCatalog catalog{snapshots, params};

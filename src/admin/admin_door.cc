@@ -83,7 +83,7 @@ bool AdminDoor::when_recorded(std::function<void()> then) {
   const bool taken = client_.ask(
       [outbox = parts_.outbox, is_reachable](AdminContext& context) {
         if (is_reachable)
-          outbox->write(context.registry);
+          outbox->write(context.follower);
         else
           outbox->save();
         return true;

@@ -105,13 +105,13 @@ template <class Question, class Tell>
 bool ControlPlaneClient::ask(Question question, Tell tell) {
   using Answer = std::invoke_result_t<Question&, AdminContext&>;
   const auto reply = std::make_shared<ReplyWith<Answer, Tell>>(std::move(tell));
-  return parts_.plane.submit(
-      [question = std::move(question), reply, inbox = inbox_, parts = parts_](control::Registry& registry) {
-        Posting posting{*inbox, reply};
-        AdminContext context{registry,       parts.catalog, parts.clock,
-                             parts.rollouts, parts.staged,  &parts.self_limits};
-        reply->answer.emplace(question(context));
-      });
+  return parts_.plane.submit([question = std::move(question), reply, inbox = inbox_,
+                              parts = parts_](control::LedgerFollower& follower) {
+    Posting posting{*inbox, reply};
+    AdminContext context{follower,       parts.catalog, parts.clock,
+                         parts.rollouts, parts.staged,  &parts.self_limits};
+    reply->answer.emplace(question(context));
+  });
 }
 
 }  // namespace sluice::admin

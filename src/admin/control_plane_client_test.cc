@@ -35,9 +35,10 @@ class ControlPlaneClientTest : public ::testing::Test {
     run_until([&] { return reply.is_answered(); }, [&] { door.tick(); });
     return reply.answer();
   }
-  static control::Registry& with_registry(control::Registry& registry, control::DocumentRegistry& documents) {
-    registry.add(ledger::Kind::kPolicy, documents);
-    return registry;
+  static control::LedgerFollower& with_documents(control::LedgerFollower& follower,
+                                                 control::DocumentRegistry& documents) {
+    follower.add(ledger::Kind::kPolicy, documents);
+    return follower;
   }
   static void run_until(const std::function<bool()>& done, const std::function<void()>& tick) {
     for (int i = 0; i < 30'000 && !done(); ++i) {
@@ -53,7 +54,7 @@ class ControlPlaneClientTest : public ::testing::Test {
   SnapshotPublisher snapshots;
   PolicyCatalog catalog{snapshots, params};
   control::PolicyRegistry documents{catalog};
-  control::Registry registry{ledger};
+  control::LedgerFollower follower{ledger};
   DecisionTotals totals;
   control::RolloutRegistry rollout_registry{catalog};
   control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
@@ -65,7 +66,7 @@ class ControlPlaneClientTest : public ::testing::Test {
   control::TokenRegistry tokens;
   control::Access access{tokens, clock};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
-  control::ControlPlane plane{with_registry(registry, documents), clock, {}};
+  control::ControlPlane plane{with_documents(follower, documents), clock, {}};
   const AdminParts parts{plane, catalog, access, clock, controller, limits, {}, rollouts};
   AdminDoor door{parts, 1};
   ControlPlaneClient client{parts};

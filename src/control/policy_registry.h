@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/limits/control_limits.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 #include "policy/snapshot/catalog.h"
 
 namespace sluice::control {

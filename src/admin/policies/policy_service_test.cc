@@ -84,8 +84,8 @@ class Reader final : public net::GrpcStream {
 class PolicyServiceTest : public ::testing::Test {
  protected:
   PolicyServiceTest() {
-    registry.add(ledger::Kind::kPolicy, documents);
-    plane.emplace(registry, clock, control::ControlPlane::Options{});
+    follower.add(ledger::Kind::kPolicy, documents);
+    plane.emplace(follower, clock, control::ControlPlane::Options{});
     client.emplace(AdminParts{*plane, catalog, access, clock, controller, limits, {}, rollouts});
     service.emplace(access_reader, engine, *client);
   }
@@ -157,7 +157,7 @@ class PolicyServiceTest : public ::testing::Test {
   SnapshotPublisher snapshots;
   PolicyCatalog catalog{snapshots, params};
   control::PolicyRegistry documents{catalog};
-  control::Registry registry{ledger};
+  control::LedgerFollower follower{ledger};
   DecisionTotals totals;
   control::RolloutRegistry rollout_registry{catalog};
   control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
