@@ -58,7 +58,7 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                        .work_in_flight = shared_.work_in_flight});
 }
 
-RedisNode::Random NodeThread::random() {
+RedisBackend::Random NodeThread::random() {
   return [this](std::uint64_t below) { return random_() % below; };
 }
 

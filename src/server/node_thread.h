@@ -64,7 +64,7 @@ class NodeThread final : public net::LoopHooks {
 
  private:
   std::unique_ptr<Store> make_store(const StoreSettings& settings);
-  RedisNode::Random random();
+  RedisBackend::Random random();
   void follow_cells(std::int64_t now_us);
   void publish_summary(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);

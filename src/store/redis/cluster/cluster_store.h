@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "redis/inspect/refresh_timer.h"
+#include "store/redis/backend/trouble_news.h"
 #include "store/redis/cluster/cluster_nodes.h"
 #include "store/redis/cluster/cluster_replicas.h"
 #include "store/redis/cluster/split_call.h"
-#include "store/redis/node/trouble_news.h"
 
 namespace sluice {
 
 struct ClusterStoreOptions {
   std::vector<redis::Address> seeds;  // nodes to start with; the cluster names the others
-  RedisNodeOptions node;              // for every node; ClusterStore sets name and address
+  RedisBackendOptions node;           // for every node; ClusterStore sets name and address
   // May change the options of one node, which is identified by its address.
-  std::function<void(RedisNodeOptions&)> for_each_node;
+  std::function<void(RedisBackendOptions&)> for_each_node;
   redis::RefreshOptions refresh;   // of the map of slots
   bool looks_at_replicas = false;  // see ReplicaLooks
 };
@@ -44,7 +44,7 @@ struct ClusterStats {
 
 // A Store on a Redis or Valkey Cluster. Belongs to one event loop's thread.
 //
-//   RedisNodeOptions node{.connection = {.script = redis_script()}};
+//   RedisBackendOptions node{.connection = {.script = redis_script()}};
 //   ClusterStore store(transport, clock, params, {.seeds = target.addresses, .node = node}, random);
 //
 // A call goes to the node that has the slot of its charges (Charge::slot_tag). If the charges are on several
@@ -81,9 +81,9 @@ struct ClusterStats {
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
 //   given back.
-class ClusterStore final : public Store, private RedisNodeOwner, private SplitCall::Events {
+class ClusterStore final : public Store, private RedisBackendOwner, private SplitCall::Events {
  public:
-  using Random = RedisNode::Random;
+  using Random = RedisBackend::Random;
 
   // REQUIRES: transport, clock and params outlive the store; there is a seed; node.key_prefix has no {.
   ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
@@ -137,7 +137,7 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
   void give_back(SplitCall& split);
 
   // Redirected and refused calls.
-  void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+  void on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
   bool has_slots() const override { return !alone_; }

@@ -15,7 +15,7 @@ constexpr std::int64_t kHalfMovedShownUs = 10'000'000;
 
 }  // namespace
 
-void ClusterStore::on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+void ClusterStore::on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                                 std::span<StoreCall* const> calls) {
   using enum redis::ServerError;
   Node& node = nodes_.of_server(from);

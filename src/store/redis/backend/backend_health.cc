@@ -1,4 +1,4 @@
-#include "store/redis/node/node_health.h"
+#include "store/redis/backend/backend_health.h"
 
 namespace sluice {
 namespace {
@@ -18,27 +18,27 @@ constexpr std::string_view kMovingSentence =
 
 }  // namespace
 
-void NodeHealth::note_problem(std::string_view what, std::string_view why) {
+void BackendHealth::note_problem(std::string_view what, std::string_view why) {
   problem_ = std::string(what) + " (" + std::string(why.substr(0, 200)) + ")";
 }
 
-bool NodeHealth::heard_of_moves(std::int64_t now_us) const {
+bool BackendHealth::heard_of_moves(std::int64_t now_us) const {
   return refused_moving_at_us_ != 0 && now_us < refused_moving_at_us_ + kMovingShownUs;
 }
 
-bool NodeHealth::is_full(std::int64_t now_us) const {
+bool BackendHealth::is_full(std::int64_t now_us) const {
   return no_room_at_us_ != 0 && now_us < no_room_at_us_ + kFullShownUs;
 }
 
 // Empty: most checks are answered in time, or there are none.
-std::string NodeHealth::lateness(std::int64_t now_us) const {
+std::string BackendHealth::lateness(std::int64_t now_us) const {
   const auto [checks, missed] = late_.sum(now_us);
   if (checks < kLatenessChecksMin || missed * 2 <= checks) return {};
   return "answers too late: " + std::to_string(missed * 100 / checks) +
          " % of the checks miss their deadlines; raise `deadline` or check the network";
 }
 
-std::vector<std::string> NodeHealth::problems(const Facts& facts, std::int64_t now_us) const {
+std::vector<std::string> BackendHealth::problems(const Facts& facts, std::int64_t now_us) const {
   std::vector<std::string> sentences;
   if (has_problem())
     sentences.push_back(problem_);
@@ -51,7 +51,7 @@ std::vector<std::string> NodeHealth::problems(const Facts& facts, std::int64_t n
   return sentences;
 }
 
-void NodeHealth::tell_news(const Facts& facts, std::int64_t now_us, const OnNews& tell) {
+void BackendHealth::tell_news(const Facts& facts, std::int64_t now_us, const OnNews& tell) {
   if (facts.fails && !has_problem())
     note_problem("the server does not answer in time", "too many checks had no answer");
   if (failure_news_.is_news(facts.fails ? std::string_view(problem_) : "", now_us)) {

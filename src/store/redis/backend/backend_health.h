@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "redis/connection/recent_share.h"
-#include "store/redis/node/trouble_news.h"
+#include "store/redis/backend/trouble_news.h"
 
 namespace sluice {
 
 // What is wrong with one Redis server: sentences for /readyz, and news for the log. Not thread-safe.
-class NodeHealth {
+class BackendHealth {
  public:
   using OnNews = std::function<void(bool is_problem, const std::string& sentence)>;
 
