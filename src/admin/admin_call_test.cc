@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "document/document_builder.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 
 namespace sluice::admin {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
 #include "control/outbox.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "ledger/testing/temp_folder.h"
 
 namespace sluice::control {

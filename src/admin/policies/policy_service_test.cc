@@ -13,7 +13,7 @@
 #include "base/limits/control_limits.h"
 #include "base/limits/stream_limits.h"
 #include "control/policy_registry.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "net/grpc/protobuf_wire.h"
 #include "net/testing/reply.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "control/policy_registry.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "policy/document/policy_document.h"
 
 namespace sluice::control {

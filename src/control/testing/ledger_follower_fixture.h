@@ -6,7 +6,7 @@
 #include <string>
 
 #include "control/testing/control_node.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 
 namespace sluice::control {
 

@@ -212,15 +212,15 @@ void RedisBackend::end_batch(Command& command, bool answered, std::vector<StoreC
 // Hands the calls over to the owner, except our own probe. Returns whether the server has failed.
 bool RedisBackend::hand_over(Command& command, redis::ServerError kind, std::string_view error) {
   using enum redis::ServerError;
-  const bool node_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
-  if (!node_failed) note_use();
+  const bool server_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
+  if (!server_failed) note_use();
   std::vector<StoreCall*> calls, failed;
-  end_batch(command, !node_failed, calls);
+  end_batch(command, !server_failed, calls);
   leave_out_probe(calls);
   if (!breaker_.closed()) fail_queue(failed);
   owner_.on_sent_away(*this, kind, error, calls);
   complete(failed);
-  return node_failed;
+  return server_failed;
 }
 
 void RedisBackend::on_lost(std::string_view why) {

@@ -77,7 +77,7 @@ struct RedisBackendOptions {
   // How often the server is asked about itself, for advice(); 0: never.
   std::int64_t advise_every_us = 0;
   redis::Adviser::OnChange on_advice;
-  const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: our own clock
+  const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: Parts::clock
   // Whether tenants may move between this server and others: then a tenant that is moving is refused here
   // (StoreCall::moving). Not in a cluster. See tenant_move/tenant_move.h.
   bool heeds_moves = false;
