@@ -64,10 +64,10 @@ class ControlPlaneClientTest : public ::testing::Test {
                                        [](bool, const std::string&) {}};
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
   control::TokenRegistry tokens;
-  control::Access access{tokens, clock};
+  control::KnownCallers known_callers{tokens, clock};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   control::ControlPlane plane{with_documents(follower, documents), clock, {}};
-  const AdminParts parts{plane, catalog, access, clock, controller, limits, {}, rollouts};
+  const AdminParts parts{plane, catalog, known_callers, clock, controller, limits, {}, rollouts};
   AdminDoor door{parts, 1};
   ControlPlaneClient client{parts};
 };

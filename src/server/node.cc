@@ -201,7 +201,7 @@ Node::Node(const ServeOptions& options)
       rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
       follower_(*ledger_),
       plane_(start_plane(options)),
-      access_(tokens_, wall_clock_, &identities_.registry()),
+      known_callers_(tokens_, wall_clock_, &identities_.registry()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
@@ -308,7 +308,7 @@ void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
 // What the doors need of the other parts.
 void Node::connect_doors(const ServeOptions& options) {
   doors::DoorOptions& doors = door_options_;
-  doors.access = &access_;
+  doors.known_callers = &known_callers_;
   doors.leases = &leases_;
   doors.clock = &clock_;
   doors.given_limits = &given_limits_;
@@ -424,7 +424,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .switch_controller = switch_controller_,
                                   .admin = {.plane = *plane_,
                                             .catalog = catalog_,
-                                            .access = access_,
+                                            .known_callers = known_callers_,
                                             .clock = wall_clock_,
                                             .switch_controller = switch_controller_,
                                             .self_limits = self_limits_,

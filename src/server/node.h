@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/secret/hash.h"
 #include "base/secret/secret_ring.h"
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "control/access/token_registry.h"
 #include "control/control_plane.h"
 #include "control/outbox.h"
@@ -120,7 +120,7 @@ class Node {
   control::RolloutController rollouts_;
   control::LedgerFollower follower_;
   std::unique_ptr<control::ControlPlane> plane_;
-  control::Access access_;
+  control::KnownCallers known_callers_;
   GivenLimits given_limits_{params_};
   admin::SelfLimits self_limits_;
   std::optional<NodeCapacity> capacity_;  // nullopt: no bound

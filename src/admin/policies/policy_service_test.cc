@@ -86,8 +86,8 @@ class PolicyServiceTest : public ::testing::Test {
   PolicyServiceTest() {
     follower.add(ledger::Kind::kPolicy, documents);
     plane.emplace(follower, clock, control::ControlPlane::Options{});
-    client.emplace(AdminParts{*plane, catalog, access, clock, controller, limits, {}, rollouts});
-    service.emplace(access_reader, engine, *client);
+    client.emplace(AdminParts{*plane, catalog, known_callers, clock, controller, limits, {}, rollouts});
+    service.emplace(authenticator, engine, *client);
   }
 
   void run_until(const std::function<bool()>& done) {
@@ -168,8 +168,8 @@ class PolicyServiceTest : public ::testing::Test {
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
   SelfLimiter engine{limits, {}, 1};
   control::TokenRegistry tokens;
-  control::Access access{tokens, clock};
-  control::AccessReader access_reader{access};
+  control::KnownCallers known_callers{tokens, clock};
+  control::Authenticator authenticator{known_callers};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   std::optional<control::ControlPlane> plane;
   std::optional<ControlPlaneClient> client;
