@@ -5,10 +5,9 @@
 
 #include "admin/routes.h"
 #include "admin/rules/endpoint_rule_set.h"
+#include "admin/testing/admin_node.h"
 #include "base/limits/override_limits.h"
 #include "base/time_units.h"
-#include "control/policy_registry.h"
-#include "ledger/testing/racing_ledger.h"
 #include "policy/document/user_document.h"
 
 namespace sluice::admin {
@@ -20,22 +19,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class Node {
+class Node : public AdminNode {
  public:
-  explicit Node(const std::shared_ptr<ledger::MemoryDatabase>& database, const Clock& clock)
-      : ledger(database), clock_(clock) {
-    follower.add(Kind::kPolicy, policies_);
-    follower.add(Kind::kUser, users_);
-    EXPECT_TRUE(follower.load());
-  }
+  using AdminNode::AdminNode;
+
   net::HttpResponse send(std::string_view method, const std::string& path, const std::string& body = "",
                          const std::vector<net::Header>& headers = {},
                          const Principal& who = Principal::loopback()) {
-    const auto call =
-        AdminCall::from({.method = method, .path = path, .headers = headers, .body = body}, who);
-    EXPECT_TRUE(call);
-    AdminContext context{follower, catalog, clock_, rollouts_};
-    return answer_admin_call(kAdminRoutes, context, *call);
+    return AdminNode::send(kAdminRoutes, {.method = method, .path = path, .headers = headers, .body = body},
+                           who);
   }
   int set_tier_to(const std::string& tier, const std::vector<net::Header>& headers = {}) {
     return send("PUT", "/api/v1/users/ann/tier", R"({"tier":")" + tier + R"("})", headers).status;
@@ -48,20 +40,6 @@ class Node {
     EXPECT_TRUE(follower.follow());
     return catalog.current()->find_user("ann")->source;
   }
-
-  ledger::RacingLedger ledger;
-  control::LedgerFollower follower{ledger};
-  ParamsTable params;
-  SnapshotPublisher snapshots;
-  PolicyCatalog catalog{snapshots, params};
-
- private:
-  const Clock& clock_;
-  control::PolicyRegistry policies_{catalog};
-  control::UserRegistry users_{catalog};
-  DecisionTotals totals_;
-  control::RolloutRegistry rollout_registry_{catalog};
-  control::RolloutController rollouts_{{rollout_registry_, catalog, totals_, clock_, {}}};
 };
 
 class AdminChangesTest : public ::testing::Test {
