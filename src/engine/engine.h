@@ -196,7 +196,7 @@ class Engine final : private PendingCheckEvents {
 
   // Names the caller of the following checks: for example one number per connection. An overloaded store
   // shares its time out between callers.
-  void speak_for(std::uint32_t caller) { caller_ = caller; }
+  void set_caller(std::uint32_t caller) { caller_ = caller; }
 
   // Whether checks without a tenant get a default one.
   bool has_default_tenant() const { return !parts_.default_tenant.empty(); }

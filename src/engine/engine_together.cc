@@ -89,7 +89,7 @@ Result<void> Engine::validate_give_back(std::span<const CheckRequest> requests) 
   return {};
 }
 
-// Makes the planned calls. Returns null if `answer` is ready.
+// Makes the planned calls.
 PendingCheck* Engine::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
                                   Result<JointDecision>& answer) {
   Answer overall;

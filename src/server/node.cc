@@ -290,7 +290,7 @@ void Node::remember_cells() const {
                                       written.error().message));
 }
 
-void Node::tell_reset(const doors::ResetReport& report) {
+void Node::report_reset(const doors::ResetReport& report) {
   log(LogLevel::kInfo, report.sentence());
   outbox_.post(reset_event(report, wall_clock_.now_us()));  // the answer waits until it is written
 }
@@ -314,7 +314,7 @@ void Node::connect_doors(const ServeOptions& options) {
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
   doors.can_record_reset = [this] { return outbox_.can_keep_resets(); };
-  doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
+  doors.on_reset = [this](const doors::ResetReport& report) { report_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
   doors.readiness = [this] { return readiness(); };

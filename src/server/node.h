@@ -75,7 +75,7 @@ class Node {
   std::unique_ptr<PolicyFileLoader> open_policies(const ServeOptions& options);
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
   void remember_cells() const;
-  void tell_reset(const doors::ResetReport& report);
+  void report_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;

@@ -115,7 +115,7 @@ std::string Caller::owner_name() const {
   return "address " + (address ? address->site().to_string() : peer_.address);
 }
 
-bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
+bool report_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
   if (!counters || !options.on_reset) return false;
   report.counters = *counters;
   options.on_reset(report);

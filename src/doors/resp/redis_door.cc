@@ -98,7 +98,7 @@ bool RedisDoor::needs_no_token() const {
 }
 
 bool RedisDoor::handle(Words words, net::RedisReply& to) {
-  context_.engine.speak_for(peer_.id);
+  context_.engine.set_caller(peer_.id);
   if (transaction_.is_open()) [[unlikely]]
     return handle_in_transaction(words, to);
   std::string& out = to.response;

@@ -49,8 +49,8 @@ class BackendHealth {
     bool left_out = false;  // because of its clock
   };
   std::vector<std::string> problems(const Facts& facts, std::int64_t now_us) const;
-  // Tells what is new, as the rest of a sentence that begins with the server's name.
-  void tell_news(const Facts& facts, std::int64_t now_us, const OnNews& tell);
+  // Reports what is new, as the rest of a sentence that begins with the server's name.
+  void report_news(const Facts& facts, std::int64_t now_us, const OnNews& report);
 
  private:
   bool is_full(std::int64_t now_us) const;

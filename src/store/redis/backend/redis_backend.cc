@@ -264,7 +264,7 @@ void RedisBackend::tick(std::int64_t now_us) {
   expire_commands(now_us);
   if (connection_.ready() && (breaker_.take_probe(now_us) || must_look(now_us) || must_look_at_clock(now_us)))
     send_probe(now_us);
-  tell_news(now_us);
+  report_news(now_us);
   send_queue();
 }
 
@@ -335,9 +335,9 @@ BackendHealth::Facts RedisBackend::facts() const {
           .left_out = left_out_};
 }
 
-void RedisBackend::tell_news(std::int64_t now_us) {
+void RedisBackend::report_news(std::int64_t now_us) {
   if (!options_.on_news) return;
-  health_.tell_news(facts(), now_us, [this](bool is_problem, const std::string& sentence) {
+  health_.report_news(facts(), now_us, [this](bool is_problem, const std::string& sentence) {
     options_.on_news(is_problem, "Redis at " + connection_.where() + " " + sentence);
   });
 }

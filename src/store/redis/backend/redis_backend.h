@@ -246,7 +246,7 @@ class RedisBackend final : private redis::ConnectionEvents {
   bool must_look_at_clock(std::int64_t now_us);
   std::int64_t wall_us() const;
   BackendHealth::Facts facts() const;
-  void tell_news(std::int64_t now_us);
+  void report_news(std::int64_t now_us);
 
   // Who may wait: redis_backend_queue.cc.
   std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }

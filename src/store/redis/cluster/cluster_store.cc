@@ -214,7 +214,7 @@ void ClusterStore::tick(std::int64_t now_us) {
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
-  tell_news(now_us);
+  report_news(now_us);
 }
 
 // A node whose clock is wrong would move windows and refill buckets: its answers are worthless.

@@ -27,19 +27,19 @@ struct ClusterStoreOptions {
 
 // What a ClusterStore has done itself, without its nodes; only grows.
 struct ClusterStats {
-  std::uint64_t split_calls = 0;         // calls on several slots
-  std::uint64_t refunds = 0;             // slots where a denied call had been charged
-  std::uint64_t refunds_lost = 0;        // refunds without an answer
-  std::uint64_t redirected = 0;          // calls that followed a MOVED or ASK
-  std::uint64_t tried_again = 0;         // retries of calls that waited for a slot to settle
-  std::uint64_t astray = 0;              // calls given up after too many redirects
-  std::uint64_t without_node = 0;        // calls on a slot that no node has
-  std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
-  std::uint64_t split_by_key = 0;        // calls on a slot whose keys are on two nodes
-  std::uint64_t shed_slot_moving = 0;    // calls that such a slot could not decide
-  std::uint64_t too_many_split = 0;      // shed: more split calls than we track, or than a node can answer
-  std::uint64_t refreshes = 0;           // requests for the map
-  std::uint64_t maps = 0;                // maps received and understood
+  std::uint64_t split_calls = 0;           // calls on several slots
+  std::uint64_t refunds = 0;               // slots where a denied call had been charged
+  std::uint64_t refunds_lost = 0;          // refunds without an answer
+  std::uint64_t redirected = 0;            // calls that followed a MOVED or ASK
+  std::uint64_t tried_again = 0;           // retries of calls that waited for a slot to settle
+  std::uint64_t redirected_too_often = 0;  // calls given up after too many redirects
+  std::uint64_t without_node = 0;          // calls on a slot that no node has
+  std::uint64_t denied_from_memory = 0;    // calls, see RememberedDenials
+  std::uint64_t split_by_key = 0;          // calls on a slot whose keys are on two nodes
+  std::uint64_t shed_slot_moving = 0;      // calls that such a slot could not decide
+  std::uint64_t too_many_split = 0;        // shed: more split calls than we track, or than a node can answer
+  std::uint64_t refreshes = 0;             // requests for the map
+  std::uint64_t maps = 0;                  // maps received and understood
 };
 
 // A Store on a Redis or Valkey Cluster. Belongs to one event loop's thread.
@@ -150,7 +150,7 @@ class ClusterStore final : public Store, private RedisBackendOwner, private Spli
   void on_half_moved(std::span<StoreCall* const> calls);
   void start_key_by_key(std::span<StoreCall* const> calls);
   std::string half_moved_trouble(std::int64_t now_us) const;
-  void tell_news(std::int64_t now_us);
+  void report_news(std::int64_t now_us);
   void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
   std::vector<Part*> take_on(std::span<StoreCall* const> calls);
   bool hop(Part& part);
