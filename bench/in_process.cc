@@ -177,8 +177,8 @@ std::vector<Policy> make_policies(const Routes& routes, std::size_t count) {
 }
 
 // A whole engine on the real clock.
-struct Engine {
-  explicit Engine(const Routes& asked, std::size_t policies = 1) : routes(asked) {
+struct WholeEngine {
+  explicit WholeEngine(const Routes& asked, std::size_t policies = 1) : routes(asked) {
     auto snapshot = Snapshot::compile(make_policies(routes, policies), params);
     if (!snapshot) throw std::runtime_error(snapshot.error().message);
     snapshots.publish(*snapshot);
@@ -224,7 +224,7 @@ struct Sides {
 };
 
 void measure_keys(const Routes& routes, std::uint32_t keys, int runs) {
-  Engine engine(routes);
+  WholeEngine engine(routes);
   engine.fill(kWarmUpKeys);
   const std::int64_t before = resident_bytes();
   engine.fill(keys);
@@ -252,7 +252,7 @@ void measure_keys(const Routes& routes, std::uint32_t keys, int runs) {
 
 void measure_policies(std::size_t policies, int runs) {
   constexpr std::uint32_t kKeys = 100'000;
-  Engine many(kOneRoute, policies), one(kOneRoute);
+  WholeEngine many(kOneRoute, policies), one(kOneRoute);
   many.fill(kKeys);
   one.fill(kKeys);
   Sides sides;

@@ -33,9 +33,9 @@ struct EnvoyScratch {
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
 struct DoorContext {
   // `seed` feeds the jitter of Retry-After. `the_admin`: null if there is no admin API. All outlive it.
-  DoorContext(Engine& engine, const DoorOptions& door_options, std::uint64_t seed,
+  DoorContext(Engine& loop_engine, const DoorOptions& door_options, std::uint64_t seed,
               AdminSeam* the_admin = nullptr)
-      : engine(engine),
+      : engine(loop_engine),
         options(door_options),
         admin(the_admin),
         lease_ids(seed),

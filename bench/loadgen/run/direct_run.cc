@@ -10,7 +10,7 @@
 
 #include "base/try.h"
 #include "engine/engine.h"
-#include "loadgen/run/direct_engine.h"
+#include "loadgen/run/direct_parts.h"
 #include "loadgen/run/window_run.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
@@ -26,8 +26,8 @@ std::int64_t monotonic_ns() {
 }
 
 // What all threads share.
-struct Engine : DirectEngine {
-  using DirectEngine::DirectEngine;
+struct SharedParts : DirectParts {
+  using DirectParts::DirectParts;
   MemoryCounters counters{clock, params};
   MemoryStore store{counters, clock};
 };
@@ -46,17 +46,17 @@ void count(const Result<Decision>& decision, Tally& into) {
 // The checks of one thread.
 class Asker {
  public:
-  Asker(Engine& engine, const BenchOptions& options, std::uint32_t thread)
-      : engine_(engine),
-        engine_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+  Asker(SharedParts& parts, const BenchOptions& options, std::uint32_t thread)
+      : parts_(parts),
+        engine_({parts.store, parts.snapshots, parts.hasher, parts.clock, parts.totals}),
         checks_(options, thread) {}
 
   void run(const Window& window) {
     while (true) {
-      const std::int64_t now_us = engine_.clock.now_us();
+      const std::int64_t now_us = parts_.clock.now_us();
       if (now_us >= window.end_us.load(std::memory_order_relaxed)) return;
       ask_some(now_us >= window.start_us);
-      engine_.counters.tend();
+      parts_.counters.tend();
     }
   }
   const Tally& tally() const { return tally_; }
@@ -72,7 +72,7 @@ class Asker {
 
   void ask(Tally& into) { count(engine_.check(checks_.next()), into); }
 
-  Engine& engine_;
+  SharedParts& parts_;
   Engine engine_;
   CheckSource checks_;
   Tally tally_;
@@ -85,9 +85,9 @@ constexpr std::uint32_t kChecksPerTending = 64;
 // One thread's part of a replay: every n-th request of the recording.
 class Replayer {
  public:
-  Replayer(Engine& engine, const BenchOptions& options, const Recording& recording, std::uint32_t thread)
-      : engine_(engine),
-        engine_({engine.store, engine.snapshots, engine.hasher, engine.clock, engine.totals}),
+  Replayer(SharedParts& parts, const BenchOptions& options, const Recording& recording, std::uint32_t thread)
+      : parts_(parts),
+        engine_({parts.store, parts.snapshots, parts.hasher, parts.clock, parts.totals}),
         options_(options),
         recording_(recording),
         thread_(thread) {}
@@ -102,7 +102,7 @@ class Replayer {
       const auto decision = engine_.check(request);
       tally_.latency.record(monotonic_ns() - before_ns);
       count(decision, tally_);
-      if (n % kChecksPerTending == 0) engine_.counters.tend();
+      if (n % kChecksPerTending == 0) parts_.counters.tend();
     }
   }
   const Tally& tally() const { return tally_; }
@@ -116,7 +116,7 @@ class Replayer {
                    : window.start_us +
                          static_cast<std::int64_t>(static_cast<double>(recording_.after_us(i)) / speed);
     while (true) {
-      const std::int64_t now_us = engine_.clock.now_us();
+      const std::int64_t now_us = parts_.clock.now_us();
       if (now_us >= window.end_us.load(std::memory_order_relaxed)) return false;
       if (now_us >= due_us) return true;
       const std::int64_t wait_us = std::min(due_us - now_us, kLongestWaitUs);
@@ -124,7 +124,7 @@ class Replayer {
     }
   }
 
-  Engine& engine_;
+  SharedParts& parts_;
   Engine engine_;
   const BenchOptions& options_;
   const Recording& recording_;
@@ -141,8 +141,8 @@ void take_part(Asking& asking, const Window& window, std::vector<std::function<v
 
 std::expected<Measurement, std::string> run_direct(const BenchOptions& options, const Clock& clock,
                                                    const Recording* recording) {
-  Engine engine(clock);
-  SLUICE_TRY(engine.load_policies(options.policies));
+  SharedParts parts(clock);
+  SLUICE_TRY(parts.load_policies(options.policies));
 
   Window window;
   open_window(window, options, clock);
@@ -151,9 +151,9 @@ std::expected<Measurement, std::string> run_direct(const BenchOptions& options, 
   std::vector<std::function<void()>> threads;
   for (std::uint32_t i = 0; i < options.threads; ++i) {
     if (recording == nullptr)
-      take_part(*askers.emplace_back(std::make_unique<Asker>(engine, options, i)), window, threads);
+      take_part(*askers.emplace_back(std::make_unique<Asker>(parts, options, i)), window, threads);
     else
-      take_part(*replayers.emplace_back(std::make_unique<Replayer>(engine, options, *recording, i)), window,
+      take_part(*replayers.emplace_back(std::make_unique<Replayer>(parts, options, *recording, i)), window,
                 threads);
   }
   Measurement measured = run_through_window(window, options, clock, threads);

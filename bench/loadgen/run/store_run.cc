@@ -10,7 +10,7 @@
 
 #include "base/try.h"
 #include "engine/engine.h"
-#include "loadgen/run/direct_engine.h"
+#include "loadgen/run/direct_parts.h"
 #include "loadgen/run/window_run.h"
 #include "loadgen/traffic/schedule.h"
 #include "net/socket/event_loop.h"
@@ -62,12 +62,12 @@ class DueTimer final : private net::EventLoop::Watcher {
 // One thread: its loop, its store, its engine.
 class StoreAsker {
  public:
-  StoreAsker(DirectEngine& engine, const BenchOptions& options, std::uint32_t thread,
+  StoreAsker(DirectParts& parts, const BenchOptions& options, std::uint32_t thread,
              const MakeStore& make_store)
-      : clock_(engine.clock),
+      : clock_(parts.clock),
         in_flight_max_(options.in_flight),
-        store_(make_store(transport_, clock_, engine.params)),
-        engine_({*store_, engine.snapshots, engine.hasher, clock_, engine.totals}),
+        store_(make_store(transport_, clock_, parts.params)),
+        engine_({*store_, parts.snapshots, parts.hasher, clock_, parts.totals}),
         checks_(options, thread) {
     loop_.count_sleep(clock_);
   }
@@ -178,12 +178,12 @@ class StoreAsker {
 
 std::expected<Measurement, std::string> run_on_store(const BenchOptions& options, const Clock& clock,
                                                      const MakeStore& make_store) {
-  DirectEngine engine(clock);
-  SLUICE_TRY(engine.load_policies(options.policies));
+  DirectParts parts(clock);
+  SLUICE_TRY(parts.load_policies(options.policies));
 
   std::vector<std::unique_ptr<StoreAsker>> askers;
   for (std::uint32_t i = 0; i < options.threads; ++i) {
-    askers.push_back(std::make_unique<StoreAsker>(engine, options, i, make_store));
+    askers.push_back(std::make_unique<StoreAsker>(parts, options, i, make_store));
     SLUICE_TRY(askers.back()->connect());
   }
 

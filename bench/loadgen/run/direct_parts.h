@@ -15,8 +15,8 @@
 namespace sluice::loadgen {
 
 // What the threads of an in-process run share, whatever the store.
-struct DirectEngine {
-  explicit DirectEngine(const Clock& real_clock) : clock(real_clock) {}
+struct DirectParts {
+  explicit DirectParts(const Clock& real_clock) : clock(real_clock) {}
 
   // Loads the policies of a file. The error is a sentence.
   std::expected<void, std::string> load_policies(const std::string& file_name);

@@ -1,4 +1,4 @@
-#include "loadgen/run/direct_engine.h"
+#include "loadgen/run/direct_parts.h"
 
 #include <fstream>
 #include <iterator>
@@ -9,7 +9,7 @@
 
 namespace sluice::loadgen {
 
-std::expected<void, std::string> DirectEngine::load_policies(const std::string& file_name) {
+std::expected<void, std::string> DirectParts::load_policies(const std::string& file_name) {
   std::ifstream file(file_name, std::ios::binary);
   if (!file) return std::unexpected("cannot read '" + file_name + "'.");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
