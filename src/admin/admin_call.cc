@@ -136,12 +136,12 @@ Result<std::optional<std::int64_t>> AdminCall::expected_version() const {
 
 Result<std::vector<ledger::Record>> AdminContext::write(const AdminCall& call,
                                                         std::vector<ledger::Draft> drafts,
-                                                        const control::Registry::Permission& may) {
+                                                        const control::LedgerFollower::Permission& may) {
   std::size_t bytes = 0;
   for (const ledger::Draft& draft : drafts) bytes += draft.body.size();
   if (self_limits && bytes > call.bytes)
     SLUICE_TRY(self_limits->charge_stored(call.principal, bytes - call.bytes));
-  auto written = registry.write({.drafts = std::move(drafts),
+  auto written = follower.write({.drafts = std::move(drafts),
                                  .actor = call.principal.name,
                                  .reason = call.reason,
                                  .at_us = clock.now_us(),

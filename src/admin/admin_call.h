@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "control/access/principal.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 #include "control/rollout/rollout_controller.h"
 #include "document/document_tree.h"
 #include "net/http/http_api.h"
@@ -63,7 +63,7 @@ inline AdminAnswer no_content() {
 
 // What handlers work with. Lives on the control plane's thread, for one call.
 struct AdminContext {
-  control::Registry& registry;
+  control::LedgerFollower& follower;
   PolicyCatalog& catalog;
   const Clock& clock;
   control::RolloutController& rollouts;
@@ -74,7 +74,7 @@ struct AdminContext {
   // Writes the drafts in the caller's name, with their reason and idempotency key, if `may` allows it at that
   // moment. kOverloaded: see SelfLimits::charge_stored().
   Result<std::vector<ledger::Record>> write(const AdminCall& call, std::vector<ledger::Draft> drafts,
-                                            const control::Registry::Permission& may = {});
+                                            const control::LedgerFollower::Permission& may = {});
 };
 
 // The error for a key that was already used with another payload.

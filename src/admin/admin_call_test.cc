@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "admin/testing/admin_node.h"
 #include "document/document_builder.h"
-#include "ledger/memory_ledger.h"
 
 namespace sluice::admin {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using control::Principal;
 using control::Role;
 
-Result<AdminAnswer> tell_path(AdminContext&, const AdminCall& call) {
+Result<AdminAnswer> answer_path(AdminContext&, const AdminCall& call) {
   AdminAnswer answer;
   answer.body = text_list(call.path);
   answer.version = 3;
@@ -23,9 +23,9 @@ Result<AdminAnswer> refuse(AdminContext&, const AdminCall&) {
 }
 
 constexpr auto kRoutes = std::to_array<AdminRoute>({
-    {"GET", "/v1/things", Role::kRead, Reach::kAnyTenant, tell_path},
-    {"GET", "/v1/things/*", Role::kRead, Reach::kAllTenants, tell_path},
-    {"PUT", "/v1/things/*", Role::kAdmin, Reach::kItsTenant, tell_path},
+    {"GET", "/v1/things", Role::kRead, Reach::kAnyTenant, answer_path},
+    {"GET", "/v1/things/*", Role::kRead, Reach::kAllTenants, answer_path},
+    {"PUT", "/v1/things/*", Role::kAdmin, Reach::kItsTenant, answer_path},
     {"DELETE", "/v1/things/*", Role::kWrite, Reach::kAllTenants, refuse},
 });
 
@@ -33,10 +33,7 @@ class AdminCallTest : public ::testing::Test {
  protected:
   net::HttpResponse send(std::string_view method, std::string_view path,
                          const Principal& who = Principal::loopback()) {
-    const auto call = AdminCall::from({.method = method, .path = path}, who);
-    EXPECT_TRUE(call);
-    AdminContext context{registry, catalog, clock, rollouts};
-    return answer_admin_call(kRoutes, context, *call);
+    return node.send(kRoutes, {.method = method, .path = path}, who);
   }
   static AdminCall call_with(const std::vector<net::Header>& headers, std::string_view query = "") {
     return AdminCall::from({.method = "GET", .path = "/", .query = query, .headers = headers},
@@ -45,14 +42,7 @@ class AdminCallTest : public ::testing::Test {
   }
 
   ManualClock clock{0};
-  ledger::MemoryLedger ledger{std::make_shared<ledger::MemoryDatabase>()};
-  control::Registry registry{ledger};
-  ParamsTable params;
-  SnapshotPublisher snapshots;
-  PolicyCatalog catalog{snapshots, params};
-  DecisionTotals totals;
-  control::RolloutRegistry rollout_registry{catalog};
-  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
+  AdminNode node{std::make_shared<ledger::MemoryDatabase>(), clock};
 };
 
 TEST_F(AdminCallTest, AHandlerIsCalledForWhoHasTheRole) {

@@ -36,7 +36,7 @@ bool AdminDoor::handles(std::string_view path) const {
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpReply& reply) {
   net::HttpResponse& response = reply.response;
-  auto principal = access_.who(doors::peer_of(request), request.header("authorization"));
+  auto principal = authenticator_.who(doors::peer_of(request), request.header("authorization"));
   if (!principal) return doors::write_problem(principal.error(), response);
   request.peer->recognise();
   auto call = AdminCall::from(request, std::move(*principal));
@@ -83,7 +83,7 @@ bool AdminDoor::when_recorded(std::function<void()> then) {
   const bool taken = client_.ask(
       [outbox = parts_.outbox, is_reachable](AdminContext& context) {
         if (is_reachable)
-          outbox->write(context.registry);
+          outbox->write(context.follower);
         else
           outbox->save();
         return true;

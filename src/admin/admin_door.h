@@ -23,10 +23,10 @@ class AdminDoor final : public doors::AdminSeam {
   // `seed` feeds the jitter of Retry-After; give each thread its own.
   AdminDoor(const AdminParts& parts, std::uint64_t seed)
       : parts_(parts),
-        access_(parts.access),
+        authenticator_(parts.known_callers),
         engine_(parts.self_limits, parts.dialects, seed),
         client_(parts),
-        policies_(access_, engine_, client_) {}
+        policies_(authenticator_, engine_, client_) {}
 
   bool handles(std::string_view path) const override;
   void handle(const net::HttpRequest& request, net::HttpReply& reply) override;
@@ -53,7 +53,7 @@ class AdminDoor final : public doors::AdminSeam {
   void answer_switch(const AdminCall& call, net::HttpReply& reply);
 
   const AdminParts parts_;
-  control::AccessReader access_;
+  control::Authenticator authenticator_;
   SelfLimiter engine_;
   ControlPlaneClient client_;
   PolicyService policies_;

@@ -2,7 +2,7 @@
 
 #include "admin/self_limits.h"
 #include "base/clock.h"
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "control/control_plane.h"
 #include "control/outbox.h"
 #include "control/rollout/rollout_controller.h"
@@ -16,7 +16,7 @@ namespace sluice::admin {
 struct AdminParts {
   control::ControlPlane& plane;
   PolicyCatalog& catalog;
-  const control::Access& access;
+  const control::KnownCallers& known_callers;
   const Clock& clock;
   control::SwitchController& switch_controller;
   SelfLimits& self_limits;

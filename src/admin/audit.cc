@@ -47,7 +47,7 @@ Result<DocumentNode> entry_view(AdminContext& context, const Record& record) {
   DocumentNode before = null_node();
   if (record.version > 1) {
     const auto previous =
-        SLUICE_TRY(context.registry.ledger().find(record.kind, record.name, record.version - 1));
+        SLUICE_TRY(context.follower.ledger().find(record.kind, record.name, record.version - 1));
     if (previous) before = document_of(previous->body, record.name);
   }
   put(view, "before", shown(std::move(before), record.kind));
@@ -82,10 +82,10 @@ bool fits(const AdminCall& call, const Record& record) {
 
 Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   const auto limit = SLUICE_TRY(call.number("limit", 1, kPageMax, kPageDefault));
-  const auto newest = SLUICE_TRY(context.registry.ledger().revision());
+  const auto newest = SLUICE_TRY(context.follower.ledger().revision());
   const auto below = SLUICE_TRY(call.number("below", 1, INT64_MAX, newest + 1));
 
-  const auto oldest = SLUICE_TRY(context.registry.ledger().read_after(0, 1));
+  const auto oldest = SLUICE_TRY(context.follower.ledger().read_after(0, 1));
   const std::int64_t first = oldest.empty() ? 1 : oldest.front().revision;  // older records were removed
 
   PageItems items;
@@ -94,7 +94,7 @@ Result<AdminAnswer> list_audit(AdminContext& context, const AdminCall& call) {
   const std::int64_t stop = std::max(end - kLookedAtMax, first);
   while (end > stop && !is_full && items.size() < limit) {
     const std::int64_t begin = std::max(end - kReadAtATime, stop);
-    const auto records = SLUICE_TRY(read_range(context.registry.ledger(), begin, end));
+    const auto records = SLUICE_TRY(read_range(context.follower.ledger(), begin, end));
     for (auto record = records.rbegin(); record != records.rend() && items.size() < limit; ++record) {
       if (fits(call, *record)) {
         auto entry = SLUICE_TRY(entry_view(context, *record));

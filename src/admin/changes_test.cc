@@ -5,10 +5,9 @@
 
 #include "admin/routes.h"
 #include "admin/rules/endpoint_rule_set.h"
+#include "admin/testing/admin_node.h"
 #include "base/limits/override_limits.h"
 #include "base/time_units.h"
-#include "control/policy_registry.h"
-#include "ledger/testing/racing_ledger.h"
 #include "policy/document/user_document.h"
 
 namespace sluice::admin {
@@ -20,22 +19,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class Node {
+class Node : public AdminNode {
  public:
-  explicit Node(const std::shared_ptr<ledger::MemoryDatabase>& database, const Clock& clock)
-      : ledger(database), clock_(clock) {
-    registry.add(Kind::kPolicy, policies_);
-    registry.add(Kind::kUser, users_);
-    EXPECT_TRUE(registry.load());
-  }
+  using AdminNode::AdminNode;
+
   net::HttpResponse send(std::string_view method, const std::string& path, const std::string& body = "",
                          const std::vector<net::Header>& headers = {},
                          const Principal& who = Principal::loopback()) {
-    const auto call =
-        AdminCall::from({.method = method, .path = path, .headers = headers, .body = body}, who);
-    EXPECT_TRUE(call);
-    AdminContext context{registry, catalog, clock_, rollouts_};
-    return answer_admin_call(kAdminRoutes, context, *call);
+    return AdminNode::send(kAdminRoutes, {.method = method, .path = path, .headers = headers, .body = body},
+                           who);
   }
   int set_tier_to(const std::string& tier, const std::vector<net::Header>& headers = {}) {
     return send("PUT", "/api/v1/users/ann/tier", R"({"tier":")" + tier + R"("})", headers).status;
@@ -45,23 +37,9 @@ class Node {
                 R"({"policy_id":")" + policy + R"(","limit":7,"window_seconds":1)" + more + "}");
   }
   const User& ann() {
-    EXPECT_TRUE(registry.follow());
+    EXPECT_TRUE(follower.follow());
     return catalog.current()->find_user("ann")->source;
   }
-
-  ledger::RacingLedger ledger;
-  control::Registry registry{ledger};
-  ParamsTable params;
-  SnapshotPublisher snapshots;
-  PolicyCatalog catalog{snapshots, params};
-
- private:
-  const Clock& clock_;
-  control::PolicyRegistry policies_{catalog};
-  control::UserRegistry users_{catalog};
-  DecisionTotals totals_;
-  control::RolloutRegistry rollout_registry_{catalog};
-  control::RolloutController rollouts_{{rollout_registry_, catalog, totals_, clock_, {}}};
 };
 
 class AdminChangesTest : public ::testing::Test {
@@ -75,9 +53,9 @@ class AdminChangesTest : public ::testing::Test {
            R"({"id":")" + id + R"(","resource":"/)" + id + R"(","limits":[{"rate":"1/s","per":"user"}]})",
            std::nullopt});
     }
-    const auto written = here.registry.write(std::move(change));
+    const auto written = here.follower.write(std::move(change));
     ASSERT_TRUE(written) << written.error().message;
-    ASSERT_TRUE(there.registry.follow());
+    ASSERT_TRUE(there.follower.follow());
   }
 
   ManualClock clock{1'800'000'000 * kSecondUs};
@@ -158,7 +136,7 @@ TEST_F(AdminChangesTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
     change.drafts.push_back(policy("shop" + std::to_string(i), "shop"));
   change.drafts.push_back(
       {Kind::kUser, "ann", "put", user_with("shop", kOverridesPerTenantMax), std::nullopt});
-  ASSERT_TRUE(here.registry.write(std::move(change)));
+  ASSERT_TRUE(here.follower.write(std::move(change)));
   const auto full = here.add_override_to("shop" + std::to_string(kOverridesPerTenantMax));
   EXPECT_EQ(full.status, 400);
   EXPECT_THAT(full.body, HasSubstr("for the policies of one tenant"));
@@ -169,7 +147,7 @@ TEST_F(AdminChangesTest, OneTenantDoesNotUseUpTheOverridesOfAnother) {
 
 TEST_F(AdminChangesTest, OverridesOfPoliciesThatAreGoneMakeRoom) {
   put_policies(1);
-  ASSERT_TRUE(here.registry.write(
+  ASSERT_TRUE(here.follower.write(
       {.drafts = {{Kind::kUser, "ann", "put", user_with("gone", kOverridesInAllMax), std::nullopt}},
        .actor = "test",
        .at_us = 1}));
@@ -236,14 +214,14 @@ TEST_F(AdminChangesTest, APolicyThatIsNotInForceCanBeDeleted) {
                                  {"odd", R"({"id":"odd","quantum":1})"}})
     ASSERT_TRUE(here.ledger.append(
         {.drafts = {{Kind::kPolicy, id, "put", body, std::nullopt}}, .actor = "somebody", .at_us = 1}));
-  ASSERT_TRUE(here.registry.follow());
-  ASSERT_EQ(here.registry.problems().size(), 2u);
+  ASSERT_TRUE(here.follower.follow());
+  ASSERT_EQ(here.follower.problems().size(), 2u);
   const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
   EXPECT_EQ(here.send("DELETE", "/v1/policies/twin", "", {}, bank).status, 404) << "not for his eyes";
   EXPECT_EQ(here.send("DELETE", "/v1/policies/odd", "", {}, bank).status, 404) << "nobody knows whose it is";
   EXPECT_EQ(here.send("DELETE", "/v1/policies/twin").status, 204);
   EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 204);
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
   EXPECT_EQ(here.send("DELETE", "/v1/policies/odd").status, 404) << "it is gone";
 }
 
@@ -269,7 +247,7 @@ TEST_F(AdminChangesTest, ADocumentOfAnotherTenantThatIsNotInForceIsNotReplaced) 
   const std::string twin = R"({"id":"twin","tenant":"shop","resource":"/","limits":[{"rate":"1/s"}]})";
   ASSERT_TRUE(here.ledger.append(
       {.drafts = {{Kind::kPolicy, "twin", "put", twin, std::nullopt}}, .actor = "somebody", .at_us = 1}));
-  ASSERT_TRUE(here.registry.follow());
+  ASSERT_TRUE(here.follower.follow());
   const Principal bank{"token bank", {control::Role::kWrite}, {"bank"}};
   const std::string own = R"({"id":"twin","tenant":"bank","resource":"/b","limits":[{"rate":"1/s"}]})";
   EXPECT_EQ(here.send("PUT", "/v1/policies/twin", own, {}, bank).status, 403);

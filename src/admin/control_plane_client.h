@@ -22,11 +22,11 @@ class ControlPlaneClient {
   ControlPlaneClient(const ControlPlaneClient&) = delete;
   ControlPlaneClient& operator=(const ControlPlaneClient&) = delete;
 
-  // `question` runs on the control plane's thread. `tell` gets its result on this thread, at a later tick(),
-  // never before this function has returned. No result: there was too little memory. False: too many
+  // `question` runs on the control plane's thread. `on_answer` gets its result on this thread, at a later
+  // tick(), never before this function has returned. No result: there was too little memory. False: too many
   // questions are waiting, and neither will run.
-  template <class Question, class Tell>
-  [[nodiscard]] bool ask(Question question, Tell tell);
+  template <class Question, class OnAnswer>
+  [[nodiscard]] bool ask(Question question, OnAnswer on_answer);
   // The error for a question that ask() did not accept.
   static Error busy() {
     return {ErrorCode::kUnavailable, "too many changes are queued; try again in a moment", ""};
@@ -48,18 +48,18 @@ class ControlPlaneClient {
   class Reply {
    public:
     virtual ~Reply() = default;
-    virtual void tell() = 0;
+    virtual void deliver() = 0;
     std::shared_ptr<Reply> next;  // in the inbox
   };
-  template <class Answer, class Tell>
+  template <class Answer, class OnAnswer>
   class ReplyWith final : public Reply {
    public:
-    explicit ReplyWith(Tell tell) : tell_(std::move(tell)) {}
-    void tell() override { tell_(std::move(answer)); }
+    explicit ReplyWith(OnAnswer on_answer) : on_answer_(std::move(on_answer)) {}
+    void deliver() override { on_answer_(std::move(answer)); }
     std::optional<Answer> answer;
 
    private:
-    Tell tell_;
+    OnAnswer on_answer_;
   };
 
   // Replies from other threads to the loop. Thread-safe; posting after the loop has ended does nothing.
@@ -73,7 +73,7 @@ class ControlPlaneClient {
     }
     // One at a time: if one throws, the others are delivered next time.
     void run() {
-      while (const std::shared_ptr<Reply> reply = take()) reply->tell();
+      while (const std::shared_ptr<Reply> reply = take()) reply->deliver();
     }
 
    private:
@@ -101,17 +101,17 @@ class ControlPlaneClient {
   const std::shared_ptr<Inbox> inbox_;
 };
 
-template <class Question, class Tell>
-bool ControlPlaneClient::ask(Question question, Tell tell) {
+template <class Question, class OnAnswer>
+bool ControlPlaneClient::ask(Question question, OnAnswer on_answer) {
   using Answer = std::invoke_result_t<Question&, AdminContext&>;
-  const auto reply = std::make_shared<ReplyWith<Answer, Tell>>(std::move(tell));
-  return parts_.plane.submit(
-      [question = std::move(question), reply, inbox = inbox_, parts = parts_](control::Registry& registry) {
-        Posting posting{*inbox, reply};
-        AdminContext context{registry,       parts.catalog, parts.clock,
-                             parts.rollouts, parts.staged,  &parts.self_limits};
-        reply->answer.emplace(question(context));
-      });
+  const auto reply = std::make_shared<ReplyWith<Answer, OnAnswer>>(std::move(on_answer));
+  return parts_.plane.submit([question = std::move(question), reply, inbox = inbox_,
+                              parts = parts_](control::LedgerFollower& follower) {
+    Posting posting{*inbox, reply};
+    AdminContext context{follower,       parts.catalog, parts.clock,
+                         parts.rollouts, parts.staged,  &parts.self_limits};
+    reply->answer.emplace(question(context));
+  });
 }
 
 }  // namespace sluice::admin

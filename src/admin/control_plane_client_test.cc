@@ -3,16 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
 #include <new>
 #include <optional>
-#include <string>
-#include <thread>
+#include <vector>
 
 #include "admin/admin_door.h"
-#include "control/policy_registry.h"
-#include "ledger/testing/racing_ledger.h"
+#include "admin/testing/admin_node.h"
 #include "net/testing/reply.h"
 
 namespace sluice::admin {
@@ -20,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class ControlPlaneClientTest : public ::testing::Test {
+class ControlPlaneClientTest : public AdminPlaneTest {
  protected:
   // The answer, delivered by a later tick.
   net::HttpResponse put_policy() {
@@ -35,44 +31,13 @@ class ControlPlaneClientTest : public ::testing::Test {
     run_until([&] { return reply.is_answered(); }, [&] { door.tick(); });
     return reply.answer();
   }
-  static control::Registry& with_registry(control::Registry& registry, control::DocumentRegistry& documents) {
-    registry.add(ledger::Kind::kPolicy, documents);
-    return registry;
-  }
-  static void run_until(const std::function<bool()>& done, const std::function<void()>& tick) {
-    for (int i = 0; i < 30'000 && !done(); ++i) {
-      tick();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_TRUE(done());
-  }
 
-  ManualClock clock{1'800'000'000'000'000};
-  ledger::RacingLedger ledger{std::make_shared<ledger::MemoryDatabase>()};
-  ParamsTable params;
-  SnapshotPublisher snapshots;
-  PolicyCatalog catalog{snapshots, params};
-  control::PolicyRegistry documents{catalog};
-  control::Registry registry{ledger};
-  DecisionTotals totals;
-  control::RolloutRegistry rollout_registry{catalog};
-  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
-  BigSwitch big_switch;
-  control::SwitchController controller{big_switch, clock, clock,
-                                       [](ledger::Change, const control::Outbox::Revise&) {},
-                                       [](bool, const std::string&) {}};
-  SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
-  control::TokenRegistry tokens;
-  control::Access access{tokens, clock};
-  net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
-  control::ControlPlane plane{with_registry(registry, documents), clock, {}};
-  const AdminParts parts{plane, catalog, access, clock, controller, limits, {}, rollouts};
   AdminDoor door{parts, 1};
   ControlPlaneClient client{parts};
 };
 
 TEST_F(ControlPlaneClientTest, WhatMemoryIsTooShortForIsAnsweredAndTheNextCallIsServed) {
-  ledger.meanwhile = [] { throw std::bad_alloc(); };
+  node.ledger.meanwhile = [] { throw std::bad_alloc(); };
   const auto refused = put_policy();
   EXPECT_EQ(refused.status, 503);
   EXPECT_THAT(refused.body, HasSubstr("out of memory"));

@@ -27,7 +27,7 @@ auto once(AdminContext& context, const AdminCall& call, const Again& again, cons
     -> std::invoke_result_t<const Change&> {
   if (call.idempotency_key.empty()) return change();
   const auto written =
-      SLUICE_TRY(context.registry.ledger().find_request(call.principal.name, call.idempotency_key));
+      SLUICE_TRY(context.follower.ledger().find_request(call.principal.name, call.idempotency_key));
   if (written.empty()) return change();
   using Answer = typename std::invoke_result_t<const Change&>::value_type;
   std::optional<Answer> answer = SLUICE_TRY(Result<std::optional<Answer>>(again(Written(written))));

@@ -31,7 +31,7 @@ DocumentNode token_view(const Token& token) {
 
 Result<std::map<std::string, Token>> stored_tokens(AdminContext& context) {
   std::map<std::string, Token> tokens;
-  auto read = context.registry.ledger().for_each_document([&](Record&& record) {
+  auto read = context.follower.ledger().for_each_document([&](Record&& record) {
     if (record.kind != Kind::kToken || record.is_withdrawn()) return;
     if (auto token = control::parse_token(record.body, record.name)) tokens[record.name] = *std::move(token);
   });
@@ -111,7 +111,7 @@ Result<AdminAnswer> list_tokens(AdminContext& context, const AdminCall&) {
 Result<AdminAnswer> delete_token(AdminContext& context, const AdminCall& call) {
   const std::string& name = call.path[2];
   return once(context, call, {Kind::kToken, name}, no_content_if_withdrawn, [&]() -> Result<AdminAnswer> {
-    const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kToken, name, INT64_MAX, 1));
+    const auto newest = SLUICE_TRY(context.follower.ledger().history(Kind::kToken, name, INT64_MAX, 1));
     if (newest.empty() || newest.front().is_withdrawn())
       return std::unexpected(Error{ErrorCode::kNotFound, "there is no token \"" + name + '"', ""});
     SLUICE_TRY(context.write(call,

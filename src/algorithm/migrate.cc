@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "algorithm/fixed_window.h"
-#include "algorithm/gcra.h"
-#include "algorithm/leaky_bucket.h"
-#include "algorithm/sliding_log.h"
-#include "algorithm/sliding_window.h"
+#include "algorithm/steps/fixed_window.h"
+#include "algorithm/steps/gcra.h"
+#include "algorithm/steps/leaky_bucket.h"
+#include "algorithm/steps/sliding_log.h"
+#include "algorithm/steps/sliding_window.h"
 #include "base/arith.h"
 
 namespace sluice {

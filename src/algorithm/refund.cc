@@ -4,8 +4,8 @@
 #include <cassert>
 #include <utility>
 
-#include "algorithm/gcra.h"
-#include "algorithm/leaky_bucket.h"
+#include "algorithm/steps/gcra.h"
+#include "algorithm/steps/leaky_bucket.h"
 #include "base/arith.h"
 #include "base/limits.h"
 

@@ -4,12 +4,12 @@
 #include <cassert>
 #include <utility>
 
-#include "algorithm/fixed_window.h"
-#include "algorithm/gcra.h"
-#include "algorithm/leaky_bucket.h"
-#include "algorithm/sliding_log.h"
-#include "algorithm/sliding_window.h"
-#include "algorithm/token_bucket.h"
+#include "algorithm/steps/fixed_window.h"
+#include "algorithm/steps/gcra.h"
+#include "algorithm/steps/leaky_bucket.h"
+#include "algorithm/steps/sliding_log.h"
+#include "algorithm/steps/sliding_window.h"
+#include "algorithm/steps/token_bucket.h"
 #include "base/limits.h"
 
 namespace sluice {

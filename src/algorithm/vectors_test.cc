@@ -11,7 +11,7 @@
 
 #include "algorithm/migrate.h"
 #include "algorithm/refund.h"
-#include "algorithm/sliding_log.h"
+#include "algorithm/steps/sliding_log.h"
 #include "algorithm/testing/limits.h"
 #include "algorithm/testing/vector_file.h"
 

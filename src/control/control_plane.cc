@@ -22,14 +22,14 @@ constexpr std::chrono::milliseconds kRest(20);  // after running out of memory, 
 
 }  // namespace
 
-ControlPlane::ControlPlane(Registry& registry, const Clock& clock, Options options)
-    : registry_(registry), clock_(clock), options_(std::move(options)) {
+ControlPlane::ControlPlane(LedgerFollower& follower, const Clock& clock, Options options)
+    : follower_(follower), clock_(clock), options_(std::move(options)) {
   {
     const Lock lock(mutex_);
     status_.since_us = clock_.now_us();
   }
-  note(registry_.refresh());
-  if (!registry_.is_loaded()) restore();
+  note(follower_.refresh());
+  if (!follower_.is_loaded()) restore();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -39,7 +39,7 @@ ControlPlane::~ControlPlane() {
     stopping_ = true;
   }
   woken_.notify_all();
-  registry_.ledger().interrupt();
+  follower_.ledger().interrupt();
   thread_.join();
 }
 
@@ -50,7 +50,7 @@ bool ControlPlane::submit(Job job) {
     jobs_.push_back(std::move(job));
   }
   woken_.notify_all();
-  registry_.ledger().interrupt();
+  follower_.ledger().interrupt();
   return true;
 }
 
@@ -82,19 +82,19 @@ void ControlPlane::take_turn() {
   next_look_us_ = now_us + kLookAmongJobsUs;
   if (now_us >= next_second_us_) {
     next_second_us_ = now_us + kSecondUs;
-    for (const Job& job : options_.every_second) job(registry_);
+    for (const Job& job : options_.every_second) job(follower_);
     keep_copy();
   }
   const bool may_look = now_us >= next_try_us_;
   if (!had_a_job && !may_look) pause();
-  if (!had_a_job && may_look) registry_.ledger().wait(kLookEveryMs);
+  if (!had_a_job && may_look) follower_.ledger().wait(kLookEveryMs);
   if (may_look) look_after();
 }
 
 // A dialogue with the database may have been broken off in the middle, so the next one starts on a new
 // connection.
 void ControlPlane::note_shortage() {
-  registry_.ledger().start_over();
+  follower_.ledger().start_over();
   std::uint64_t shortages;
   {
     const Lock lock(mutex_);
@@ -119,10 +119,10 @@ bool ControlPlane::run_a_job() {
     job = std::move(jobs_.front());
     jobs_.pop_front();
   }
-  const std::int64_t before = registry_.revision();
-  job(registry_);
+  const std::int64_t before = follower_.revision();
+  job(follower_);
   show_problems();
-  if (registry_.revision() == before) return true;
+  if (follower_.revision() == before) return true;
   note({});  // the database has answered
   const Lock lock(mutex_);
   ++status_.writes;
@@ -130,14 +130,14 @@ bool ControlPlane::run_a_job() {
 }
 
 void ControlPlane::look_after() {
-  note(registry_.refresh());
+  note(follower_.refresh());
   const std::int64_t now_us = clock_.now_us();
-  if (options_.audit_days > 0 && registry_.is_loaded() && now_us >= next_removal_us_) remove_old(now_us);
+  if (options_.audit_days > 0 && follower_.is_loaded() && now_us >= next_removal_us_) remove_old(now_us);
 }
 
 // One batch at a time, so that jobs need not wait.
 void ControlPlane::remove_old(std::int64_t now_us) {
-  const auto removed = registry_.prune(now_us - options_.audit_days * kDayUs, now_us);
+  const auto removed = follower_.prune(now_us - options_.audit_days * kDayUs, now_us);
   if (!removed)
     removal_trouble_ = "cannot remove old audit log entries (" + removed.error().message + ")";
   else
@@ -150,7 +150,7 @@ void ControlPlane::remove_old(std::int64_t now_us) {
 }
 
 void ControlPlane::restore() {
-  if (auto sentence = registry_.restore())
+  if (auto sentence = follower_.restore())
     restored_ = "the policy database could not be used at the start; " + std::move(*sentence);
   {
     const Lock lock(mutex_);
@@ -164,22 +164,22 @@ void ControlPlane::restore() {
 
 // A database may answer reads but refuse writes: its disk is full, it is locked, or it is a replica.
 void ControlPlane::show_problems() {
-  std::vector<std::string> problems = registry_.problems();
+  std::vector<std::string> problems = follower_.problems();
   log_new(problems);
   if (!trouble_.empty()) problems.push_back(trouble_);
-  const std::string& refused = registry_.write_trouble();
+  const std::string& refused = follower_.write_trouble();
   if (!refused.empty() && trouble_.empty())
-    problems.push_back("the policy database " + registry_.ledger().name() + " answers but refuses writes (" +
+    problems.push_back("the policy database " + follower_.ledger().name() + " answers but refuses writes (" +
                        refused + "); retrying every few seconds");
-  if (!registry_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
+  if (!follower_.is_loaded() && !restored_.empty()) problems.push_back(restored_);
   for (const std::string* more : {&removal_trouble_, &copy_trouble_})
     if (!more->empty()) problems.push_back(*more);
   bool was_writable;
   {
     const Lock lock(mutex_);
     was_writable = std::exchange(status_.writable, refused.empty());
-    status_.restored &= !registry_.is_loaded();
-    status_.copy_usable = registry_.copy_trouble().empty() && copy_trouble_.empty();
+    status_.restored &= !follower_.is_loaded();
+    status_.copy_usable = follower_.copy_trouble().empty() && copy_trouble_.empty();
     status_.problems = std::move(problems);
   }
   if (was_writable && !refused.empty()) options_.on_refusal(refused);
@@ -198,7 +198,7 @@ void ControlPlane::log_new(const std::vector<std::string>& problems) {
 }
 
 void ControlPlane::keep_copy() {
-  const auto kept = registry_.keep_copy(clock_);
+  const auto kept = follower_.keep_copy(clock_);
   std::string trouble = kept ? ""
                              : "cannot save a copy of the policy database for a start without it (" +
                                    kept.error().message + "); set a folder with --state-dir";
@@ -209,7 +209,7 @@ void ControlPlane::keep_copy() {
 
 // The database may have answered that it has lost data, or that its data cannot be read.
 std::string ControlPlane::trouble(const Error& error) const {
-  return "the policy database " + registry_.ledger().name() + " cannot be used (" + error.message +
+  return "the policy database " + follower_.ledger().name() + " cannot be used (" + error.message +
          "); the current policies stay in force, changes are refused";
 }
 
@@ -219,20 +219,20 @@ void ControlPlane::note(const Result<void>& outcome) {
   {
     const Lock lock(mutex_);
     was_reachable = std::exchange(status_.reachable, outcome.has_value());
-    was_loaded = std::exchange(status_.loaded, registry_.is_loaded());
+    was_loaded = std::exchange(status_.loaded, follower_.is_loaded());
     if (was_reachable != status_.reachable) status_.since_us = now_us;
     status_.failures += !outcome;
-    status_.revision = registry_.revision();
+    status_.revision = follower_.revision();
   }
   trouble_ = outcome ? "" : trouble(outcome.error());
   show_problems();
-  if (!was_loaded && registry_.is_loaded()) options_.on_loaded();
+  if (!was_loaded && follower_.is_loaded()) options_.on_loaded();
   if (outcome) {
     failures_in_a_row_ = 0;
     next_try_us_ = 0;
     if (!was_loaded || !was_reachable)
-      options_.log(false, "the policy database " + registry_.ledger().name() + " answers; revision " +
-                              std::to_string(registry_.revision()));
+      options_.log(false, "the policy database " + follower_.ledger().name() + " answers; revision " +
+                              std::to_string(follower_.revision()));
     return;
   }
   if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble_);

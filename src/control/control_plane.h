@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/limits/control_limits.h"
 #include "base/mutex.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 
 namespace sluice::control {
 
@@ -32,9 +32,9 @@ struct ControlPlaneStatus {
   std::string metrics() const;  // in Prometheus' text format
 };
 
-// Runs a Registry on its own thread, together with jobs: everything else that may block. Thread-safe.
+// Runs a LedgerFollower on its own thread, together with jobs: everything else that may block. Thread-safe.
 //
-//   plane.submit([later](Registry& registry) { later(answer_to(registry)); });
+//   plane.submit([later](LedgerFollower& follower) { later(answer_to(follower)); });
 //
 // Between jobs, however many there are, it follows the ledger: the database notifies it of changes, and the
 // thread polls twice a second in any case. If the database is unreachable, everything in force
@@ -42,7 +42,7 @@ struct ControlPlaneStatus {
 // then ends, and the ledger is read again from the last applied record.
 class ControlPlane {
  public:
-  using Job = std::function<void(Registry&)>;
+  using Job = std::function<void(LedgerFollower&)>;
   using Log = std::function<void(bool is_problem, const std::string& sentence)>;
   struct Options {
     Log log = [](bool, const std::string&) {};
@@ -56,9 +56,9 @@ class ControlPlane {
   };
 
   // Reads the ledger once before it returns, so that the first check sees the policies. If the database does
-  // not answer, it is retried later, and the registry's copy is in force until then. REQUIRES: the
-  // registry, its ledger and the registries in it outlive this object, and so does the clock.
-  ControlPlane(Registry& registry, const Clock& clock, Options options);
+  // not answer, it is retried later, and the follower's copy is in force until then. REQUIRES: the
+  // follower, its ledger and the registries in it outlive this object, and so does the clock.
+  ControlPlane(LedgerFollower& follower, const Clock& clock, Options options);
   ~ControlPlane();  // waits for the current job; waiting jobs are dropped
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
@@ -83,7 +83,7 @@ class ControlPlane {
   void log_new(const std::vector<std::string>& problems);
   void pause();
 
-  Registry& registry_;
+  LedgerFollower& follower_;
   const Clock& clock_;
   const Options options_;
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "control/testing/registry_fixture.h"
+#include "control/testing/ledger_follower_fixture.h"
 #include "ledger/verify.h"
 
 namespace sluice::control {
@@ -25,17 +25,17 @@ bool soon(const std::function<bool()>& is_so) {
   return is_so();
 }
 
-class ControlPlaneTest : public RegistryTest {
+class ControlPlaneTest : public LedgerFollowerTest {
  protected:
   SystemClock clock;
 };
 
 TEST_F(ControlPlaneTest, JobsRunInOrderAndOtherNodesHear) {
-  ControlPlane plane(here.registry, clock, {}), other(there.registry, clock, {});
+  ControlPlane plane(here.follower, clock, {}), other(there.follower, clock, {});
   EXPECT_TRUE(plane.status().loaded);
   for (int i = 1; i <= 3; ++i)
-    ASSERT_TRUE(plane.submit([&, i](Registry& registry) {
-      EXPECT_TRUE(registry.write(
+    ASSERT_TRUE(plane.submit([&, i](LedgerFollower& follower) {
+      EXPECT_TRUE(follower.write(
           {.drafts = {{Kind::kPolicy, "a", "put", policy_body("a", std::to_string(i) + "/s"), i - 1}},
            .actor = "test",
            .at_us = 1}));
@@ -45,8 +45,8 @@ TEST_F(ControlPlaneTest, JobsRunInOrderAndOtherNodesHear) {
 }
 
 TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
-  ControlPlane plane(here.registry, clock, {});
-  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_TRUE(here.put("a", policy_body("a", "1/s"))); }));
+  ControlPlane plane(here.follower, clock, {});
+  ASSERT_TRUE(plane.submit([&](LedgerFollower&) { EXPECT_TRUE(here.put("a", policy_body("a", "1/s"))); }));
   ASSERT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
   database->set_available(false);
   EXPECT_TRUE(soon([&] { return !plane.status().reachable; }));
@@ -56,8 +56,8 @@ TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
   EXPECT_EQ(plane.status().problems[0],
             "the policy database memory cannot be used (the memory ledger is switched off; try again); the "
             "current policies stay in force, changes are refused");
-  ASSERT_TRUE(plane.submit([&](Registry&) { EXPECT_FALSE(here.put("a", policy_body("a", "2/s"))); }));
-  ASSERT_TRUE(plane.submit([&](Registry&) {
+  ASSERT_TRUE(plane.submit([&](LedgerFollower&) { EXPECT_FALSE(here.put("a", policy_body("a", "2/s"))); }));
+  ASSERT_TRUE(plane.submit([&](LedgerFollower&) {
     EXPECT_FALSE(plane.status().problems.empty()) << "a job in between has not mended anything";
     database->set_available(true);
     EXPECT_TRUE(here.put("a", policy_body("a", "2/s")));
@@ -68,10 +68,10 @@ TEST_F(ControlPlaneTest, ADatabaseThatIsGoneTakesNothingAway) {
 }
 
 TEST_F(ControlPlaneTest, ADatabaseThatComesLateIsLoadedThen) {
-  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(there.follower.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
   database->set_available(false);
-  ControlPlane plane(here.registry, clock, {});
+  ControlPlane plane(here.follower, clock, {});
   EXPECT_FALSE(plane.status().loaded);
   database->set_available(true);
   EXPECT_TRUE(soon([&] { return here.in_force() == "a#1" && plane.status().loaded; }));
@@ -92,25 +92,26 @@ class StarvedRegistry final : public DocumentRegistry {
 
 TEST_F(ControlPlaneTest, WhatMemoryIsTooShortForIsCountedAndDoneLater) {
   StarvedRegistry documents;
-  here.registry.add(Kind::kSwitch, documents);
+  here.follower.add(Kind::kSwitch, documents);
   std::atomic<int> seconds = 0;
   std::vector<std::string> said;
   ControlPlane::Options options;
   options.log = [&](bool is_problem, const std::string& sentence) {
     if (is_problem) said.push_back(sentence);
   };
-  options.every_second.push_back([&](Registry&) {
+  options.every_second.push_back([&](LedgerFollower&) {
     if (++seconds == 1) throw std::bad_alloc();
   });
-  std::optional<ControlPlane> plane(std::in_place, here.registry, clock, std::move(options));
+  std::optional<ControlPlane> plane(std::in_place, here.follower, clock, std::move(options));
   const auto turn = [](const std::string& name) {
     return ledger::Change{.drafts = {{Kind::kSwitch, name, "turn", "{}", {}}}, .actor = "test", .at_us = 1};
   };
   ASSERT_TRUE(soon([&] { return plane->status().shortages == 1; }));
-  ASSERT_TRUE(plane->submit([&](Registry& registry) { EXPECT_TRUE(registry.write(turn("odd"))); }));
+  ASSERT_TRUE(plane->submit([&](LedgerFollower& follower) { EXPECT_TRUE(follower.write(turn("odd"))); }));
   ASSERT_TRUE(soon([&] { return plane->status().revision == 1; }));
   documents.starves = true;
-  ASSERT_TRUE(plane->submit([&](Registry& registry) { static_cast<void>(registry.write(turn("later"))); }));
+  ASSERT_TRUE(
+      plane->submit([&](LedgerFollower& follower) { static_cast<void>(follower.write(turn("later"))); }));
   ASSERT_TRUE(soon([&] { return plane->status().shortages > 3; })) << "it tries to follow what was written";
   EXPECT_EQ(plane->status().problems, std::vector<std::string>{"it is odd"}) << "nothing is forgotten";
   documents.starves = false;
@@ -126,15 +127,15 @@ TEST_F(ControlPlaneTest, WhatComesIntoForceFromTheDatabaseIsLoggedWithItsVersion
                              EXPECT_FALSE(is_problem);
                              said.push_back(sentence);
                            }});
-  here.registry.add(Kind::kPolicy, documents);
-  ASSERT_TRUE(there.registry.load());
+  here.follower.add(Kind::kPolicy, documents);
+  ASSERT_TRUE(there.follower.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
   ASSERT_TRUE(there.put("a", policy_body("a", "2/s")));
   ASSERT_TRUE(there.put("b", policy_body("b", "1/s")));
-  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.follower.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "3/s")));
-  ASSERT_TRUE(here.registry.follow());
-  ASSERT_TRUE(here.registry.follow());
+  ASSERT_TRUE(here.follower.follow());
+  ASSERT_TRUE(here.follower.follow());
   ASSERT_TRUE(here.put("b", ""));
   EXPECT_EQ(said, (std::vector<std::string>{
                       "from the policy database: 2 policies new or changed: a#2, b#1",
@@ -151,8 +152,8 @@ TEST_F(ControlPlaneTest, WhatCannotComeIntoForceIsLoggedOnce) {
   options.log = [&](bool is_problem, const std::string& sentence) {
     if (is_problem) said.push_back(sentence);
   };
-  std::optional<ControlPlane> plane(std::in_place, here.registry, clock, std::move(options));
-  ASSERT_TRUE(there.registry.load());
+  std::optional<ControlPlane> plane(std::in_place, here.follower, clock, std::move(options));
+  ASSERT_TRUE(there.follower.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
   ASSERT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
   plane.reset();
@@ -162,10 +163,10 @@ TEST_F(ControlPlaneTest, WhatCannotComeIntoForceIsLoggedOnce) {
 
 TEST_F(ControlPlaneTest, EntriesAreKeptForNinetyDaysAndThenGo) {
   constexpr std::int64_t kNow = 1'800'000'000'000'000, kDay = 86'400LL * 1'000'000;
-  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.follower.load());
   ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));  // long ago, and not an event
   for (const std::int64_t at : {kNow - 92 * kDay, kNow - 90 * kDay - 1, kNow - 90 * kDay, kNow})
-    ASSERT_TRUE(here.registry.write(
+    ASSERT_TRUE(here.follower.write(
         {.drafts = {{Kind::kEvent, "p", "reset", "{}"}}, .actor = "token ops", .at_us = at}));
   const auto revisions = [&] {
     std::vector<std::int64_t> found;
@@ -176,17 +177,17 @@ TEST_F(ControlPlaneTest, EntriesAreKeptForNinetyDaysAndThenGo) {
   const ManualClock then(kNow);
   using Revisions = std::vector<std::int64_t>;
   {
-    ControlPlane for_ever(there.registry, then, {.audit_days = 0});
+    ControlPlane for_ever(there.follower, then, {.audit_days = 0});
     std::atomic<int> jobs = 0;
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(for_ever.submit([&](Registry&) { ++jobs; }));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(for_ever.submit([&](LedgerFollower&) { ++jobs; }));
     ASSERT_TRUE(soon([&] { return jobs == 3; }));
     EXPECT_EQ(revisions(), (Revisions{1, 2, 3, 4, 5}));
   }
-  const ControlPlane plane(there.registry, then, {});
+  const ControlPlane plane(there.follower, then, {});
   EXPECT_TRUE(soon([&] { return revisions() == Revisions{1, 4, 5, 6}; })) << "not a microsecond earlier";
   EXPECT_TRUE(soon([&] { return plane.status().revision == 6; }));
   EXPECT_TRUE(ledger::verify_ledger(here.ledger));
-  EXPECT_TRUE(here.registry.follow());
+  EXPECT_TRUE(here.follower.follow());
 }
 
 // Callers that never stop submitting jobs.
@@ -194,15 +195,15 @@ TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
   std::atomic<bool> over = false;
   std::atomic<int> seconds = 0;
   ControlPlane::Options options;
-  options.every_second.push_back([&](Registry&) { ++seconds; });
-  std::function<void(Registry&)> again;
-  ControlPlane plane(here.registry, clock, std::move(options));
-  again = [&](Registry&) {
+  options.every_second.push_back([&](LedgerFollower&) { ++seconds; });
+  std::function<void(LedgerFollower&)> again;
+  ControlPlane plane(here.follower, clock, std::move(options));
+  again = [&](LedgerFollower&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (!over) static_cast<void>(plane.submit(again));  // refused once the plane stops
   };
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(plane.submit(again));
-  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(there.follower.load());
   ASSERT_TRUE(there.put("a", policy_body("a", "1/s")));
   EXPECT_TRUE(soon([&] { return here.in_force() == "a#1"; }));
   EXPECT_TRUE(soon([&] { return seconds > 1; }));
@@ -211,12 +212,12 @@ TEST_F(ControlPlaneTest, JobsWithoutEndDoNotKeepItFromFollowing) {
 
 TEST_F(ControlPlaneTest, JobsAreBounded) {
   std::atomic<bool> go = false;
-  ControlPlane plane(here.registry, clock, {});
-  ASSERT_TRUE(plane.submit([&](Registry&) {
+  ControlPlane plane(here.follower, clock, {});
+  ASSERT_TRUE(plane.submit([&](LedgerFollower&) {
     while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }));
   std::size_t taken = 0;
-  while (taken < 10'000 && plane.submit([](Registry&) {})) ++taken;
+  while (taken < 10'000 && plane.submit([](LedgerFollower&) {})) ++taken;
   EXPECT_LT(taken, 10'000u);
   go = true;
 }

@@ -1,4 +1,4 @@
-// The registry on an in-memory ledger: what is written comes into force, here and on other nodes.
+// The follower on an in-memory ledger: what is written comes into force, here and on other nodes.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/limits/control_limits.h"
 #include "control/access/first_token.h"
-#include "control/testing/registry_fixture.h"
+#include "control/testing/ledger_follower_fixture.h"
 
 namespace sluice::control {
 namespace {
@@ -17,32 +17,32 @@ std::function<bool()> lacks_admin(const ControlNode& node, const Clock& clock) {
   return [&node, &clock] { return needs_first_token(node.tokens, IdentityRegistry(), clock.now_us()); };
 }
 
-TEST_F(RegistryTest, AWriteIsInForceWhenItReturnsAndElsewhereWhenFollowed) {
-  ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(there.registry.load());
+TEST_F(LedgerFollowerTest, AWriteIsInForceWhenItReturnsAndElsewhereWhenFollowed) {
+  ASSERT_TRUE(here.follower.load());
+  ASSERT_TRUE(there.follower.load());
   ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
   EXPECT_EQ(here.in_force(), "a#1");
   EXPECT_EQ(there.in_force(), "");
-  ASSERT_TRUE(there.registry.follow());
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_EQ(there.in_force(), "a#1");
   ASSERT_TRUE(there.put("b", policy_body("b", "1/s")));
   ASSERT_TRUE(here.put("a", policy_body("a", "2/s"), 1)) << "though it has not yet seen b";
   EXPECT_EQ(here.in_force(), "a#2 b#1");
 }
 
-TEST_F(RegistryTest, ANewNodeLoadsTheNewestVersions) {
-  ASSERT_TRUE(here.registry.load());
+TEST_F(LedgerFollowerTest, ANewNodeLoadsTheNewestVersions) {
+  ASSERT_TRUE(here.follower.load());
   ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
   ASSERT_TRUE(here.put("a", policy_body("a", "2/s")));
   ASSERT_TRUE(here.put("gone", policy_body("gone", "1/s")));
   ASSERT_TRUE(here.put("gone", ""));
-  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(there.follower.load());
   EXPECT_EQ(there.in_force(), "a#2");
-  EXPECT_EQ(there.registry.revision(), 4);
+  EXPECT_EQ(there.follower.revision(), 4);
 }
 
-TEST_F(RegistryTest, WhatCannotBeInForceIsNotWritten) {
-  ASSERT_TRUE(here.registry.load());
+TEST_F(LedgerFollowerTest, WhatCannotBeInForceIsNotWritten) {
+  ASSERT_TRUE(here.follower.load());
   ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
   const std::string same_place = R"({"id":"b","tenant":"t","resource":"/a","limits":[{"rate":"1/s"}]})";
   const auto conflict = here.put("b", same_place);
@@ -58,9 +58,9 @@ TEST_F(RegistryTest, WhatCannotBeInForceIsNotWritten) {
 }
 
 // Each document fills a page of the ledger.
-TEST_F(RegistryTest, ATenantsPoliciesAreBoundedInBytesAndFollowedPageByPage) {
-  ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(there.registry.load());
+TEST_F(LedgerFollowerTest, ATenantsPoliciesAreBoundedInBytesAndFollowedPageByPage) {
+  ASSERT_TRUE(here.follower.load());
+  ASSERT_TRUE(there.follower.load());
   const auto put = [&](int number, const std::string& tenant) {
     const std::string id = tenant + std::to_string(number);
     std::string body = policy_body(id, "1/s", tenant);
@@ -69,9 +69,9 @@ TEST_F(RegistryTest, ATenantsPoliciesAreBoundedInBytesAndFollowedPageByPage) {
   };
   const int most = kPolicyBytesPerTenantMax / kRecordBodyBytesMax;
   for (int i = 0; i < most; ++i) ASSERT_TRUE(put(i, "t"));
-  ASSERT_TRUE(there.registry.follow());
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_EQ(there.in_force(), here.in_force());
-  EXPECT_EQ(there.registry.revision(), most);
+  EXPECT_EQ(there.follower.revision(), most);
 
   const auto refused = put(most, "t");
   ASSERT_FALSE(refused);
@@ -82,7 +82,7 @@ TEST_F(RegistryTest, ATenantsPoliciesAreBoundedInBytesAndFollowedPageByPage) {
   EXPECT_TRUE(put(most, "t"));
 }
 
-TEST_F(RegistryTest, ABadRecordIsReportedAndTheRestGoesOn) {
+TEST_F(LedgerFollowerTest, ABadRecordIsReportedAndTheRestGoesOn) {
   // As a newer version, or someone with a database client, might have written it.
   ASSERT_TRUE(here.ledger.append(
       {.drafts = {{Kind::kPolicy, "good", "put", policy_body("good", "1/s"), {}},
@@ -96,15 +96,15 @@ TEST_F(RegistryTest, ABadRecordIsReportedAndTheRestGoesOn) {
                   {Kind::kToken, "ops", "put", "{}", {}}},
        .actor = "somebody",
        .at_us = 1}));
-  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.follower.load());
   EXPECT_EQ(here.in_force(), "good#1") << "the first of two for one place";
-  EXPECT_EQ(here.registry.problems().size(), 4u);
+  EXPECT_EQ(here.follower.problems().size(), 4u);
   ASSERT_TRUE(here.put("odd", policy_body("odd", "1/s")));
-  EXPECT_EQ(here.registry.problems().size(), 3u) << "a good version takes the problem away";
+  EXPECT_EQ(here.follower.problems().size(), 3u) << "a good version takes the problem away";
 }
 
-TEST_F(RegistryTest, PoliciesOfFilesAreNotTouched) {
-  ASSERT_TRUE(here.registry.load());
+TEST_F(LedgerFollowerTest, PoliciesOfFilesAreNotTouched) {
+  ASSERT_TRUE(here.follower.load());
   Policy from_file;
   from_file.id = "f";
   from_file.limits.push_back(
@@ -115,11 +115,11 @@ TEST_F(RegistryTest, PoliciesOfFilesAreNotTouched) {
   EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
 }
 
-TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
-  ASSERT_TRUE(here.registry.load());
+TEST_F(LedgerFollowerTest, UsersAndTokensComeIntoForce) {
+  ASSERT_TRUE(here.follower.load());
   const std::string secret = make_token(token_entropy());
   const Token token{"ops", hash_token(secret), {Role::kWrite}, {"shop-*"}, 1'000};
-  ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kUser, "ann", "tier", R"({"tier":"vip"})", {}},
+  ASSERT_TRUE(here.follower.write({.drafts = {{Kind::kUser, "ann", "tier", R"({"tier":"vip"})", {}},
                                               {Kind::kToken, "ops", "create", write_token(token), {}}},
                                    .actor = "test",
                                    .at_us = 1}));
@@ -133,28 +133,28 @@ TEST_F(RegistryTest, UsersAndTokensComeIntoForce) {
   EXPECT_FALSE(principal->may(Role::kOperator));
   EXPECT_FALSE(here.tokens.published().current()->find(secret, 1'000)) << "it has expired";
   EXPECT_FALSE(here.tokens.published().current()->find(make_token(token_entropy()), 999));
-  ASSERT_TRUE(here.registry.write(
+  ASSERT_TRUE(here.follower.write(
       {.drafts = {{Kind::kToken, "ops", "delete", "", {}}}, .actor = "test", .at_us = 1}));
   EXPECT_FALSE(here.tokens.published().current()->find(secret, 999));
 }
 
-TEST_F(RegistryTest, OfTwoNodesOneGetsTheFirstToken) {
+TEST_F(LedgerFollowerTest, OfTwoNodesOneGetsTheFirstToken) {
   ManualClock clock{1};
-  ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(there.registry.load());
-  const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
+  ASSERT_TRUE(here.follower.load());
+  ASSERT_TRUE(there.follower.load());
+  const auto token = make_first_token(here.follower, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
-  EXPECT_FALSE(make_first_token(there.registry, lacks_admin(there, clock), clock));
+  EXPECT_FALSE(make_first_token(there.follower, lacks_admin(there, clock), clock));
   const auto principal = there.tokens.published().current()->find(*token, 2);
   ASSERT_TRUE(principal);
   EXPECT_TRUE(principal->may(Role::kAdmin, "anybody"));
 }
 
-TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
+TEST_F(LedgerFollowerTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
   ManualClock clock{1};
-  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.follower.load());
   const auto make = [&](const Token& token) {
-    ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kToken, token.name, "create", write_token(token), 0}},
+    ASSERT_TRUE(here.follower.write({.drafts = {{Kind::kToken, token.name, "create", write_token(token), 0}},
                                      .actor = "test",
                                      .at_us = 1}));
   };
@@ -164,20 +164,20 @@ TEST_F(RegistryTest, AnExpiredTokenDoesNotStandInTheWayOfAFirstOne) {
   EXPECT_FALSE(lacks_admin(here, clock)());
   clock.set(100);
   EXPECT_TRUE(lacks_admin(here, clock)());
-  const auto token = make_first_token(here.registry, lacks_admin(here, clock), clock);
+  const auto token = make_first_token(here.follower, lacks_admin(here, clock), clock);
   ASSERT_TRUE(token);
   EXPECT_EQ(here.tokens.published().current()->find(*token, 100)->name, "token bootstrap-2");
-  EXPECT_FALSE(make_first_token(here.registry, lacks_admin(here, clock), clock));
+  EXPECT_FALSE(make_first_token(here.follower, lacks_admin(here, clock), clock));
 }
 
-TEST_F(RegistryTest, WhereCertificatesAdministerOneTokenIsEnough) {
+TEST_F(LedgerFollowerTest, WhereCertificatesAdministerOneTokenIsEnough) {
   IdentityRegistry identities;
   EXPECT_TRUE(needs_first_token(here.tokens, identities, 1));
   identities.replace({{"CN=Ops", {{Role::kAdmin}, {}}}});
   EXPECT_TRUE(needs_first_token(here.tokens, identities, 1)) << "as ever: there is none at all";
-  ASSERT_TRUE(here.registry.load());
+  ASSERT_TRUE(here.follower.load());
   const Token reader{"reader", hash_token(make_token({2})), {Role::kRead}, {}, 0};
-  ASSERT_TRUE(here.registry.write(
+  ASSERT_TRUE(here.follower.write(
       {.drafts = {{Kind::kToken, "reader", "create", write_token(reader), 0}}, .actor = "test", .at_us = 1}));
   EXPECT_FALSE(needs_first_token(here.tokens, identities, 1));
   identities.replace({{"CN=Shop", {{Role::kAdmin}, {"shop"}}}});
@@ -199,26 +199,26 @@ TEST(Token, AMistypedTokenIsRecognisedAsSuch) {
 }
 
 // The newest record that a node has applied may be one that is removed.
-TEST_F(RegistryTest, ANodeGoesOnWhenItsNewestRecordWasRemovedAsOld) {
+TEST_F(LedgerFollowerTest, ANodeGoesOnWhenItsNewestRecordWasRemovedAsOld) {
   constexpr std::int64_t kNow = 1'800'000'000'000'000;
-  ASSERT_TRUE(here.registry.load());
-  ASSERT_TRUE(there.registry.load());
+  ASSERT_TRUE(here.follower.load());
+  ASSERT_TRUE(there.follower.load());
   const ledger::Change event{
       .drafts = {{Kind::kEvent, "p", "reset", "{}"}}, .actor = "token ops", .at_us = 1};
-  ASSERT_TRUE(here.registry.write(event));
-  ASSERT_TRUE(there.registry.follow());
-  ASSERT_EQ(here.registry.prune(kNow, kNow), 1);
+  ASSERT_TRUE(here.follower.write(event));
+  ASSERT_TRUE(there.follower.follow());
+  ASSERT_EQ(here.follower.prune(kNow, kNow), 1);
   ASSERT_TRUE(here.put("a", policy_body("a", "1/s")));
-  ASSERT_TRUE(there.registry.follow());
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_EQ(there.in_force(), "a#1");
 
   ControlNode behind{database};
-  ASSERT_TRUE(behind.registry.load());
-  ASSERT_TRUE(here.registry.write(event));
-  ASSERT_TRUE(behind.registry.follow());
-  ASSERT_TRUE(here.registry.write(event));
-  ASSERT_EQ(here.registry.prune(kNow, kNow), 2);
-  const auto followed = behind.registry.follow();
+  ASSERT_TRUE(behind.follower.load());
+  ASSERT_TRUE(here.follower.write(event));
+  ASSERT_TRUE(behind.follower.follow());
+  ASSERT_TRUE(here.follower.write(event));
+  ASSERT_EQ(here.follower.prune(kNow, kNow), 2);
+  const auto followed = behind.follower.follow();
   ASSERT_FALSE(followed);
   EXPECT_TRUE(followed.error().message.ends_with("restart this node")) << followed.error().message;
 }

@@ -158,9 +158,9 @@ std::optional<Outbox::Letter> Outbox::take_oldest_command() {
   return taken;
 }
 
-void Outbox::write(Registry& registry) {
-  if (clock_.now_us() >= next_try_us_ && registry.is_loaded())
-    while (waiting() > 0 && write_first(registry)) {
+void Outbox::write(LedgerFollower& follower) {
+  if (clock_.now_us() >= next_try_us_ && follower.is_loaded())
+    while (waiting() > 0 && write_first(follower)) {
     }
   save();
 }
@@ -205,11 +205,11 @@ std::vector<ledger::Change> Outbox::take_up() {
 
 // Each further attempt means that others have written meanwhile. If the change was written before and only
 // the answer was lost, returns that answer.
-Result<std::vector<ledger::Record>> Outbox::write_letter(Registry& registry, Letter& letter) {
+Result<std::vector<ledger::Record>> Outbox::write_letter(LedgerFollower& follower, Letter& letter) {
   constexpr int kRevisionsMax = 10;
   for (int revisions = 0;; ++revisions) {
     std::optional<ledger::Change> instead;
-    auto written = registry.write(letter.change, [&]() -> Result<void> {
+    auto written = follower.write(letter.change, [&]() -> Result<void> {
       instead = letter.revise ? letter.revise(letter.change) : std::nullopt;
       if (!instead) return {};
       return std::unexpected(Error{ErrorCode::kUnavailable, "conflicting concurrent writes", ""});
@@ -219,14 +219,14 @@ Result<std::vector<ledger::Record>> Outbox::write_letter(Registry& registry, Let
   }
 }
 
-bool Outbox::write_first(Registry& registry) {
+bool Outbox::write_first(LedgerFollower& follower) {
   Letter letter;
   {
     const Lock lock(mutex_);
     letter = letters_.front();
   }
   const std::int64_t begin_us = clock_.now_us();
-  const auto written = write_letter(registry, letter);
+  const auto written = write_letter(follower, letter);
   const bool is_unreachable = !written && written.error().code == ErrorCode::kUnavailable;
   if (is_unreachable) {
     const std::int64_t now_us = clock_.now_us();

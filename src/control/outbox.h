@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/limits/switch_limits.h"
 #include "base/mutex.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 
 namespace sluice::control {
 
@@ -19,7 +19,7 @@ namespace sluice::control {
 // control plane's thread.
 //
 //   outbox.post(change);                                  // any thread; at once
-//   plane.submit([&](Registry& r) { outbox.write(r); });  // and again every second
+//   plane.submit([&](LedgerFollower& r) { outbox.write(r); });  // and again every second
 //
 // Changes are written in order, each once, as soon as the database accepts them. A change that the database
 // can never accept is logged and dropped. Waiting changes are kept in a file of the state folder, for the
@@ -46,7 +46,7 @@ class Outbox {
   void post(ledger::Change change, Revise revise = {});
 
   // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest.
-  void write(Registry& registry);
+  void write(LedgerFollower& follower);
   // When it returns, what waits now is in the file and survives kill -9; if the file cannot be written, the
   // log and problem() say so. May block for as long as the disk does.
   void save();
@@ -70,8 +70,8 @@ class Outbox {
 
   // Removes the oldest waiting command of the switch, but not the first letter, which is being written.
   std::optional<Letter> take_oldest_command() SLUICE_REQUIRES(mutex_);
-  bool write_first(Registry& registry);
-  static Result<std::vector<ledger::Record>> write_letter(Registry& registry, Letter& letter);
+  bool write_first(LedgerFollower& follower);
+  static Result<std::vector<ledger::Record>> write_letter(LedgerFollower& follower, Letter& letter);
 
   const Clock& clock_;
   const Log log_;

@@ -141,13 +141,14 @@ std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger:
   for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
     problems[name] = not_in_force(name, error.message);
   for (const auto& [name, why] : catalog_.left_out()) problems.try_emplace(name, not_in_force(name, why));
-  tell(records, *before);
+  log_changes(records, *before);
   return problems;
 }
 
 // Policies that were already in force come again whenever a conflict may have been resolved; they are not
 // logged.
-void PolicyRegistry::tell(std::span<const ledger::Record* const> records, const Snapshot& before) const {
+void PolicyRegistry::log_changes(std::span<const ledger::Record* const> records,
+                                 const Snapshot& before) const {
   const auto now = catalog_.current();
   std::vector<std::string> changed, withdrawn;
   for (const ledger::Record* record : records) {

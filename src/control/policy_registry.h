@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/limits/control_limits.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 #include "policy/snapshot/catalog.h"
 
 namespace sluice::control {
@@ -31,7 +31,7 @@ class PolicyRegistry final : public DocumentRegistry {
  private:
   using BodyBytes = std::map<std::string, std::size_t, std::less<>>;  // by policy
   Result<void> check_shares(const PolicyChange& change, const BodyBytes& put_bytes) const;
-  void tell(std::span<const ledger::Record* const> records, const Snapshot& before) const;
+  void log_changes(std::span<const ledger::Record* const> records, const Snapshot& before) const;
 
   PolicyCatalog& catalog_;
   const Options options_;

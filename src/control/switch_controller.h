@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "control/ledger_follower.h"
 #include "control/outbox.h"
-#include "control/registry.h"
 #include "document/literals.h"
 #include "engine/admission/big_switch.h"
 

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/limits/switch_limits.h"
 #include "control/outbox.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "ledger/testing/temp_folder.h"
 
 namespace sluice::control {
@@ -27,9 +27,9 @@ constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 struct SwitchNode {
   explicit SwitchNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const std::string& folder = "")
       : ledger(database), outbox(clock, log_to(), folder, "ledger") {
-    registry.add(Kind::kSwitch, controller);
+    follower.add(Kind::kSwitch, controller);
     for (const ledger::Change& change : outbox.take_up()) outbox.post(change, controller.take_up(change));
-    loaded = registry.load().has_value();
+    loaded = follower.load().has_value();
   }
   std::function<void(bool, const std::string&)> log_to() {
     return [this](bool, const std::string& sentence) { log.push_back(sentence); };
@@ -53,7 +53,7 @@ struct SwitchNode {
   ManualClock clock{kNowUs};
   std::vector<std::string> log;
   ledger::MemoryLedger ledger;
-  Registry registry{ledger};
+  LedgerFollower follower{ledger};
   static inline int last_request = 0;
   std::vector<ledger::Change> posted;
   Outbox outbox;
@@ -83,15 +83,15 @@ TEST_F(SwitchControllerTest, IsInForceAtOnceAndElsewhereThroughTheLedger) {
   EXPECT_TRUE(here.is_open());
   EXPECT_THAT(here.controller.problem(), HasSubstr("open until 2027-01-15T09:00:00Z"));
   EXPECT_THAT(here.controller.problem(), HasSubstr("(token ops: store is slow)"));
-  here.outbox.write(here.registry);
-  ASSERT_TRUE(there.registry.follow());
+  here.outbox.write(here.follower);
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_TRUE(there.is_open());
   EXPECT_EQ(there.controller.in_force().reason, "store is slow");
   there.close();
   EXPECT_FALSE(there.is_open());
   EXPECT_EQ(there.controller.problem(), "");
-  there.outbox.write(there.registry);
-  ASSERT_TRUE(here.registry.follow());
+  there.outbox.write(there.follower);
+  ASSERT_TRUE(here.follower.follow());
   EXPECT_FALSE(here.is_open());
   EXPECT_EQ(here.written(), "open normal");
 }
@@ -109,18 +109,18 @@ TEST_F(SwitchControllerTest, RevertsByItself) {
 TEST_F(SwitchControllerTest, ANodeThatStartsFollowsAWordThatStillHolds) {
   SwitchNode here{database};
   here.open("x", 100);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   SwitchNode started{database};
   EXPECT_TRUE(started.is_open());
   started.clock.advance(100 * kSecondUs);
-  ASSERT_TRUE(started.registry.load());
+  ASSERT_TRUE(started.follower.load());
   EXPECT_FALSE(started.is_open()) << "no later than the word said";
 }
 
 TEST_F(SwitchControllerTest, AWordOfThePastIsNotWorthALine) {
   SwitchNode here{database};
   here.open("x", 1);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   SwitchNode later{std::make_shared<ledger::MemoryDatabase>()};
   later.clock.advance(3600 * kSecondUs);
   const ledger::Record record = here.ledger.read_after(0, 1)->front();
@@ -144,7 +144,7 @@ TEST_F(SwitchControllerTest, RecordsThatAreNeitherInTheDatabaseNorOnDiskAreAProb
   EXPECT_FALSE(here.outbox.can_keep_resets());
   EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 1\n"));
   database->set_available(true);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.outbox.problem(), "");
   EXPECT_TRUE(here.outbox.can_keep_resets());
   EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 0\n"));
@@ -155,18 +155,18 @@ TEST_F(SwitchControllerTest, WorksWithoutTheDatabaseAndIsWrittenLater) {
   database->set_available(false);
   here.open("x");
   EXPECT_TRUE(here.is_open());
-  here.outbox.write(here.registry);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.outbox.waiting(), 1u);
   EXPECT_EQ(here.log.size(), 2u) << "that it is open, and that it could not be written: once";
   EXPECT_THAT(here.log.back(), HasSubstr("open of switch by token ops"));
   database->set_available(true);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.outbox.waiting(), 1u) << "the database is left alone for a while";
   here.clock.advance(10 * kSecondUs);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.outbox.waiting(), 0u);
-  ASSERT_TRUE(there.registry.follow());
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_TRUE(there.is_open());
 }
 
@@ -177,9 +177,9 @@ TEST_F(SwitchControllerTest, TheLastWordWinsWhereverItWasWrittenFirst) {
   pass(5 * kSecondUs, {&here, &there});
   there.close();
   database->set_available(true);
-  there.outbox.write(there.registry);  // the newer order is written first
-  here.outbox.write(here.registry);
-  ASSERT_TRUE(there.registry.follow());
+  there.outbox.write(there.follower);  // the newer order is written first
+  here.outbox.write(here.follower);
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_FALSE(here.is_open());
   EXPECT_FALSE(there.is_open());
   EXPECT_EQ(here.written(), "normal open");
@@ -189,12 +189,12 @@ TEST_F(SwitchControllerTest, ALateWordIsNotedAndNeverComesIntoForce) {
   SwitchNode here{database}, there{database};
   database->set_available(false);
   here.open("store is slow");
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   pass(60 * kSecondUs, {&here, &there});
   there.close();
   database->set_available(true);
-  there.outbox.write(there.registry);
-  here.outbox.write(here.registry);
+  there.outbox.write(there.follower);
+  here.outbox.write(here.follower);
   EXPECT_FALSE(here.is_open());
   SwitchNode started{database};
   started.clock.set(here.clock.now_us());
@@ -217,8 +217,8 @@ TEST_F(SwitchControllerTest, OfTwoThatWaitedTheNewerWinsAlsoIfItIsWrittenSecond)
   here.open("x");
   pass(60 * kSecondUs, {&here, &there});
   database->set_available(true);
-  here.outbox.write(here.registry);
-  there.outbox.write(there.registry);
+  here.outbox.write(here.follower);
+  there.outbox.write(there.follower);
   EXPECT_TRUE(there.is_open());
   EXPECT_TRUE(SwitchNode(database).is_open());
   EXPECT_EQ(here.ledger.history(Kind::kSwitch, "switch", INT64_MAX, 10)->size(), 1u);
@@ -228,10 +228,10 @@ TEST_F(SwitchControllerTest, WithTheDatabaseThereItsOrderCountsWhateverClocksSay
   SwitchNode ahead{database}, here{database};
   ahead.clock.advance(60 * kSecondUs);
   ahead.open("x");
-  ahead.outbox.write(ahead.registry);
+  ahead.outbox.write(ahead.follower);
   here.close();  // before it has read that
-  here.outbox.write(here.registry);
-  ASSERT_TRUE(ahead.registry.follow());
+  here.outbox.write(here.follower);
+  ASSERT_TRUE(ahead.follower.follow());
   EXPECT_FALSE(here.is_open());
   EXPECT_FALSE(ahead.is_open());
   EXPECT_FALSE(SwitchNode(database).is_open());
@@ -261,8 +261,8 @@ TEST_F(SwitchControllerTest, AWordThatWasWrittenThoughTheAnswerGotLostIsNotWritt
   ASSERT_TRUE(here.ledger.append(here.posted.front()));
   pass(60 * kSecondUs, {&here, &there});
   there.close();
-  there.outbox.write(there.registry);
-  here.outbox.write(here.registry);
+  there.outbox.write(there.follower);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.outbox.waiting(), 0u);
   EXPECT_FALSE(here.is_open());
   EXPECT_EQ(here.written(), "open normal");
@@ -272,25 +272,25 @@ TEST_F(SwitchControllerTest, ATurnThatWaitsOutlivesTheProcess) {
   const ledger::TempFolder folder;
   SwitchNode other{database};
   other.open("x");
-  other.outbox.write(other.registry);
+  other.outbox.write(other.follower);
   {
     SwitchNode here{database, folder.path()};
     EXPECT_TRUE(here.is_open());
     database->set_available(false);
     here.close();
-    here.outbox.write(here.registry);
+    here.outbox.write(here.follower);
   }
   {
     SwitchNode again{database, folder.path()};
     EXPECT_FALSE(again.loaded);
-    again.outbox.write(again.registry);
+    again.outbox.write(again.follower);
   }
   database->set_available(true);
   SwitchNode here{database, folder.path()};
   EXPECT_FALSE(here.is_open()) << "what it was told last is newer than what the ledger says";
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_EQ(here.written(), "open normal");
-  ASSERT_TRUE(other.registry.follow());
+  ASSERT_TRUE(other.follower.follow());
   EXPECT_FALSE(other.is_open());
   EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 0u);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -307,7 +307,7 @@ TEST_F(SwitchControllerTest, WhatIsSavedIsOnDiskBeforeTheDatabaseIsAsked) {
   here.close();
   here.outbox.save();
   EXPECT_EQ(SwitchNode(database, folder.path()).outbox.waiting(), 2u);
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
@@ -318,7 +318,7 @@ TEST_F(SwitchControllerTest, AnOpenThatWaitedOverARestartIsForTheLedgerToDecide)
     SwitchNode here{database, folder.path()};
     database->set_available(false);
     here.open("x");
-    here.outbox.write(here.registry);
+    here.outbox.write(here.follower);
   }
   {
     SwitchNode alone{database, folder.path()};
@@ -327,9 +327,9 @@ TEST_F(SwitchControllerTest, AnOpenThatWaitedOverARestartIsForTheLedgerToDecide)
   database->set_available(true);
   pass(60 * kSecondUs, {&other});
   other.close();
-  other.outbox.write(other.registry);
+  other.outbox.write(other.follower);
   SwitchNode here{database, folder.path()};
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   EXPECT_FALSE(here.is_open());
   EXPECT_EQ(here.written(), "normal open");
   EXPECT_EQ(here.ledger.history(Kind::kSwitch, "switch", INT64_MAX, 10)->size(), 1u);
@@ -341,7 +341,7 @@ TEST_F(SwitchControllerTest, WhatWaitedAndCannotBeReadIsTold) {
     SwitchNode here{database, folder.path()};
     database->set_available(false);
     here.open("x");
-    here.outbox.write(here.registry);
+    here.outbox.write(here.follower);
   }
   const std::filesystem::path file = std::filesystem::directory_iterator(folder.path())->path();
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
@@ -352,7 +352,7 @@ TEST_F(SwitchControllerTest, WhatWaitedAndCannotBeReadIsTold) {
 TEST_F(SwitchControllerTest, ACopyTellsOfAnOpenSwitchAndDoesNotOpenIt) {
   SwitchNode here{database};
   here.open("store is slow");
-  here.outbox.write(here.registry);
+  here.outbox.write(here.follower);
   const ledger::Record record = here.ledger.read_after(0, 1)->front();
   const ledger::Record* records[] = {&record};
   SwitchNode started{std::make_shared<ledger::MemoryDatabase>()};
@@ -377,8 +377,8 @@ TEST_F(SwitchControllerTest, AClockThatIsAheadCannotKeepItOpen) {
   SwitchNode ahead{database}, here{database};
   ahead.clock.advance(24LL * 3600 * kSecondUs);
   ahead.open("x");
-  ahead.outbox.write(ahead.registry);
-  ASSERT_TRUE(here.registry.follow());
+  ahead.outbox.write(ahead.follower);
+  ASSERT_TRUE(here.follower.follow());
   EXPECT_TRUE(here.is_open());
   here.close();
   EXPECT_FALSE(here.is_open());
@@ -389,8 +389,8 @@ TEST_F(SwitchControllerTest, AFileTurnsThisNodeAndIsAnEvent) {
   here.controller.turn_by_file({true, "file", "x", 60});
   here.close();
   EXPECT_TRUE(here.is_open()) << "the file is still there";
-  here.outbox.write(here.registry);
-  ASSERT_TRUE(there.registry.follow());
+  here.outbox.write(here.follower);
+  ASSERT_TRUE(there.follower.follow());
   EXPECT_FALSE(there.is_open());
   const auto records = here.ledger.read_after(0, 10).value();
   ASSERT_EQ(records.size(), 2u);
@@ -434,7 +434,7 @@ TEST_F(SwitchControllerTest, TheOutboxIsBoundedAndSaysWhatItLeavesOut) {
   EXPECT_THAT(node.log, ElementsAre());
   node.outbox.post(change);
   EXPECT_THAT(node.log, ElementsAre(HasSubstr("reset of p by ann")));
-  node.outbox.write(node.registry);
+  node.outbox.write(node.follower);
   EXPECT_EQ(node.ledger.revision().value(), static_cast<std::int64_t>(kOutboxMax));
 }
 
@@ -463,7 +463,7 @@ TEST_F(SwitchControllerTest, WhatWasDoneIsRecordedWhateverItsTextsAre) {
                     .actor = std::string(kActorBytesMax - 1, 'a') + "\u00fcber",
                     .reason = "\xffwhy",
                     .at_us = 1});
-  node.outbox.write(node.registry);
+  node.outbox.write(node.follower);
   const auto records = node.ledger.read_after(0, 10).value();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].name, "x\uFFFDy");
@@ -478,7 +478,7 @@ TEST_F(SwitchControllerTest, WhatTheDatabaseWillNeverTakeDoesNotStopTheRest) {
                     .actor = "ann",
                     .at_us = 1});
   node.open("x");
-  node.outbox.write(node.registry);
+  node.outbox.write(node.follower);
   EXPECT_EQ(node.outbox.waiting(), 0u);
   EXPECT_EQ(node.written(), "open");
 }

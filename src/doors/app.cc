@@ -56,7 +56,7 @@ class DeprecatedReply final : public net::HttpReply {
 }  // namespace
 
 void App::handle_http(const net::HttpRequest& request, net::HttpReply& reply) {
-  context_.engine.speak_for(request.peer->id);
+  context_.engine.set_caller(request.peer->id);
   const HttpEndpoint* const endpoint = find_http_endpoint(request.path);
   if (!is_here(endpoint, request, context_.admin))
     return write_problem(404, "no such path: " + std::string(request.path), reply.response);
@@ -85,7 +85,7 @@ void App::dispatch(const HttpEndpoint* endpoint, const net::HttpRequest& request
 }
 
 void App::handle_unary(const net::GrpcContext& context, std::string_view message, net::GrpcReply& reply) {
-  context_.engine.speak_for(context.peer->id);
+  context_.engine.set_caller(context.peer->id);
   const GrpcMethod* const method = find_grpc_method(context.path);
   if (!method || !method->unary) {
     reply.response.status = {

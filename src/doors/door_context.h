@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "doors/access/door_engine.h"
 #include "doors/admin_seam.h"
 #include "doors/check/check_list.h"
@@ -43,7 +43,7 @@ struct DoorContext {
         gate(door_options.capacity),
         headers(door_options.dialects, seed),
         envoy_headers(door_options.envoy_dialects, seed) {
-    if (options.access) access.emplace(*options.access);
+    if (options.known_callers) authenticator.emplace(*options.known_callers);
   }
 
   CheckRules check_rules() const { return {.has_default_tenant = engine.has_default_tenant()}; }
@@ -55,7 +55,7 @@ struct DoorContext {
 
   DoorEngine engine;
   const DoorOptions& options;
-  std::optional<control::AccessReader> access;  // of options.access
+  std::optional<control::Authenticator> authenticator;  // knows options.known_callers
   AdminSeam* const admin;
   std::mt19937_64 lease_ids;  // for leases without a request_id
   Health health;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "doors/access/reset_report.h"
 #include "doors/http/headers/deprecation.h"
 #include "doors/http/headers/rate_limit_headers.h"
@@ -47,8 +47,8 @@ struct DoorOptions {
   // send, and a client that always sends the same key would be charged only once. So set this only if the
   // proxy sets or clears the header.
   bool trusts_idempotency_key = false;
-  const control::Access* access = nullptr;  // identifies callers; never null in a server
-  bool checks_need_token = false;           // a token with the role "check"
+  const control::KnownCallers* known_callers = nullptr;  // identifies callers; never null in a server
+  bool checks_need_token = false;                        // a token with the role "check"
   // The admin API has its own port. Then the doors on other ports, such as Redis and Envoy, reset nothing.
   bool admins_have_a_port = false;
   Refunds refunds = Refunds::kOperator;

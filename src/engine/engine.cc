@@ -68,12 +68,12 @@ Engine::Engine(const Parts& parts)
   const bool is_look = purpose == Purpose::kLook;
   if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass(request, answer);
-    return nullptr;
+    return kAnswered;
   }
   const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, Purpose::kCheck);
   if (!planned) [[unlikely]] {
     answer = std::unexpected(planned.error());
-    return nullptr;
+    return kAnswered;
   }
   Store& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
@@ -81,7 +81,7 @@ Engine::Engine(const Parts& parts)
   ask_now(store, request, {planner_.first_policy(), purpose}, answer);
   if (!planner_.tier().empty()) [[unlikely]]
     warn_of_tier(request, purpose, answer);
-  return nullptr;
+  return kAnswered;
 }
 
 [[gnu::noinline, gnu::cold]] void Engine::warn_of_tier(const CheckRequest& request, Purpose purpose,
@@ -154,7 +154,7 @@ void Engine::ask_about(PlanKind kind, Store& store, const CheckRequest& request,
   if (pending.has_unknown_tier && purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
   if (pending.start(store)) return &pending;
   finish(pending, answer);
-  return nullptr;
+  return kAnswered;
 }
 
 // Whose turn a check takes.

@@ -196,7 +196,7 @@ class Engine final : private PendingCheckEvents {
 
   // Names the caller of the following checks: for example one number per connection. An overloaded store
   // shares its time out between callers.
-  void speak_for(std::uint32_t caller) { caller_ = caller; }
+  void set_caller(std::uint32_t caller) { caller_ = caller; }
 
   // Whether checks without a tenant get a default one.
   bool has_default_tenant() const { return !parts_.default_tenant.empty(); }
@@ -270,6 +270,10 @@ class Engine final : private PendingCheckEvents {
     bool is_check() const { return purpose == Purpose::kCheck; }
   };
 
+  // The functions below that return a PendingCheck* return the check that waits for the store, or kAnswered:
+  // nothing waits, and `answer` is complete.
+  static constexpr PendingCheck* kAnswered = nullptr;
+
   template <class Postpone>
   std::optional<Result<Decision>> ask(const CheckRequest& request, Purpose purpose,
                                       const Postpone& postpone) {
@@ -293,7 +297,7 @@ class Engine final : private PendingCheckEvents {
   Answer ask_at_once(const CheckRequest& request, Purpose purpose) {
     Answer answer;
     [[maybe_unused]] const PendingCheck* const pending = begin(request, purpose, answer);
-    assert(!pending && "the store does not answer at once");
+    assert(pending == kAnswered && "the store does not answer at once");
     return answer;
   }
 
@@ -310,7 +314,6 @@ class Engine final : private PendingCheckEvents {
   void conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer);
   static PendingCheck* fail(Error error, Answer& answer);
 
-  // Returns null if `answer` is ready.
   PendingCheck* begin(const CheckRequest& request, Purpose purpose, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
   void warn_of_tier(const CheckRequest& request, Purpose purpose, Answer& answer);

@@ -96,7 +96,7 @@ PendingCheck* Engine::begin_return(const LeaseClaim& claim, std::int64_t unused,
     plan.results[i] = {};
     if (claim.outcomes.size() == plan.size) plan.results[i].outcome = claim.outcomes[i];
   }
-  if (plan.size == 0) return nullptr;
+  if (plan.size == 0) return kAnswered;
   return ask_lease(request, {planner_.first_policy(), Purpose::kAmend, claim.granted_at_us}, *identity,
                    answer);
 }
@@ -112,7 +112,7 @@ PendingCheck* Engine::ask_lease(const CheckRequest& request, const Asked& asked,
     for (std::size_t i = 0; i < plan.size; ++i) pending.enforced.results[i] = plan.results[i];
     if (pending.start(store)) return &pending;
     finish(pending, answer);
-    return nullptr;
+    return kAnswered;
   }
   InstantCall call;
   call.charges = {plan.charges.data(), plan.size};
@@ -123,7 +123,7 @@ PendingCheck* Engine::ask_lease(const CheckRequest& request, const Asked& asked,
   store.start(call);
   conclude(asked, answered_by(call, {plan.limits.data(), plan.size}), {}, answer, Asking::kHere);
   conclude_lease(asked, call, answer);
-  return nullptr;
+  return kAnswered;
 }
 
 // What a lease's answer says beside that of a check.
@@ -146,7 +146,7 @@ void Engine::conclude_lease(const Asked& asked, const StoreCall& call, Answer& a
 
 PendingCheck* Engine::fail(Error error, Answer& answer) {
   answer = std::unexpected(std::move(error));
-  return nullptr;
+  return kAnswered;
 }
 
 }  // namespace sluice

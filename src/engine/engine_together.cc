@@ -14,15 +14,15 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
          std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
   if (switch_.is_open() && purpose == Purpose::kCheck) [[unlikely]] {
     let_pass_together(requests, answer);
-    return nullptr;
+    return kAnswered;
   }
   const auto planned = plan_all(requests, purpose);
   if (!planned) {
     answer = std::unexpected(planned.error());
-    return nullptr;
+    return kAnswered;
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
-    if (refuse_unknown(purpose, answer)) return nullptr;
+    if (refuse_unknown(purpose, answer)) return kAnswered;
   return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), purpose}, answer);
 }
 
@@ -45,13 +45,13 @@ PendingCheck* Engine::begin_give_back(std::span<const CheckRequest> requests, Re
   const auto planned = plan_all(requests, Purpose::kAmend);
   if (!planned) {
     answer = std::unexpected(planned.error());
-    return nullptr;
+    return kAnswered;
   }
   if (switch_.is_open()) [[unlikely]] {
     answer->overall.reason = Reason::kSwitch;
     answer->overall.degraded = true;
     answer->parts = joint_explainer_.repeat(answer->overall, requests.size());
-    return nullptr;
+    return kAnswered;
   }
   keep_within(reach);
   const Asked asked{joint_plan_.first_policy(), Purpose::kAmend, Grant::kAnyTime};
@@ -89,7 +89,7 @@ Result<void> Engine::validate_give_back(std::span<const CheckRequest> requests) 
   return {};
 }
 
-// Makes the planned calls. Returns null if `answer` is ready.
+// Makes the planned calls.
 PendingCheck* Engine::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
                                   Result<JointDecision>& answer) {
   Answer overall;
@@ -100,14 +100,14 @@ PendingCheck* Engine::ask_planned(Store& store, const CheckRequest& first, const
     };
     conclude_parts(joint_plan_, answered(calls_[kEnforced], planner_.enforced()),
                    answered(calls_[kShadow], planner_.shadow()), overall, answer);
-    return nullptr;
+    return kAnswered;
   }
   PendingCheck& pending = make_pending(first, asked);
   std::swap(pending.joint, joint_plan_);
   if (pending.start(store)) return &pending;
   finish(pending, overall);
   conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), overall, answer);
-  return nullptr;
+  return kAnswered;
 }
 
 // Plans all requests and selects their store. The nodes of a Cluster can split a step's counters between them

@@ -52,7 +52,7 @@ TEST_F(LateStoreTest, ChecksThatAreAskedInOrderTakeTheTurnsOfOneTenant) {
   const auto ask_all = [this] {
     for (const char* tenant : {"a", "b", "a"}) ask({.tenant = tenant, .key = "u"});
   };
-  engine.speak_for(7);
+  engine.set_caller(7);
   ask_all();
   {
     const Engine::InOrder in_order(engine);
@@ -251,7 +251,7 @@ TEST_F(LateStoreTest, TenantsAreDifferentFlows) {
 TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
   publish({make_policy("p", {make_limit({})})});
   for (const std::uint32_t caller : {7, 8}) {
-    engine.speak_for(caller);
+    engine.set_caller(caller);
     ask({.tenant = "a", .key = "u"});
     ask({.tenant = "b", .key = "u"});
   }
@@ -263,10 +263,10 @@ TEST_F(LateStoreTest, CallersAreDifferentFlowsWhateverTenantTheyName) {
 // Envoy's door does this: its look decides what it charges.
 TEST_F(LateStoreTest, WhatFollowsFromAnAnswerIsAskedForTheSameCaller) {
   publish({make_policy("p", {make_limit({})})});
-  engine.speak_for(7);
+  engine.set_caller(7);
   const CheckRequest request{.tenant = "a", .key = "u"};
   EXPECT_FALSE(engine.check(request, [&] { return [&](const Result<Decision>&) { ask(request); }; }));
-  engine.speak_for(8);
+  engine.set_caller(8);
   StoreCall* const first = late.waiting.front();
   late.waiting.pop_front();
   store.start(*first);

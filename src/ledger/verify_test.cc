@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "ledger/memory_ledger.h"
 #include "ledger/prune.h"
 #include "ledger/sqlite/sqlite_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "ledger/testing/temp_folder.h"
 
 namespace sluice::ledger {

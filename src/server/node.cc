@@ -199,9 +199,9 @@ Node::Node(const ServeOptions& options)
           log_sentence),
       rollout_registry_(catalog_),
       rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
-      registry_(*ledger_),
+      follower_(*ledger_),
       plane_(start_plane(options)),
-      access_(tokens_, wall_clock_, &identities_.registry()),
+      known_callers_(tokens_, wall_clock_, &identities_.registry()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
@@ -209,17 +209,17 @@ Node::Node(const ServeOptions& options)
   running_ = server_.get();
 }
 
-std::unique_ptr<FileRepository> Node::open_policies(const ServeOptions& options) {
+std::unique_ptr<PolicyFileLoader> Node::open_policies(const ServeOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& path : {options.policies, options.multi_rate_policies})
     if (!path.empty()) paths.push_back(path);
   if (paths.empty()) return nullptr;
-  FileRepository::Options repository;
-  repository.log = log_sentence;
-  repository.may_deny_everyone = options.allow_deny_everyone;
-  repository.state_dir = options.state_dir;
-  auto files = std::make_unique<FileRepository>(paths, catalog_, repository);
-  const RepositoryStatus status = files->status();
+  PolicyFileLoader::Options loading;
+  loading.log = log_sentence;
+  loading.may_deny_everyone = options.allow_deny_everyone;
+  loading.state_dir = options.state_dir;
+  auto files = std::make_unique<PolicyFileLoader>(paths, catalog_, loading);
+  const PolicyFileStatus status = files->status();
   if (!status.loaded && !status.from_copy)
     throw CommandError(
         fmt::format("{}; cannot serve without the policies of --policies",
@@ -232,12 +232,12 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   // Until the database, or a saved copy of it, is loaded.
   snapshots_.say_unmatched(settings.before_policies == "closed" ? Unmatched::kUnknownClosed
                                                                 : Unmatched::kUnknownOpen);
-  registry_.keep_in(ledger_copy_);
-  registry_.add(ledger::Kind::kPolicy, policy_registry_);
-  registry_.add(ledger::Kind::kUser, user_registry_);
-  registry_.add(ledger::Kind::kToken, tokens_);
-  registry_.add(ledger::Kind::kSwitch, switch_controller_);
-  registry_.add(ledger::Kind::kRollout, rollout_registry_);
+  follower_.keep_in(ledger_copy_);
+  follower_.add(ledger::Kind::kPolicy, policy_registry_);
+  follower_.add(ledger::Kind::kUser, user_registry_);
+  follower_.add(ledger::Kind::kToken, tokens_);
+  follower_.add(ledger::Kind::kSwitch, switch_controller_);
+  follower_.add(ledger::Kind::kRollout, rollout_registry_);
   for (const ledger::Change& change : outbox_.take_up())
     outbox_.post(change, switch_controller_.take_up(change));
   control::ControlPlane::Options options;
@@ -250,27 +250,28 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   options.random = [random = std::make_shared<std::mt19937_64>(std::random_device()())](std::uint64_t below) {
     return (*random)() % below;
   };
-  options.every_second.push_back([this](control::Registry& registry) { outbox_.write(registry); });
-  options.every_second.push_back([this](control::Registry& registry) { rollouts_.look_after(registry); });
+  options.every_second.push_back([this](control::LedgerFollower& follower) { outbox_.write(follower); });
+  options.every_second.push_back(
+      [this](control::LedgerFollower& follower) { rollouts_.look_after(follower); });
   if (policies_)
     options.every_second.push_back(
-        [this, seen = policies_->status().reloads](control::Registry& registry) mutable {
+        [this, seen = policies_->status().reloads](control::LedgerFollower& follower) mutable {
           // A policy of the database may have been waiting for an id that the files have released.
           const std::uint64_t now = policies_->status().reloads;
-          if (std::exchange(seen, now) != now) registry.try_again();
+          if (std::exchange(seen, now) != now) follower.try_again();
         });
-  options.every_second.push_back([this, seen = std::uint64_t{UINT64_MAX}](control::Registry&) mutable {
+  options.every_second.push_back([this, seen = std::uint64_t{UINT64_MAX}](control::LedgerFollower&) mutable {
     if (const std::uint64_t now = cells_.generation(); std::exchange(seen, now) != now) remember_cells();
   });
   if (!trusts_admins(listeners_))
-    options.every_second.push_back([this](control::Registry& registry) {
+    options.every_second.push_back([this](control::LedgerFollower& follower) {
       const auto is_needed = [this] {
         return control::needs_first_token(tokens_, identities_.registry(), wall_clock_.now_us());
       };
-      if (!registry.is_loaded() || !is_needed()) return;
-      if (const auto token = control::make_first_token(registry, is_needed, wall_clock_)) print_once(*token);
+      if (!follower.is_loaded() || !is_needed()) return;
+      if (const auto token = control::make_first_token(follower, is_needed, wall_clock_)) print_once(*token);
     });
-  auto plane = std::make_unique<control::ControlPlane>(registry_, wall_clock_, std::move(options));
+  auto plane = std::make_unique<control::ControlPlane>(follower_, wall_clock_, std::move(options));
   if (plane->status().restored) snapshots_.say_unmatched(Unmatched::kNoPolicy);
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
     log(LogLevel::kWarning,
@@ -289,7 +290,7 @@ void Node::remember_cells() const {
                                       written.error().message));
 }
 
-void Node::tell_reset(const doors::ResetReport& report) {
+void Node::report_reset(const doors::ResetReport& report) {
   log(LogLevel::kInfo, report.sentence());
   outbox_.post(reset_event(report, wall_clock_.now_us()));  // the answer waits until it is written
 }
@@ -298,22 +299,22 @@ void Node::tell_reset(const doors::ResetReport& report) {
 void Node::keep_record(ledger::Change change, control::Outbox::Revise revise) {
   outbox_.post(std::move(change), std::move(revise));
   // If too many jobs are queued, the job that runs every second writes it.
-  static_cast<void>(plane_->submit([this](control::Registry& registry) {
+  static_cast<void>(plane_->submit([this](control::LedgerFollower& follower) {
     outbox_.save();  // the database may be silent for seconds before it is known to be gone
-    outbox_.write(registry);
+    outbox_.write(follower);
   }));
 }
 
 // What the doors need of the other parts.
 void Node::connect_doors(const ServeOptions& options) {
   doors::DoorOptions& doors = door_options_;
-  doors.access = &access_;
+  doors.known_callers = &known_callers_;
   doors.leases = &leases_;
   doors.clock = &clock_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
   doors.can_record_reset = [this] { return outbox_.can_keep_resets(); };
-  doors.on_reset = [this](const doors::ResetReport& report) { tell_reset(report); };
+  doors.on_reset = [this](const doors::ResetReport& report) { report_reset(report); };
   if (options.max_checks_per_second > 0)
     doors.capacity = &capacity_.emplace(options.max_checks_per_second, clock_, big_switch_);
   doors.readiness = [this] { return readiness(); };
@@ -324,7 +325,7 @@ std::string Node::metrics() {
   StoreReport memory;
   memory_store_.report(memory);
   return metrics_page(totals_.sum(), memory.metrics, stores(),
-                      policies_ ? policies_->status() : RepositoryStatus{}) +
+                      policies_ ? policies_->status() : PolicyFileStatus{}) +
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + plane_->status().metrics() +
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
@@ -362,7 +363,7 @@ std::string Node::connection_metrics() const {
 }
 
 doors::Readiness Node::readiness() const {
-  const RepositoryStatus policies = policies_ ? policies_->status() : RepositoryStatus{.loaded = true};
+  const PolicyFileStatus policies = policies_ ? policies_->status() : PolicyFileStatus{.loaded = true};
   const StoreSummary store = stores();
   const control::ControlPlaneStatus plane = plane_->status();
   doors::Readiness readiness;
@@ -423,7 +424,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .switch_controller = switch_controller_,
                                   .admin = {.plane = *plane_,
                                             .catalog = catalog_,
-                                            .access = access_,
+                                            .known_callers = known_callers_,
                                             .clock = wall_clock_,
                                             .switch_controller = switch_controller_,
                                             .self_limits = self_limits_,

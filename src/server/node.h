@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/secret/hash.h"
 #include "base/secret/secret_ring.h"
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "control/access/token_registry.h"
 #include "control/control_plane.h"
 #include "control/outbox.h"
@@ -23,7 +23,7 @@
 #include "engine/admission/load_gate.h"
 #include "engine/request/given_limits.h"
 #include "net/server.h"
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 #include "server/cells/cell_memory.h"
 #include "server/cells/cell_registry.h"
 #include "server/node_thread.h"
@@ -72,10 +72,10 @@ class Node {
   bool drain();
 
  private:
-  std::unique_ptr<FileRepository> open_policies(const ServeOptions& options);
+  std::unique_ptr<PolicyFileLoader> open_policies(const ServeOptions& options);
   std::unique_ptr<control::ControlPlane> start_plane(const ServeOptions& options);
   void remember_cells() const;
-  void tell_reset(const doors::ResetReport& report);
+  void report_reset(const doors::ResetReport& report);
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;
@@ -106,7 +106,7 @@ class Node {
   LeaseBook leases_;
   SnapshotPublisher snapshots_;
   PolicyCatalog catalog_;
-  std::unique_ptr<FileRepository> policies_;  // null: no policy files
+  std::unique_ptr<PolicyFileLoader> policies_;  // null: no policy files
   std::unique_ptr<ledger::Ledger> ledger_;
   control::LedgerCopy ledger_copy_;
   control::PolicyRegistry policy_registry_;
@@ -118,9 +118,9 @@ class Node {
   control::RolloutRegistry rollout_registry_;
   DecisionTotals totals_;
   control::RolloutController rollouts_;
-  control::Registry registry_;
+  control::LedgerFollower follower_;
   std::unique_ptr<control::ControlPlane> plane_;
-  control::Access access_;
+  control::KnownCallers known_callers_;
   GivenLimits given_limits_{params_};
   admin::SelfLimits self_limits_;
   std::optional<NodeCapacity> capacity_;  // nullopt: no bound

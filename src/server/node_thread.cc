@@ -58,7 +58,7 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                        .work_in_flight = shared_.work_in_flight});
 }
 
-RedisNode::Random NodeThread::random() {
+RedisBackend::Random NodeThread::random() {
   return [this](std::uint64_t below) { return random_() % below; };
 }
 
@@ -91,7 +91,7 @@ void NodeThread::publish_summary(std::int64_t now_us) {
     knows_tenants_ |= !mover_->is_looking();
     summary.reached &= knows_tenants_;
   }
-  if (is_first_) tell_if_never_reached(summary, now_us);
+  if (is_first_) log_if_never_reached(summary, now_us);
   const Lock lock(summary_mutex_);
   summary_ = std::move(summary);
 }
@@ -106,11 +106,11 @@ void NodeThread::log_full_memory(std::int64_t now_us) {
 
 // A store that has never been reachable is more likely a configuration error than an outage: it is logged
 // soon and loudly, and repeated at a low rate until it is fixed.
-void NodeThread::tell_if_never_reached(const StoreSummary& stores, std::int64_t now_us) {
+void NodeThread::log_if_never_reached(const StoreSummary& stores, std::int64_t now_us) {
   if (stores.reached || now_us == 0) return;
-  if (tell_unreached_at_us_ == 0) tell_unreached_at_us_ = now_us + kUnreachedFirstUs;
-  if (now_us < tell_unreached_at_us_) return;
-  tell_unreached_at_us_ = now_us + kUnreachedEveryUs;
+  if (log_unreached_at_us_ == 0) log_unreached_at_us_ = now_us + kUnreachedFirstUs;
+  if (now_us < log_unreached_at_us_) return;
+  log_unreached_at_us_ = now_us + kUnreachedEveryUs;
   std::string reasons;
   for (const std::string& problem : stores.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
   log(LogLevel::kError, "the store has been unreachable since the start; failure rules decide: " + reasons);

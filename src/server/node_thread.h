@@ -64,11 +64,11 @@ class NodeThread final : public net::LoopHooks {
 
  private:
   std::unique_ptr<Store> make_store(const StoreSettings& settings);
-  RedisNode::Random random();
+  RedisBackend::Random random();
   void follow_cells(std::int64_t now_us);
   void publish_summary(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);
-  void tell_if_never_reached(const StoreSummary& stores, std::int64_t now_us);
+  void log_if_never_reached(const StoreSummary& stores, std::int64_t now_us);
 
   const Shared shared_;
   net::EventLoop& loop_;
@@ -85,7 +85,7 @@ class NodeThread final : public net::LoopHooks {
   bool knows_tenants_ = false;  // the mover has found all of them once
   std::int64_t next_summary_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
-  std::int64_t tell_unreached_at_us_ = 0;  // next
+  std::int64_t log_unreached_at_us_ = 0;  // next
   mutable Mutex summary_mutex_;
   StoreSummary summary_ SLUICE_GUARDED_BY(summary_mutex_);
 };

@@ -39,6 +39,7 @@ class ReplaceableStore final : public Store {
   std::size_t draining() const { return draining_.size(); }
 
   bool start(StoreCall& call) override { return store_->start(call); }
+  void prefetch(const KeyHash& key) const override { store_->prefetch(key); }
   bool answers_at_once() const override { return store_->answers_at_once(); }
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override {
     store_->reset(counters, std::move(done));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice {
@@ -137,7 +137,7 @@ void write_moves(PrometheusText& text, const TenantMoveCounters& moves) {
 }  // namespace
 
 std::string metrics_page(const DecisionTotals::Sum& decisions, const StoreMetrics& memory,
-                         const StoreSummary& stores, const RepositoryStatus& policies) {
+                         const StoreSummary& stores, const PolicyFileStatus& policies) {
   PrometheusText text;
   const PolicySums policy_sums = bounded(decisions.by_policy);
   write_policies(text, decisions, policy_sums);

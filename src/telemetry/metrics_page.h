@@ -8,13 +8,13 @@
 
 namespace sluice {
 
-struct RepositoryStatus;
+struct PolicyFileStatus;
 
 // The whole /metrics page, in Prometheus text format. Label values are policy ids and limit names, never
 // keys; policies beyond kMetricPoliciesMax are summed up as policy="other".
 //
 // `memory`: of the memory that all loops share; `stores`: of the stores that each loop has of its own.
 std::string metrics_page(const DecisionTotals::Sum& decisions, const StoreMetrics& memory,
-                         const StoreSummary& stores, const RepositoryStatus& policies);
+                         const StoreSummary& stores, const PolicyFileStatus& policies);
 
 }  // namespace sluice

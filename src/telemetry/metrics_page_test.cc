@@ -1,5 +1,5 @@
 #include "telemetry/metrics_page.h"
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

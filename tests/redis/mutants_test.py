@@ -179,7 +179,7 @@ IN_STAMPS = [
     ("kind >= SHORT_BUCKET and '>I7B' or '>I7I4'", "'>I7I4'"),
     ("stamp = string.sub(stamp, 1, 1)", ""),
     ("local stamp = string.sub(value, 1, bytes)", "local stamp = string.sub(value, 1, 1)"),
-    # counters.lua and driver.lua
+    # counters.lua and decide.lua
     ("string.char(string.byte(state) + WARNED_BYTE)", "string.char(string.byte(state))"),
     ("if warned then state = string.char(string.byte(state) + WARNED_BYTE) .. sub(state, 2) end",
      "if warned then state = pack(limit.form, at + WARNED, first) end"),

@@ -35,7 +35,7 @@ DocumentNode version_view(const Record& record) {
 
 Result<std::optional<Policy>> stored_policy(AdminContext& context, const std::string& id,
                                             std::int64_t version) {
-  auto record = SLUICE_TRY(context.registry.ledger().find(Kind::kPolicy, id, version));
+  auto record = SLUICE_TRY(context.follower.ledger().find(Kind::kPolicy, id, version));
   if (!record || record->is_withdrawn()) return std::nullopt;
   Problems problems;
   auto policy = parse_policy(record->body, id, problems);
@@ -87,7 +87,7 @@ Result<std::int64_t> add_versions(AdminContext& context, const AdminCall& call, 
   for (std::int64_t seen = 0; seen < range.limit;) {
     const auto portion = std::min<std::size_t>(kRecordsAtATime, static_cast<std::size_t>(range.limit - seen));
     const auto records =
-        SLUICE_TRY(context.registry.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion));
+        SLUICE_TRY(context.follower.ledger().history(ledger::Kind::kPolicy, call.path[2], below, portion));
     for (const Record& record : records) {
       Problems unused;
       const auto policy = record.body.empty() ? std::nullopt : parse_policy(record.body, record.name, unused);

@@ -67,7 +67,7 @@ Error in_batch(Error error, const ChangedPolicies& changed) {
 // The policies that differ from those in force, according to the database. Roles are checked for all of them:
 // a caller that may not write must not find out whether they guessed the contents.
 Result<ChangedPolicies> changed_ones(AdminContext& context, const AdminCall& call, const PolicyBatch& batch) {
-  SLUICE_TRY(context.registry.refresh());
+  SLUICE_TRY(context.follower.refresh());
   const auto before = context.catalog.current();
   ChangedPolicies changed;
   for (std::size_t i = 0; i < batch.policies.size(); ++i) {
@@ -98,7 +98,7 @@ Result<std::string> body_then(AdminContext& context, const std::string& id, Writ
   std::int64_t below = INT64_MAX;
   for (std::int64_t seen = 0; seen < kPageMax && below > 1;) {
     const auto versions =
-        SLUICE_TRY(context.registry.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime));
+        SLUICE_TRY(context.follower.ledger().history(ledger::Kind::kPolicy, id, below, kRecordsAtATime));
     for (const Record& version : versions)
       if (version.revision <= change.back().revision) return version.body;
     below = versions.empty() ? 1 : versions.back().version;

@@ -101,7 +101,7 @@ Result<bool> may_reuse(AdminContext& context, const AdminCall& call, const std::
   if (call.principal.tenants.empty()) return true;
   constexpr std::size_t kDeletion = 1, kLastVersion = 1;
   const auto newest = SLUICE_TRY(
-      context.registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kDeletion + kLastVersion));
+      context.follower.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kDeletion + kLastVersion));
   for (const ledger::Record& version : newest) {
     if (version.is_withdrawn()) continue;
     Problems unused;

@@ -7,7 +7,7 @@
 #include "admin/control_plane_client.h"
 #include "admin/policies/policy_list.h"
 #include "admin/self_limits.h"
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 #include "doors/grpc/grpc_call.h"
 #include "net/http/http_api.h"
 
@@ -18,8 +18,8 @@ namespace sluice::admin {
 class PolicyService {
  public:
   // REQUIRES: all outlive this object.
-  PolicyService(control::AccessReader& access, SelfLimiter& engine, ControlPlaneClient& client)
-      : access_(access), engine_(engine), client_(client) {}
+  PolicyService(control::Authenticator& authenticator, SelfLimiter& engine, ControlPlaneClient& client)
+      : authenticator_(authenticator), engine_(engine), client_(client) {}
   PolicyService(const PolicyService&) = delete;
   PolicyService& operator=(const PolicyService&) = delete;
 
@@ -38,12 +38,12 @@ class PolicyService {
   template <class Question, class Answer>
   net::GrpcStatus ask(const doors::GrpcCall& call, Question question, Answer answer);
   Result<control::Principal> who(const net::GrpcContext& context) const {
-    auto principal = access_.who(*context.peer, context.header("authorization"));
+    auto principal = authenticator_.who(*context.peer, context.header("authorization"));
     if (principal) context.peer->recognise();
     return principal;
   }
 
-  control::AccessReader& access_;
+  control::Authenticator& authenticator_;
   SelfLimiter& engine_;
   ControlPlaneClient& client_;
   PolicyListings listings_;

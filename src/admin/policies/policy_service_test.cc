@@ -4,16 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <functional>
 #include <optional>
-#include <thread>
 
 #include "admin/policies/policy_list.h"
+#include "admin/testing/admin_node.h"
 #include "base/limits/control_limits.h"
 #include "base/limits/stream_limits.h"
-#include "control/policy_registry.h"
-#include "ledger/memory_ledger.h"
 #include "net/grpc/protobuf_wire.h"
 #include "net/testing/reply.h"
 
@@ -81,28 +78,17 @@ class Reader final : public net::GrpcStream {
   std::optional<net::GrpcStatus> status;
 };
 
-class PolicyServiceTest : public ::testing::Test {
+class PolicyServiceTest : public AdminPlaneTest {
  protected:
-  PolicyServiceTest() {
-    registry.add(ledger::Kind::kPolicy, documents);
-    plane.emplace(registry, clock, control::ControlPlane::Options{});
-    client.emplace(AdminParts{*plane, catalog, access, clock, controller, limits, {}, rollouts});
-    service.emplace(access_reader, engine, *client);
-  }
-
   void run_until(const std::function<bool()>& done) {
-    for (int i = 0; i < 30'000 && !done(); ++i) {
-      client->tick();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_TRUE(done());
+    AdminPlaneTest::run_until(done, [this] { client.tick(); });
   }
 
   net::GrpcResponse call(net::GrpcStatus (PolicyService::*method)(const doors::GrpcCall&),
                          const std::string& message, const net::HeaderList& metadata = {}) {
     net::TestReply<net::GrpcResponse> reply;
     const net::GrpcContext context{.path = "", .metadata = &metadata, .peer = &peer};
-    reply.response.status = ((*service).*method)({context, message, reply});
+    reply.response.status = (service.*method)({context, message, reply});
     run_until([&] { return reply.is_answered(); });
     return reply.answer();
   }
@@ -124,7 +110,7 @@ class PolicyServiceTest : public ::testing::Test {
 
   std::unique_ptr<net::GrpcStreamHandler> open_list(Reader& reader) {
     const net::HeaderList none;
-    return service->list({.path = "", .metadata = &none, .peer = &peer}, reader);
+    return service.list({.path = "", .metadata = &none, .peer = &peer}, reader);
   }
   // Reads the whole list.
   void list(Reader& reader, std::string_view tenant = "") {
@@ -148,32 +134,13 @@ class PolicyServiceTest : public ::testing::Test {
       policy.limits.push_back(
           {.name = "one", .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
     }
-    ASSERT_TRUE(catalog.change(std::move(change)));
+    ASSERT_TRUE(node.catalog.change(std::move(change)));
   }
 
-  ManualClock clock{1'800'000'000'000'000};
-  ledger::MemoryLedger ledger{std::make_shared<ledger::MemoryDatabase>()};
-  ParamsTable params;
-  SnapshotPublisher snapshots;
-  PolicyCatalog catalog{snapshots, params};
-  control::PolicyRegistry documents{catalog};
-  control::Registry registry{ledger};
-  DecisionTotals totals;
-  control::RolloutRegistry rollout_registry{catalog};
-  control::RolloutController rollouts{{rollout_registry, catalog, totals, clock, {}}};
-  BigSwitch big_switch;
-  control::SwitchController controller{big_switch, clock, clock,
-                                       [](ledger::Change, const control::Outbox::Revise&) {},
-                                       [](bool, const std::string&) {}};
-  SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
   SelfLimiter engine{limits, {}, 1};
-  control::TokenRegistry tokens;
-  control::Access access{tokens, clock};
-  control::AccessReader access_reader{access};
-  net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
-  std::optional<control::ControlPlane> plane;
-  std::optional<ControlPlaneClient> client;
-  std::optional<PolicyService> service;
+  control::Authenticator authenticator{known_callers};
+  ControlPlaneClient client{parts};
+  PolicyService service{authenticator, engine, client};
 };
 
 TEST_F(PolicyServiceTest, AChangeIsInForceAndRemembered) {
@@ -181,9 +148,10 @@ TEST_F(PolicyServiceTest, AChangeIsInForceAndRemembered) {
   const auto answer = configure(Message{.document = "id: a\nowner: them\nlimits: [{rate: 7/s}]\n"});
   EXPECT_EQ(answer.status.code, GrpcCode::kOk) << answer.status.message;
   EXPECT_EQ(answer.policy_version, "a#2");
-  EXPECT_EQ(catalog.current()->find("a")->source.limits[0].params.rate.count, 7);
-  EXPECT_EQ(catalog.current()->find("a")->source.owner, "them") << "the document's, if the call names none";
-  const auto history = ledger.history(ledger::Kind::kPolicy, "a", INT64_MAX, 10);
+  EXPECT_EQ(node.catalog.current()->find("a")->source.limits[0].params.rate.count, 7);
+  EXPECT_EQ(node.catalog.current()->find("a")->source.owner, "them")
+      << "the document's, if the call names none";
+  const auto history = node.ledger.history(ledger::Kind::kPolicy, "a", INT64_MAX, 10);
   ASSERT_TRUE(history);
   EXPECT_EQ(history->back().reason, "first");
   EXPECT_EQ(history->back().actor, "loopback");
@@ -236,7 +204,7 @@ TEST_F(PolicyServiceTest, BadInputNamesTheField) {
     EXPECT_EQ(answer.status.code, GrpcCode::kInvalidArgument) << row.starts;
     EXPECT_TRUE(answer.status.message.starts_with(row.starts)) << answer.status.message;
   }
-  EXPECT_TRUE(catalog.current()->policies().empty());
+  EXPECT_TRUE(node.catalog.current()->policies().empty());
 }
 
 TEST_F(PolicyServiceTest, WhatIsNoMessageIsInternal) {
@@ -270,7 +238,7 @@ TEST_F(PolicyServiceTest, APolicyOfAFileStays) {
   policy.id = "a";
   policy.limits.push_back(
       {.name = "one", .params = make_limit_params(Algorithm::kGcra, {1, 1'000'000}, {}).value()});
-  ASSERT_TRUE(catalog.replace_files({policy}));
+  ASSERT_TRUE(node.catalog.replace_files({policy}));
   const auto answer = configure(Message{});
   EXPECT_EQ(answer.status.code, GrpcCode::kFailedPrecondition);
   EXPECT_THAT(answer.status.message, HasSubstr("comes from a file"));
@@ -305,7 +273,7 @@ TEST_F(PolicyServiceTest, ALongListWaitsForItsReader) {
   handler->on_message("");
   handler->on_half_close();
   run_until([&] { return reader.received.size() == 7; });
-  ASSERT_TRUE(catalog.change({.put = {}, .remove = {"p499"}})) << "it is the list of one moment";
+  ASSERT_TRUE(node.catalog.change({.put = {}, .remove = {"p499"}})) << "it is the list of one moment";
   while (!reader.status) {
     reader.room = reader.received.size() + 7;
     handler->on_room();
@@ -330,8 +298,8 @@ TEST_F(PolicyServiceTest, OnlyThoseOfTheTenantAndOnlyThoseTheCallerMaySee) {
   EXPECT_TRUE(of_nobody.received.empty());
   EXPECT_EQ(of_nobody.status->code, GrpcCode::kOk);
   const control::Principal limited{"token t", {Role::kRead}, {"shop-2", "shop-0"}};
-  EXPECT_EQ(PolicyList::of(catalog.current(), limited, "").policies.size(), 6u);
-  EXPECT_TRUE(PolicyList::of(catalog.current(), limited, "shop-1").policies.empty());
+  EXPECT_EQ(PolicyList::of(node.catalog.current(), limited, "").policies.size(), 6u);
+  EXPECT_TRUE(PolicyList::of(node.catalog.current(), limited, "shop-1").policies.empty());
 }
 
 TEST_F(PolicyServiceTest, AListForSomebodyWhoHasGoneIsDropped) {
@@ -363,7 +331,7 @@ TEST_F(PolicyServiceTest, OneAdminLeavesListsToOthers) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
     const std::string admin = "token " + std::to_string(i / kPolicyListsPerAdmin);
     ASSERT_EQ(listings.refusal(admin), "") << i;
-    open.push_back(std::make_unique<PolicyListing>(*client, readers[i],
+    open.push_back(std::make_unique<PolicyListing>(client, readers[i],
                                                    control::Principal{admin, {Role::kRead}, {}}, listings));
   }
   EXPECT_NE(listings.refusal("token new"), "") << "all places are taken";
@@ -376,8 +344,8 @@ TEST_F(PolicyServiceTest, WhoReadsTooSlowlyIsCutAndMakesRoom) {
   const auto reading = open_list(stuck), asking = open_list(silent);
   reading->on_message("");
   run_until([&] { return stuck.received.size() == 7; });
-  service->tick(1'000'000);
-  service->tick(2'000'000 + kPolicyListPatienceUs);
+  service.tick(1'000'000);
+  service.tick(2'000'000 + kPolicyListPatienceUs);
   ASSERT_TRUE(stuck.status && silent.status);
   EXPECT_EQ(silent.status->code, GrpcCode::kResourceExhausted) << "who asks nothing keeps no place either";
   std::vector<Reader> readers(kPolicyListsPerAdmin + 1);

@@ -20,7 +20,7 @@ Error no_such_policy(std::string_view id) {
 std::optional<std::string> tenant_of_policy(AdminContext& context, std::string_view id) {
   const auto snapshot = context.catalog.current();
   if (const CompiledPolicy* const policy = snapshot->find(id)) return policy->source.tenant;
-  const ledger::Record* const document = context.registry.not_in_force(ledger::Kind::kPolicy, id);
+  const ledger::Record* const document = context.follower.not_in_force(ledger::Kind::kPolicy, id);
   if (!document || document->is_withdrawn()) return std::nullopt;
   Problems unused;
   const auto policy = parse_policy(document->body, document->name, unused);
@@ -61,7 +61,7 @@ void put_times(AdminContext& context, const Policy& policy, DocumentNode& view) 
   const std::int64_t least = std::max<std::int64_t>(below - kVersionsMax, 1);
   while (below > least && !context.catalog.is_from_file(policy.id)) {
     const auto versions =
-        context.registry.ledger().history(ledger::Kind::kPolicy, policy.id, below, kRecordsAtATime);
+        context.follower.ledger().history(ledger::Kind::kPolicy, policy.id, below, kRecordsAtATime);
     if (!versions || versions->empty()) break;
     below = versions->back().version;
     for (const ledger::Record& version : *versions) {

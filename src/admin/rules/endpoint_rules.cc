@@ -150,7 +150,7 @@ bool has_rule(const ledger::Record& record, const EndpointRuleName& name) {
 // Whether this version of the policy deleted the rule: it lacks the rule, and the version before has it.
 Result<bool> deletes(AdminContext& context, const ledger::Record& record, const EndpointRuleName& name) {
   const auto before =
-      SLUICE_TRY(context.registry.ledger().find(ledger::Kind::kPolicy, record.name, record.version - 1));
+      SLUICE_TRY(context.follower.ledger().find(ledger::Kind::kPolicy, record.name, record.version - 1));
   return !has_rule(record, name) && before && has_rule(*before, name);
 }
 

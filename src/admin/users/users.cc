@@ -44,7 +44,7 @@ struct StoredUser {
 
 // Reads from the database, to include what another node wrote just now.
 Result<StoredUser> stored_user(AdminContext& context, const std::string& id) {
-  const auto newest = SLUICE_TRY(context.registry.ledger().history(Kind::kUser, id, INT64_MAX, 1));
+  const auto newest = SLUICE_TRY(context.follower.ledger().history(Kind::kUser, id, INT64_MAX, 1));
   StoredUser stored{User{.id = id, .tier = "", .overrides = {}}, 0};
   if (newest.empty()) return stored;
   stored.version = newest.front().version;
@@ -119,7 +119,7 @@ Result<void> make_room(AdminContext& context, std::vector<Override>& all, std::s
     if (!counts(each)) return INT64_MAX;
     if (has_ended(each, now_us)) return each.expires_us;
     const bool is_gone =
-        !tenant_of(context, each.policy_id) && !context.registry.not_in_force(Kind::kPolicy, each.policy_id);
+        !tenant_of(context, each.policy_id) && !context.follower.not_in_force(Kind::kPolicy, each.policy_id);
     return is_gone ? INT64_MAX - 1 : INT64_MAX;
   };
   while (std::cmp_greater_equal(std::ranges::count_if(all, counts), most)) {

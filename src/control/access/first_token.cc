@@ -20,13 +20,13 @@ bool needs_first_token(const TokenRegistry& tokens, const IdentityRegistry& iden
   return identities.published().current()->can_administer() ? known->empty() : !known->can_administer(now_us);
 }
 
-std::optional<std::string> make_first_token(Registry& registry, const std::function<bool()>& is_needed,
+std::optional<std::string> make_first_token(LedgerFollower& follower, const std::function<bool()>& is_needed,
                                             const Clock& clock) {
   std::string secret = make_token(token_entropy());
   for (int number = 1; number <= kNamesTriedMax; ++number) {
     const std::string name = number == 1 ? "bootstrap" : "bootstrap-" + std::to_string(number);
     const Token token{name, hash_token(secret), {Role::kAdmin}, {}, 0};
-    const auto written = registry.write({.drafts = {{.kind = ledger::Kind::kToken,
+    const auto written = follower.write({.drafts = {{.kind = ledger::Kind::kToken,
                                                      .name = token.name,
                                                      .action = "create",
                                                      .body = write_token(token),

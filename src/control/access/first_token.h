@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "control/access/identities.h"
 #include "control/access/token_registry.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 
 namespace sluice::control {
 
@@ -20,7 +20,7 @@ bool needs_first_token(const TokenRegistry& tokens, const IdentityRegistry& iden
 // Creates the token from which all others can be created. It has the role admin and is named "bootstrap" or,
 // if that name is taken, "bootstrap-2" and so on. Nothing if it is not needed (any more) or the database does
 // not answer: of several nodes that start together, one creates it.
-std::optional<std::string> make_first_token(Registry& registry, const std::function<bool()>& is_needed,
+std::optional<std::string> make_first_token(LedgerFollower& follower, const std::function<bool()>& is_needed,
                                             const Clock& clock);
 
 }  // namespace sluice::control

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits/certificate_limits.h"
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 
 namespace sluice::control {
 namespace {
@@ -82,8 +82,8 @@ class AccessByCertificateTest : public testing::Test {
   ManualClock clock_{0};
   TokenRegistry tokens_;
   IdentityRegistry identities_;
-  Access access_{tokens_, clock_, &identities_};
-  AccessReader reader_{access_};
+  KnownCallers known_{tokens_, clock_, &identities_};
+  Authenticator reader_{known_};
 };
 
 TEST_F(AccessByCertificateTest, TheFirstThatFitsCounts) {

@@ -9,7 +9,7 @@
 
 #include "base/published.h"
 #include "control/access/token.h"
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 
 namespace sluice::control {
 

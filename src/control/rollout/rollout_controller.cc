@@ -57,7 +57,7 @@ const RolloutEvaluator* RolloutController::evaluator_of(const std::string& polic
   return &evaluators_[policy_id];
 }
 
-void RolloutController::look_after(Registry& registry) {
+void RolloutController::look_after(LedgerFollower& follower) {
   std::vector<std::string> running;  // a copy, because a step changes the registry
   for (const auto& [id, known] : parts_.rollouts.all())
     if (known.rollout.is_running())
@@ -68,18 +68,18 @@ void RolloutController::look_after(Registry& registry) {
                 [&](const auto& block) { return std::ranges::find(running, block.first) == running.end(); });
   for (const std::string& id : running) {
     const RolloutRegistry::Known* const known = parts_.rollouts.find(id);
-    if (known && !step(registry, *known)) break;
+    if (known && !step(follower, *known)) break;
   }
   show();
 }
 
 // False: the database is unreachable.
-bool RolloutController::step(Registry& registry, const RolloutRegistry::Known& known) {
+bool RolloutController::step(LedgerFollower& follower, const RolloutRegistry::Known& known) {
   const StagedRollout& rollout = known.rollout;
   const std::int64_t now_us = parts_.clock.now_us();
   const auto snapshot = parts_.catalog.current();
   const CompiledPolicy* const policy = policy_of(known, *snapshot);
-  if (!policy) return step_without_policy(registry, known);
+  if (!policy) return step_without_policy(follower, known);
   const auto block = blocks_.find(policy->source.id);
   if (block != blocks_.end() && now_us < block->second.next_try_us) return true;
   switch (look(known, *policy)) {
@@ -87,43 +87,43 @@ bool RolloutController::step(Registry& registry, const RolloutRegistry::Known& k
       blocks_.erase(policy->source.id);
       return true;
     case RolloutEvaluator::Step::kAdvance:
-      return write(registry, known, rollout.advanced(now_us), rollout.is_last_stage() ? "finish" : "advance");
+      return write(follower, known, rollout.advanced(now_us), rollout.is_last_stage() ? "finish" : "advance");
     case RolloutEvaluator::Step::kRollBack:
       break;
   }
   const std::string why = why_rolled_back(evaluators_[policy->source.id]);
-  return write(registry, known, rollout.ended(RolloutState::kRolledBack, why, now_us), "roll back");
+  return write(follower, known, rollout.ended(RolloutState::kRolledBack, why, now_us), "roll back");
 }
 
 // Either the policy has changed, which holds for all nodes, or the candidate is not in force on this node
 // alone.
-bool RolloutController::step_without_policy(Registry& registry, const RolloutRegistry::Known& known) {
+bool RolloutController::step_without_policy(LedgerFollower& follower, const RolloutRegistry::Known& known) {
   const StagedRollout& rollout = known.rollout;
   const std::string& id = rollout.candidate.id;
   const auto block = blocks_.find(id);
-  if (!registry.is_loaded() || (block != blocks_.end() && block->second.revision == registry.revision()))
+  if (!follower.is_loaded() || (block != blocks_.end() && block->second.revision == follower.revision()))
     return true;
-  const auto newest = registry.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, 1);
+  const auto newest = follower.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, 1);
   if (!newest) return false;
   const bool is_the_same = !newest->empty() && !newest->front().is_withdrawn() &&
                            newest->front().version == rollout.candidate.version;
   if (!is_the_same)
     return write(
-        registry, known,
+        follower, known,
         rollout.ended(RolloutState::kAborted, "the policy has changed since it began", parts_.clock.now_us()),
         "abort");
-  blocks_[id] = {.revision = registry.revision()};
+  blocks_[id] = {.revision = follower.revision()};
   return true;
 }
 
-bool RolloutController::write(Registry& registry, const RolloutRegistry::Known& known,
+bool RolloutController::write(LedgerFollower& follower, const RolloutRegistry::Known& known,
                               const StagedRollout& next, std::string_view action) {
   const std::int64_t now_us = parts_.clock.now_us();
-  if (now_us < next_try_us_ || !registry.is_loaded()) return false;
+  if (now_us < next_try_us_ || !follower.is_loaded()) return false;
   const std::string id = next.candidate.id;
   const std::string what =
       fmt::format("rollout of policy \"{}\": {}{}{}", id, action, next.note.empty() ? "" : "; ", next.note);
-  const auto written = registry.write({.drafts = rollout_drafts(next, known.version, action),
+  const auto written = follower.write({.drafts = rollout_drafts(next, known.version, action),
                                        .actor = std::string(kActor),
                                        .reason = next.note,
                                        .at_us = now_us});

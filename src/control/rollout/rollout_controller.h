@@ -33,7 +33,7 @@ class RolloutController {
   explicit RolloutController(Parts parts) : parts_(std::move(parts)) {}  // parts outlive it
 
   // Call it every second.
-  void look_after(Registry& registry);
+  void look_after(LedgerFollower& follower);
 
   // The current state of the rollout; null: it is not running.
   const RolloutEvaluator* evaluator_of(const std::string& policy_id);
@@ -53,16 +53,16 @@ class RolloutController {
   // Null: the candidate is not in force.
   const CompiledPolicy* policy_of(const RolloutRegistry::Known& known, const Snapshot& snapshot) const;
   RolloutEvaluator::Step look(const RolloutRegistry::Known& known, const CompiledPolicy& policy);
-  bool step(Registry& registry, const RolloutRegistry::Known& known);
-  bool step_without_policy(Registry& registry, const RolloutRegistry::Known& known);
-  bool write(Registry& registry, const RolloutRegistry::Known& known, const StagedRollout& next,
+  bool step(LedgerFollower& follower, const RolloutRegistry::Known& known);
+  bool step_without_policy(LedgerFollower& follower, const RolloutRegistry::Known& known);
+  bool write(LedgerFollower& follower, const RolloutRegistry::Known& known, const StagedRollout& next,
              std::string_view action);
   void show();
 
   const Parts parts_;
   // A rollout that this node does not take part in, or cannot advance.
   struct Block {
-    std::string sentence;          // empty: the registry's problems already have one
+    std::string sentence;          // empty: the follower's problems already have one
     std::int64_t revision = 0;     // of the ledger, when this was determined
     std::int64_t next_try_us = 0;  // to advance it
   };

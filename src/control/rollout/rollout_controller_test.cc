@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "control/policy_registry.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 #include "policy/document/policy_document.h"
 
 namespace sluice::control {
@@ -31,17 +31,17 @@ struct RolloutNode {
     Problems problems_of_file;
     if (!file.empty())
       EXPECT_TRUE(catalog.replace_files({parse_policy(file, "file", problems_of_file).value()}));
-    registry.add(Kind::kPolicy, policies);
-    registry.add(Kind::kRollout, rollouts);
-    EXPECT_TRUE(registry.load());
+    follower.add(Kind::kPolicy, policies);
+    follower.add(Kind::kRollout, rollouts);
+    EXPECT_TRUE(follower.load());
   }
   Result<std::vector<ledger::Record>> write(std::vector<ledger::Draft> drafts) {
-    return registry.write(
+    return follower.write(
         {.drafts = std::move(drafts), .actor = "test", .reason = "", .at_us = 1, .request_id = ""});
   }
   void tick() {
-    static_cast<void>(registry.follow());
-    controller.look_after(registry);
+    static_cast<void>(follower.follow());
+    controller.look_after(follower);
   }
   // Simulates decisions of the version in force and of the candidate.
   void decide(const Tally& live, const Tally& candidate) {
@@ -69,7 +69,7 @@ struct RolloutNode {
   PolicyCatalog catalog{snapshots, params};
   PolicyRegistry policies;
   RolloutRegistry rollouts{catalog};
-  Registry registry{ledger};
+  LedgerFollower follower{ledger};
   DecisionTotals totals;
   DecisionCounters counters{totals};
   std::vector<std::string> steps, problems;
@@ -209,7 +209,7 @@ TEST_F(RolloutControllerTest, APolicyThatChangedAllTheSameEndsIt) {
   EXPECT_EQ(here.in_force(), "p#2");
   EXPECT_EQ(here.state(), RolloutState::kAborted);
   EXPECT_EQ(here.rollouts.find("p")->rollout.note, "the policy has changed since it began");
-  EXPECT_TRUE(here.registry.problems().empty());
+  EXPECT_TRUE(here.follower.problems().empty());
 }
 
 TEST_F(RolloutControllerTest, APolicyFileOfOneNodeDoesNotEndItForTheOthers) {
@@ -221,7 +221,7 @@ TEST_F(RolloutControllerTest, APolicyFileOfOneNodeDoesNotEndItForTheOthers) {
   EXPECT_EQ(here.in_force(), "p#1 10%");
   EXPECT_EQ(odd.snapshots.current()->find("p")->source.limits[0].params.rate.count, 7) << "the file's";
   EXPECT_THAT(
-      odd.registry.problems(),
+      odd.follower.problems(),
       testing::Contains(HasSubstr("the rollout of policy \"p\" is not in force: policy \"p\" comes from")));
   EXPECT_THAT(odd.controller.metrics(), HasSubstr("rate_limiter_rollout_blocked{policy=\"p\"} 1\n"));
   EXPECT_THAT(here.controller.metrics(), Not(HasSubstr("rollout_blocked{")));
@@ -269,7 +269,7 @@ TEST_F(RolloutControllerTest, ARecordThatCannotBeReadIsAProblemAndNothingElse) {
                                   .at_us = 1,
                                   .request_id = ""}));
   tick_all();
-  EXPECT_EQ(here.registry.problems().size(), 1u);
+  EXPECT_EQ(here.follower.problems().size(), 1u);
   EXPECT_EQ(here.in_force(), "p#1 10%");
 }
 

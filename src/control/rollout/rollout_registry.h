@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 #include "control/rollout/staged_rollout.h"
 #include "policy/snapshot/catalog.h"
 

@@ -17,15 +17,15 @@ namespace sluice::control {
 // The control plane of one node, on an in-memory ledger. For tests; not thread-safe.
 struct ControlNode {
   explicit ControlNode(const std::shared_ptr<ledger::MemoryDatabase>& database) : ledger(database) {
-    registry.add(ledger::Kind::kPolicy, policies);
-    registry.add(ledger::Kind::kUser, users);
-    registry.add(ledger::Kind::kToken, tokens);
+    follower.add(ledger::Kind::kPolicy, policies);
+    follower.add(ledger::Kind::kUser, users);
+    follower.add(ledger::Kind::kToken, tokens);
   }
   // An empty body withdraws the policy.
   Result<std::vector<ledger::Record>> put(const std::string& id, const std::string& body,
                                           std::optional<std::int64_t> expected = {},
                                           const std::string& key = "") {
-    return registry.write({.drafts = {{ledger::Kind::kPolicy, id, "put", body, expected}},
+    return follower.write({.drafts = {{ledger::Kind::kPolicy, id, "put", body, expected}},
                            .actor = "test",
                            .at_us = 1,
                            .request_id = key});
@@ -47,7 +47,7 @@ struct ControlNode {
   PolicyRegistry policies{catalog};
   UserRegistry users{catalog};
   TokenRegistry tokens;
-  Registry registry{ledger};
+  LedgerFollower follower{ledger};
 };
 
 }  // namespace sluice::control

@@ -13,7 +13,7 @@ struct CopyingNode : ControlNode {
   CopyingNode(const std::shared_ptr<ledger::MemoryDatabase>& database, const std::string& folder,
               const std::string& of = "ledger")
       : ControlNode(database), copy(folder, of) {
-    registry.keep_in(copy);
+    follower.keep_in(copy);
   }
   LedgerCopy copy;
 };

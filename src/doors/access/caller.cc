@@ -43,9 +43,9 @@ Role Caller::role() const {
 }
 
 Result<Principal> Caller::who() const {
-  control::AccessReader& access = *context_.access;
-  if (http_) return access.who(peer_of(*http_), http_->header("authorization"));
-  return access.who(peer_, grpc_ ? grpc_->header("authorization") : authorization_);
+  control::Authenticator& authenticator = *context_.authenticator;
+  if (http_) return authenticator.who(peer_of(*http_), http_->header("authorization"));
+  return authenticator.who(peer_, grpc_ ? grpc_->header("authorization") : authorization_);
 }
 
 Result<Principal> Caller::who_with(Role role, std::span<CheckRequest> checks) const {
@@ -101,7 +101,7 @@ RefundReach Caller::refund_reach(CheckRequest& request) const {
 }
 
 bool Caller::may_read_everything() const {
-  if (!context_.access) return true;
+  if (!context_.authenticator) return true;
   const auto principal = who();
   if (!principal || !principal->may(Role::kRead, "")) return false;
   peer_.recognise();
@@ -115,7 +115,7 @@ std::string Caller::owner_name() const {
   return "address " + (address ? address->site().to_string() : peer_.address);
 }
 
-bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
+bool report_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters) {
   if (!counters || !options.on_reset) return false;
   report.counters = *counters;
   options.on_reset(report);

@@ -103,7 +103,7 @@ class Caller {
 };
 
 // Reports the reset to the audit log if it succeeded. Returns whether there is a record to wait for.
-bool tell_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters);
+bool report_reset(const DoorOptions& options, ResetReport report, const Result<int>& counters);
 
 // The numbers of a limit that comes with a request. `owner`: null for no particular one. Errors as
 // GivenLimits::add(). While the big red switch is open, a limit that cannot be added is not an error: the

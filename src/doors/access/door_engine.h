@@ -69,7 +69,7 @@ class DoorEngine {
   Engine::Hold hold() { return Engine::Hold(engine_); }
   Engine::InOrder in_order() { return Engine::InOrder(engine_); }
 
-  void speak_for(std::uint32_t caller) { engine_.speak_for(caller); }
+  void set_caller(std::uint32_t caller) { engine_.set_caller(caller); }
   bool has_default_tenant() const { return engine_.has_default_tenant(); }
   std::string_view tenant_of(const CheckRequest& request) { return engine_.tenant_of(request); }
   bool is_switch_open() const { return engine_.is_switch_open(); }

@@ -33,7 +33,7 @@ std::int64_t reset_after_s(const LimitStatus& status, const Decision& decision) 
 }
 
 // Everything except the code and the name.
-inline void tell_numbers(const LimitStatus& limit, const Decision& decision, EnvoyStatus& out) {
+inline void fill_numbers(const LimitStatus& limit, const Decision& decision, EnvoyStatus& out) {
   out.has_limit = true;
   out.requests_per_unit = clamp_uint32(limit.numbers->rate.count);
   out.unit = unit_of_period(limit.numbers->rate.period_us);
@@ -83,7 +83,7 @@ EnvoyStatus status_of(const PlannedDescriptor& descriptor, const Decision* decis
   status.over_limit = !decision->allowed;
   if (!decision->tightest) return status;
   const LimitStatus& tightest = *decision->tightest;
-  tell_numbers(tightest, *decision, status);
+  fill_numbers(tightest, *decision, status);
   if (descriptor.kind == PlannedDescriptor::Kind::kRule &&
       tightest.policy->source.id == descriptor.rule->policy_id)
     status.name = descriptor.rule->name;
@@ -95,7 +95,7 @@ EnvoyStatus status_of(const PlannedDescriptor& descriptor, const Decision* decis
 EnvoyStatus status_of_full(const LimitStatus& quota, const Decision& looked) {
   EnvoyStatus status;
   status.over_limit = true;
-  tell_numbers(quota, looked, status);
+  fill_numbers(quota, looked, status);
   return status;
 }
 
@@ -113,10 +113,10 @@ void EnvoyAnswer::fill(const std::vector<PlannedDescriptor>& planned, const Join
   headers = joint ? header_writer.make(joint->overall) : std::span<const net::Header>();
   over_limit = joint && !joint->overall.allowed;
   unreachable = over_limit && joint->overall.degraded && !joint->overall.tightest;
-  if (over_limit) tell_denial(joint->overall);
+  if (over_limit) fill_denial(joint->overall);
 }
 
-[[gnu::noinline]] void EnvoyAnswer::tell_denial(const Decision& decision) {
+[[gnu::noinline]] void EnvoyAnswer::fill_denial(const Decision& decision) {
   denial.headers.clear();
   denial.body.clear();
   write_denial(kDenyStatus, decision, denial);

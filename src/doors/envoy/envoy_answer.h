@@ -72,7 +72,7 @@ struct EnvoyAnswer {
   void append_json(std::string& out) const;
 
  private:
-  void tell_denial(const Decision& decision);
+  void fill_denial(const Decision& decision);
 };
 
 }  // namespace sluice::doors

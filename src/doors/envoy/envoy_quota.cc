@@ -50,8 +50,8 @@ void mark_full(std::span<const FullQuota> full, std::vector<PlannedDescriptor>& 
   }
 }
 
-void tell_full(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
-               std::vector<EnvoyStatus>& statuses) {
+void fill_full_statuses(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
+                        std::vector<EnvoyStatus>& statuses) {
   for (const FullQuota& each : full) {
     if (!planned[each.descriptor].is_full) continue;
     statuses[each.descriptor] = each.status;

@@ -57,7 +57,7 @@ class QuotaLook {
 // that is no longer a quota is checked.
 void mark_full(std::span<const FullQuota> full, std::vector<PlannedDescriptor>& planned);
 // Writes the statuses of the marked descriptors.
-void tell_full(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
-               std::vector<EnvoyStatus>& statuses);
+void fill_full_statuses(std::span<const FullQuota> full, const std::vector<PlannedDescriptor>& planned,
+                        std::vector<EnvoyStatus>& statuses);
 
 }  // namespace sluice::doors

@@ -71,14 +71,14 @@ const EnvoyAnswer* answer_of(DoorContext& context, const JointDecision* joint,
   EnvoyAnswer& answer = context.envoy.answer;
   answer.fill(planned, joint, context.envoy_headers);
   if (!full.empty()) [[unlikely]]
-    tell_full(full, planned, answer.statuses);
+    fill_full_statuses(full, planned, answer.statuses);
   return &answer;
 }
 
 template <class Writer>
-void tell(DoorContext& context, const Result<JointDecision>& joint,
-          const std::vector<PlannedDescriptor>& planned, std::span<const FullQuota> full,
-          const Writer& write) {
+void answer_with(DoorContext& context, const Result<JointDecision>& joint,
+                 const std::vector<PlannedDescriptor>& planned, std::span<const FullQuota> full,
+                 const Writer& write) {
   if (!joint) return write(std::unexpected(in_descriptor(joint.error(), planned)));
   write(answer_of(context, &*joint, planned, full));
 }
@@ -100,12 +100,13 @@ template <class Response>
     take(answer_of(context, nullptr, planned, full));
   } else {
     const auto joint = context.engine.check_together(call.permit, checks, [&] {
-      return
-          [&context, both, take, full_then = std::vector<FullQuota>(full.begin(), full.end())](
-              const Result<JointDecision>& late) { tell(context, late, both->planned(), full_then, take); };
+      return [&context, both, take, full_then = std::vector<FullQuota>(full.begin(), full.end())](
+                 const Result<JointDecision>& late) {
+        answer_with(context, late, both->planned(), full_then, take);
+      };
     });
     if (joint && !*joint) return std::unexpected(in_descriptor(joint->error(), planned));
-    if (joint) tell(context, *joint, planned, full, take);
+    if (joint) answer_with(context, *joint, planned, full, take);
   }
   const auto given = context.engine.give_back(call.permit, refunds, call.reach, [&] {
     return [both](const Result<JointDecision>& late) { both->take_levels(late); };
@@ -133,12 +134,12 @@ Result<void> ask(const EnvoyCall<Response>& call, std::span<const CheckRequest> 
   const auto joint = context.engine.check_together(call.permit, checks, [&] {
     return [&context, write = postpone_answer(call.reply), planned_then = planned,
             full_then = std::vector<FullQuota>(full.begin(), full.end())](const Result<JointDecision>& late) {
-      tell(context, late, planned_then, full_then, write);
+      answer_with(context, late, planned_then, full_then, write);
     };
   });
   if (joint)
-    tell(context, *joint, planned, full,
-         [&](const Written& written) { write_answer(written, call.reply.response); });
+    answer_with(context, *joint, planned, full,
+                [&](const Written& written) { write_answer(written, call.reply.response); });
   return {};
 }
 

@@ -69,7 +69,7 @@ Result<void> answer_reset(DoorContext& context, const Caller& caller, const Grpc
         return context.engine.reset(allowed.permit, request, allowed.reach, postpone);
       },
       [&options = context.options, report = std::move(allowed.report)](const Result<int>& existed) {
-        return tell_reset(options, report, existed);
+        return report_reset(options, report, existed);
       },
       write);
   return {};

@@ -94,7 +94,7 @@ Result<void> http_reset(DoorContext& context, const Caller& caller, const HttpCa
         return context.engine.reset(allowed.permit, check, allowed.reach, postpone);
       },
       [&context, report = std::move(allowed.report)](const Result<int>& existed) {
-        return tell_reset(context.options, report, existed);
+        return report_reset(context.options, report, existed);
       },
       [](const Result<int>& existed, net::HttpResponse& out) {
         if (!existed) return write_problem(existed.error(), out);

@@ -94,11 +94,11 @@ RedisDoor::RedisDoor(DoorContext& context, ThrottleLimits& throttle, const net::
 }
 
 bool RedisDoor::needs_no_token() const {
-  return !context_.options.checks_need_token || context_.access->who(peer_, "").has_value();
+  return !context_.options.checks_need_token || context_.authenticator->who(peer_, "").has_value();
 }
 
 bool RedisDoor::handle(Words words, net::RedisReply& to) {
-  context_.engine.speak_for(peer_.id);
+  context_.engine.set_caller(peer_.id);
   if (transaction_.is_open()) [[unlikely]]
     return handle_in_transaction(words, to);
   std::string& out = to.response;
@@ -189,7 +189,7 @@ Result<void> RedisDoor::throttle(Words arguments, net::RedisReply& to) {
 
 bool RedisDoor::log_in(std::string_view token) {
   std::string authorization = "Bearer " + std::string(token);
-  if (!context_.access->who(peer_, authorization)) return false;
+  if (!context_.authenticator->who(peer_, authorization)) return false;
   authorization_ = std::move(authorization);
   peer_.recognise();
   return is_known_ = true;

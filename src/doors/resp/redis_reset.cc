@@ -27,7 +27,7 @@ class Resets : public std::enable_shared_from_this<Resets> {
       problem_ = existed.error();
     }
     if (missing_ > 0) return;
-    recording_ = any_done_ && tell_reset(context_.options, report_, known_) &&
+    recording_ = any_done_ && report_reset(context_.options, report_, known_) &&
                  context_.when_recorded([self = shared_from_this()] {
                    self->recording_ = false;
                    self->later(self->answer());

@@ -126,9 +126,9 @@ class DoorsFixture : public sluice::testing::EngineFixture {
   }
 
   // An App takes these at once; the other options may be set later.
-  static DoorOptions options_with(const control::Access& access) {
+  static DoorOptions options_with(const control::KnownCallers& known_callers) {
     DoorOptions options;
-    options.access = &access;
+    options.known_callers = &known_callers;
     return options;
   }
 
@@ -139,10 +139,10 @@ class DoorsFixture : public sluice::testing::EngineFixture {
   std::uint32_t idempotency_keys = 0;  // how many
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};
   control::IdentityRegistry identities;  // of client certificates
-  control::Access access{tokens, clock, &identities};
+  control::KnownCallers known_callers{tokens, clock, &identities};
   GivenLimits given_limits{params};
   LeaseBook leases;
-  DoorOptions options = options_with(access);
+  DoorOptions options = options_with(known_callers);
   App app{engine, options, 1};
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "algorithm/gcra.h"
+#include "algorithm/steps/gcra.h"
 #include "base/time_units.h"
 #include "telemetry/prometheus.h"
 

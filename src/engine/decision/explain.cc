@@ -25,7 +25,7 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
   return tightest;
 }
 
-void tell_passed_over(Decision& decision) {
+void explain_passed_over(Decision& decision) {
   decision.degraded = true;
   decision.reason = Reason::kStoreFull;
   decision.tightest = nullptr;

@@ -30,7 +30,7 @@ const LimitStatus* tightest_of(std::span<const LimitStatus> limits, bool denied)
 inline bool was_passed_over(const LimitStatus& status) { return status.result->passed_over; }
 
 // Some limits were passed over: says so, and reports one that was counted.
-void tell_passed_over(Decision& decision);
+void explain_passed_over(Decision& decision);
 
 // Decides by the enforced limits. `first_policy` is the most specific one, or null. REQUIRES: the store has
 // answered; `decision` is new.
@@ -52,7 +52,7 @@ inline void explain(const CompiledPolicy* first_policy, const Answered& enforced
                           ? Reason::kTooLarge
                           : Reason::kLimited;
   if (enforced.verdict == Verdict::kPartlyCounted) [[unlikely]]
-    tell_passed_over(decision);
+    explain_passed_over(decision);
 }
 
 // Decides a request that no policy in force matches, while there may be policies that are not known yet.

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/testing/seed.h"
-#include "ledger/memory_ledger.h"
 #include "ledger/prune.h"
 #include "ledger/testing/ledger_conformance.h"
+#include "ledger/testing/memory_ledger.h"
 
 namespace sluice::ledger {
 namespace {

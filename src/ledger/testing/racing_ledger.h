@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 
 namespace sluice::ledger {
 

@@ -135,9 +135,9 @@ bool Connection::receive_hello(std::string_view bytes) {
     case ClientHello::kPartial:
       return true;
     case ClientHello::kTooLong: {
-      tls_context_->tell_failed_handshake(peer_.address + " began a TLS handshake with more than " +
-                                              std::to_string(kClientHelloBytesMax) + " bytes",
-                                          set_.context_.now_us);
+      tls_context_->report_failed_handshake(peer_.address + " began a TLS handshake with more than " +
+                                                std::to_string(kClientHelloBytesMax) + " bytes",
+                                            set_.context_.now_us);
       std::string().swap(first_bytes_);
       std::string& out = sealed_output();
       out += kIllegalParameterAlert;
@@ -158,7 +158,7 @@ bool Connection::receive_sealed(std::string_view bytes) {
   if (tls_->heard_plain_http()) out += kPlainHttpAnswer;
   if (!transmit(out)) return false;
   if (tls_->status() == TlsEngine::Status::kFailed) {
-    if (shaking_hands_) tls_context_->tell_failed_handshake(tls_->problem(), set_.context_.now_us);
+    if (shaking_hands_) tls_context_->report_failed_handshake(tls_->problem(), set_.context_.now_us);
     return linger();
   }
   if (shaking_hands_ && tls_->status() != TlsEngine::Status::kHandshaking) {

@@ -38,9 +38,9 @@ void TlsChannel::on_bytes(std::string_view bytes) {
   if (!connected_ && engine_->status() != TlsEngine::Status::kHandshaking) {
     if (engine_->status() == TlsEngine::Status::kFailed) return events_.on_refused(engine_->problem());
     connected_ = true;
-    if (!tell([&] { events_.on_connected(); })) return;
+    if (!report([&] { events_.on_connected(); })) return;
   }
-  if (!plain.empty() && !tell([&] { events_.on_bytes(plain); })) return;
+  if (!plain.empty() && !report([&] { events_.on_bytes(plain); })) return;
   if (engine_->status() == TlsEngine::Status::kFailed) return events_.on_refused(engine_->problem());
   if (engine_->status() == TlsEngine::Status::kEnded) events_.on_closed("closed by the server");
 }
@@ -53,7 +53,7 @@ void TlsChannel::send_below(const std::string& bytes) {
   if (!bytes.empty()) below_->send(bytes);
 }
 
-bool TlsChannel::tell(const std::function<void()>& event) {
+bool TlsChannel::report(const std::function<void()>& event) {
   bool gone = false;
   gone_ = &gone;
   event();

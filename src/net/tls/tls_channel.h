@@ -34,7 +34,7 @@ class TlsChannel final : public redis::Channel, private redis::ChannelEvents {
 
   void send_below(const std::string& bytes);
   // The owner may destroy us in the callback. Returns whether we still exist.
-  bool tell(const std::function<void()>& event);
+  bool report(const std::function<void()>& event);
 
   const std::unique_ptr<TlsEngine> engine_;
   redis::ChannelEvents& events_;

@@ -112,7 +112,7 @@ Result<bool> TlsServerContext::reload() {
   return true;
 }
 
-void TlsServerContext::tell_failed_handshake(const std::string& problem, std::int64_t now_us) {
+void TlsServerContext::report_failed_handshake(const std::string& problem, std::int64_t now_us) {
   std::int64_t next_us = next_telling_us_.load();
   if (!settings_.on_failed_handshake || now_us < next_us) return;
   // If several threads have the same message, one reports it.

@@ -58,7 +58,7 @@ class TlsServerContext {
   void count_handshake(bool good) {
     (good ? good_handshakes_ : failed_handshakes_).fetch_add(1, std::memory_order_relaxed);
   }
-  void tell_failed_handshake(const std::string& problem, std::int64_t now_us);
+  void report_failed_handshake(const std::string& problem, std::int64_t now_us);
   std::uint64_t good_handshakes() const { return good_handshakes_.load(std::memory_order_relaxed); }
   std::uint64_t failed_handshakes() const { return failed_handshakes_.load(std::memory_order_relaxed); }
 

@@ -259,9 +259,9 @@ TEST_F(TlsServerContextTest, FailuresAreToldNowAndThen) {
   std::vector<std::string> told;
   settings_.on_failed_handshake = [&](const std::string& sentence) { told.push_back(sentence); };
   const auto context = load();
-  context->tell_failed_handshake("one", 1'000'000);
-  context->tell_failed_handshake("two", 10'999'999);
-  context->tell_failed_handshake("three", 11'000'000);
+  context->report_failed_handshake("one", 1'000'000);
+  context->report_failed_handshake("two", 10'999'999);
+  context->report_failed_handshake("three", 11'000'000);
   EXPECT_THAT(told, ElementsAre("a client could not connect: one", "a client could not connect: three"));
 }
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/limits.h"
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 #include "policy/testing/policies.h"
 
 namespace sluice {
@@ -51,10 +51,10 @@ TEST(BadPolicies, NoneIsPublished) {
   SnapshotPublisher snapshots;
   PolicyCatalog catalog(snapshots, params);
   for (const fs::path& file : corpus()) {
-    FileRepository repository({file}, catalog, {});
-    EXPECT_FALSE(repository.status().loaded) << file;
-    EXPECT_EQ(repository.status().failures, 1u);
-    EXPECT_FALSE(repository.status().problems.empty());
+    PolicyFileLoader loader({file}, catalog, {});
+    EXPECT_FALSE(loader.status().loaded) << file;
+    EXPECT_EQ(loader.status().failures, 1u);
+    EXPECT_FALSE(loader.status().problems.empty());
   }
   EXPECT_EQ(snapshots.generation(), 0u);
 }

@@ -100,7 +100,7 @@ void CellMover::take_findings(std::int64_t now_us) {
       take_up(relocation, now_us);
     } else if (!found.has_record) {
       settle(found.tenant, *found.to, now_us);
-      parts_.registry.tell_if_served(relocation);
+      parts_.registry.report_if_served(relocation);
     }
   }
 }

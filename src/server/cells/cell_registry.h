@@ -41,12 +41,12 @@ class CellRegistry {
     current_.publish(cells);
     if (!moved_) return;
     for (const Relocation& relocation : before->relocations_to(*cells)) moved_(relocation);
-    tell_of_returns(*cells);
+    report_returns(*cells);
   }
 
   // Reports a tenant that starts anew, if it has been served since this node started. A tenant that is not
   // served yet is reported when it is.
-  void tell_if_served(const Relocation& relocation) const {
+  void report_if_served(const Relocation& relocation) const {
     if (moved_ && relocation.starts_anew && !limbo_.contains(relocation.tenant)) moved_(relocation);
   }
 
@@ -79,7 +79,7 @@ class CellRegistry {
       if (!is_lost(before->place_of(tenant)))
         limbo_.insert_or_assign(tenant, LastPlace{before, &before->place_of(tenant)});
   }
-  void tell_of_returns(const Cells& now) {
+  void report_returns(const Cells& now) {
     std::erase_if(limbo_, [&](const auto& entry) {
       const auto& [tenant, was] = entry;
       const Cell& to = now.place_of(tenant);

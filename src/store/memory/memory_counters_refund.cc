@@ -2,7 +2,7 @@
 #include <cassert>
 #include <utility>
 
-#include "algorithm/sliding_log.h"
+#include "algorithm/steps/sliding_log.h"
 #include "base/limits.h"
 #include "store/memory/memory_counters.h"
 #include "store/pressure.h"

@@ -163,7 +163,7 @@ void RequestLog::Shard::keep(RequestRecord& record, const StoreCall& call) {
 // Never evicts a record that is not kept yet: an owner with a kept record takes more memory.
 void RequestLog::Shard::make_room(std::uint64_t wanted, std::int64_t now_us) {
   while (bytes() + wanted > bytes_max_ && !owners_.empty()) {
-    RequestRecord& oldest = *owners_.greediest().oldest;
+    RequestRecord& oldest = *owners_.owner_to_evict_from().oldest;
     assert(oldest.is_kept);
     if (!oldest.expired(now_us)) ++evicted_;
     erase(oldest);

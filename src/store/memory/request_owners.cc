@@ -52,7 +52,7 @@ void RequestOwners::remove_if_empty(Owner& owner) {
   }
 }
 
-RequestOwners::Owner& RequestOwners::greediest() {
+RequestOwners::Owner& RequestOwners::owner_to_evict_from() {
   Owner* owner = &all_;
   while (!owner->by_bytes.empty()) owner = *owner->by_bytes.rbegin();
   return *owner;

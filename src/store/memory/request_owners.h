@@ -56,7 +56,7 @@ class RequestOwners {
   void remove_if_empty(Owner& owner);
 
   // The owner whose oldest record goes next. REQUIRES: !empty()
-  Owner& greediest();
+  Owner& owner_to_evict_from();
   bool empty() const { return all_.below.empty(); }
 
   std::uint64_t bytes() const { return all_.bytes; }

@@ -15,8 +15,8 @@ using redis::StoreTarget;
 
 constexpr std::int64_t kAdviseEveryUs = 60'000'000;
 
-RedisNodeOptions node_options(const StoreTarget& target, const RedisStoreParts& parts) {
-  RedisNodeOptions options;
+RedisBackendOptions backend_options(const StoreTarget& target, const RedisStoreParts& parts) {
+  RedisBackendOptions options;
   options.connection.script = redis_script();
   options.key_prefix = parts.key_prefix;
   options.wall_clock = &parts.wall_clock;
@@ -27,7 +27,7 @@ RedisNodeOptions node_options(const StoreTarget& target, const RedisStoreParts& 
 }
 
 // Logs what happens at the server named `name`.
-void log_news(const std::string& name, const RedisStoreParts& parts, RedisNodeOptions& options) {
+void log_news(const std::string& name, const RedisStoreParts& parts, RedisBackendOptions& options) {
   options.on_news = parts.log;
   if (!parts.asks_for_advice) return;
   options.advise_every_us = kAdviseEveryUs;
@@ -49,10 +49,10 @@ std::shared_ptr<redis::Sentinel> sentinel_of(const StoreTarget& target, const Re
 std::unique_ptr<Store> make_cluster_store(const StoreTarget& target, const RedisStoreParts& parts) {
   ClusterStoreOptions options;
   options.seeds = target.addresses;
-  options.node = node_options(target, parts);
+  options.node = backend_options(target, parts);
   options.node.on_news = parts.log;
   options.looks_at_replicas = target.looks_at_replicas;
-  options.for_each_node = [parts](RedisNodeOptions& node) {
+  options.for_each_node = [parts](RedisBackendOptions& node) {
     log_news(node.connection.address.to_string(), parts, node);
   };
   return std::make_unique<ClusterStore>(parts.transport, parts.clock, parts.params, std::move(options),
@@ -62,7 +62,7 @@ std::unique_ptr<Store> make_cluster_store(const StoreTarget& target, const Redis
 // One server that keeps counters, and perhaps a replica of it that answers looks.
 std::unique_ptr<Store> make_server_store(const StoreTarget& target, const RedisStoreParts& parts) {
   const bool has_sentinels = target.kind == StoreTarget::Kind::kSentinel;
-  RedisNodeOptions master = node_options(target, parts);
+  RedisBackendOptions master = backend_options(target, parts);
   master.name = target.to_string();
   log_news(master.name, parts, master);
   if (has_sentinels)
@@ -72,7 +72,7 @@ std::unique_ptr<Store> make_server_store(const StoreTarget& target, const RedisS
   if (!target.looks_at_replicas)
     return std::make_unique<RedisStore>(parts.transport, parts.clock, parts.params, std::move(master),
                                         parts.random);
-  RedisNodeOptions replica = master;
+  RedisBackendOptions replica = master;
   replica.connection.source = sentinel_of(target, parts, true);
   return std::make_unique<ReplicaReadingStore>(parts.transport, parts.clock, parts.params, std::move(master),
                                                std::move(replica), parts.random);

@@ -8,7 +8,7 @@
 #include "redis/connection/transport.h"
 #include "redis/url/store_url.h"
 #include "store/params_table.h"
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -19,7 +19,7 @@ struct RedisStoreParts {
   const Clock& clock;
   const Clock& wall_clock;  // to compare with other machines' clocks
   ParamsTable& params;
-  RedisNode::Random random;
+  RedisBackend::Random random;
   // Receives a sentence for the log: the store has become unreachable, or is back.
   std::function<void(bool is_problem, const std::string& sentence)> log;
   std::string key_prefix = "rl:";

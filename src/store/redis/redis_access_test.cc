@@ -19,10 +19,10 @@ class RedisAccessTest : public RedisStoreFixture {
  protected:
   RedisAccessTest() { server_.start(); }
 
-  RedisNodeOptions options_for(const std::string& url) const {
+  RedisBackendOptions options_for(const std::string& url) const {
     const auto target = redis::parse_store_url(url);
     EXPECT_TRUE(target) << url << ": " << target.error().message;
-    RedisNodeOptions made = options(server_);
+    RedisBackendOptions made = options(server_);
     made.connection.address = target->addresses[0];
     made.connection.connect_timeout_us = 10 * kSecond;  // a busy machine is not a failure
     return made;
@@ -159,7 +159,7 @@ TEST_F(RedisAccessTest, TheDocumentedUserMayDoAllThatIsNeeded) {
   ASSERT_GT(words.size(), 4u);
   ASSERT_EQ(server_.ask(std::vector<std::string_view>(words.begin(), words.end())), "OK");
   const std::string url = "redis://sluice:password@127.0.0.1:" + std::to_string(server_.port()) + "/2";
-  RedisNodeOptions all = options_for(url);
+  RedisBackendOptions all = options_for(url);
   all.connection.source = std::make_shared<MasterAt>(all.connection.address);
   all.connection.idle_check_us = 1000;
   all.advise_every_us = kSecond;
@@ -173,7 +173,7 @@ TEST_F(RedisAccessTest, TheDocumentedUserMayDoAllThatIsNeeded) {
   EXPECT_EQ(server_.info("stats", "acl_access_denied_cmd:"), 0);
   EXPECT_EQ(server_.info("stats", "acl_access_denied_key:"), 0);
 
-  RedisNodeOptions elsewhere = options_for(url);
+  RedisBackendOptions elsewhere = options_for(url);
   elsewhere.key_prefix = "not-ours:";
   make_connected_store(elsewhere);
   TestCall check({{key("a"), limit(Algorithm::kGcra, 5, kSecond), 1}});

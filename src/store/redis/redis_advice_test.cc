@@ -12,8 +12,8 @@ using testing::IsEmpty;
 // What real servers report about themselves.
 class RedisAdviceTest : public RedisLoadFixture {
  protected:
-  RedisNodeOptions asking(const TestRedisServer& server) {
-    RedisNodeOptions with = options(server);
+  RedisBackendOptions asking(const TestRedisServer& server) {
+    RedisBackendOptions with = options(server);
     with.advise_every_us = 20'000;
     with.on_advice = [this](const auto& advice) { heard_ = advice; };
     return with;
@@ -65,7 +65,7 @@ TEST_F(RedisAdviceTest, AUserWhoMayNotAskGetsNoneAndWorks) {
   TestRedisServer server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
   server.start();
   server.ask({"ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all", "-info", "-config"});
-  RedisNodeOptions with = asking(server);
+  RedisBackendOptions with = asking(server);
   with.connection.address.user = "ann";
   with.connection.address.password = "secret";
   make_connected_store(with);
@@ -82,21 +82,21 @@ TEST_F(RedisAdviceTest, ClocksAreCompared) {
   TestRedisServer server;
   server.start();
   WallClock wall;
-  RedisNodeOptions with = asking(server);
+  RedisBackendOptions with = asking(server);
   with.wall_clock = &wall;
   make_connected_store(with);
-  EXPECT_FALSE(store_->node().clock_delta());
+  EXPECT_FALSE(store_->backend().clock_delta());
   load_for(50'000, 5 * kSecond);
   settle();
-  ASSERT_TRUE(store_->node().clock_delta());
-  EXPECT_FALSE(store_->node().clock_delta()->beyond(0)) << "it is the same clock";
+  ASSERT_TRUE(store_->backend().clock_delta());
+  EXPECT_FALSE(store_->backend().clock_delta()->beyond(0)) << "it is the same clock";
   ManualClock slow(wall.now_us() - 5 * kSecond);
   with.wall_clock = &slow;
   make_connected_store(with);
   load_for(50'000, 5 * kSecond);
   settle();
   EXPECT_TRUE(run_until_advice(true, "its clock is more than 1 s ahead of ours"));
-  EXPECT_GE(store_->node().clock_delta()->ahead_us, 5 * kSecond);
+  EXPECT_GE(store_->backend().clock_delta()->ahead_us, 5 * kSecond);
 }
 
 }  // namespace

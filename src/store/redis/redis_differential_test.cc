@@ -46,7 +46,7 @@ class RedisDifferentialTest : public RedisStoreFixture, public testing::WithPara
   void connect(std::uint64_t seed, std::string script) {
     random_.seed(seed);
     server_.start();
-    RedisNodeOptions with = options(server_);
+    RedisBackendOptions with = options(server_);
     with.connection.script = std::move(script);
     with.decide_by = &time_;
     // A denial that the server does not see cannot record the time, so a later step back would go unnoticed.

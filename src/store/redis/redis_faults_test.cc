@@ -10,8 +10,8 @@ using testing::HasSubstr;
 
 class RedisFaultsTest : public RedisLoadFixture {
  protected:
-  RedisNodeOptions quick_options() const {
-    RedisNodeOptions with = options(server_);
+  RedisBackendOptions quick_options() const {
+    RedisBackendOptions with = options(server_);
     with.operation_timeout_us = 50'000;
     return with;
   }
@@ -38,7 +38,7 @@ TEST_F(RedisFaultsTest, AKilledServerIsMissedAndFoundAgain) {
   load_for(100'000);
   server_.kill();
   load_for(500'000);
-  EXPECT_EQ(store_->node().breaker_state(), redis::Breaker::State::kOpen);
+  EXPECT_EQ(store_->backend().breaker_state(), redis::Breaker::State::kOpen);
   EXPECT_FALSE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("not connected (Connection refused)")));
   EXPECT_GT(unanswered_, 0);
@@ -69,7 +69,7 @@ TEST_F(RedisFaultsTest, AFrozenServerKeepsNobodyWaitingAndMixesNothingUp) {
 
 TEST_F(RedisFaultsTest, ALateReplyFindsNobodyAndHarmsNobody) {
   server_.start();
-  RedisNodeOptions patient = options(server_);  // the connection outlives the wait
+  RedisBackendOptions patient = options(server_);  // the connection outlives the wait
   make_connected_store(patient);
   server_.freeze();
   for (int i = 0; i < 10; ++i) ask(20'000);
@@ -97,7 +97,7 @@ TEST_F(RedisFaultsTest, AServerThatIsNotThereAtFirstIsFoundLater) {
 TEST_F(RedisFaultsTest, AWrongPasswordIsToldAndTriedRarely) {
   server_.start();
   server_.ask({"CONFIG", "SET", "requirepass", "right"});
-  RedisNodeOptions with = quick_options();
+  RedisBackendOptions with = quick_options();
   with.connection.address.password = "wrong";
   make_store(with);
   load_for(900'000);
@@ -117,7 +117,7 @@ TEST_F(RedisFaultsTest, AServerWithoutMemoryHasNotFailed) {
   make_connected_store(quick_options());
   server_.ask({"CONFIG", "SET", "maxmemory", "1"});
   load_for(300'000);
-  EXPECT_EQ(store_->node().breaker_state(), redis::Breaker::State::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), redis::Breaker::State::kClosed);
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server has no memory left")));
   EXPECT_EQ(allowed_, 0);
   EXPECT_GT(store_->stats().no_room, 0u);
@@ -143,7 +143,7 @@ TEST_F(RedisFaultsTest, AReplicaIsNotWrittenTo) {
 
 TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
   server_.start();
-  RedisNodeOptions patient = options(server_);
+  RedisBackendOptions patient = options(server_);
   patient.breaker.failures_per_mille = 1000;
   patient.operation_timeout_us = 10 * kSecond;  // a machine that stands still is not a cut connection
   make_connected_store(patient);
@@ -168,7 +168,7 @@ TEST_F(RedisFaultsTest, CutConnectionsChargeARequestIdOnce) {
 
 TEST_F(RedisFaultsTest, AgedConnectionsAreReplacedAndNobodyNotices) {
   server_.start();
-  RedisNodeOptions with = options(server_);
+  RedisBackendOptions with = options(server_);
   with.connection.max_age_us = 50'000;
   make_connected_store(with);
   load_for(kSecond, 20 * kSecond);
@@ -181,7 +181,7 @@ TEST_F(RedisFaultsTest, AgedConnectionsAreReplacedAndNobodyNotices) {
 
 TEST_F(RedisFaultsTest, AServerThatFreezesWhileNobodyAsksIsFoundOut) {
   server_.start();
-  RedisNodeOptions with = options(server_);
+  RedisBackendOptions with = options(server_);
   with.connection.idle_check_us = 100'000;
   with.connection.idle_reply_us = 200'000;
   make_connected_store(with);

@@ -72,7 +72,7 @@ TEST_F(RedisFullTest, WhatIsThereIsCountedAndWhatIsNewHasNoRoom) {
   EXPECT_EQ(left(bucket("old")), 0);
   EXPECT_EQ(left(bucket("new")), 5) << "a look needs no room";
   EXPECT_EQ(ask({bucket("new", 6)}), Verdict::kDenied) << "nor does what is never admitted";
-  EXPECT_EQ(store_->node().breaker_state(), redis::Breaker::State::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), redis::Breaker::State::kClosed);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, Contains(HasSubstr("the server has no memory left")));
   EXPECT_EQ(store_->stats().no_room, 1u);

@@ -20,7 +20,7 @@ class RedisNumbers : public RedisStoreFixture, public testing::WithParamInterfac
     RedisStoreFixture::SetUp();
     if (HasFatalFailure()) return;
     server_.start();
-    RedisNodeOptions with = options(server_);
+    RedisBackendOptions with = options(server_);
     with.decide_by = &time_;
     make_connected_store(with);
   }

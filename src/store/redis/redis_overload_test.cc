@@ -60,7 +60,7 @@ TEST_F(RedisOverloadTest, TimeInOurOwnQueueIsNoFailureOfTheServer) {
   }
   for (const auto& each : calls_) EXPECT_TRUE(each->allowed());
   EXPECT_EQ(store_->stats().timeouts, 0u);
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
 }
 
 TEST_F(RedisOverloadTest, TheServersTimeBeginsWhenItIsAsked) {
@@ -323,7 +323,7 @@ TEST_F(RedisOverloadTest, CallersInAHurryOpenNoBreaker) {
     pass(8'000);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   EXPECT_THAT(store_->health().problems, IsEmpty());
   auto patient = call_of(2);
   patient->deadline_us = clock_.now_us() + 500'000;
@@ -363,7 +363,7 @@ TEST_F(RedisOverloadTest, NobodyWaitsForAServerThatIsTooSlowForThem) {
   };
   EXPECT_TRUE(is_turned_away(10'000));
   EXPECT_FALSE(is_turned_away(50'000)) << "for these it is quick enough";
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
 
   // An equally slow probe changes nothing.
   pass(500'000);
@@ -425,7 +425,7 @@ TEST_F(RedisOverloadTest, WhoHasLittleTimeLiftsNobodyElsesLimits) {
       server_.say(admitted());
       ASSERT_TRUE(patient.allowed()) << i;
     }
-    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+    EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   }
 }
 
@@ -473,7 +473,7 @@ TEST_F(RedisOverloadTest, DeadlinesThatAreTooShortForAHealthyServerHurtNobodyEls
     pass(1'000);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(RedisPatienceTest, AfterHalfOfItsTimeACallWithAnIdIsSentAgainOnANewConnec
   EXPECT_TRUE(was_sent());
   server_.say(admitted_with_id());
   EXPECT_TRUE(asked->allowed());
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
 }
 
 // Two loops of one process, and a server that works for the one while the other waits.
@@ -133,7 +133,7 @@ TEST_F(BusyServerTest, WhoWaitsInTheQueueBehindItHasItsWholeTime) {
   ASSERT_FALSE(store_->start(*waiting));
   pass(kDeadline + kBusy - 1);
   EXPECT_EQ(waiting->times_done, 0);
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   pass(1'000);
   EXPECT_EQ(waiting->times_done, 1) << "the server should have answered by now";
 }
@@ -212,7 +212,7 @@ TEST_F(RedisPatienceTest, AnswersThatComeTooLateForMostAreToldToTheOperator) {
   EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr("the server " + std::string(sentence))));
   for (int i = 0; i < 190; ++i) check(false);
   EXPECT_THAT(news_, ElementsAre("Redis at redis://cache:6379 " + std::string(sentence)));
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().connected);
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(check(true));
   EXPECT_THAT(store_->health().problems, IsEmpty()) << "half of them";

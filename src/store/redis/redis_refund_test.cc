@@ -18,7 +18,7 @@ class RedisRefundTest : public RedisStoreFixture {
     RedisStoreFixture::SetUp();
     if (HasFatalFailure()) return;
     server_.start();
-    RedisNodeOptions with = options(server_);
+    RedisBackendOptions with = options(server_);
     with.batches_in_flight = 1;
     make_connected_store(with);
   }

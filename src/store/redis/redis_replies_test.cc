@@ -140,7 +140,7 @@ TEST_F(RedisRepliesTest, ImpatientCallersDoNotOpenTheBreaker) {
     EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
     server_.say(admitted());
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
 }
 
 TEST_F(RedisRepliesTest, ASilentServerGetsANewConnection) {
@@ -163,7 +163,7 @@ TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
     store_->start(*asked);
     server_.say("-MISCONF no disk\r\n");
   }
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kOpen);
   server_.take_sent();
   const auto refused = call();
   EXPECT_TRUE(store_->start(*refused)) << "on the spot";
@@ -172,10 +172,10 @@ TEST_F(RedisRepliesTest, AProbeOfItsOwnFindsOutThatTheServerIsBack) {
   pass(500'000);
   EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA"));
   server_.say("-MISCONF no disk\r\n");
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kOpen);
   pass(500'000);
   server_.say(admitted());
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_TRUE(store_->health().problems.empty());
 }
@@ -222,7 +222,7 @@ TEST_F(RedisRepliesTest, AnIdleConnectionThatIsClosedIsNoFailure) {
   pass(0);
   EXPECT_THAT(server_.take_sent(), HasSubstr("EVALSHA")) << "our own: is it well again?";
   server_.say(admitted());
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   EXPECT_TRUE(store_->health().problems.empty());
 }
 
@@ -242,7 +242,7 @@ TEST_F(RedisRepliesTest, WhatWritesNothingIsAnsweredByAServerThatTakesNoWrites) 
     server_.say(admits ? "-OOM command not allowed\r\n" : admitted(0));
     EXPECT_EQ(asked->times_done, 1);
     EXPECT_EQ(asked->verdict, admits ? Verdict::kNoRoom : Verdict::kDenied);
-    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+    EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
   }
 }
 

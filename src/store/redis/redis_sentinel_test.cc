@@ -19,8 +19,8 @@ class RedisSentinelTest : public RedisLoadFixture {
       with.sentinels.push_back({.host = "127.0.0.1", .port = each.port()});
     return with;
   }
-  RedisNodeOptions options_with(const redis::SentinelOptions& sentinels) {
-    RedisNodeOptions with;
+  RedisBackendOptions options_with(const redis::SentinelOptions& sentinels) {
+    RedisBackendOptions with;
     with.connection.source =
         std::make_shared<redis::Sentinel>(transport_, clock_, sentinels, [this](std::uint64_t below) {
           return std::uniform_int_distribution<std::uint64_t>(0, below - 1)(random_);

@@ -7,17 +7,17 @@
 namespace sluice {
 
 RedisStore::RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
-                       RedisNodeOptions options, const Random& random)
+                       RedisBackendOptions options, const Random& random)
     : clock_(clock),
       key_prefix_(options.key_prefix),
       freed_(options.freed),
       denials_(params, options.freed, options.remember_denials_us),
-      node_({transport, clock, params, *this, denials_}, std::move(options), random) {}
+      backend_({transport, clock, params, *this, denials_}, std::move(options), random) {}
 
 // The server of a tenant that moves away refuses its checks: what it has denied before no longer counts.
 bool RedisStore::is_remembered(StoreCall& call) {
   const std::int64_t now_us = clock_.now_us();
-  if (node_.heard_of_moves(now_us) || !denials_.deny(call, now_us, node_.decide_at_us())) return false;
+  if (backend_.heard_of_moves(now_us) || !denials_.deny(call, now_us, backend_.decide_at_us())) return false;
   ++denied_from_memory_;
   return true;
 }
@@ -38,19 +38,19 @@ void RedisStore::reset(std::span<const CounterName> counters, std::function<void
     const bool counted = !reply.empty() && reply.front().type == redis::RespValue::Type::kInteger;
     done(counted ? static_cast<int>(reply.front().integer) : -1);
   };
-  const bool sent = !node_.is_failing() && node_.ask(command, on_reply);
+  const bool sent = !backend_.is_failing() && backend_.ask(command, on_reply);
   if (!sent) done(-1);
 }
 
 RedisStats RedisStore::stats() const {
-  RedisStats stats = node_.stats();
+  RedisStats stats = backend_.stats();
   stats.denied_from_memory += denied_from_memory_;
   return stats;
 }
 
 void RedisStore::report(StoreReport& report) const {
   stats().add_to(report.metrics);
-  report.servers.push_back(node_.describe());
+  report.servers.push_back(backend_.describe());
 }
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -18,29 +18,29 @@ namespace sluice {
 //   store.tick(clock.now_us());  // and again every few milliseconds
 //
 // A check that was denied a moment ago, and still has no room, is denied again without asking the server
-// (RememberedDenials). RedisNode queues, sends and answers calls. No call is sent more than twice.
-class RedisStore final : public Store, private RedisNodeOwner {
+// (RememberedDenials). RedisBackend queues, sends and answers calls. No call is sent more than twice.
+class RedisStore final : public Store, private RedisBackendOwner {
  public:
-  using Random = RedisNode::Random;
+  using Random = RedisBackend::Random;
 
   // REQUIRES: transport, clock and params outlive the store.
-  RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params, RedisNodeOptions options,
-             const Random& random);
+  RedisStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+             RedisBackendOptions options, const Random& random);
 
   bool start(StoreCall& call) override {
     if (!denials_.empty() && is_remembered(call)) return true;
-    return node_.start(call);
+    return backend_.start(call);
   }
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
-  void begin_burst() override { node_.begin_burst(); }
-  void end_burst() override { node_.end_burst(); }
-  void tick(std::int64_t now_us) override { node_.tick(now_us); }
-  std::int64_t next_due_us() const override { return node_.next_due_us(); }
-  bool busy() const override { return node_.busy(); }
-  Health health() const override { return node_.health(); }
+  void begin_burst() override { backend_.begin_burst(); }
+  void end_burst() override { backend_.end_burst(); }
+  void tick(std::int64_t now_us) override { backend_.tick(now_us); }
+  std::int64_t next_due_us() const override { return backend_.next_due_us(); }
+  bool busy() const override { return backend_.busy(); }
+  Health health() const override { return backend_.health(); }
   void report(StoreReport& report) const override;
 
-  RedisNode& node() { return node_; }
+  RedisBackend& backend() { return backend_; }
   RedisStats stats() const;
 
  private:
@@ -49,14 +49,15 @@ class RedisStore final : public Store, private RedisNodeOwner {
   bool has_slots() const override { return false; }
   bool takes_single_keys_only(std::uint16_t) const override { return false; }
   bool takes_back(redis::ServerError) const override { return false; }
-  void on_sent_away(RedisNode&, redis::ServerError, std::string_view, std::span<StoreCall* const>) override {}
+  void on_sent_away(RedisBackend&, redis::ServerError, std::string_view,
+                    std::span<StoreCall* const>) override {}
   bool may_send_again(const StoreCall& call) const override { return !call.sent_again; }
 
   const Clock& clock_;
   const std::string key_prefix_;
   const std::shared_ptr<FreedCounters> freed_;
   RememberedDenials denials_;
-  RedisNode node_;
+  RedisBackend backend_;
   std::uint64_t denied_from_memory_ = 0;
 };
 

@@ -163,7 +163,7 @@ TEST_F(RedisStoreTest, KeysAreShort) {
 }
 
 TEST_F(RedisStoreTest, AFullQueueIsAnsweredOnTheSpot) {
-  RedisNodeOptions small = options(server_);
+  RedisBackendOptions small = options(server_);
   small.queue_max = 2;
   make_store(small);  // not connected yet
   const Charge charge{key("a"), limit(Algorithm::kGcra, 10, kSecond)};
@@ -178,7 +178,7 @@ TEST_F(RedisStoreTest, AFullQueueIsAnsweredOnTheSpot) {
 }
 
 TEST_F(RedisStoreTest, WorksOverAUnixSocket) {
-  RedisNodeOptions local = options(server_);
+  RedisBackendOptions local = options(server_);
   local.connection.address = {.unix_path = server_.socket_path(), .database = 2};
   make_connected_store(local);
   TestCall call({{key("a"), limit(Algorithm::kGcra, 10, kSecond)}});
@@ -187,7 +187,7 @@ TEST_F(RedisStoreTest, WorksOverAUnixSocket) {
 }
 
 TEST_F(RedisStoreTest, WorksByTheNameOfAHost) {
-  RedisNodeOptions named = options(server_);
+  RedisBackendOptions named = options(server_);
   named.connection.address.host = "localhost";
   make_connected_store(named);
   TestCall call({{key("a"), limit(Algorithm::kGcra, 10, kSecond)}});

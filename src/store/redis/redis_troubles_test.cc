@@ -25,7 +25,7 @@ class RedisTroublesTest : public RedisRepliesFixture {
     for (std::int64_t us = 0; us < for_us; us += 10'000) {
       calls_.push_back(call(20'000));
       store_->start(*calls_.back());
-      if (server_.open() && !store_->node().ready()) let_in();
+      if (server_.open() && !store_->backend().ready()) let_in();
       pass(10'000);
       if (server_.open() && server_.take_sent().contains("EVALSHA")) server_.say(reply);
       reasons_missing_ += store_->health().problems.empty() ? 1 : 0;
@@ -57,7 +57,7 @@ TEST_F(RedisTroublesTest, WhoLacksRightsOrMeetsAReplicaKnocksOncePerSecond) {
     EXPECT_THAT(store_->health().problems, ElementsAre(HasSubstr(reason)));
     // It is repaired: the next attempt finds out.
     live_with(admitted(), 2 * kSecond);
-    EXPECT_EQ(store_->node().breaker_state(), BreakerState::kClosed);
+    EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
     EXPECT_THAT(store_->health().problems, IsEmpty());
   }
 }
@@ -84,7 +84,7 @@ TEST_F(RedisTroublesTest, ARefusedLogInOpensTheBreakerAndIsToldAtOnce) {
   store_->start(*waiting);
   log_in_fails();
   EXPECT_EQ(waiting->times_done, 1) << "nobody waits for a server that has said no";
-  EXPECT_EQ(store_->node().breaker_state(), BreakerState::kOpen);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kOpen);
   pass(0);
   EXPECT_THAT(news_, ElementsAre("! Redis at redis://cache:6379 is failing: not connected (WRONGPASS invalid "
                                  "username-password pair or user is disabled.); "

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "algorithm/sliding_log.h"
+#include "algorithm/steps/sliding_log.h"
 
 namespace sluice {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "algorithm/gcra.h"
+#include "algorithm/steps/gcra.h"
 #include "store/charge.h"
 #include "store/memory/table/shard.h"
 #include "store/params_table.h"

@@ -38,7 +38,7 @@ ClusterNodes::ClusterNodes(std::vector<redis::Address> seeds, MakeServer make_se
   call_in_others(now_us);
 }
 
-ClusterNodes::Node& ClusterNodes::of_server(const RedisNode& server) const {
+ClusterNodes::Node& ClusterNodes::of_server(const RedisBackend& server) const {
   const auto found =
       std::ranges::find_if(nodes_, [&](const auto& node) { return node && node->server.get() == &server; });
   assert(found != nodes_.end());

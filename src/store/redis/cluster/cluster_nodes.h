@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "redis/cluster/cluster_slots.h"
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 
 namespace sluice {
 
-// The nodes of a cluster, each with its own RedisNode, and the map of slots to nodes. Belongs to one event
+// The nodes of a cluster, each with its own RedisBackend, and the map of slots to nodes. Belongs to one event
 // loop's thread. A node that is not in the map (any more, or not yet: a seed, the target of an ASK) stays for
 // a while, and is removed when no call waits for it.
 class ClusterNodes {
  public:
   struct Node {
     redis::Endpoint endpoint;
-    std::unique_ptr<RedisNode> server;
+    std::unique_ptr<RedisBackend> server;
     std::size_t slots = 0;          // in the map
     std::int64_t needed_at_us = 0;  // the last time, if it has no slots
 
@@ -27,7 +27,7 @@ class ClusterNodes {
     redis::Endpoint here() const;
   };
   using MakeServer =
-      std::function<std::unique_ptr<RedisNode>(const std::string& name, const redis::Address&)>;
+      std::function<std::unique_ptr<RedisBackend>(const std::string& name, const redis::Address&)>;
 
   // `seeds`: nodes to start with. The user and password of the first one are used for all other nodes.
   // REQUIRES: there is a seed.
@@ -39,7 +39,7 @@ class ClusterNodes {
     return owner == redis::SlotMap::kNobody ? nullptr : nodes_[owner].get();
   }
   // REQUIRES: it is one of them.
-  Node& of_server(const RedisNode& server) const;
+  Node& of_server(const RedisBackend& server) const;
 
   // Finds or makes a node. Null when there are too many.
   Node* at(const redis::Endpoint& endpoint, std::int64_t now_us);

@@ -43,7 +43,7 @@ bool ClusterReplicas::take(const ClusterNodes::Node& master, StoreCall& call) {
 void ClusterReplicas::tick(std::int64_t now_us, const ClusterNodes& nodes) {
   for (const Chosen& each : chosen_) {
     each.looks->tick(now_us, [&] {
-      RedisNode* server = nullptr;
+      RedisBackend* server = nullptr;
       nodes.for_each([&](const ClusterNodes::Node& node) {
         if (node.endpoint == each.master) server = node.server.get();
       });

@@ -17,7 +17,8 @@ class ClusterReplicas {
  public:
   using Make = std::function<std::unique_ptr<ReplicaLooks>(const redis::Endpoint& replica)>;
 
-  ClusterReplicas(Make make, RedisNode::Random random) : make_(std::move(make)), random_(std::move(random)) {}
+  ClusterReplicas(Make make, RedisBackend::Random random)
+      : make_(std::move(make)), random_(std::move(random)) {}
 
   // Takes over a new map. A replica that still has the same master stays, unless it fails and there is
   // another.
@@ -41,7 +42,7 @@ class ClusterReplicas {
               std::vector<Chosen>& chosen);
 
   const Make make_;
-  const RedisNode::Random random_;
+  const RedisBackend::Random random_;
   std::vector<Chosen> chosen_;
   std::vector<std::unique_ptr<ReplicaLooks>> leaving_;  // removed as soon as no call waits for them
   ReplicaLooksStats gone_;

@@ -190,7 +190,7 @@ TEST_F(ClusterRepliesTest, ACallThatIsSentInCirclesIsGivenUp) {
   EXPECT_EQ(commands, 6) << "one, and five hops";
   EXPECT_EQ(asked->times_done, 1);
   EXPECT_EQ(asked->verdict, Verdict::kNoAnswer);
-  EXPECT_EQ(store_->stats().astray, 1u);
+  EXPECT_EQ(store_->stats().redirected_too_often, 1u);
 }
 
 TEST_F(ClusterRepliesTest, ANodeThatSendsToItselfGetsANewConnection) {

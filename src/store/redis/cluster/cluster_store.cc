@@ -32,12 +32,12 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
       nodes_(
           options_.seeds,
           [this, &transport, &params](const std::string& name, const redis::Address& address) {
-            RedisNodeOptions node = options_.node;
+            RedisBackendOptions node = options_.node;
             node.name = name;
             node.connection.address = address;
             if (options_.for_each_node) options_.for_each_node(node);
-            auto server = std::make_unique<RedisNode>(
-                RedisNode::Parts{transport, clock_, params, *this, denials_}, std::move(node), random_);
+            auto server = std::make_unique<RedisBackend>(
+                RedisBackend::Parts{transport, clock_, params, *this, denials_}, std::move(node), random_);
             for (int i = 0; i < bursts_; ++i) server->begin_burst();
             return server;
           },
@@ -52,7 +52,7 @@ ClusterStore::~ClusterStore() = default;
 std::unique_ptr<ClusterReplicas> ClusterStore::make_replicas(redis::Transport& transport,
                                                              ParamsTable& params) {
   const auto make = [this, &transport, &params](const redis::Endpoint& replica) {
-    RedisNodeOptions options = options_.node;
+    RedisBackendOptions options = options_.node;
     options.connection.address = nodes_.address_of(replica);
     options.connection.reads_replica = true;
     return std::make_unique<ReplicaLooks>(transport, clock_, params, std::move(options), random_,
@@ -214,13 +214,13 @@ void ClusterStore::tick(std::int64_t now_us) {
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
   nodes_.let_go(now_us);
-  tell_news(now_us);
+  report_news(now_us);
 }
 
 // A node whose clock is wrong would move windows and refill buckets: its answers are worthless.
 void ClusterStore::compare_clocks(std::int64_t now_us) {
   clocks_due_us_ = now_us + kClocksEveryUs;
-  std::vector<RedisNode*> servers;
+  std::vector<RedisBackend*> servers;
   std::vector<std::optional<redis::ClockDelta::Estimate>> estimates;
   nodes_.for_each([&](const Node& node) {
     if (node.slots == 0) return;

@@ -9,42 +9,42 @@
 #include <vector>
 
 #include "redis/inspect/refresh_timer.h"
+#include "store/redis/backend/trouble_news.h"
 #include "store/redis/cluster/cluster_nodes.h"
 #include "store/redis/cluster/cluster_replicas.h"
 #include "store/redis/cluster/split_call.h"
-#include "store/redis/node/trouble_news.h"
 
 namespace sluice {
 
 struct ClusterStoreOptions {
   std::vector<redis::Address> seeds;  // nodes to start with; the cluster names the others
-  RedisNodeOptions node;              // for every node; ClusterStore sets name and address
+  RedisBackendOptions node;           // for every node; ClusterStore sets name and address
   // May change the options of one node, which is identified by its address.
-  std::function<void(RedisNodeOptions&)> for_each_node;
+  std::function<void(RedisBackendOptions&)> for_each_node;
   redis::RefreshOptions refresh;   // of the map of slots
   bool looks_at_replicas = false;  // see ReplicaLooks
 };
 
 // What a ClusterStore has done itself, without its nodes; only grows.
 struct ClusterStats {
-  std::uint64_t split_calls = 0;         // calls on several slots
-  std::uint64_t refunds = 0;             // slots where a denied call had been charged
-  std::uint64_t refunds_lost = 0;        // refunds without an answer
-  std::uint64_t redirected = 0;          // calls that followed a MOVED or ASK
-  std::uint64_t tried_again = 0;         // retries of calls that waited for a slot to settle
-  std::uint64_t astray = 0;              // calls given up after too many redirects
-  std::uint64_t without_node = 0;        // calls on a slot that no node has
-  std::uint64_t denied_from_memory = 0;  // calls, see RememberedDenials
-  std::uint64_t split_by_key = 0;        // calls on a slot whose keys are on two nodes
-  std::uint64_t shed_slot_moving = 0;    // calls that such a slot could not decide
-  std::uint64_t too_many_split = 0;      // shed: more split calls than we track, or than a node can answer
-  std::uint64_t refreshes = 0;           // requests for the map
-  std::uint64_t maps = 0;                // maps received and understood
+  std::uint64_t split_calls = 0;           // calls on several slots
+  std::uint64_t refunds = 0;               // slots where a denied call had been charged
+  std::uint64_t refunds_lost = 0;          // refunds without an answer
+  std::uint64_t redirected = 0;            // calls that followed a MOVED or ASK
+  std::uint64_t tried_again = 0;           // retries of calls that waited for a slot to settle
+  std::uint64_t redirected_too_often = 0;  // calls given up after too many redirects
+  std::uint64_t without_node = 0;          // calls on a slot that no node has
+  std::uint64_t denied_from_memory = 0;    // calls, see RememberedDenials
+  std::uint64_t split_by_key = 0;          // calls on a slot whose keys are on two nodes
+  std::uint64_t shed_slot_moving = 0;      // calls that such a slot could not decide
+  std::uint64_t too_many_split = 0;        // shed: more split calls than we track, or than a node can answer
+  std::uint64_t refreshes = 0;             // requests for the map
+  std::uint64_t maps = 0;                  // maps received and understood
 };
 
 // A Store on a Redis or Valkey Cluster. Belongs to one event loop's thread.
 //
-//   RedisNodeOptions node{.connection = {.script = redis_script()}};
+//   RedisBackendOptions node{.connection = {.script = redis_script()}};
 //   ClusterStore store(transport, clock, params, {.seeds = target.addresses, .node = node}, random);
 //
 // A call goes to the node that has the slot of its charges (Charge::slot_tag). If the charges are on several
@@ -81,9 +81,9 @@ struct ClusterStats {
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
 //   given back.
-class ClusterStore final : public Store, private RedisNodeOwner, private SplitCall::Events {
+class ClusterStore final : public Store, private RedisBackendOwner, private SplitCall::Events {
  public:
-  using Random = RedisNode::Random;
+  using Random = RedisBackend::Random;
 
   // REQUIRES: transport, clock and params outlive the store; there is a seed; node.key_prefix has no {.
   ClusterStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
@@ -137,7 +137,7 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
   void give_back(SplitCall& split);
 
   // Redirected and refused calls.
-  void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+  void on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t slot) const override { return moving_[slot]; }
   bool has_slots() const override { return !alone_; }
@@ -150,7 +150,7 @@ class ClusterStore final : public Store, private RedisNodeOwner, private SplitCa
   void on_half_moved(std::span<StoreCall* const> calls);
   void start_key_by_key(std::span<StoreCall* const> calls);
   std::string half_moved_trouble(std::int64_t now_us) const;
-  void tell_news(std::int64_t now_us);
+  void report_news(std::int64_t now_us);
   void follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls);
   std::vector<Part*> take_on(std::span<StoreCall* const> calls);
   bool hop(Part& part);

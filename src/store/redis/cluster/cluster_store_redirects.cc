@@ -15,7 +15,7 @@ constexpr std::int64_t kHalfMovedShownUs = 10'000'000;
 
 }  // namespace
 
-void ClusterStore::on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+void ClusterStore::on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                                 std::span<StoreCall* const> calls) {
   using enum redis::ServerError;
   Node& node = nodes_.of_server(from);
@@ -81,7 +81,7 @@ std::string ClusterStore::half_moved_trouble(std::int64_t now_us) const {
          "request_id are shed; if it does not end, run redis-cli --cluster check";
 }
 
-void ClusterStore::tell_news(std::int64_t now_us) {
+void ClusterStore::report_news(std::int64_t now_us) {
   if (!options_.node.on_news) return;
   const std::string trouble = half_moved_trouble(now_us);
   if (!half_moved_news_.is_news(trouble, now_us)) return;
@@ -139,7 +139,7 @@ void ClusterStore::shed(StoreCall& call) {
 // False: too many redirects; the part is answered.
 bool ClusterStore::hop(Part& part) {
   if (++part.hops <= kRedisHopsMax) return true;
-  ++stats_.astray;
+  ++stats_.redirected_too_often;
   StoreCall* call = &part;
   fail({&call, 1});
   return false;

@@ -19,7 +19,7 @@ bool was_passed_over(const SplitCall::Part& part, std::size_t i) {
 }
 
 // What the result of an admitted charge would be without the charge.
-void tell_level_without(const LimitParams& params, std::int64_t cost, ChargeResult& result) {
+void remove_charge(const LimitParams& params, std::int64_t cost, ChargeResult& result) {
   Outcome& outcome = result.outcome;
   outcome.remaining = std::min(params.capacity, outcome.remaining + cost);
   if (outcome.remaining == params.capacity) {
@@ -158,14 +158,14 @@ void SplitCall::copy_results(const ParamsTable& params) {
       ChargeResult& result = results[place_[part.first_ + i]];
       const Charge& charge = part.charges[i];
       if (!is_answer(part.verdict)) {
-        tell_unknown(params[charge.params], result);
+        fill_unknown(params[charge.params], result);
         result.passed_over = true;
         continue;
       }
       result = part.results[i];
       result.passed_over = was_passed_over(part, i);
       if (had_room && is_taken_back(charge) && !result.passed_over)
-        tell_level_without(params[charge.params], charge.cost, result);
+        remove_charge(params[charge.params], charge.cost, result);
     }
   }
 }

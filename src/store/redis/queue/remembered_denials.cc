@@ -86,7 +86,7 @@ bool RememberedDenials::deny(StoreCall& call, std::int64_t now_us, std::int64_t 
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
     const auto had_room =
-        tell_denied(params_[charge.params], known[i]->left, charge, *server_us, call.results[i]);
+        fill_denied(params_[charge.params], known[i]->left, charge, *server_us, call.results[i]);
     if (!had_room) return false;
     all_have_room &= *had_room;
   }
@@ -111,8 +111,8 @@ bool RememberedDenials::deny_unanswered(StoreCall& call, std::int64_t now_us,
     const LimitParams& params = params_[charge.params];
     const auto had_room = known[i] == nullptr
                               ? std::nullopt
-                              : tell_denied(params, known[i]->left, charge, *server_us, call.results[i]);
-    if (!had_room) tell_unknown(params, call.results[i]);
+                              : fill_denied(params, known[i]->left, charge, *server_us, call.results[i]);
+    if (!had_room) fill_unknown(params, call.results[i]);
     is_denied |= had_room == false;
   }
   if (is_denied) answer_denied(call, *server_us);

@@ -51,7 +51,7 @@ class RememberedDenials {
   bool deny(StoreCall& call, std::int64_t now_us, std::int64_t decide_at_us) const;
 
   // The same for a call that the server has not answered: one counter that denies is enough. Counters of
-  // which nothing is known are reported as tell_unknown() says.
+  // which nothing is known are reported as fill_unknown() says.
   bool deny_unanswered(StoreCall& call, std::int64_t now_us, std::int64_t decide_at_us) const;
 
   // The server may come back without its counters. So what was remembered before is trusted only for calls

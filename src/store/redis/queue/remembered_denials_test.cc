@@ -205,7 +205,7 @@ TEST_F(RememberedDenialsTest, ACounterUnderOtherNumbersIsNotRemembered) {
 TEST_F(RememberedDenialsTest, AResetTakesEffectAtOnceOnEveryLoop) {
   connect();
   be_denied();
-  const RedisNodeOptions shared = options_;  // like those of another loop of the process
+  const RedisBackendOptions shared = options_;  // like those of another loop of the process
   redis::FakeTransport elsewhere;
   RedisStore other(elsewhere, clock_, params_, shared, [](std::uint64_t) { return 0; });
   other.tick(clock_.now_us());

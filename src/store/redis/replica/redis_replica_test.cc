@@ -27,11 +27,11 @@ class RedisSentinelReplicaTest : public LoopFixture {
   }
   Store* driven() override { return store_.get(); }
 
-  RedisNodeOptions options(bool replica) {
+  RedisBackendOptions options(bool replica) {
     redis::SentinelOptions sentinels{.session = {.master_name = "mymaster", .asks_for_replicas = replica}};
     for (const TestSentinel& each : group_.sentinels)
       sentinels.sentinels.push_back({.host = "127.0.0.1", .port = each.port()});
-    RedisNodeOptions with;
+    RedisBackendOptions with;
     with.connection.source = std::make_shared<redis::Sentinel>(transport_, clock_, sentinels, random());
     with.connection.script = redis_script();
     return with;

@@ -24,7 +24,7 @@ std::string_view text_of(std::span<const redis::RespValue> reply) {
   return reply.empty() || reply.front().is_error() ? std::string_view() : reply.front().bytes;
 }
 
-RedisNodeOptions options_for_replica(RedisNodeOptions options) {
+RedisBackendOptions options_for_replica(RedisBackendOptions options) {
   options.only_looks = true;
   options.connection.backoff_max_us = kBackoffUsMax;
   options.on_news = {};
@@ -57,7 +57,8 @@ class ReplicaLooks::Look final : public StoreCall {
 };
 
 ReplicaLooks::ReplicaLooks(redis::Transport& transport, const Clock& clock, ParamsTable& params,
-                           RedisNodeOptions options, const RedisNode::Random& random, AskMaster ask_master)
+                           RedisBackendOptions options, const RedisBackend::Random& random,
+                           AskMaster ask_master)
     : clock_(clock),
       ask_master_(std::move(ask_master)),
       patience_us_(options.operation_timeout_us),
@@ -110,13 +111,13 @@ void ReplicaLooks::finish(Look& look) {
 }
 
 // The slot is elsewhere, or the replica follows another master, or has lost its own.
-void ReplicaLooks::on_sent_away(RedisNode&, redis::ServerError, std::string_view,
+void ReplicaLooks::on_sent_away(RedisBackend&, redis::ServerError, std::string_view,
                                 std::span<StoreCall* const> calls) {
   lag_->doubt();
   for (StoreCall* call : calls) call->on_done();
 }
 
-void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisNode*()>& master) {
+void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisBackend*()>& master) {
   using Ask = redis::ReplicaLag::Ask;
   replica_.tick(now_us);
   const bool wanted = now_us - wanted_at_us_ <= kInterestUs;
@@ -124,7 +125,7 @@ void ReplicaLooks::tick(std::int64_t now_us, const std::function<RedisNode*()>& 
   if (!wanted) return;
   const Ask whom = lag_->next(now_us);
   if (whom == Ask::kMaster) {
-    RedisNode* const server = master();
+    RedisBackend* const server = master();
     const auto hear = [lag = lag_](std::span<const redis::RespValue> reply) {
       lag->on_master(text_of(reply));
     };

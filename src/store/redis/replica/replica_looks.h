@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "redis/inspect/replica_lag.h"
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 
 namespace sluice {
 
@@ -31,7 +31,7 @@ struct ReplicaLooksStats {
 //
 // Looks use the same script as checks, by EVALSHA: a look writes nothing, and a replica refuses all writes.
 // (EVALSHA_RO would say so in advance, but Redis 6.2 does not have it.)
-class ReplicaLooks final : private RedisNodeOwner {
+class ReplicaLooks final : private RedisBackendOwner {
  public:
   // Starts a call at the master; its on_done() follows.
   using AskMaster = std::function<void(StoreCall&)>;
@@ -39,8 +39,8 @@ class ReplicaLooks final : private RedisNodeOwner {
   // `options`: those of the master, with the replica's address or source. With
   // connection.reads_replica the replica is a node of a Cluster. REQUIRES: transport, clock and params
   // outlive it.
-  ReplicaLooks(redis::Transport& transport, const Clock& clock, ParamsTable& params, RedisNodeOptions options,
-               const RedisNode::Random& random, AskMaster ask_master);
+  ReplicaLooks(redis::Transport& transport, const Clock& clock, ParamsTable& params,
+               RedisBackendOptions options, const RedisBackend::Random& random, AskMaster ask_master);
   ~ReplicaLooks();
 
   // Whether a call charges nothing and leaves no record.
@@ -51,7 +51,7 @@ class ReplicaLooks final : private RedisNodeOwner {
   bool take(StoreCall& call);
 
   // To be called often. `master` is called when its offset is needed; null: there is none at the moment.
-  void tick(std::int64_t now_us, const std::function<RedisNode*()>& master);
+  void tick(std::int64_t now_us, const std::function<RedisBackend*()>& master);
   std::int64_t next_due_us() const { return replica_.next_due_us(); }
 
   bool failing() const { return replica_.breaker_state() != redis::Breaker::State::kClosed; }
@@ -61,7 +61,7 @@ class ReplicaLooks final : private RedisNodeOwner {
  private:
   class Look;
 
-  void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+  void on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                     std::span<StoreCall* const> calls) override;
   bool takes_single_keys_only(std::uint16_t) const override { return false; }
   bool has_slots() const override { return is_in_cluster_; }
@@ -77,7 +77,7 @@ class ReplicaLooks final : private RedisNodeOwner {
   const std::int64_t patience_us_;  // for looks without a deadline
   const bool is_in_cluster_;
   RememberedDenials denials_;  // always empty: no look is denied
-  RedisNode replica_;
+  RedisBackend replica_;
   // Shared, because answers may come after we are destroyed.
   const std::shared_ptr<redis::ReplicaLag> lag_ = std::make_shared<redis::ReplicaLag>();
   std::vector<std::unique_ptr<Look>> looks_;

@@ -19,7 +19,7 @@ class ReplicaLooksTest : public testing::Test {
   static constexpr const char* kInfo = "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n";
 
   void SetUp() override {
-    RedisNodeOptions master, replica;
+    RedisBackendOptions master, replica;
     master.connection.script = replica.connection.script = "return 1";
     master.connection.address = {.host = "master", .port = 1};
     replica.connection.address = {.host = "replica", .port = 2};

@@ -15,7 +15,8 @@ class ReplicaReadingStore final : public Store {
  public:
   // REQUIRES: transport, clock and params outlive it.
   ReplicaReadingStore(redis::Transport& transport, const Clock& clock, ParamsTable& params,
-                      RedisNodeOptions master, RedisNodeOptions replica, const RedisStore::Random& random)
+                      RedisBackendOptions master, RedisBackendOptions replica,
+                      const RedisStore::Random& random)
       : master_(transport, clock, params, std::move(master), random),
         looks_(transport, clock, params, std::move(replica), random, [this](StoreCall& call) {
           if (master_.start(call)) call.on_done();
@@ -32,7 +33,7 @@ class ReplicaReadingStore final : public Store {
   void end_burst() override { master_.end_burst(); }
   void tick(std::int64_t now_us) override {
     master_.tick(now_us);
-    looks_.tick(now_us, [this] { return &master_.node(); });
+    looks_.tick(now_us, [this] { return &master_.backend(); });
   }
   std::int64_t next_due_us() const override { return std::min(master_.next_due_us(), looks_.next_due_us()); }
   bool busy() const override { return master_.busy(); }

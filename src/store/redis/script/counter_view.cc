@@ -126,13 +126,13 @@ std::optional<CounterView::Left> CounterView::left(const LimitParams& params) co
   return Left{kept_.state, warned_};
 }
 
-void tell_unknown(const LimitParams& params, ChargeResult& result) {
+void fill_unknown(const LimitParams& params, ChargeResult& result) {
   result = {};
   result.outcome.allowed = true;
   result.outcome.remaining = params.capacity;
 }
 
-std::optional<bool> tell_denied(const LimitParams& params, const CounterView::Left& left,
+std::optional<bool> fill_denied(const LimitParams& params, const CounterView::Left& left,
                                 const Charge& charge, std::int64_t now_us, ChargeResult& result) {
   assert(charge.cost > 0 && charge.on_denial == OnDenial::kFree);
   if (params.algorithm != Algorithm::kSlidingLog)

@@ -71,11 +71,11 @@ class CounterView {
 };
 
 // A counter of which nothing is known is reported with its whole limit remaining, and denies nothing.
-void tell_unknown(const LimitParams& params, ChargeResult& result);
+void fill_unknown(const LimitParams& params, ChargeResult& result);
 
 // The result for a counter that a denied check left like this. Returns whether the counter has room itself;
 // nothing if that cannot be known. REQUIRES: a charge with a cost, OnDenial::kFree.
-std::optional<bool> tell_denied(const LimitParams& params, const CounterView::Left& left,
+std::optional<bool> fill_denied(const LimitParams& params, const CounterView::Left& left,
                                 const Charge& charge, std::int64_t now_us, ChargeResult& result);
 
 }  // namespace sluice

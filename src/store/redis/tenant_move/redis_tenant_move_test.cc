@@ -28,8 +28,8 @@ class RedisTenantMoveTest : public RedisStoreFixture {
     from_.start();
     to_.start();
   }
-  RedisNodeOptions heeding(const TestRedisServer& server) const {
-    RedisNodeOptions with = options(server);
+  RedisBackendOptions heeding(const TestRedisServer& server) const {
+    RedisBackendOptions with = options(server);
     with.heeds_moves = true;
     return with;
   }

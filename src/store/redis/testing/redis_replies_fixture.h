@@ -65,7 +65,7 @@ class RedisRepliesFixture : public testing::Test {
   const ParamsId limit_ =
       params_.intern(make_limit_params(Algorithm::kGcra, {10, 60 * kSecond}, std::nullopt).value());
   redis::FakeTransport server_;
-  RedisNodeOptions options_;
+  RedisBackendOptions options_;
   std::unique_ptr<RedisStore> store_;
 };
 

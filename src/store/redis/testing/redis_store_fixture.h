@@ -19,19 +19,19 @@ class RedisStoreFixture : public LoopFixture {
     ASSERT_EQ(access(TestRedisServer::kProgram, X_OK), 0) << "install Debian's redis-server";
   }
 
-  RedisNodeOptions options(const TestRedisServer& server) const {
-    RedisNodeOptions options;
+  RedisBackendOptions options(const TestRedisServer& server) const {
+    RedisBackendOptions options;
     options.connection.address = {.host = "127.0.0.1", .port = server.port()};
     options.connection.script = redis_script();
     options.operation_timeout_us = options.slow_us = kSecond;  // a busy machine is not a failure
     return options;
   }
 
-  RedisStore& make_store(RedisNodeOptions with) {
+  RedisStore& make_store(RedisBackendOptions with) {
     store_ = std::make_unique<RedisStore>(transport_, clock_, params_, std::move(with), random());
     return *store_;
   }
-  RedisStore& make_connected_store(RedisNodeOptions with) {
+  RedisStore& make_connected_store(RedisBackendOptions with) {
     RedisStore& store = make_store(std::move(with));
     EXPECT_TRUE(run_until([&] { return store.health().connected; }));
     return store;

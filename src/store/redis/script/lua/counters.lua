@@ -1,5 +1,5 @@
 -- Reads and writes counters in all cases but the usual one: a log, a value that is kept under other numbers, a value that
--- is not a counter. (The usual case, a bucket or window under the same numbers, is in driver.lua.)
+-- is not a counter. (The usual case, a bucket or window under the same numbers, is in decide.lua.)
 --
 -- counter_codec(values, limit_in) returns
 --

@@ -5,7 +5,7 @@
 --                                                    value is not a counter
 --
 -- Beside its numbers, a limit has `stamp`, with which its values begin, and its length `stamp_bytes`; `form` and
--- `state_bytes`: how `at` and `first` follow; `steps`: those of its algorithm; and what the driver needs all the time.
+-- `state_bytes`: how `at` and `first` follow; `steps`: those of its algorithm; and what decide.lua needs all the time.
 
 local LIMIT_BYTES = 48
 local WARNED = 36028797018963968  -- 2^55, added to `at` in a value: to its first byte, as no double holds the sum exactly
@@ -23,7 +23,7 @@ local function limit_reader(records)
     return units > (warned and limit.calm_at_most or limit.warns_above)
   end
 
-  -- The same in lengths of time, which are cheaper to compare. Anything below `calm_us` does not warn; see driver.lua.
+  -- The same in lengths of time, which are cheaper to compare. Anything below `calm_us` does not warn; see decide.lua.
   local function bucket_warns(limit, warned, at, first, _, now_us)
     local us = at - now_us
     if us > limit.warns_us or (us == limit.warns_us and first > limit.warns_fraction) then return true end

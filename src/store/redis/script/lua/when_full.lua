@@ -1,4 +1,4 @@
--- Stands between driver.lua and writes.lua when the server has said that it has no memory left (maxmemory with noeviction):
+-- Stands between decide.lua and writes.lua when the server has said that it has no memory left (maxmemory with noeviction):
 -- everything is decided, nothing is written yet. What takes the place of something of about the same size may be written.
 -- If anything else would have to be, the call fails as a whole, with the numbers of the keys:
 --

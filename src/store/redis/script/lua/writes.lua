@@ -1,4 +1,4 @@
--- The end of driver.lua: everything is decided, and what has changed is written. On a server without memory when_full.lua stands
+-- The end of decide.lua: everything is decided, and what has changed is written. On a server without memory when_full.lua stands
 -- before it.
 
 if journals then note_in_journals(journals, values, reply, counter_keys) end

@@ -1,21 +1,21 @@
 #include <algorithm>
 #include <ranges>
 
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 
-// Which calls may wait in a RedisNode's queue, what its answers tell about others, and when their time starts
-// to count.
+// Which calls may wait in a RedisBackend's queue, what its answers tell about others, and when their time
+// starts to count.
 namespace sluice {
 
 // The failure rule is for those of whom nothing is known.
-void RedisNode::deny_unanswered(StoreCall& call) {
+void RedisBackend::deny_unanswered(StoreCall& call) {
   // The answers of a server whose clock is wrong are worth nothing.
   if (left_out_ || denials_.empty() || !denials_.deny_unanswered(call, clock_.now_us(), decide_at_us()))
     return;
   ++stats_.denied_from_memory;
 }
 
-void RedisNode::remember(const Command& command, std::int64_t server_us) {
+void RedisBackend::remember(const Command& command, std::int64_t server_us) {
   if (!command.batch->has_denied() && denials_.empty()) [[likely]]
     return;
   RememberedDenials::Heard heard{
@@ -31,14 +31,14 @@ void RedisNode::remember(const Command& command, std::int64_t server_us) {
 }
 
 // Whatever the outcome of the refunds.
-void RedisNode::note_refunds(const Batch& batch) {
+void RedisBackend::note_refunds(const Batch& batch) {
   batch.for_each_refunded([&](const KeyHash& key) { options_.freed->note(key, clock_.now_us()); });
 }
 
 // A refund must not be lost, and a caller with less than an equal share of the queue gets in: so the largest
 // holders are shed first. If a caller has its share already, a tenant of it gets in as long as that tenant
 // holds little itself; but a caller that invents tenants gets no more than twice its share.
-bool RedisNode::has_room(const StoreCall& call) const {
+bool RedisBackend::has_room(const StoreCall& call) const {
   if (queue_.size() < room() && queue_.work() < kRedisQueueWorkMax) return true;
   if (call.refund_of_us != 0) return true;
   const FairQueue::Holding held = queue_.holding(call.flow);
@@ -53,7 +53,7 @@ bool RedisNode::has_room(const StoreCall& call) const {
 }
 
 // Its turn has come: from now on its deadline limits the server.
-void RedisNode::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us) {
+void RedisBackend::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us) {
   StoreCall& call = queue.front();
   queue.pop(work);
   if (call.deadline_us != 0) call.deadline_us += now_us - call.queued_at_us;
@@ -61,13 +61,13 @@ void RedisNode::leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t n
 }
 
 // Makes expire_calls() look at it by its deadline.
-void RedisNode::note_end_of(const StoreCall& call) {
+void RedisBackend::note_end_of(const StoreCall& call) {
   for (const std::int64_t end_us : {call.deadline_us, call.caller_deadline_us})
     if (end_us != 0) next_deadline_us_ = std::min(next_deadline_us_, end_us);
 }
 
 // They were sent before, and are sent again before the others of their flows.
-void RedisNode::put_back(std::span<StoreCall* const> calls, FairQueue& queue) {
+void RedisBackend::put_back(std::span<StoreCall* const> calls, FairQueue& queue) {
   const std::int64_t now_us = clock_.now_us();
   for (StoreCall* call : std::views::reverse(calls)) {
     call->queued_at_us = now_us;

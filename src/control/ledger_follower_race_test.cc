@@ -27,11 +27,11 @@ struct Node : ControlNode {
   Result<std::vector<ledger::Record>> remove(const std::string& id) { return put(id, ""); }
 };
 
-class RegistryRaceTest : public ::testing::Test {
+class LedgerFollowerRaceTest : public ::testing::Test {
  protected:
-  RegistryRaceTest() {
-    EXPECT_TRUE(here.registry.load());
-    EXPECT_TRUE(there.registry.load());
+  LedgerFollowerRaceTest() {
+    EXPECT_TRUE(here.follower.load());
+    EXPECT_TRUE(there.follower.load());
   }
   // As an older version would have written it, without validation.
   void append_blindly(const std::string& id, const std::string& body) {
@@ -40,30 +40,30 @@ class RegistryRaceTest : public ::testing::Test {
   }
   // On all nodes that follow, and on one that starts now.
   void expect_everywhere(const std::string& versions) {
-    ASSERT_TRUE(here.registry.follow());
-    ASSERT_TRUE(there.registry.follow());
+    ASSERT_TRUE(here.follower.follow());
+    ASSERT_TRUE(there.follower.follow());
     Node anew{database};
-    ASSERT_TRUE(anew.registry.load());
+    ASSERT_TRUE(anew.follower.load());
     EXPECT_EQ(here.in_force(), versions);
     EXPECT_EQ(there.in_force(), versions);
     EXPECT_EQ(anew.in_force(), versions);
-    EXPECT_EQ(anew.registry.problems(), here.registry.problems());
+    EXPECT_EQ(anew.follower.problems(), here.follower.problems());
   }
 
   std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
   Node here{database}, there{database};
 };
 
-TEST_F(RegistryRaceTest, OfTwoPoliciesForOnePlaceOneIsRefused) {
+TEST_F(LedgerFollowerRaceTest, OfTwoPoliciesForOnePlaceOneIsRefused) {
   here.ledger.meanwhile = [&] { ASSERT_TRUE(there.put_at("y", "/same")); };
   const auto refused = here.put_at("x", "/same");
   ASSERT_FALSE(refused) << "it was good when it was looked at, and is no more";
   EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
   expect_everywhere("y#1");
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
 }
 
-TEST_F(RegistryRaceTest, WhatDoesNotConflictIsWrittenAllTheSame) {
+TEST_F(LedgerFollowerRaceTest, WhatDoesNotConflictIsWrittenAllTheSame) {
   here.ledger.meanwhile = [&] { ASSERT_TRUE(there.put_at("y", "/y")); };
   const auto written = here.put_at("x", "/x");
   ASSERT_TRUE(written) << written.error().message;
@@ -71,7 +71,7 @@ TEST_F(RegistryRaceTest, WhatDoesNotConflictIsWrittenAllTheSame) {
   expect_everywhere("x#1 y#1");
 }
 
-TEST_F(RegistryRaceTest, WhoIsAlwaysTooLateGivesUp) {
+TEST_F(LedgerFollowerRaceTest, WhoIsAlwaysTooLateGivesUp) {
   int others = 0;
   const std::function<void()> write_again = [&] {
     const std::string name = "y" + std::to_string(++others);
@@ -87,7 +87,7 @@ TEST_F(RegistryRaceTest, WhoIsAlwaysTooLateGivesUp) {
   EXPECT_TRUE(here.put_at("x", "/x"));
 }
 
-TEST_F(RegistryRaceTest, AKeyedChangeThatWasWrittenGetsItsAnswer) {
+TEST_F(LedgerFollowerRaceTest, AKeyedChangeThatWasWrittenGetsItsAnswer) {
   const auto first = here.put_at("x", "/same", "key-1");
   ASSERT_TRUE(first);
   here.ledger.meanwhile = [&] { ASSERT_TRUE(there.put_at("z", "/z")); };
@@ -101,58 +101,58 @@ TEST_F(RegistryRaceTest, AKeyedChangeThatWasWrittenGetsItsAnswer) {
   expect_everywhere("y#1 z#1");
 }
 
-TEST_F(RegistryRaceTest, EveryNodeChoosesTheSameOfTwoThatConflict) {
+TEST_F(LedgerFollowerRaceTest, EveryNodeChoosesTheSameOfTwoThatConflict) {
   append_blindly("y", body_at("y", "/same"));
   append_blindly("x", body_at("x", "/same"));
   expect_everywhere("y#1");
-  EXPECT_THAT(here.registry.problems(),
+  EXPECT_THAT(here.follower.problems(),
               ElementsAre(HasSubstr("policy \"x\" from the database is not in force")));
   // Now y is the newer one.
   append_blindly("y", body_at("y", "/same"));
   expect_everywhere("x#1");
-  EXPECT_THAT(here.registry.problems(),
+  EXPECT_THAT(here.follower.problems(),
               ElementsAre(HasSubstr("policy \"y\" from the database is not in force")));
 }
 
-TEST_F(RegistryRaceTest, WhatWasLeftOutComesWhenItsPlaceIsFree) {
+TEST_F(LedgerFollowerRaceTest, WhatWasLeftOutComesWhenItsPlaceIsFree) {
   append_blindly("x", body_at("x", "/same"));
   append_blindly("y", body_at("y", "/same"));
   expect_everywhere("x#1");
   ASSERT_TRUE(there.put_at("x", "/elsewhere"));
   expect_everywhere("x#2 y#1");
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
   append_blindly("z", body_at("z", "/same"));
   expect_everywhere("x#2 y#1");
   ASSERT_TRUE(here.remove("y"));
   expect_everywhere("x#2 z#1");
 }
 
-TEST_F(RegistryRaceTest, WhatWasLeftOutCanBeWithdrawn) {
+TEST_F(LedgerFollowerRaceTest, WhatWasLeftOutCanBeWithdrawn) {
   append_blindly("x", body_at("x", "/same"));
   append_blindly("y", body_at("y", "/same"));
   ASSERT_TRUE(here.remove("y"));
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
   expect_everywhere("x#1");
 }
 
 // Applied one by one, this would fail.
-TEST_F(RegistryRaceTest, APlaceCanBeSwappedInOneChange) {
+TEST_F(LedgerFollowerRaceTest, APlaceCanBeSwappedInOneChange) {
   ASSERT_TRUE(here.put_at("x", "/a"));
   ASSERT_TRUE(here.put_at("y", "/b"));
-  ASSERT_TRUE(here.registry.write({.drafts = {{Kind::kPolicy, "x", "put", body_at("x", "/b"), std::nullopt},
+  ASSERT_TRUE(here.follower.write({.drafts = {{Kind::kPolicy, "x", "put", body_at("x", "/b"), std::nullopt},
                                               {Kind::kPolicy, "y", "put", body_at("y", "/a"), std::nullopt}},
                                    .actor = "test",
                                    .at_us = 1}));
   expect_everywhere("x#2 y#2");
 }
 
-TEST_F(RegistryRaceTest, ADatabaseThatWentBackInTimeIsNeitherFollowedNorWrittenTo) {
+TEST_F(LedgerFollowerRaceTest, ADatabaseThatWentBackInTimeIsNeitherFollowedNorWrittenTo) {
   ASSERT_TRUE(here.put_at("a", "/1"));
   ASSERT_TRUE(here.put_at("a", "/2"));
   ASSERT_TRUE(here.put_at("b", "/b"));
   database->go_back_to(1);
   const auto expect_lost = [&](const char* when) {
-    EXPECT_THAT(here.registry.follow().error().message, HasSubstr("has lost policies that were there"))
+    EXPECT_THAT(here.follower.follow().error().message, HasSubstr("has lost policies that were there"))
         << when;
     const auto refused = here.put_at("c", "/c");
     ASSERT_FALSE(refused) << when;
@@ -161,15 +161,15 @@ TEST_F(RegistryRaceTest, ADatabaseThatWentBackInTimeIsNeitherFollowedNorWrittenT
   };
   expect_lost("records are missing");
   Node anew{database};
-  ASSERT_TRUE(anew.registry.load());
+  ASSERT_TRUE(anew.follower.load());
   for (const char* id : {"n0", "n1", "n2"}) ASSERT_TRUE(anew.put_at(id, std::string("/") + id));
   expect_lost("others have taken their numbers");
   Node restarted{database};
-  ASSERT_TRUE(restarted.registry.load());
+  ASSERT_TRUE(restarted.follower.load());
   EXPECT_EQ(restarted.in_force(), anew.in_force());
 }
 
-TEST_F(RegistryRaceTest, WhatAFileStoodInTheWayOfComesWhenItIsGone) {
+TEST_F(LedgerFollowerRaceTest, WhatAFileStoodInTheWayOfComesWhenItIsGone) {
   Policy of_file;
   of_file.id = "file";
   of_file.tenant = "t";
@@ -177,17 +177,17 @@ TEST_F(RegistryRaceTest, WhatAFileStoodInTheWayOfComesWhenItIsGone) {
   of_file.limits.push_back({.name = "l", .per = {}, .params = {}});
   ASSERT_TRUE(there.put_at("x", "/x"));
   ASSERT_TRUE(here.catalog.replace_files({of_file}));
-  ASSERT_TRUE(here.registry.follow());
-  EXPECT_EQ(here.registry.problems().size(), 1u);
+  ASSERT_TRUE(here.follower.follow());
+  EXPECT_EQ(here.follower.problems().size(), 1u);
   ASSERT_TRUE(here.put_at("y", "/y")) << "others are written meanwhile";
-  EXPECT_EQ(here.registry.problems().size(), 1u);
+  EXPECT_EQ(here.follower.problems().size(), 1u);
   ASSERT_TRUE(here.catalog.replace_files({}));
-  here.registry.try_again();
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  here.follower.try_again();
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
   EXPECT_EQ(here.in_force(), "x#1 y#1");
 }
 
-TEST_F(RegistryRaceTest, WhatWasInForceUntilAFileTookItsIdIsAProblemUntilTheFileIsGone) {
+TEST_F(LedgerFollowerRaceTest, WhatWasInForceUntilAFileTookItsIdIsAProblemUntilTheFileIsGone) {
   Policy of_file;
   of_file.id = "x";
   of_file.version = 7;
@@ -197,17 +197,17 @@ TEST_F(RegistryRaceTest, WhatWasInForceUntilAFileTookItsIdIsAProblemUntilTheFile
   ASSERT_TRUE(here.put_at("y", "/y"));
   ASSERT_TRUE(here.catalog.replace_files({of_file}));
   EXPECT_EQ(here.in_force(), "x#7 y#1");
-  here.registry.try_again();
-  ASSERT_EQ(here.registry.problems().size(), 1u);
-  EXPECT_EQ(here.registry.problems()[0],
+  here.follower.try_again();
+  ASSERT_EQ(here.follower.problems().size(), 1u);
+  EXPECT_EQ(here.follower.problems()[0],
             "policy \"x\" from the database is not in force: a policy file has a policy with this id");
-  ASSERT_NE(here.registry.not_in_force(ledger::Kind::kPolicy, "x"), nullptr);
-  EXPECT_EQ(here.registry.not_in_force(ledger::Kind::kPolicy, "x")->version, 1);
-  here.registry.try_again();
-  EXPECT_EQ(here.registry.problems().size(), 1u) << "it stays one";
+  ASSERT_NE(here.follower.not_in_force(ledger::Kind::kPolicy, "x"), nullptr);
+  EXPECT_EQ(here.follower.not_in_force(ledger::Kind::kPolicy, "x")->version, 1);
+  here.follower.try_again();
+  EXPECT_EQ(here.follower.problems().size(), 1u) << "it stays one";
   ASSERT_TRUE(here.catalog.replace_files({}));
-  here.registry.try_again();
-  EXPECT_THAT(here.registry.problems(), IsEmpty());
+  here.follower.try_again();
+  EXPECT_THAT(here.follower.problems(), IsEmpty());
   EXPECT_EQ(here.in_force(), "x#1 y#1");
 }
 

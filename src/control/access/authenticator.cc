@@ -1,4 +1,4 @@
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 
 #include <cctype>
 
@@ -32,11 +32,12 @@ std::optional<std::string_view> bearer(std::string_view authorization) {
 
 }  // namespace
 
-AccessReader::AccessReader(const Access& access) : clock_(access.clock), tokens_(access.tokens.published()) {
-  if (access.identities) identities_.emplace(access.identities->published());
+Authenticator::Authenticator(const KnownCallers& known)
+    : clock_(known.clock), tokens_(known.tokens.published()) {
+  if (known.identities) identities_.emplace(known.identities->published());
 }
 
-Result<Principal> AccessReader::who(const net::Peer& peer, std::string_view authorization) {
+Result<Principal> Authenticator::who(const net::Peer& peer, std::string_view authorization) {
   if (authorization.empty()) {
     if (identities_ && !peer.names.empty())
       if (auto principal = identities_->get().find(peer.names)) return *std::move(principal);

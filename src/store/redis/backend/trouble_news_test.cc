@@ -1,4 +1,4 @@
-#include "store/redis/node/trouble_news.h"
+#include "store/redis/backend/trouble_news.h"
 
 #include <gtest/gtest.h>
 

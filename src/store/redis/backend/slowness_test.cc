@@ -1,4 +1,4 @@
-#include "store/redis/node/slowness.h"
+#include "store/redis/backend/slowness.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string policy(const std::string& id, const std::string& rate) {
   return "policies: [{id: " + id + ", tenant: " + id + ", limits: [{rate: " + rate + "}]}]\n";
 }
 
-class FileRepositoryTest : public ::testing::Test {
+class PolicyFileLoaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = ::testing::TempDir() + "sluice_policies_XXXXXX";
@@ -32,7 +32,7 @@ class FileRepositoryTest : public ::testing::Test {
     directory_ = name;
   }
   void TearDown() override {
-    repository_.reset();
+    loader_.reset();
     fs::remove_all(directory_);
   }
 
@@ -51,11 +51,12 @@ class FileRepositoryTest : public ::testing::Test {
     start(name, {.debounce = std::chrono::milliseconds(5), .poll_every = poll_every}, withdrawn_max);
   }
   void start(const std::string& name, FileWatcher::Options watch, std::size_t withdrawn_max = 100) {
-    repository_ = std::make_unique<FileRepository>(
+    loader_ = std::make_unique<PolicyFileLoader>(
         std::vector<std::string>{directory_ / name}, catalog_,
-        FileRepository::Options{.log = [this](bool, const std::string& sentence) { log_ += sentence + '\n'; },
-                                .watch = watch,
-                                .withdrawn_max = withdrawn_max});
+        PolicyFileLoader::Options{
+            .log = [this](bool, const std::string& sentence) { log_ += sentence + '\n'; },
+            .watch = watch,
+            .withdrawn_max = withdrawn_max});
   }
 
   // "a#2 b#1": the policies in force.
@@ -75,9 +76,9 @@ class FileRepositoryTest : public ::testing::Test {
     EXPECT_EQ(in_force(), expected);
   }
   void expect_failures_soon(std::uint64_t expected) {
-    for (int i = 0; i < 3'000 && repository_->status().failures < expected; ++i)
+    for (int i = 0; i < 3'000 && loader_->status().failures < expected; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_GE(repository_->status().failures, expected);
+    EXPECT_GE(loader_->status().failures, expected);
   }
 
   fs::path directory_;
@@ -85,33 +86,32 @@ class FileRepositoryTest : public ::testing::Test {
   SnapshotPublisher snapshots_;
   PolicyCatalog catalog_{snapshots_, params_};
   std::string log_;  // read it only before anything changes: then another thread writes it
-  std::unique_ptr<FileRepository> repository_;
+  std::unique_ptr<PolicyFileLoader> loader_;
 };
 
-TEST_F(FileRepositoryTest, LoadsWhenMade) {
+TEST_F(PolicyFileLoaderTest, LoadsWhenMade) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   EXPECT_EQ(in_force(), "a#1");
-  EXPECT_TRUE(repository_->status().loaded);
-  EXPECT_EQ(repository_->status().reloads, 1u);
-  EXPECT_TRUE(repository_->status().problems.empty());
+  EXPECT_TRUE(loader_->status().loaded);
+  EXPECT_EQ(loader_->status().reloads, 1u);
+  EXPECT_TRUE(loader_->status().problems.empty());
 }
 
-TEST_F(FileRepositoryTest, ABadFileAtTheStartIsAProblemAndGetsBetter) {
+TEST_F(PolicyFileLoaderTest, ABadFileAtTheStartIsAProblemAndGetsBetter) {
   start();  // no file exists
-  EXPECT_FALSE(repository_->status().loaded);
-  EXPECT_THAT(repository_->status().problems,
-              Contains(HasSubstr("policies.yaml: can't be read: No such file")));
+  EXPECT_FALSE(loader_->status().loaded);
+  EXPECT_THAT(loader_->status().problems, Contains(HasSubstr("policies.yaml: can't be read: No such file")));
   write("policies.yaml", policy("a", "1/s"));
   expect_soon("a#1");
-  EXPECT_TRUE(repository_->status().loaded);
+  EXPECT_TRUE(loader_->status().loaded);
 }
 
-TEST_F(FileRepositoryTest, TellsWhatItPassesOver) {
+TEST_F(PolicyFileLoaderTest, TellsWhatItPassesOver) {
   write("a.yaml", policy("a", "1/s"));
   start(".");
   EXPECT_THAT(log_, Not(HasSubstr("ignored files")));
-  repository_.reset();
+  loader_.reset();
   fs::create_symlink("a.yaml", directory_ / "..data");
   for (const char* name : {"shop.conf", "b", "c.yaml.old", "d.txt", "e", "f", ".hidden"})
     write(name, "domain: d\n");
@@ -122,19 +122,19 @@ TEST_F(FileRepositoryTest, TellsWhatItPassesOver) {
   EXPECT_EQ(in_force(), "a#1");
 }
 
-TEST_F(FileRepositoryTest, OnlyTreesOfDescriptorsMayBeDeep) {
+TEST_F(PolicyFileLoaderTest, OnlyTreesOfDescriptorsMayBeDeep) {
   const std::string deep = std::string(20, '[') + std::string(20, ']');
   write("policies.yaml", "domain: d\ndescriptors: [{ key: a, metadata: { deep: " + deep + " } }]\n");
   start();
-  EXPECT_TRUE(repository_->status().loaded);
-  repository_.reset();
+  EXPECT_TRUE(loader_->status().loaded);
+  loader_.reset();
   write("policies.yaml", "policies:\n  - " + deep + "\n");
   start();
-  EXPECT_THAT(repository_->status().problems,
+  EXPECT_THAT(loader_->status().problems,
               Contains(HasSubstr("policies.yaml:2: nesting deeper than 16 levels")));
 }
 
-TEST_F(FileRepositoryTest, NoticesWritesInPlace) {
+TEST_F(PolicyFileLoaderTest, NoticesWritesInPlace) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   write_in_place("policies.yaml", policy("a", "2/s"));
@@ -143,7 +143,7 @@ TEST_F(FileRepositoryTest, NoticesWritesInPlace) {
   expect_soon("a#3");
 }
 
-TEST_F(FileRepositoryTest, NoticesReplacementByRename) {
+TEST_F(PolicyFileLoaderTest, NoticesReplacementByRename) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   for (int i = 2; i < 5; ++i) {
@@ -152,7 +152,7 @@ TEST_F(FileRepositoryTest, NoticesReplacementByRename) {
   }
 }
 
-TEST_F(FileRepositoryTest, NoticesASwappedLink) {
+TEST_F(PolicyFileLoaderTest, NoticesASwappedLink) {
   write("one.txt", policy("a", "1/s"));
   write("two.txt", policy("a", "2/s"));
   fs::create_symlink("one.txt", directory_ / "policies.yaml");
@@ -167,7 +167,7 @@ TEST_F(FileRepositoryTest, NoticesASwappedLink) {
 
 // A mounted configuration: the file is a link through ..data, which is itself a link to a directory with a
 // date.
-TEST_F(FileRepositoryTest, NoticesASwappedDirectoryBehindALink) {
+TEST_F(PolicyFileLoaderTest, NoticesASwappedDirectoryBehindALink) {
   fs::create_directories(directory_ / "config" / "..one");
   fs::create_directories(directory_ / "config" / "..two");
   write("config/..one/policies.yaml", policy("a", "1/s"));
@@ -183,38 +183,38 @@ TEST_F(FileRepositoryTest, NoticesASwappedDirectoryBehindALink) {
     fs::create_directory_symlink("..one", directory_ / "config" / "..data_tmp");
     fs::rename(directory_ / "config" / "..data_tmp", directory_ / "config" / "..data");
     expect_soon("a#3");
-    repository_.reset();
+    loader_.reset();
   }
 }
 
-TEST_F(FileRepositoryTest, ADeletedFileKeepsItsPoliciesInForceUntilItReturns) {
+TEST_F(PolicyFileLoaderTest, ADeletedFileKeepsItsPoliciesInForceUntilItReturns) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   fs::remove(directory_ / "policies.yaml");
   expect_failures_soon(1);
   EXPECT_EQ(in_force(), "a#1");
-  EXPECT_FALSE(repository_->status().problems.empty());
+  EXPECT_FALSE(loader_->status().problems.empty());
   write("policies.yaml", policy("a", "2/s"));
   expect_soon("a#2");
-  EXPECT_TRUE(repository_->status().problems.empty());
+  EXPECT_TRUE(loader_->status().problems.empty());
 }
 
-TEST_F(FileRepositoryTest, ABadFileKeepsTheLastGoodPoliciesInForce) {
+TEST_F(PolicyFileLoaderTest, ABadFileKeepsTheLastGoodPoliciesInForce) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   const std::uint64_t generation = snapshots_.generation();
   write("policies.yaml", policy("a", "fast"));
   expect_failures_soon(1);
   EXPECT_EQ(snapshots_.generation(), generation);
-  EXPECT_TRUE(repository_->status().loaded);
-  EXPECT_THAT(repository_->status().problems,
+  EXPECT_TRUE(loader_->status().loaded);
+  EXPECT_THAT(loader_->status().problems,
               Contains(HasSubstr("policies[0].limits[0].rate: \"fast\" is not a rate")));
   write("policies.yaml", policy("a", "2/s"));
   expect_soon("a#2");
-  EXPECT_TRUE(repository_->status().problems.empty());
+  EXPECT_TRUE(loader_->status().problems.empty());
 }
 
-TEST_F(FileRepositoryTest, ADirectoryIsOneWhole) {
+TEST_F(PolicyFileLoaderTest, ADirectoryIsOneWhole) {
   fs::create_directory(directory_ / "d");
   write("d/b.yaml", policy("b", "1/s"));
   write("d/a.json", policy("a", "1/s"));
@@ -229,43 +229,43 @@ TEST_F(FileRepositoryTest, ADirectoryIsOneWhole) {
   write("d/d.yaml", policy("a", "5/s"));  // an id that another file has: all or nothing
   expect_failures_soon(1);
   EXPECT_EQ(in_force(), "a#1 b#2 c#1");
-  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("the id \"a\" is taken")));
+  EXPECT_THAT(loader_->status().problems, Contains(HasSubstr("the id \"a\" is taken")));
   fs::remove(directory_ / "d" / "d.yaml");
   fs::remove(directory_ / "d" / "c.yml");
   expect_soon("a#1 b#2");
 }
 
-TEST_F(FileRepositoryTest, AnEmptiedDirectoryDoesNotDropThePolicies) {
+TEST_F(PolicyFileLoaderTest, AnEmptiedDirectoryDoesNotDropThePolicies) {
   fs::create_directory(directory_ / "d");
   write("d/a.yaml", policy("a", "1/s"));
   start("d");
   fs::remove(directory_ / "d" / "a.yaml");
   expect_failures_soon(1);
   EXPECT_EQ(in_force(), "a#1");
-  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("has no policy files")));
+  EXPECT_THAT(loader_->status().problems, Contains(HasSubstr("has no policy files")));
 }
 
-TEST_F(FileRepositoryTest, AVersionNumberNeverMeansTwoThings) {
+TEST_F(PolicyFileLoaderTest, AVersionNumberNeverMeansTwoThings) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   write("policies.yaml", "policies: []");
-  repository_->reload();
+  loader_->reload();
   EXPECT_EQ(in_force(), "");
   write("policies.yaml", policy("a", "1/s"));
-  repository_->reload();
+  loader_->reload();
   EXPECT_EQ(in_force(), "a#1");
   write("policies.yaml", "policies: []");
-  repository_->reload();
+  loader_->reload();
   write("policies.yaml", policy("a", "7/s"));
-  repository_->reload();
+  loader_->reload();
   EXPECT_EQ(in_force(), "a#2");
 }
 
 // Ids that change with every load do not accumulate; a forgotten policy that comes back has a new version.
-TEST_F(FileRepositoryTest, OldWithdrawnPoliciesAreForgottenAndTheirVersionsNotUsedAgain) {
+TEST_F(PolicyFileLoaderTest, OldWithdrawnPoliciesAreForgottenAndTheirVersionsNotUsedAgain) {
   const auto load = [&](const std::string& id, const std::string& rate) {
     write("policies.yaml", policy(id, rate));
-    repository_->reload();
+    loader_->reload();
     return in_force();
   };
   write("policies.yaml", "policies: []");
@@ -283,23 +283,23 @@ TEST_F(FileRepositoryTest, OldWithdrawnPoliciesAreForgottenAndTheirVersionsNotUs
   EXPECT_EQ(load("f", "1/s"), "f#3");
 }
 
-TEST_F(FileRepositoryTest, ReloadReadsNow) {
+TEST_F(PolicyFileLoaderTest, ReloadReadsNow) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   write("policies.yaml", policy("a", "2/s"));
-  repository_->reload();
+  loader_->reload();
   EXPECT_EQ(in_force(), "a#2");
-  const auto before = repository_->status();
-  repository_->reload();  // unchanged: still read, same version
-  EXPECT_EQ(repository_->status().reloads, before.reloads + 1);
+  const auto before = loader_->status();
+  loader_->reload();  // unchanged: still read, same version
+  EXPECT_EQ(loader_->status().reloads, before.reloads + 1);
   EXPECT_EQ(in_force(), "a#2");
 }
 
 // Where the kernel reports nothing, polling finds the change. A directory that does not exist yet cannot be
 // watched.
-TEST_F(FileRepositoryTest, LooksByItselfWhenNobodyTells) {
+TEST_F(PolicyFileLoaderTest, LooksByItselfWhenNobodyTells) {
   start("not/yet/policies.yaml", std::chrono::milliseconds(20));
-  EXPECT_FALSE(repository_->status().loaded);
+  EXPECT_FALSE(loader_->status().loaded);
   fs::create_directories(directory_ / "not" / "yet");
   write("not/yet/policies.yaml", policy("a", "1/s"));
   expect_soon("a#1");
@@ -325,7 +325,7 @@ class Again {
   std::thread thread_;
 };
 
-TEST_F(FileRepositoryTest, AHalfWrittenFileTakesNoPolicyOutOfForce) {
+TEST_F(PolicyFileLoaderTest, AHalfWrittenFileTakesNoPolicyOutOfForce) {
   const auto document = [](int policies) {
     std::string text = "policies:\n";
     for (int i = 0; i < policies; ++i)
@@ -338,14 +338,14 @@ TEST_F(FileRepositoryTest, AHalfWrittenFileTakesNoPolicyOutOfForce) {
   start("policies.yaml", {.debounce = std::chrono::hours(1), .patience = std::chrono::milliseconds(20)});
   write_in_place("policies.yaml", document(1));
   expect_failures_soon(1);
-  EXPECT_THAT(repository_->status().problems,
+  EXPECT_THAT(loader_->status().problems,
               Contains(HasSubstr("keep changing and do not contain p1 and 1 more")));
   EXPECT_EQ(in_force(), "p0#1 p1#1 p2#1");
   write_in_place("policies.yaml", document(4));
   expect_soon("p0#1 p1#1 p2#1 p3#1");  // no policy is missing
 }
 
-TEST_F(FileRepositoryTest, AFileThatCameToRestAfterAllIsTaken) {
+TEST_F(PolicyFileLoaderTest, AFileThatCameToRestAfterAllIsTaken) {
   write("policies.yaml", policy("a", "1/s"));
   start("policies.yaml",
         {.debounce = std::chrono::milliseconds(50), .patience = std::chrono::milliseconds(1)});
@@ -353,7 +353,7 @@ TEST_F(FileRepositoryTest, AFileThatCameToRestAfterAllIsTaken) {
   expect_soon("b#1");
 }
 
-TEST_F(FileRepositoryTest, LooksByItselfWhileTheWatchedFolderIsBusy) {
+TEST_F(PolicyFileLoaderTest, LooksByItselfWhileTheWatchedFolderIsBusy) {
   fs::create_directories(directory_ / "a" / "inner");
   fs::create_directories(directory_ / "b" / "inner");
   write("a/inner/policies.yaml", policy("a", "1/s"));
@@ -365,7 +365,7 @@ TEST_F(FileRepositoryTest, LooksByItselfWhileTheWatchedFolderIsBusy) {
   expect_soon("b#1");
 }
 
-TEST_F(FileRepositoryTest, ReadersAndReloadsDoNotDisturbEachOther) {
+TEST_F(PolicyFileLoaderTest, ReadersAndReloadsDoNotDisturbEachOther) {
   write("policies.yaml", policy("a", "1/s"));
   start();
   std::atomic<bool> stop = false;
@@ -375,29 +375,29 @@ TEST_F(FileRepositoryTest, ReadersAndReloadsDoNotDisturbEachOther) {
       while (!stop) {
         const auto snapshot = snapshots_.current();
         EXPECT_NE(snapshot->find("a"), nullptr);
-        EXPECT_LE(repository_->status().failures, 0u);
+        EXPECT_LE(loader_->status().failures, 0u);
       }
     });
   for (int i = 2; i < 30; ++i) {
     write("policies.yaml", policy("a", std::to_string(i) + "/s"));
-    repository_->reload();
+    loader_->reload();
   }
   stop = true;
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(in_force(), "a#29");
 }
 
-TEST_F(FileRepositoryTest, ThingsThatAreNotFilesAreRefused) {
+TEST_F(PolicyFileLoaderTest, ThingsThatAreNotFilesAreRefused) {
   ASSERT_EQ(mkfifo((directory_ / "pipe.yaml").c_str(), 0600), 0);
   start("pipe.yaml");
-  EXPECT_THAT(repository_->status().problems, Contains(HasSubstr("neither a regular file nor a directory")));
+  EXPECT_THAT(loader_->status().problems, Contains(HasSubstr("neither a regular file nor a directory")));
 }
 
-TEST_F(FileRepositoryTest, ACircleOfLinksEnds) {
+TEST_F(PolicyFileLoaderTest, ACircleOfLinksEnds) {
   fs::create_symlink("b", directory_ / "a");
   fs::create_symlink("a", directory_ / "b");
   start("a");
-  EXPECT_FALSE(repository_->status().loaded);
+  EXPECT_FALSE(loader_->status().loaded);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 #include "store/redis/script/script.h"
 
-// What RedisNode does while its server has no memory left: counters that are there go on counting, what is
+// What RedisBackend does while its server has no memory left: counters that are there go on counting, what is
 // denied is denied, and only what would be admitted on something new is passed over, or gets
 // Verdict::kNoRoom. That is no failure of the server: the breaker does not hear of it.
 //
@@ -24,11 +24,11 @@ bool charges(const StoreCall& call) {
 
 }  // namespace
 
-bool RedisNode::goes_guarded(const StoreCall& call, std::int64_t now_us) const {
+bool RedisBackend::goes_guarded(const StoreCall& call, std::int64_t now_us) const {
   return now_us < full_until_us_ && charges(call);
 }
 
-void RedisNode::append_command(Batch& batch, How how, bool with_script) {
+void RedisBackend::append_command(Batch& batch, How how, bool with_script) {
   const bool by_name = !with_script && (!how.guarded || !sha_when_full_.empty());
   const std::string_view name = how.guarded ? sha_when_full_ : connection_.script_sha();
   const std::string_view text = how.guarded ? redis_script_when_full() : options_.connection.script;
@@ -36,7 +36,7 @@ void RedisNode::append_command(Batch& batch, How how, bool with_script) {
                        options_.heeds_moves, decide_at_us(), how.alone);
 }
 
-void RedisNode::begin_full(std::int64_t now_us) {
+void RedisBackend::begin_full(std::int64_t now_us) {
   full_until_us_ = now_us + kFullForUs;
   if (!sha_when_full_.empty()) return;
   std::string command;
@@ -52,7 +52,7 @@ void RedisNode::begin_full(std::int64_t now_us) {
 
 // Of a call that wants a counter that is not there. If it is its only one, there is room if the limit as a
 // whole has it.
-bool RedisNode::would_be_admitted(const StoreCall& call) const {
+bool RedisBackend::would_be_admitted(const StoreCall& call) const {
   const Charge& first = call.charges[0];
   return call.charges.size() == 1 && call.refund_of_us == 0 && !call.dedupe &&
          first.cost <= limits_.params(first.params).capacity;
@@ -60,7 +60,7 @@ bool RedisNode::would_be_admitted(const StoreCall& call) const {
 
 // Whether the rest of a call is to be asked for, without the charges on the keys that were named. REQUIRES:
 // the call is alone in its batch.
-bool RedisNode::passes_over(StoreCall& call, const Batch& batch, std::string_view named) {
+bool RedisBackend::passes_over(StoreCall& call, const Batch& batch, std::string_view named) {
   const std::vector<bool> is_named = batch.refused_keys(named);
   std::uint32_t passed_over = call.passed_over;
   bool counts_rest = false;
@@ -78,13 +78,13 @@ bool RedisNode::passes_over(StoreCall& call, const Batch& batch, std::string_vie
 }
 
 // What becomes of the calls of a batch that was refused.
-struct RedisNode::Parted {
+struct RedisBackend::Parted {
   std::vector<StoreCall*> again, alone, no_room;
   std::size_t passing_over = 0;  // of `alone`: calls that do so for the first time
 };
 
 // `named`: what when_full.lua says; nothing: the server itself has refused. Nothing of the batch was charged.
-void RedisNode::on_full(Command& command, std::string_view named) {
+void RedisBackend::on_full(Command& command, std::string_view named) {
   note_use();
   const std::int64_t now_us = clock_.now_us();
   std::vector<StoreCall*> waiting;
@@ -114,7 +114,7 @@ void RedisNode::on_full(Command& command, std::string_view named) {
 }
 
 // `named`: the numbers of new counters; of logs that grow; of new request ids.
-void RedisNode::part_full(const Command& command, std::string_view named, Parted& parted) const {
+void RedisBackend::part_full(const Command& command, std::string_view named, Parted& parted) const {
   const std::size_t logs = std::min(named.find(';'), named.size());
   const std::size_t ids = std::min(named.find(';', logs + 1), named.size());
   std::vector<StoreCall*> grow, others, want_new, want_record, rest;
@@ -144,7 +144,7 @@ void RedisNode::part_full(const Command& command, std::string_view named, Parted
 }
 
 // REQUIRES: they were in one batch.
-void RedisNode::send_together(std::span<StoreCall* const> calls, bool asking) {
+void RedisBackend::send_together(std::span<StoreCall* const> calls, bool asking) {
   if (calls.empty()) return;
   std::unique_ptr<Batch> batch = spare_batch();
   std::uint64_t work = 0;
@@ -155,7 +155,7 @@ void RedisNode::send_together(std::span<StoreCall* const> calls, bool asking) {
   send(std::move(batch), work, {.asking = asking, .guarded = true}, clock_.now_us());
 }
 
-void RedisNode::send_alone(std::span<StoreCall* const> calls, bool asking) {
+void RedisBackend::send_alone(std::span<StoreCall* const> calls, bool asking) {
   if (calls.empty()) return;
   const std::int64_t now_us = clock_.now_us();
   for (StoreCall* call : calls) {

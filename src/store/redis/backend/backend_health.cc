@@ -1,4 +1,4 @@
-#include "store/redis/node/node_health.h"
+#include "store/redis/backend/backend_health.h"
 
 namespace sluice {
 namespace {
@@ -18,27 +18,27 @@ constexpr std::string_view kMovingSentence =
 
 }  // namespace
 
-void NodeHealth::note_problem(std::string_view what, std::string_view why) {
+void BackendHealth::note_problem(std::string_view what, std::string_view why) {
   problem_ = std::string(what) + " (" + std::string(why.substr(0, 200)) + ")";
 }
 
-bool NodeHealth::heard_of_moves(std::int64_t now_us) const {
+bool BackendHealth::heard_of_moves(std::int64_t now_us) const {
   return refused_moving_at_us_ != 0 && now_us < refused_moving_at_us_ + kMovingShownUs;
 }
 
-bool NodeHealth::is_full(std::int64_t now_us) const {
+bool BackendHealth::is_full(std::int64_t now_us) const {
   return no_room_at_us_ != 0 && now_us < no_room_at_us_ + kFullShownUs;
 }
 
 // Empty: most checks are answered in time, or there are none.
-std::string NodeHealth::lateness(std::int64_t now_us) const {
+std::string BackendHealth::lateness(std::int64_t now_us) const {
   const auto [checks, missed] = late_.sum(now_us);
   if (checks < kLatenessChecksMin || missed * 2 <= checks) return {};
   return "answers too late: " + std::to_string(missed * 100 / checks) +
          " % of the checks miss their deadlines; raise `deadline` or check the network";
 }
 
-std::vector<std::string> NodeHealth::problems(const Facts& facts, std::int64_t now_us) const {
+std::vector<std::string> BackendHealth::problems(const Facts& facts, std::int64_t now_us) const {
   std::vector<std::string> sentences;
   if (has_problem())
     sentences.push_back(problem_);
@@ -51,27 +51,27 @@ std::vector<std::string> NodeHealth::problems(const Facts& facts, std::int64_t n
   return sentences;
 }
 
-void NodeHealth::tell_news(const Facts& facts, std::int64_t now_us, const OnNews& tell) {
+void BackendHealth::report_news(const Facts& facts, std::int64_t now_us, const OnNews& report) {
   if (facts.fails && !has_problem())
     note_problem("the server does not answer in time", "too many checks had no answer");
   if (failure_news_.is_news(facts.fails ? std::string_view(problem_) : "", now_us)) {
-    facts.fails ? tell(true, "is failing: " + problem_ + "; on_failure decides until it recovers")
-                : tell(false, "answers again");
+    facts.fails ? report(true, "is failing: " + problem_ + "; on_failure decides until it recovers")
+                : report(false, "answers again");
   }
   if (clock_news_.is_news(facts.left_out ? kClockSentence : "", now_us))
-    facts.left_out ? tell(true, std::string(kClockSentence))
-                   : tell(false, "is used again: its clock is correct");
+    facts.left_out ? report(true, std::string(kClockSentence))
+                   : report(false, "is used again: its clock is correct");
   const bool refuses = heard_of_moves(now_us);
   if (moving_news_.is_news(refuses ? kMovingSentence : "", now_us) && refuses)
-    tell(true, std::string(kMovingSentence));
+    report(true, std::string(kMovingSentence));
   if (full_news_.is_news(is_full(now_us) ? kFullSentence : "", now_us))
-    is_full(now_us) ? tell(true, std::string(kFullSentence)) : tell(false, "has free memory again");
+    is_full(now_us) ? report(true, std::string(kFullSentence)) : report(false, "has free memory again");
   const std::string late = lateness(now_us);
-  if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) tell(true, late);
+  if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) report(true, late);
   const std::uint64_t shed = shed_.sum(now_us).bad;
   if (shed_news_.is_news(shed == 0 ? "" : "shed", now_us) && shed > 0)
-    tell(true, "is overloaded (checks shed in the last seconds: " + std::to_string(shed) +
-                   "); add capacity or reduce the load");
+    report(true, "is overloaded (checks shed in the last seconds: " + std::to_string(shed) +
+                     "); add capacity or reduce the load");
 }
 
 }  // namespace sluice

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 #include "store/redis/script/wire.h"
 
-// How RedisNode sends what is in its queues: as batches or, to a server with slots, as flights of a batch for
-// each slot.
+// How RedisBackend sends what is in its queues: as batches or, to a server with slots, as flights of a batch
+// for each slot.
 namespace sluice {
 
-std::unique_ptr<Batch> RedisNode::spare_batch() {
+std::unique_ptr<Batch> RedisBackend::spare_batch() {
   if (spares_.empty()) return std::make_unique<Batch>();
   std::unique_ptr<Batch> batch = std::move(spares_.back());
   spares_.pop_back();
@@ -16,14 +16,14 @@ std::unique_ptr<Batch> RedisNode::spare_batch() {
   return batch;
 }
 
-void RedisNode::send_queue() {
+void RedisBackend::send_queue() {
   if (held_back_ > 0 || !connection_.may_send()) return;
   if (!owner_.has_slots()) return send_batches();
   send_flights(asking_queue_, true);
   send_flights(queue_, false);
 }
 
-void RedisNode::send_batches() {
+void RedisBackend::send_batches() {
   while (!queue_.empty() && may_send_more(queue_)) {
     std::unique_ptr<Batch> batch = spare_batch();
     const std::int64_t now_us = clock_.now_us();
@@ -42,19 +42,19 @@ void RedisNode::send_batches() {
 }
 
 // Two batches keep a server busy. With expensive calls, less is sent: new calls wait for what is in flight.
-bool RedisNode::may_send_more(const FairQueue& queue) {
+bool RedisBackend::may_send_more(const FairQueue& queue) {
   if (in_flight_.flights() == 0) return true;
   return in_flight_.flights() < options_.batches_in_flight &&
          in_flight_.work() + work_.of(queue.front()) <= 2 * window_.work(clock_.now_us());
 }
 
-void RedisNode::send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us) {
+void RedisBackend::send(std::unique_ptr<Batch> batch, std::uint64_t work, How how, std::int64_t now_us) {
   add_to_flight(std::move(batch), work, how, now_us);
   send_flight();
 }
 
-void RedisNode::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how,
-                              std::int64_t now_us) {
+void RedisBackend::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, How how,
+                                 std::int64_t now_us) {
   if (how.asking) append_asking(now_us);
   append_command(*batch, how, false);
   ++flight_commands_;
@@ -74,19 +74,19 @@ void RedisNode::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t work, 
       if (call->deadline_us != 0) call->deadline_us += command.busy_us;
 }
 
-void RedisNode::send_flight() {
+void RedisBackend::send_flight() {
   in_flight_.end_flight();
   send_commands();
 }
 
-void RedisNode::send_commands() {
+void RedisBackend::send_commands() {
   connection_.send(command_, std::exchange(flight_commands_, 0));
   command_.clear();
 }
 
 // EVAL loads the script and runs it in one step, so a SCRIPT FLUSH cannot come in between. If an EVAL is in
 // flight already, the commands behind it will find the script.
-void RedisNode::resend_with_script(Command command) {
+void RedisBackend::resend_with_script(Command command) {
   ++stats_.scripts_reloaded;
   command.brings_script = !in_flight_.brings_script() && !command.how.guarded;
   command.sent_at_us = wall_us();
@@ -97,7 +97,7 @@ void RedisNode::resend_with_script(Command command) {
   send_commands();
 }
 
-void RedisNode::send_flights(FairQueue& queue, bool asking) {
+void RedisBackend::send_flights(FairQueue& queue, bool asking) {
   while (!queue.empty() && may_send_more(queue)) {
     groups_.clear();
     const std::int64_t now_us = clock_.now_us();
@@ -127,7 +127,7 @@ void RedisNode::send_flights(FairQueue& queue, bool asking) {
 }
 
 // Calls of equal groups may share a command. Groups below kSlots are slots.
-std::uint64_t RedisNode::group_of(const StoreCall& call) const {
+std::uint64_t RedisBackend::group_of(const StoreCall& call) const {
   constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
   const Charge& first = call.charges[0];
   const std::uint16_t slot = slot_of_tag(first.slot_tag);
@@ -137,14 +137,14 @@ std::uint64_t RedisNode::group_of(const StoreCall& call) const {
   return kAlone | (has_one_key ? first.key.low : reinterpret_cast<std::uintptr_t>(&call));
 }
 
-void RedisNode::append_asking(std::int64_t now_us) {
+void RedisBackend::append_asking(std::int64_t now_us) {
   redis::append_array(command_, 1);
   redis::append_bulk(command_, "ASKING");
   ++flight_commands_;
   in_flight_.add({.asked_at_us = now_us});
 }
 
-void RedisNode::start_all(std::span<StoreCall* const> calls, bool asking) {
+void RedisBackend::start_all(std::span<StoreCall* const> calls, bool asking) {
   FairQueue& queue = asking ? asking_queue_ : queue_;
   ++held_back_;  // start all of them first, then send
   for (StoreCall* call : calls)

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "control/access/access.h"
+#include "control/access/authenticator.h"
 
 namespace sluice::control {
 namespace {
@@ -30,14 +30,14 @@ class AccessConcurrentTest : public ::testing::Test {
   ManualClock clock{1};
   TokenRegistry tokens;
   IdentityRegistry identities;
-  Access access{tokens, clock, &identities};
+  KnownCallers known{tokens, clock, &identities};
 };
 
 TEST_F(AccessConcurrentTest, EveryLoopSeesTokensAndIdentitiesComeAndGo) {
   constexpr int kChanges = 500;
   std::atomic<bool> is_over = false;
   const auto run_loop = [&] {
-    AccessReader reader(access);
+    Authenticator reader(known);
     const net::Peer stranger{.address = "192.0.2.1", .is_trusted = false, .names = {}};
     const net::Peer gateway{.address = "192.0.2.1", .is_trusted = false, .names = {"gateway"}};
     const std::string authorization = "Bearer " + secret;

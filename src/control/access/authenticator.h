@@ -12,10 +12,11 @@
 
 namespace sluice::control {
 
-// What callers are authenticated by. Thread-safe. REQUIRES: all outlive this object.
-struct Access {
-  Access(const TokenRegistry& token_registry, const Clock& wall_clock,
-         const IdentityRegistry* identity_registry = nullptr)
+// The callers that can be authenticated: by a token, or by the names in a certificate. Thread-safe. REQUIRES:
+// all outlive this object.
+struct KnownCallers {
+  KnownCallers(const TokenRegistry& token_registry, const Clock& wall_clock,
+               const IdentityRegistry* identity_registry = nullptr)
       : tokens(token_registry), clock(wall_clock), identities(identity_registry) {}
 
   const TokenRegistry& tokens;
@@ -23,11 +24,11 @@ struct Access {
   const IdentityRegistry* const identities;  // null: certificates identify no one
 };
 
-// Authenticates callers, without a lock. Belongs to one thread: give each its own. REQUIRES: `access`
+// Authenticates callers, without a lock. Belongs to one thread: give each its own. REQUIRES: `known`
 // outlives this object.
-class AccessReader {
+class Authenticator {
  public:
-  explicit AccessReader(const Access& access);
+  explicit Authenticator(const KnownCallers& known);
 
   // Identifies the caller by the `Authorization` header; without one, by the names in the peer's certificate.
   // With neither, a trusted peer may do everything. kUnauthenticated: the token is missing, unknown or

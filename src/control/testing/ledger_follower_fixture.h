@@ -6,7 +6,7 @@
 #include <string>
 
 #include "control/testing/control_node.h"
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 
 namespace sluice::control {
 
@@ -17,7 +17,7 @@ inline std::string policy_body(const std::string& id, const std::string& rate,
 }
 
 // Two nodes on one database.
-class RegistryTest : public ::testing::Test {
+class LedgerFollowerTest : public ::testing::Test {
  protected:
   std::shared_ptr<ledger::MemoryDatabase> database = std::make_shared<ledger::MemoryDatabase>();
   ControlNode here{database}, there{database};

@@ -2,9 +2,9 @@
 #include <limits>
 #include <utility>
 
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 
-// What RedisNode does as time passes: calls reach their deadlines, commands become late, connections fall
+// What RedisBackend does as time passes: calls reach their deadlines, commands become late, connections fall
 // silent. The rule for silence is at the class; on_lost() decides which calls in flight are sent again.
 namespace sluice {
 namespace {
@@ -19,7 +19,7 @@ bool is_over(std::int64_t deadline_us, std::int64_t now_us) {
 
 }  // namespace
 
-void RedisNode::expire_calls(std::int64_t now_us) {
+void RedisBackend::expire_calls(std::int64_t now_us) {
   if (now_us < next_deadline_us_) return;
   // An answer that has arrived is in time, even if our own loop was too busy to read it.
   if (connection_.ready()) connection_.poll();
@@ -36,7 +36,7 @@ void RedisNode::expire_calls(std::int64_t now_us) {
 }
 
 // What missed deadlines reveal about the server. Those that are shorter than slow_us reveal nothing.
-void RedisNode::note_failed(const Expired& expired, std::int64_t now_us) {
+void RedisBackend::note_failed(const Expired& expired, std::int64_t now_us) {
   if (expired.slow == 0 && expired.unsent == 0) return;
   const bool connected = connection_.ready();
   slowness_.note_silence(connected ? silent_for_us(now_us) : now_us - lost_at_us_, now_us);
@@ -52,7 +52,7 @@ void RedisNode::note_failed(const Expired& expired, std::int64_t now_us) {
     health_.note_problem("the server does not answer in time", "no reply");
 }
 
-void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
+void RedisBackend::collect_expired(std::int64_t now_us, Expired& expired) {
   next_deadline_us_ = kNoDeadline;
   for (Command& command : in_flight_.commands()) {
     if (!command.batch) continue;
@@ -82,7 +82,7 @@ void RedisNode::collect_expired(std::int64_t now_us, Expired& expired) {
 
 // Whether a call that was not sent yet keeps waiting: as long as the server answers others, and its caller
 // has not given up.
-bool RedisNode::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
+bool RedisBackend::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired) {
   const std::int64_t time_us = call.deadline_us == 0 ? kNoDeadline : call.deadline_us - call.queued_at_us;
   const bool is_silent = !connection_.ready() || silent_for_us(now_us) >= time_us;
   if (is_silent && (is_over(call.deadline_us, now_us) || is_over(call.caller_deadline_us, now_us))) {
@@ -100,12 +100,12 @@ bool RedisNode::stays_queued(StoreCall& call, std::int64_t now_us, Expired& expi
 
 // After how long a command without a reply counts as a failure: when nobody's check would wait any longer,
 // within reason. What an impatient caller asks is no reason to give the server up for others.
-std::int64_t RedisNode::patience_us() const {
+std::int64_t RedisBackend::patience_us() const {
   return std::max(options_.operation_timeout_us, std::min(longest_deadline_.us(), kPatienceUsMax));
 }
 
 // A late reply will still come in its turn, unless the server is gone.
-void RedisNode::expire_commands(std::int64_t now_us) {
+void RedisBackend::expire_commands(std::int64_t now_us) {
   std::uint64_t late_checks = 0;
   std::vector<OnReply> unanswered;
   for (Command& command : in_flight_.commands()) {
@@ -131,19 +131,19 @@ void RedisNode::expire_commands(std::int64_t now_us) {
 
 // Only while a reply is awaited. Replies come in order, so the oldest command waits for the very next reply.
 // While the server is busy with work that we know of, it is not silent.
-std::int64_t RedisNode::silent_since_us() const {
+std::int64_t RedisBackend::silent_since_us() const {
   const std::int64_t heard_at_us = connection_.heard_at_us();
   if (in_flight_.empty()) return heard_at_us;
   const Command& oldest = in_flight_.oldest();
   return std::max(oldest.asked_at_us + oldest.busy_us, heard_at_us + WorkInFlight::busy_us(oldest.work));
 }
 
-std::int64_t RedisNode::silent_for_us(std::int64_t now_us) const {
+std::int64_t RedisBackend::silent_for_us(std::int64_t now_us) const {
   return in_flight_.empty() ? 0 : now_us - silent_since_us();
 }
 
 // The breaker is open: nothing in the queue will be sent.
-void RedisNode::fail_queue(std::vector<StoreCall*>& failed) {
+void RedisBackend::fail_queue(std::vector<StoreCall*>& failed) {
   for (FairQueue* queue : {&queue_, &asking_queue_}) {
     const std::vector<StoreCall*> waiting = queue->take();
     stats_.turned_away += waiting.size();

@@ -1,4 +1,4 @@
-#include "control/registry.h"
+#include "control/ledger_follower.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ constexpr int kWriteAttemptsMax = 100;
 
 }  // namespace
 
-Error Registry::lost() const {
+Error LedgerFollower::lost() const {
   return {ErrorCode::kUnavailable,
           "it has lost policies that were there: revision " + std::to_string(revision_) +
               " has changed; restore the database, or " +
@@ -31,7 +31,7 @@ Error Registry::lost() const {
           ""};
 }
 
-Error Registry::went_back() const {
+Error LedgerFollower::went_back() const {
   return {
       ErrorCode::kUnavailable,
       "it has lost policies that were there: it does not have revision " + std::to_string(known_->revision) +
@@ -41,7 +41,7 @@ Error Registry::went_back() const {
       ""};
 }
 
-Result<void> Registry::load() {
+Result<void> LedgerFollower::load() {
   SLUICE_TRY(recognize_copy());
   const auto revision = SLUICE_TRY(ledger_.revision());
   {
@@ -60,7 +60,7 @@ Result<void> Registry::load() {
 }
 
 // The next copy replaces one that cannot be read, but what that one knew is lost.
-Result<LedgerCopy::Contents> Registry::read_copy() {
+Result<LedgerCopy::Contents> LedgerFollower::read_copy() {
   auto contents = copy_->read();
   if (!contents && contents.error().code != ErrorCode::kNotFound)
     copy_trouble_ = "the copy of the policy database could not be used at the start (" +
@@ -71,7 +71,7 @@ Result<LedgerCopy::Contents> Registry::read_copy() {
 }
 
 // The copy is read before the ledger: another node that shares it may be writing to both.
-Result<void> Registry::recognize_copy() {
+Result<void> LedgerFollower::recognize_copy() {
   if (!copy_) return {};
   if (!known_) {
     known_ = read_copy().value_or(LedgerCopy::Contents{});
@@ -92,7 +92,7 @@ Result<void> Registry::recognize_copy() {
   return {};
 }
 
-Result<void> Registry::apply_documents(std::int64_t revision, std::vector<ledger::Record>& documents) {
+Result<void> LedgerFollower::apply_documents(std::int64_t revision, std::vector<ledger::Record>& documents) {
   auto read =
       ledger_.for_each_document([&](ledger::Record&& record) { documents.push_back(std::move(record)); });
   if (!read && read.error().code != ErrorCode::kFailedPrecondition) return read;
@@ -109,14 +109,14 @@ Result<void> Registry::apply_documents(std::int64_t revision, std::vector<ledger
 }
 
 // The ledger does not have these documents: it is another ledger, or was restored from a backup.
-void Registry::take_back_restored(std::vector<ledger::Record>& documents) const {
+void LedgerFollower::take_back_restored(std::vector<ledger::Record>& documents) const {
   auto restored = restored_;
   for (const ledger::Record& record : documents) restored.erase({record.kind, record.name});
   for (const auto& [kind, name] : restored)
     documents.push_back({.kind = kind, .name = name, .action = "delete"});
 }
 
-std::optional<std::string> Registry::restore() {
+std::optional<std::string> LedgerFollower::restore() {
   if (!copy_) return std::nullopt;
   auto contents = read_copy();
   if (!contents) return std::nullopt;
@@ -129,13 +129,13 @@ std::optional<std::string> Registry::restore() {
          instant_text(contents->at_us) + ", are in force, from the copy " + copy_->path();
 }
 
-Result<void> Registry::keep_copy(const Clock& clock) {
+Result<void> LedgerFollower::keep_copy(const Clock& clock) {
   if (!copy_ || !loaded_) return {};
   return copy_->write_if_due(clock, [this] { return replace_copy(); });
 }
 
 // Made anew, from all there is, unless that is less than there was. What is written meanwhile comes as news.
-Result<void> Registry::replace_copy() {
+Result<void> LedgerFollower::replace_copy() {
   SLUICE_TRY(follow());
   std::vector<ledger::Record> documents;
   auto read =
@@ -143,7 +143,7 @@ Result<void> Registry::replace_copy() {
   return read ? copy_->replace(revision_, hash_, documents) : read;
 }
 
-Result<void> Registry::note_newest(std::int64_t revision) {
+Result<void> LedgerFollower::note_newest(std::int64_t revision) {
   revision_ = revision;
   if (revision == 0) return {};
   const auto newest = SLUICE_TRY(ledger_.read_after(revision - 1, 1));
@@ -153,7 +153,7 @@ Result<void> Registry::note_newest(std::int64_t revision) {
 }
 
 // A page has two records, if there are: the known one and a new one.
-Result<void> Registry::follow() {
+Result<void> LedgerFollower::follow() {
   static_assert(kLedgerPageMin >= 2);
   for (;;) {
     const auto records =
@@ -176,7 +176,7 @@ Result<void> Registry::follow() {
   }
 }
 
-Result<void> Registry::check(const ledger::Change& change) {
+Result<void> LedgerFollower::check(const ledger::Change& change) {
   std::map<ledger::Kind, std::vector<const ledger::Draft*>> by_kind;
   for (const ledger::Draft& draft : change.drafts) by_kind[draft.kind].push_back(&draft);
   for (const auto& [kind, drafts] : by_kind) {
@@ -191,7 +191,7 @@ Result<void> Registry::check(const ledger::Change& change) {
   return {};
 }
 
-Result<void> Registry::recognize_removed() const {
+Result<void> LedgerFollower::recognize_removed() const {
   const auto anchor = SLUICE_TRY(ledger::find_anchor(ledger_));
   if (!anchor || anchor->anchor.revision < revision_) return std::unexpected(lost());
   if (anchor->anchor.revision == revision_ && anchor->anchor.hash == hash_) return {};
@@ -201,14 +201,14 @@ Result<void> Registry::recognize_removed() const {
                                ""});
 }
 
-Result<std::int64_t> Registry::prune(std::int64_t before_us, std::int64_t now_us) {
+Result<std::int64_t> LedgerFollower::prune(std::int64_t before_us, std::int64_t now_us) {
   auto removed = ledger::prune(ledger_, before_us, now_us);
   if (!removed || *removed == 0) return removed;
   SLUICE_TRY(follow());
   return removed;
 }
 
-Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const Permission& may) {
+Result<std::vector<ledger::Record>> LedgerFollower::write(ledger::Change change, const Permission& may) {
   // What others wrote meanwhile may conflict with this change. Events conflict with nothing.
   const bool has_documents = std::ranges::any_of(
       change.drafts, [](const ledger::Draft& draft) { return draft.kind != ledger::Kind::kEvent; });
@@ -235,13 +235,14 @@ Result<std::vector<ledger::Record>> Registry::write(ledger::Change change, const
   }
 }
 
-Result<std::vector<ledger::Record>> Registry::answer_of_then(const ledger::Change& change, Error error) {
+Result<std::vector<ledger::Record>> LedgerFollower::answer_of_then(const ledger::Change& change,
+                                                                   Error error) {
   auto earlier = SLUICE_TRY(ledger_.find_request(change.actor, change.request_id));
   if (earlier.empty()) return std::unexpected(std::move(error));
   return answer_again(change, std::move(earlier));
 }
 
-Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
+Result<void> LedgerFollower::catch_up(std::span<const ledger::Record> written) {
   if (written.back().revision <= revision_) return {};
   if (written.front().revision != revision_ + 1) return follow();
   apply(written);
@@ -251,7 +252,7 @@ Result<void> Registry::catch_up(std::span<const ledger::Record> written) {
   return {};
 }
 
-void Registry::apply(std::span<const ledger::Record> records, Source source) {
+void LedgerFollower::apply(std::span<const ledger::Record> records, Source source) {
   Newest newest;
   bool has_policies = false;
   for (const ledger::Record& record : records) {
@@ -264,7 +265,7 @@ void Registry::apply(std::span<const ledger::Record> records, Source source) {
   if (!newest.empty()) bring_into_force(std::move(newest), has_policies, source);
 }
 
-void Registry::bring_into_force(Newest newest, bool with_all_problems, Source source) {
+void LedgerFollower::bring_into_force(Newest newest, bool with_all_problems, Source source) {
   std::map<ledger::Kind, std::vector<const ledger::Record*>> by_kind;
   for (const auto& [name, record] : newest) by_kind[name.first];
   if (with_all_problems) by_kind[ledger::Kind::kPolicy];  // files may have taken the place of some
@@ -290,20 +291,20 @@ void Registry::bring_into_force(Newest newest, bool with_all_problems, Source so
   problems_.swap(problems);
 }
 
-ledger::Record Registry::newest_version(ledger::Kind kind, const std::string& name) {
+ledger::Record LedgerFollower::newest_version(ledger::Kind kind, const std::string& name) {
   if (name.empty()) return {};
   auto newest = ledger_.history(kind, name, INT64_MAX, 1);
   return newest && !newest->empty() ? std::move(newest->front()) : ledger::Record{};
 }
 
-std::vector<std::string> Registry::problems() const {
+std::vector<std::string> LedgerFollower::problems() const {
   std::vector<std::string> sentences;
   for (const auto& [document, problem] : problems_) sentences.push_back(problem.sentence);
   if (!copy_trouble_.empty()) sentences.push_back(copy_trouble_);
   return sentences;
 }
 
-const ledger::Record* Registry::not_in_force(ledger::Kind kind, std::string_view name) const {
+const ledger::Record* LedgerFollower::not_in_force(ledger::Kind kind, std::string_view name) const {
   const auto found = problems_.find({kind, std::string(name)});
   return found == problems_.end() || found->second.record.name.empty() ? nullptr : &found->second.record;
 }

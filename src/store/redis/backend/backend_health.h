@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "redis/connection/recent_share.h"
-#include "store/redis/node/trouble_news.h"
+#include "store/redis/backend/trouble_news.h"
 
 namespace sluice {
 
 // What is wrong with one Redis server: sentences for /readyz, and news for the log. Not thread-safe.
-class NodeHealth {
+class BackendHealth {
  public:
   using OnNews = std::function<void(bool is_problem, const std::string& sentence)>;
 
@@ -49,8 +49,8 @@ class NodeHealth {
     bool left_out = false;  // because of its clock
   };
   std::vector<std::string> problems(const Facts& facts, std::int64_t now_us) const;
-  // Tells what is new, as the rest of a sentence that begins with the server's name.
-  void tell_news(const Facts& facts, std::int64_t now_us, const OnNews& tell);
+  // Reports what is new, as the rest of a sentence that begins with the server's name.
+  void report_news(const Facts& facts, std::int64_t now_us, const OnNews& report);
 
  private:
   bool is_full(std::int64_t now_us) const;

@@ -1,4 +1,4 @@
-#include "ledger/memory_ledger.h"
+#include "ledger/testing/memory_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -15,11 +15,11 @@
 #include "redis/connection/connection.h"
 #include "redis/inspect/adviser.h"
 #include "redis/protocol/server_error.h"
-#include "store/redis/node/flights.h"
-#include "store/redis/node/node_health.h"
-#include "store/redis/node/redis_stats.h"
-#include "store/redis/node/slot_groups.h"
-#include "store/redis/node/slowness.h"
+#include "store/redis/backend/backend_health.h"
+#include "store/redis/backend/flights.h"
+#include "store/redis/backend/redis_stats.h"
+#include "store/redis/backend/slot_groups.h"
+#include "store/redis/backend/slowness.h"
 #include "store/redis/queue/fair_queue.h"
 #include "store/redis/queue/queue_bound.h"
 #include "store/redis/queue/redis_work.h"
@@ -30,14 +30,14 @@
 
 namespace sluice {
 
-class RedisNode;
+class RedisBackend;
 
-// Whether an error means that a call belongs, or will belong, to another node.
+// Whether an error means that a call belongs, or will belong, to another node of the Cluster.
 bool belongs_elsewhere(redis::ServerError kind);
 
-// What a RedisNode is a part of: a store on a single server, a cluster, or the part that reads from a
+// What a RedisBackend is a part of: a store on a single server, a cluster, or the part that reads from a
 // replica.
-class RedisNodeOwner {
+class RedisBackendOwner {
  public:
   // Whether a command may touch only one slot. Otherwise a batch takes all calls.
   virtual bool has_slots() const = 0;
@@ -52,17 +52,17 @@ class RedisNodeOwner {
   // The server has redirected or refused these calls with an error, and charged nothing. They belong to the
   // owner now, which may start() them anywhere; `reply` is valid until the owner calls `from`.
   // REQUIRES: takes_back(kind)
-  virtual void on_sent_away(RedisNode& from, redis::ServerError kind, std::string_view reply,
+  virtual void on_sent_away(RedisBackend& from, redis::ServerError kind, std::string_view reply,
                             std::span<StoreCall* const> calls) = 0;
 
   // Whether a call with a request id, which was in flight on a lost connection, is sent once more.
   virtual bool may_send_again(const StoreCall& call) const = 0;
 
  protected:
-  ~RedisNodeOwner() = default;
+  ~RedisBackendOwner() = default;
 };
 
-struct RedisNodeOptions {
+struct RedisBackendOptions {
   std::string name;                     // of the server, in reports; empty: its address
   redis::ConnectionOptions connection;  // its script: redis_script(), see store/redis/script/script.h
   redis::BreakerOptions breaker;
@@ -77,7 +77,7 @@ struct RedisNodeOptions {
   // How often the server is asked about itself, for advice(); 0: never.
   std::int64_t advise_every_us = 0;
   redis::Adviser::OnChange on_advice;
-  const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: the node's own clock
+  const Clock* wall_clock = nullptr;  // what the server's clock is compared with; null: Parts::clock
   // Whether tenants may move between this server and others: then a tenant that is moving is refused here
   // (StoreCall::moving). Not in a cluster. See tenant_move/tenant_move.h.
   bool heeds_moves = false;
@@ -105,7 +105,7 @@ struct RedisNodeOptions {
 // given all its other clients (SendWindow). All of these are measured by the work that calls cause on the
 // server (RedisWork), so that nobody waits long behind a few expensive calls.
 //
-// The node records in RememberedDenials which checks need not be sent; its owner looks there first.
+// It records in RememberedDenials which checks need not be sent; its owner looks there first.
 //
 // A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
 // late one is recognised as such and only frees its place in the pipeline. The breaker stops sending to a
@@ -118,7 +118,7 @@ struct RedisNodeOptions {
 // (LongestDeadline), but at least the operation timeout; the breaker counts it. A silent server gets a new
 // connection after half of that, but at least the operation timeout. A call that was in flight on a lost
 // connection is sent once more, with the time it has left, if it has a request id and so cannot be charged
-// twice; other calls are answered kNoAnswer. The owner says how often (RedisNodeOwner::may_send_again()).
+// twice; other calls are answered kNoAnswer. The owner says how often (RedisBackendOwner::may_send_again()).
 //
 // A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
 // for which the server would have to store something new, pass it over if they may, or are answered kNoRoom;
@@ -126,21 +126,21 @@ struct RedisNodeOptions {
 //
 // If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
-class RedisNode final : private redis::ConnectionEvents {
+class RedisBackend final : private redis::ConnectionEvents {
  public:
   using Random = std::function<std::uint64_t(std::uint64_t below)>;
   using OnReply = Flights::OnReply;
 
-  // All outlive the node.
+  // All outlive the backend.
   struct Parts {
     redis::Transport& transport;
     const Clock& clock;
     ParamsTable& params;
-    RedisNodeOwner& owner;
-    RememberedDenials& denials;  // the node adds to them; shared by the nodes of a cluster
+    RedisBackendOwner& owner;
+    RememberedDenials& denials;  // the backend adds to them; shared by the backends of a cluster
   };
-  RedisNode(const Parts& parts, RedisNodeOptions options, const Random& random);
-  ~RedisNode();
+  RedisBackend(const Parts& parts, RedisBackendOptions options, const Random& random);
+  ~RedisBackend();
 
   // The same as the functions of Store.
   bool start(StoreCall& call);
@@ -179,7 +179,7 @@ class RedisNode final : private redis::ConnectionEvents {
   bool is_left_out() const { return left_out_; }
 
   bool ready() const { return connection_.ready(); }
-  // Nothing is queued or in flight: the node may be destroyed.
+  // Nothing is queued or in flight: the backend may be destroyed.
   bool idle() const { return queue_.empty() && asking_queue_.empty() && in_flight_.empty(); }
 
   // start() would answer kNoAnswer.
@@ -226,7 +226,7 @@ class RedisNode final : private redis::ConnectionEvents {
     std::size_t unsent = 0;  // of the failed
   };
 
-  // From start() to the answer: redis_node.cc.
+  // From start() to the answer: redis_backend.cc.
   bool enqueue(StoreCall& call, FairQueue& queue, bool is_new);
   bool is_too_slow_for(const StoreCall& call, std::int64_t now_us) const {
     return slowness_.slower_than_us() != 0 && call.deadline_us != 0 && call.refund_of_us == 0 &&
@@ -245,10 +245,10 @@ class RedisNode final : private redis::ConnectionEvents {
   bool must_look(std::int64_t now_us);
   bool must_look_at_clock(std::int64_t now_us);
   std::int64_t wall_us() const;
-  NodeHealth::Facts facts() const;
-  void tell_news(std::int64_t now_us);
+  BackendHealth::Facts facts() const;
+  void report_news(std::int64_t now_us);
 
-  // Who may wait: redis_node_queue.cc.
+  // Who may wait: redis_backend_queue.cc.
   std::size_t room() const { return std::min(options_.queue_max, bound_.max()); }
   bool has_room(const StoreCall& call) const;
   void leave_queue(FairQueue& queue, std::uint32_t work, std::int64_t now_us);
@@ -258,7 +258,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void remember(const Command& command, std::int64_t server_us);
   void note_refunds(const Batch& batch);
 
-  // What is sent: redis_node_send.cc.
+  // What is sent: redis_backend_send.cc.
   void send_queue();
   void send_batches();
   void send_flights(FairQueue& queue, bool asking);
@@ -272,7 +272,7 @@ class RedisNode final : private redis::ConnectionEvents {
   void resend_with_script(Command command);
   std::unique_ptr<Batch> spare_batch();
 
-  // As time passes: redis_node_deadlines.cc.
+  // As time passes: redis_backend_deadlines.cc.
   void expire_calls(std::int64_t now_us);
   void expire_commands(std::int64_t now_us);
   void collect_expired(std::int64_t now_us, Expired& expired);
@@ -283,7 +283,7 @@ class RedisNode final : private redis::ConnectionEvents {
   std::int64_t silent_for_us(std::int64_t now_us) const;
   void fail_queue(std::vector<StoreCall*>& failed);
 
-  // While the server has no memory left: redis_node_full.cc.
+  // While the server has no memory left: redis_backend_full.cc.
   struct Parted;
   bool goes_guarded(const StoreCall& call, std::int64_t now_us) const;
   void append_command(Batch& batch, How how, bool with_script);
@@ -297,8 +297,8 @@ class RedisNode final : private redis::ConnectionEvents {
 
   const Clock& clock_;
   const redis::Transport& transport_;
-  RedisNodeOwner& owner_;
-  const RedisNodeOptions options_;
+  RedisBackendOwner& owner_;
+  const RedisBackendOptions options_;
   LimitRecords limits_;
   RememberedDenials& denials_;
   redis::Breaker breaker_;
@@ -306,7 +306,7 @@ class RedisNode final : private redis::ConnectionEvents {
   LongestDeadline longest_deadline_;
   redis::Connection connection_;
   redis::Adviser adviser_;
-  NodeHealth health_;
+  BackendHealth health_;
   FairQueue queue_;
   FairQueue asking_queue_;  // calls that are sent after an ASKING
   RedisWork work_;

@@ -1,4 +1,4 @@
-#include "store/redis/node/redis_node.h"
+#include "store/redis/backend/redis_backend.h"
 
 #include <algorithm>
 #include <cassert>
@@ -20,7 +20,7 @@ bool belongs_elsewhere(redis::ServerError kind) {
 
 // A check of our own on a key of its own. It reads, steps and writes (or only looks, on a replica), so it
 // fails whenever other checks would.
-class RedisNode::Probe final : public StoreCall {
+class RedisBackend::Probe final : public StoreCall {
  public:
   Probe(ParamsTable& params, std::uint64_t key, bool only_looks) {
     const auto often = make_limit_params(Algorithm::kGcra, {1000, 1'000'000}, std::nullopt);
@@ -36,7 +36,7 @@ class RedisNode::Probe final : public StoreCall {
   ChargeResult result_;
 };
 
-RedisNode::RedisNode(const Parts& parts, RedisNodeOptions options, const Random& random)
+RedisBackend::RedisBackend(const Parts& parts, RedisBackendOptions options, const Random& random)
     : clock_(parts.clock),
       transport_(parts.transport),
       owner_(parts.owner),
@@ -52,9 +52,9 @@ RedisNode::RedisNode(const Parts& parts, RedisNodeOptions options, const Random&
       lost_at_us_(parts.clock.now_us()),
       next_deadline_us_(kNoDeadline) {}
 
-RedisNode::~RedisNode() = default;
+RedisBackend::~RedisBackend() = default;
 
-bool RedisNode::start(StoreCall& call) {
+bool RedisBackend::start(StoreCall& call) {
   call.sent_again = false;
   if (!enqueue(call, queue_, true)) return true;
   send_queue();
@@ -62,7 +62,7 @@ bool RedisNode::start(StoreCall& call) {
 }
 
 // False: the call is answered already.
-bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
+bool RedisBackend::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   call.forget_answer();
   call.passed_over = 0;
   const std::int64_t now_us = clock_.now_us();
@@ -96,17 +96,17 @@ bool RedisNode::enqueue(StoreCall& call, FairQueue& queue, bool is_new) {
   return true;
 }
 
-void RedisNode::send_probe(std::int64_t now_us) {
+void RedisBackend::send_probe(std::int64_t now_us) {
   std::unique_ptr<Batch> batch = spare_batch();
   batch->add(*probe_, limits_);
   send(std::move(batch), 1, {}, now_us);
 }
 
-void RedisNode::leave_out_probe(std::vector<StoreCall*>& calls) const {
+void RedisBackend::leave_out_probe(std::vector<StoreCall*>& calls) const {
   std::erase(calls, static_cast<StoreCall*>(probe_.get()));
 }
 
-bool RedisNode::ask(std::string_view command, OnReply on_reply, bool asking) {
+bool RedisBackend::ask(std::string_view command, OnReply on_reply, bool asking) {
   if (!connection_.ready() || in_flight_.questions() >= kQuestionsInFlightMax) return false;
   const std::int64_t now_us = clock_.now_us();
   if (asking) append_asking(now_us);
@@ -117,7 +117,7 @@ bool RedisNode::ask(std::string_view command, OnReply on_reply, bool asking) {
   return true;
 }
 
-void RedisNode::on_ready() {
+void RedisBackend::on_ready() {
   ++stats_.connections_made;
   connected_ = true;
   in_flight_.go_to(options_.work_in_flight->at(connection_.where()));
@@ -136,7 +136,7 @@ void RedisNode::on_ready() {
   send_queue();
 }
 
-void RedisNode::on_reply(std::span<const redis::RespValue> reply) {
+void RedisBackend::on_reply(std::span<const redis::RespValue> reply) {
   assert(!in_flight_.empty());
   Command command = in_flight_.take_oldest();
   command.brings_script = false;
@@ -155,7 +155,7 @@ void RedisNode::on_reply(std::span<const redis::RespValue> reply) {
   send_queue();
 }
 
-void RedisNode::on_error(Command& command, std::span<const redis::RespValue> reply) {
+void RedisBackend::on_error(Command& command, std::span<const redis::RespValue> reply) {
   const std::string error(reply.front().bytes);  // the reply may be gone once the connection is dropped
   const redis::ServerErrorAdvice& advice = redis::explain_server_error(error);
   ++stats_.errors[static_cast<std::size_t>(advice.kind)];
@@ -185,7 +185,7 @@ void RedisNode::on_error(Command& command, std::span<const redis::RespValue> rep
 }
 
 // The end of a batch: its calls are answered, and its place is free.
-void RedisNode::finish(Command& command, bool answered) {
+void RedisBackend::finish(Command& command, bool answered) {
   std::vector<StoreCall*> done;
   end_batch(command, answered, done);
   if (!breaker_.closed()) fail_queue(done);
@@ -193,7 +193,7 @@ void RedisNode::finish(Command& command, bool answered) {
 }
 
 // Frees the batch and its place. `waiting` gets the calls that still wait.
-void RedisNode::end_batch(Command& command, bool answered, std::vector<StoreCall*>& waiting) {
+void RedisBackend::end_batch(Command& command, bool answered, std::vector<StoreCall*>& waiting) {
   stats_.contradictions += command.batch->contradictions();
   note_refunds(*command.batch);
   const std::int64_t now_us = clock_.now_us();
@@ -209,21 +209,21 @@ void RedisNode::end_batch(Command& command, bool answered, std::vector<StoreCall
   spares_.push_back(std::move(command.batch));
 }
 
-// Hands the calls over to the owner, except our own probe. Returns whether the node has failed.
-bool RedisNode::hand_over(Command& command, redis::ServerError kind, std::string_view error) {
+// Hands the calls over to the owner, except our own probe. Returns whether the server has failed.
+bool RedisBackend::hand_over(Command& command, redis::ServerError kind, std::string_view error) {
   using enum redis::ServerError;
-  const bool node_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
-  if (!node_failed) note_use();
+  const bool server_failed = kind == kClusterDown || kind == kReadOnly || kind == kMasterDown;
+  if (!server_failed) note_use();
   std::vector<StoreCall*> calls, failed;
-  end_batch(command, !node_failed, calls);
+  end_batch(command, !server_failed, calls);
   leave_out_probe(calls);
   if (!breaker_.closed()) fail_queue(failed);
   owner_.on_sent_away(*this, kind, error, calls);
   complete(failed);
-  return node_failed;
+  return server_failed;
 }
 
-void RedisNode::on_lost(std::string_view why) {
+void RedisBackend::on_lost(std::string_view why) {
   ++stats_.connections_lost;
   denials_.doubt(clock_.now_us());
   health_.note_problem("not connected", why);
@@ -256,7 +256,7 @@ void RedisNode::on_lost(std::string_view why) {
   complete(lost);
 }
 
-void RedisNode::tick(std::int64_t now_us) {
+void RedisBackend::tick(std::int64_t now_us) {
   connection_.tick(now_us);
   adviser_.tick(now_us);
   denials_.tick(now_us);
@@ -264,13 +264,13 @@ void RedisNode::tick(std::int64_t now_us) {
   expire_commands(now_us);
   if (connection_.ready() && (breaker_.take_probe(now_us) || must_look(now_us) || must_look_at_clock(now_us)))
     send_probe(now_us);
-  tell_news(now_us);
+  report_news(now_us);
   send_queue();
 }
 
 // Callers may start the next call from on_done(): those wait until all are answered, so that they share a
 // batch.
-void RedisNode::complete(std::span<StoreCall* const> calls) {
+void RedisBackend::complete(std::span<StoreCall* const> calls) {
   ++held_back_;
   for (StoreCall* call : calls) {
     if (call->verdict == Verdict::kNoAnswer && !call->moving) deny_unanswered(*call);
@@ -279,7 +279,7 @@ void RedisNode::complete(std::span<StoreCall* const> calls) {
   --held_back_;
 }
 
-bool RedisNode::must_look(std::int64_t now_us) {
+bool RedisBackend::must_look(std::int64_t now_us) {
   if (!breaker_.closed() || !in_flight_.empty()) return false;
   if (!health_.in_doubt()) return slowness_.take_probe(now_us);
   health_.note_probe();
@@ -287,18 +287,18 @@ bool RedisNode::must_look(std::int64_t now_us) {
 }
 
 // No checks go to a server that is left out, so nothing else tells its time.
-bool RedisNode::must_look_at_clock(std::int64_t now_us) {
+bool RedisBackend::must_look_at_clock(std::int64_t now_us) {
   if (!left_out_ || now_us < clock_look_at_us_) return false;
   clock_look_at_us_ = now_us + kClockLookEveryUs;
   return true;
 }
 
-void RedisNode::note_use() {
+void RedisBackend::note_use() {
   health_.note_works();
   connection_.note_use();
 }
 
-void RedisNode::note_answer(Command& command, std::int64_t server_us) {
+void RedisBackend::note_answer(Command& command, std::int64_t server_us) {
   // While our loop slept, it waited for the server; the rest of the time may be our own slowness.
   const std::int64_t slept_us = transport_.slept_us() - command.slept_us - command.busy_us;
   slowness_.note_answer(std::max(command.missed_us, slept_us), command.missed_us > 0, clock_.now_us());
@@ -310,7 +310,7 @@ void RedisNode::note_answer(Command& command, std::int64_t server_us) {
 }
 
 // Nothing of the batch was charged. Calls of moving tenants are refused, the others are sent again.
-void RedisNode::refuse_moving(Command& command, std::string_view key_numbers) {
+void RedisBackend::refuse_moving(Command& command, std::string_view key_numbers) {
   note_use();
   health_.note_moving(clock_.now_us());
   std::vector<StoreCall*> all, refused, others;
@@ -321,28 +321,28 @@ void RedisNode::refuse_moving(Command& command, std::string_view key_numbers) {
   complete(refused);
 }
 
-std::int64_t RedisNode::wall_us() const {
+std::int64_t RedisBackend::wall_us() const {
   return (options_.wall_clock != nullptr ? *options_.wall_clock : clock_).now_us();
 }
 
-std::int64_t RedisNode::decide_at_us() const {
+std::int64_t RedisBackend::decide_at_us() const {
   return options_.decide_by != nullptr ? options_.decide_by->now_us() : 0;
 }
 
-NodeHealth::Facts RedisNode::facts() const {
+BackendHealth::Facts RedisBackend::facts() const {
   return {.fails = !breaker_.closed() || slowness_.slower_than_us() != 0,
           .connected = connection_.ready(),
           .left_out = left_out_};
 }
 
-void RedisNode::tell_news(std::int64_t now_us) {
+void RedisBackend::report_news(std::int64_t now_us) {
   if (!options_.on_news) return;
-  health_.tell_news(facts(), now_us, [this](bool is_problem, const std::string& sentence) {
+  health_.report_news(facts(), now_us, [this](bool is_problem, const std::string& sentence) {
     options_.on_news(is_problem, "Redis at " + connection_.where() + " " + sentence);
   });
 }
 
-StoreServer RedisNode::describe() const {
+StoreServer RedisBackend::describe() const {
   const auto clock = clock_delta();
   return {.name = options_.name.empty() ? connection_.where() : options_.name,
           .ahead_us = clock ? std::optional(clock->ahead_us) : std::nullopt,
@@ -351,7 +351,7 @@ StoreServer RedisNode::describe() const {
           .is_late = is_late()};
 }
 
-Store::Health RedisNode::health() const {
+Store::Health RedisBackend::health() const {
   Store::Health health;
   health.connected = connection_.ready() && !facts().fails && !left_out_;
   const auto add = [&](const std::string& sentence) {

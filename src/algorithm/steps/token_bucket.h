@@ -1,6 +1,6 @@
 #pragma once
 
-#include "algorithm/gcra.h"
+#include "algorithm/steps/gcra.h"
 
 // Token bucket: `capacity` tokens, and one more every interval. A request takes as many tokens as it costs,
 // and is denied when there are too few.

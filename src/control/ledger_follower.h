@@ -36,14 +36,14 @@ class DocumentRegistry {
   }
 };
 
-// Follows a ledger and puts what is written there into force. Belongs to the control plane's thread; calls
-// may block.
+// Follows a ledger, puts what is written there into force, and writes this node's changes. Belongs to the
+// control plane's thread; calls may block.
 //
-//   Registry registry(ledger);
-//   registry.add(ledger::Kind::kPolicy, policies);
-//   registry.load();                          // at the start; again until it succeeds
-//   if (ledger.wait(1000)) registry.follow();  // what other nodes wrote
-//   auto written = registry.write(change);    // validated, written, in force: in this order
+//   LedgerFollower follower(ledger);
+//   follower.add(ledger::Kind::kPolicy, policies);
+//   follower.load();                          // at the start; again until it succeeds
+//   if (ledger.wait(1000)) follower.follow();  // what other nodes wrote
+//   auto written = follower.write(change);     // validated, written, in force: in this order
 //
 // Nodes that write at the same time cannot contradict each other: a change is written only if nothing else
 // was written since it was validated; otherwise it is validated again. A record that this version of Sluice
@@ -57,11 +57,11 @@ class DocumentRegistry {
 // is still the same, nothing is followed and nothing written, until it is there again. A start asks the same
 // about the newest record that the copy knows; without a copy it takes the database's word. If there is a
 // copy that cannot be read, it does the same, and says so for as long as it runs.
-class Registry {
+class LedgerFollower {
  public:
-  explicit Registry(ledger::Ledger& ledger) : ledger_(ledger) {}
-  Registry(const Registry&) = delete;
-  Registry& operator=(const Registry&) = delete;
+  explicit LedgerFollower(ledger::Ledger& ledger) : ledger_(ledger) {}
+  LedgerFollower(const LedgerFollower&) = delete;
+  LedgerFollower& operator=(const LedgerFollower&) = delete;
 
   // REQUIRES: called before load(); `documents` outlives this object.
   void add(ledger::Kind kind, DocumentRegistry& documents) { kinds_[kind] = &documents; }

@@ -17,8 +17,8 @@
 
 namespace sluice {
 
-// The state of a FileRepository, for /readyz, metrics and logs.
-struct RepositoryStatus {
+// The state of a PolicyFileLoader, for /readyz, metrics and logs.
+struct PolicyFileStatus {
   bool loaded = false;                // has published a snapshot at least once
   bool from_copy = false;             // the policies in force come from the last good copy
   std::uint64_t reloads = 0;          // successful ones
@@ -41,10 +41,10 @@ struct RepositoryStatus {
 // construction, the copy comes into force instead and status() says so. The copy is valid only for the same
 // paths.
 //
-//   FileRepository policies({"policies.yaml"}, catalog, {.log = log_line});
-//   const RepositoryStatus status = policies.status();
+//   PolicyFileLoader policies({"policies.yaml"}, catalog, {.log = log_line});
+//   const PolicyFileStatus status = policies.status();
 //   if (!status.loaded && !status.from_copy) refuse_to_start(status.problems);
-class FileRepository {
+class PolicyFileLoader {
  public:
   struct Options {
     // Receives one sentence per event. `is_problem` is true for errors and warnings. Called on the thread
@@ -57,11 +57,11 @@ class FileRepository {
   };
 
   // REQUIRES: catalog outlives it.
-  FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options);
+  PolicyFileLoader(std::vector<std::string> paths, PolicyCatalog& catalog, Options options);
 
   // Reads the files now, on the calling thread. This may take a while, so do not call it from an event loop.
   void reload();
-  RepositoryStatus status() const;
+  PolicyFileStatus status() const;
 
  private:
   // A policy that was in force.
@@ -98,7 +98,7 @@ class FileRepository {
   std::uint64_t loads_ SLUICE_GUARDED_BY(loading_) = 0;             // successful ones
 
   mutable Mutex status_mutex_;
-  RepositoryStatus status_ SLUICE_GUARDED_BY(status_mutex_);
+  PolicyFileStatus status_ SLUICE_GUARDED_BY(status_mutex_);
 
   std::unique_ptr<FileWatcher> watcher_;  // last: its thread must stop before the other members are destroyed
 };

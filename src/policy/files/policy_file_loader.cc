@@ -1,4 +1,4 @@
-#include "policy/files/file_repository.h"
+#include "policy/files/policy_file_loader.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -91,7 +91,7 @@ Result<std::vector<PolicyFile>> kept_policy_files(const std::string& copy,
 
 }  // namespace
 
-FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
+PolicyFileLoader::PolicyFileLoader(std::vector<std::string> paths, PolicyCatalog& catalog, Options options)
     : paths_(std::move(paths)),
       catalog_(catalog),
       options_(std::move(options)),
@@ -103,14 +103,14 @@ FileRepository::FileRepository(std::vector<std::string> paths, PolicyCatalog& ca
   if (!status().loaded && !copy_.empty()) take_copy();
 }
 
-void FileRepository::reload() { load(true, FileWatcher::Rest::kQuiet); }
+void PolicyFileLoader::reload() { load(true, FileWatcher::Rest::kQuiet); }
 
-RepositoryStatus FileRepository::status() const {
+PolicyFileStatus PolicyFileLoader::status() const {
   const Lock lock(status_mutex_);
   return status_;
 }
 
-void FileRepository::load(bool although_unchanged, FileWatcher::Rest rest) {
+void PolicyFileLoader::load(bool although_unchanged, FileWatcher::Rest rest) {
   const Lock lock(loading_);
   Problems problems;
   const auto files = read_policy_files(paths_, problems);
@@ -143,7 +143,7 @@ void FileRepository::load(bool although_unchanged, FileWatcher::Rest rest) {
 }
 
 // Policies in force that are not in these files: "api.read and 3 more". Empty: none.
-std::string FileRepository::missing_from(const PolicySources& sources) const {
+std::string PolicyFileLoader::missing_from(const PolicySources& sources) const {
   std::set<std::string_view> missing(ids_.begin(), ids_.end());
   for (const WrittenPolicy& each : sources.policies) missing.erase(each.policy.id);
   if (missing.empty()) return "";
@@ -151,7 +151,7 @@ std::string FileRepository::missing_from(const PolicySources& sources) const {
   return missing.size() == 1 ? first : first + " and " + std::to_string(missing.size() - 1) + " more";
 }
 
-Result<std::vector<std::string>> FileRepository::publish(PolicySources& sources) {
+Result<std::vector<std::string>> PolicyFileLoader::publish(PolicySources& sources) {
   const auto before = catalog_.current();
   std::vector<Policy> policies;
   std::unordered_set<std::string> ids;
@@ -174,7 +174,7 @@ Result<std::vector<std::string>> FileRepository::publish(PolicySources& sources)
   return changed;
 }
 
-void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
+void PolicyFileLoader::succeed(const std::vector<PolicyFile>& files, PolicySources sources) {
   const auto changed = publish(sources);
   if (!changed) {
     Problems problems;
@@ -194,13 +194,13 @@ void FileRepository::succeed(const std::vector<PolicyFile>& files, PolicySources
   if (!copy_.empty()) keep_copy(files);
 }
 
-void FileRepository::keep_copy(const std::vector<PolicyFile>& files) const {
+void PolicyFileLoader::keep_copy(const std::vector<PolicyFile>& files) const {
   if (const auto kept = keep_policy_files(copy_, paths_, files); !kept)
     options_.log(true, "cannot save a copy of the policy files for the next start (" + kept.error().message +
                            "); set a folder with --state-dir");
 }
 
-void FileRepository::take_copy() {
+void PolicyFileLoader::take_copy() {
   const Lock lock(loading_);
   if (status().loaded) return;  // the files were fixed meanwhile
   const auto files = kept_policy_files(copy_, paths_);
@@ -227,7 +227,7 @@ void FileRepository::take_copy() {
   options_.log(true, sentence);
 }
 
-bool FileRepository::give_version(Policy& policy, const Snapshot& before) const {
+bool PolicyFileLoader::give_version(Policy& policy, const Snapshot& before) const {
   const Policy* known = nullptr;
   const bool in_force = ids_.contains(policy.id);
   if (in_force)
@@ -239,7 +239,8 @@ bool FileRepository::give_version(Policy& policy, const Snapshot& before) const 
   return !in_force || policy.version != known->version;
 }
 
-void FileRepository::remember_withdrawn(const Snapshot& before, const std::unordered_set<std::string>& ids) {
+void PolicyFileLoader::remember_withdrawn(const Snapshot& before,
+                                          const std::unordered_set<std::string>& ids) {
   for (const std::string& id : ids) withdrawn_.erase(id);
   for (const std::string& id : ids_)
     if (!ids.contains(id)) withdrawn_[id] = {before.find(id)->source, loads_};
@@ -247,7 +248,7 @@ void FileRepository::remember_withdrawn(const Snapshot& before, const std::unord
     forget_the_oldest(withdrawn_.size() - options_.withdrawn_max);
 }
 
-void FileRepository::forget_the_oldest(std::size_t count) {
+void PolicyFileLoader::forget_the_oldest(std::size_t count) {
   std::vector<std::pair<std::uint64_t, std::string>> by_age;
   for (const auto& [id, withdrawn] : withdrawn_) by_age.emplace_back(withdrawn.since, id);
   std::ranges::sort(by_age);
@@ -258,7 +259,7 @@ void FileRepository::forget_the_oldest(std::size_t count) {
   }
 }
 
-void FileRepository::fail(const Problems& problems) {
+void PolicyFileLoader::fail(const Problems& problems) {
   bool was_loaded;
   {
     const Lock lock(status_mutex_);

@@ -1,4 +1,4 @@
-#include "store/redis/node/redis_stats.h"
+#include "store/redis/backend/redis_stats.h"
 
 #include <vector>
 

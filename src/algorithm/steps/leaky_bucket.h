@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "algorithm/gcra.h"
+#include "algorithm/steps/gcra.h"
 
 // Leaky bucket, as a meter: each request pours its cost in, the bucket leaks one unit per interval, and a
 // request that would overflow it is denied.
