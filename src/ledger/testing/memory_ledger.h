@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <ranges>
 #include <set>
@@ -117,11 +118,11 @@ inline Result<std::vector<Record>> MemoryLedger::append(const Change& change,
   SLUICE_TRY(database_.check_available());
   if (auto earlier = database_.written_by(change.actor, change.request_id); !earlier.empty())
     return answer_again(change, std::move(earlier));
+  std::map<std::pair<Kind, std::string_view>, Newest> known;  // one pass, since a change may be large
+  for (const Record& record : database_.records_)
+    if (record.version > 0) known[{record.kind, record.name}] = {record.version, record.is_withdrawn()};
   std::vector<Newest> newest;
-  for (const Draft& draft : change.drafts) {
-    const std::vector<Record> versions = database_.versions_of(draft.kind, draft.name);
-    newest.push_back(versions.empty() ? Newest{} : Newest{versions[0].version, versions[0].is_withdrawn()});
-  }
+  for (const Draft& draft : change.drafts) newest.push_back(known[{draft.kind, draft.name}]);
   std::vector<Record>& records = database_.records_;
   const std::int64_t last_revision = database_.revision();
   const auto versions = SLUICE_TRY(check_expected(change, newest, last_revision));
