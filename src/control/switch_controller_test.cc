@@ -150,28 +150,6 @@ TEST_F(SwitchControllerTest, RecordsThatAreNeitherInTheDatabaseNorOnDiskAreAProb
   EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 0\n"));
 }
 
-TEST_F(SwitchControllerTest, SoAreThoseThatWaitWhereThereIsNoFolder) {
-  SwitchNode here{database};
-  here.open("x");
-  here.outbox.write(here.registry);
-  EXPECT_EQ(here.outbox.problem(), "") << "the database has it";
-  database->set_available(false);
-  here.close();
-  here.outbox.write(here.registry);
-  EXPECT_THAT(here.outbox.problem(),
-              AllOf(HasSubstr("1 audit records wait for the policy database and would be lost"),
-                    HasSubstr("set a folder with --state-dir")));
-  EXPECT_THAT(here.log.back(), HasSubstr("it would be lost with this process"));
-  EXPECT_FALSE(here.outbox.can_keep_resets());
-  EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 1\n"));
-  database->set_available(true);
-  here.clock.advance(60 * kSecondUs);
-  here.outbox.write(here.registry);
-  EXPECT_EQ(here.outbox.problem(), "");
-  EXPECT_TRUE(here.outbox.can_keep_resets());
-  EXPECT_THAT(here.outbox.metrics(), HasSubstr("rate_limiter_audit_records_unsaved 0\n"));
-}
-
 TEST_F(SwitchControllerTest, WorksWithoutTheDatabaseAndIsWrittenLater) {
   SwitchNode here{database}, there{database};
   database->set_available(false);
