@@ -277,24 +277,32 @@ void LedgerFollower::bring_into_force(Newest newest, bool with_all_problems, Sou
       newest.try_emplace(name, &problem.record);
   }
   for (const auto& [name, record] : newest) by_kind[name.first].push_back(record);
+  // A ledger that does not answer once is not asked again: each call may take seconds, and files may have
+  // taken the place of many policies.
+  bool answers = true;
   for (auto& [kind, list] : by_kind) {
     const auto documents = kinds_.find(kind);
     if (documents == kinds_.end()) continue;
     std::ranges::sort(list, {}, &ledger::Record::revision);
     for (auto& [name, sentence] :
          source == Source::kCopy ? documents->second->apply_copy(list) : documents->second->apply(list)) {
-      const auto about = newest.find({kind, name});
-      problems[{kind, name}] = {about == newest.end() ? newest_version(kind, name) : *about->second,
-                                std::move(sentence)};
+      Problem& problem = problems[{kind, name}] = {{}, std::move(sentence)};
+      if (const auto about = newest.find({kind, name}); about != newest.end()) {
+        problem.record = *about->second;
+      } else if (answers) {
+        auto found = newest_version(kind, name);
+        answers = found.has_value();
+        if (found) problem.record = std::move(*found);
+      }
     }
   }
   problems_.swap(problems);
 }
 
-ledger::Record LedgerFollower::newest_version(ledger::Kind kind, const std::string& name) {
+Result<ledger::Record> LedgerFollower::newest_version(ledger::Kind kind, const std::string& name) {
   if (name.empty()) return {};
-  auto newest = ledger_.history(kind, name, INT64_MAX, 1);
-  return newest && !newest->empty() ? std::move(newest->front()) : ledger::Record{};
+  auto newest = SLUICE_TRY(ledger_.history(kind, name, INT64_MAX, 1));
+  return newest.empty() ? ledger::Record{} : std::move(newest.front());
 }
 
 std::vector<std::string> LedgerFollower::problems() const {

@@ -135,8 +135,8 @@ class LedgerFollower {
   // problems.
   void bring_into_force(Newest newest, bool with_all_problems, Source source = Source::kLedger);
 
-  // Without a name if there is none, or the ledger does not answer.
-  ledger::Record newest_version(ledger::Kind kind, const std::string& name);
+  // Without a name if there is none.
+  Result<ledger::Record> newest_version(ledger::Kind kind, const std::string& name);
 
   ledger::Ledger& ledger_;
   std::map<ledger::Kind, DocumentRegistry*> kinds_;

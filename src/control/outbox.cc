@@ -168,6 +168,11 @@ void Outbox::write(LedgerFollower& follower) {
 // Whoever finds it busy waits, and usually finds its own change in the file then.
 void Outbox::save() {
   const Lock saving(saving_);
+  if (path_.empty()) {
+    const Lock lock(mutex_);
+    not_saved_ = letters_.empty() ? "" : "there is no folder for them";
+    return;
+  }
   std::vector<ledger::Change> changes;
   std::uint64_t number;
   {
@@ -176,7 +181,6 @@ void Outbox::save() {
     if (saved_ == number && not_saved_.empty()) return;
     for (const Letter& letter : letters_) changes.push_back(letter.change);
   }
-  if (path_.empty()) return;
   const auto saved = changes.empty() && !has_file_ ? Result<void>() : write_changes(path_, changes);
   std::string failed_before;
   {
@@ -232,8 +236,10 @@ bool Outbox::write_first(LedgerFollower& follower) {
     const std::int64_t now_us = clock_.now_us();
     next_try_us_ = now_us + kPauseUs + kPauseFactor * (now_us - begin_us);
     if (!std::exchange(failed_, true))
-      log_(true, "the audit log entry will be written when the policy database is back (" +
-                     written.error().message + "): " + described(letter.change));
+      log_(true,
+           "the audit log entry will be written when the policy database is back (" +
+               written.error().message + "): " + described(letter.change) +
+               (path_.empty() ? "; it would be lost with this process, because --state-dir is empty" : ""));
     return false;
   }
   if (!written)
@@ -256,9 +262,9 @@ std::string Outbox::problem() const {
   if (letters_.empty() || not_saved_.empty()) return "";
   return std::to_string(letters_.size()) +
          " audit records wait for the policy database and would be lost with this process, because they "
-         "cannot be "
-         "saved (" +
-         not_saved_ + "); make room, or set another folder with --state-dir";
+         "cannot be saved (" +
+         not_saved_ + "); " + (path_.empty() ? "set a folder" : "make room, or set another folder") +
+         " with --state-dir";
 }
 
 std::string Outbox::metrics() const {
@@ -267,7 +273,7 @@ std::string Outbox::metrics() const {
               "Audit records waiting for the policy database.");
   text.sample({}, waiting());
   text.family("rate_limiter_audit_records_unsaved", "gauge",
-              "Audit records that wait for the policy database and could not be saved in --state-dir.");
+              "Audit records that wait for the policy database and are not saved in --state-dir.");
   text.sample({}, problem().empty() ? 0 : waiting());
   return std::move(text).take();
 }

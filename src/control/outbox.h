@@ -47,8 +47,8 @@ class Outbox {
 
   // Writes waiting changes until the database refuses one. Then it pauses for a while and saves the rest.
   void write(LedgerFollower& follower);
-  // When it returns, what waits now is in the file and survives kill -9; if the file cannot be written, the
-  // log and problem() say so. May block for as long as the disk does.
+  // When it returns, what waits now is in the file and survives kill -9; if there is no folder, or the file
+  // cannot be written, problem() says so. May block for as long as the disk does.
   void save();
   // A sentence for /readyz: changes wait for the database and are nowhere but in memory. Empty: there are
   // none, or they are in the file.

@@ -118,8 +118,7 @@ Result<void> PolicyRegistry::check_shares(const PolicyChange& change, const Body
   return {};
 }
 
-// In the order of the ledger, so that every node picks the same of two conflicting policies. A policy that
-// cannot be parsed is skipped: what is in force under its name stays.
+// A policy that cannot be parsed is skipped: what is in force under its name stays.
 std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger::Record* const> records) {
   std::map<std::string, std::string> problems;
   std::vector<PolicyCatalog::Step> steps;
@@ -138,9 +137,8 @@ std::map<std::string, std::string> PolicyRegistry::apply(std::span<const ledger:
       problems[record->name] = "policy \"" + record->name + "\", version " + std::to_string(record->version) +
                                ", cannot be read: " + policy.error().message;
   }
-  for (const auto& [name, error] : catalog_.change_in_order(std::move(steps)))
-    problems[name] = not_in_force(name, error.message);
-  for (const auto& [name, why] : catalog_.left_out()) problems.try_emplace(name, not_in_force(name, why));
+  for (const auto& [name, why] : catalog_.change_ledger(std::move(steps)))
+    problems.try_emplace(name, not_in_force(name, why));
   log_changes(records, *before);
   return problems;
 }

@@ -80,9 +80,10 @@ PendingCheck* Engine::begin_return(const LeaseClaim& claim, std::int64_t unused,
                      ", the units that were granted; nothing was given back",
                  "unused"},
                 answer);
-  // An old id is not worth asking the store, however often it comes. Our clock may differ from the store's.
-  if (parts_.clock.now_us() > claim.granted_at_us + kLeaseLifeUs + kClockSlackUs)
-    return fail(unknown_lease(), answer);
+  // An old id is not worth asking the store, however often it comes, nor is one of the future. Our clock may
+  // differ from the store's.
+  const std::int64_t age_us = parts_.clock.now_us() - claim.granted_at_us;
+  if (age_us > kLeaseLifeUs + kClockSlackUs || age_us < -kClockSlackUs) return fail(unknown_lease(), answer);
   std::vector<Dimension> dimensions;
   const CheckRequest request = claim.request(dimensions);
   auto identity = plan_lease(request);

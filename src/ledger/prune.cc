@@ -12,6 +12,9 @@ namespace sluice::ledger {
 namespace {
 
 constexpr std::size_t kRecordsAtATime = 1000;
+// Clocks differ: a few new records must not keep the old ones after them from being removed. After so many in
+// a row there are no old ones. They may be on many pages, because a page ends where its bodies are large.
+constexpr std::size_t kNewInARow = 1000;
 
 // The records to remove, and the anchor that takes their place.
 struct Step {
@@ -30,15 +33,16 @@ class Planner {
 
   Result<Step> run() {
     SLUICE_TRY(ledger_.for_each_listing([&](Listing&& listing) { in_force_.insert(listing.revision); }));
+    std::size_t new_in_a_row = 0;
     for (std::int64_t at = 0;;) {
       auto page = SLUICE_TRY(ledger_.read_after(at, kRecordsAtATime));
       if (page.empty()) break;
       at = page.back().revision;
-      // Clocks differ: a new record must not keep the old ones after it from being removed.
-      const bool any_old =
-          std::ranges::any_of(page, [&](const Record& record) { return record.at_us < before_us_; });
-      for (Record& record : page) decide(std::move(record));
-      if (at > step_.anchor.revision && (!any_old || is_full())) break;
+      for (Record& record : page) {
+        new_in_a_row = record.at_us < before_us_ ? 0 : new_in_a_row + 1;
+        decide(std::move(record));
+      }
+      if (at > step_.anchor.revision && (new_in_a_row >= kNewInARow || is_full())) break;
     }
     finish();
     return std::move(step_);
@@ -81,9 +85,17 @@ class Planner {
 
 // Whether some record that was not examined yet is old enough.
 Result<bool> is_due(Ledger& ledger, const std::optional<AnchorRecord>& anchor, std::int64_t before_us) {
-  const auto page = SLUICE_TRY(ledger.read_after(anchor ? anchor->anchor.revision : 0, kRecordsAtATime));
-  return std::ranges::any_of(page,
-                             [&](const Record& record) { return record.at_us < before_us - kPruneSlackUs; });
+  std::int64_t at = anchor ? anchor->anchor.revision : 0;
+  for (std::size_t seen = 0; seen < kNewInARow;) {
+    const auto page = SLUICE_TRY(ledger.read_after(at, kRecordsAtATime));
+    if (page.empty()) break;
+    if (std::ranges::any_of(page,
+                            [&](const Record& record) { return record.at_us < before_us - kPruneSlackUs; }))
+      return true;
+    at = page.back().revision;
+    seen += page.size();
+  }
+  return false;
 }
 
 }  // namespace

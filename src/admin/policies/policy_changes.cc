@@ -6,6 +6,7 @@
 #include "admin/once.h"
 #include "admin/policies/policy_views.h"
 #include "admin/rules/rule_id.h"
+#include "base/limits/control_limits.h"
 #include "base/try.h"
 #include "control/rollout/staged_rollout.h"
 #include "policy/document/policy_writer.h"
@@ -100,6 +101,7 @@ Result<std::vector<ledger::Record>> write_policies(AdminContext& context, const 
 Result<bool> may_reuse(AdminContext& context, const AdminCall& call, const std::string& id) {
   if (call.principal.tenants.empty()) return true;
   constexpr std::size_t kDeletion = 1, kLastVersion = 1;
+  static_assert(kDeletion + kLastVersion <= kLedgerPageMin);
   const auto newest = SLUICE_TRY(
       context.follower.ledger().history(ledger::Kind::kPolicy, id, INT64_MAX, kDeletion + kLastVersion));
   for (const ledger::Record& version : newest) {

@@ -18,5 +18,6 @@ inline constexpr std::size_t kLeaseIdBytesMax = 24u << 10;
 // What a node can list. Older leases of the same tenant make room.
 inline constexpr std::size_t kLeasesListedMax = 20'000;
 inline constexpr std::size_t kLeasesListedPerTenantMax = 2'000;
+inline constexpr std::size_t kLeasesListedBytesMax = 8u << 20;  // of their texts
 
 }  // namespace sluice

@@ -204,7 +204,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("nodes", o.nodes, "how many nodes share the load, for `on_failure: local`")
       ->check(CLI::Range(1, kNodesMax));
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
-  add("buffer-mib", o.buffer_mib, "memory for requests in flight and unread answers, in MiB")
+  add("buffer-mib", o.buffer_mib, "memory for requests in flight, unread answers and TLS, in MiB")
       ->check(CLI::Range(kBufferMiBMin, kBufferMiBMax));
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/arith.h"
+#include "base/limits.h"
 #include "base/limits/lease_limits.h"
+#include "base/secret/same_secret.h"
 #include "base/text/big_endian.h"
 #include "base/text/encode.h"
 
@@ -49,6 +51,16 @@ class Reader {
   std::string_view rest_;
   bool ok_ = true;
 };
+
+// Whether our own code would have written it. Nodes without a secret of their own share one that is known, so
+// anybody could have.
+bool is_possible(const LeaseClaim& claim) {
+  const auto is_possible_outcome = [](const Outcome& outcome) { return outcome.reset_after_us < kExactMax; };
+  return !claim.request_id.empty() && claim.granted >= 1 && claim.granted <= claim.want &&
+         claim.want <= kLeaseUnitsMax && claim.granted_at_us < kExactMax / 2 &&
+         claim.dimensions.size() <= kDimensionsMax && claim.outcomes.size() <= kLimitsPerCheckMax &&
+         std::ranges::all_of(claim.outcomes, is_possible_outcome);
+}
 
 // What the slowest limit lets through in the time of the extension.
 std::int64_t units_in_extension(const Decision& decision) {
@@ -125,7 +137,7 @@ Result<LeaseClaim> read_lease_id(std::string_view id, const KeyHasher& hasher) {
   if (!bytes || bytes->size() <= kSealBytes || bytes->front() != kVersion)
     return std::unexpected(unknown_lease());
   const std::string_view sealed = std::string_view(*bytes).substr(0, bytes->size() - kSealBytes);
-  if (seal_of(sealed, hasher) != std::string_view(*bytes).substr(sealed.size()))
+  if (!is_same_secret(seal_of(sealed, hasher), std::string_view(*bytes).substr(sealed.size())))
     return std::unexpected(unknown_lease());
   Reader reader(sealed.substr(1));
   LeaseClaim claim;
@@ -145,7 +157,7 @@ Result<LeaseClaim> read_lease_id(std::string_view id, const KeyHasher& hasher) {
     outcome.reset_after_us = reader.signed_number(7);
     claim.outcomes.push_back(outcome);
   }
-  if (!reader.at_end()) return std::unexpected(unknown_lease());
+  if (!reader.at_end() || !is_possible(claim)) return std::unexpected(unknown_lease());
   return claim;
 }
 

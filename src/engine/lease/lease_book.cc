@@ -13,6 +13,14 @@ std::string name_of(std::string_view lease_id) {
   return std::string(lease_id.substr(lease_id.size() - std::min(lease_id.size(), kNameBytes)));
 }
 
+std::size_t bytes_of(const LeaseBook::Entry& entry) {
+  std::size_t bytes = 0;
+  for (const std::string* text :
+       {&entry.name, &entry.tenant, &entry.policy_id, &entry.policy_version, &entry.resource, &entry.key})
+    bytes += text->size();
+  return bytes;
+}
+
 }  // namespace
 
 void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_view tenant,
@@ -31,13 +39,16 @@ void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_vie
   expire(now_us);
   if (by_name_.contains(entry.name)) return;
   if (const auto owner = tenants_.find(entry.tenant);
-      owner != tenants_.end() && owner->second.entries.size() >= kLeasesListedPerTenantMax)
-    erase(owner->second.entries.front());
-  if (entries_.size() >= kLeasesListedMax) erase(entries_.begin());
-  entries_.push_back(std::move(entry));
+      owner != tenants_.end() && owner->second.size() >= kLeasesListedPerTenantMax)
+    erase(owner->second.front());
+  bytes_ += bytes_of(entry);
+  while (!entries_.empty() && (entries_.size() >= kLeasesListedMax || bytes_ > kLeasesListedBytesMax))
+    erase(entries_.begin());
+  OfTenant& of_tenant = tenants_[entry.tenant];
+  entries_.push_back({std::move(entry), of_tenant.end()});
   const auto added = std::prev(entries_.end());
-  by_name_.emplace(added->name, added);
-  tenants_[added->tenant].entries.push_back(added);
+  by_name_.emplace(added->entry.name, added);
+  added->of_tenant = of_tenant.insert(of_tenant.end(), added);
 }
 
 void LeaseBook::remove(std::string_view lease_id) {
@@ -45,16 +56,18 @@ void LeaseBook::remove(std::string_view lease_id) {
   if (const auto found = by_name_.find(name_of(lease_id)); found != by_name_.end()) erase(found->second);
 }
 
-void LeaseBook::erase(Entries::iterator entry) {
-  const auto owner = tenants_.find(entry->tenant);
-  std::erase(owner->second.entries, entry);
-  if (owner->second.entries.empty()) tenants_.erase(owner);
-  by_name_.erase(entry->name);
-  entries_.erase(entry);
+void LeaseBook::erase(Entries::iterator listed) {
+  const Entry& entry = listed->entry;
+  const auto owner = tenants_.find(entry.tenant);
+  owner->second.erase(listed->of_tenant);
+  if (owner->second.empty()) tenants_.erase(owner);
+  by_name_.erase(entry.name);
+  bytes_ -= bytes_of(entry);
+  entries_.erase(listed);
 }
 
 void LeaseBook::expire(std::int64_t now_us) {
-  while (!entries_.empty() && entries_.front().over_at_us <= now_us) erase(entries_.begin());
+  while (!entries_.empty() && entries_.front().entry.over_at_us <= now_us) erase(entries_.begin());
 }
 
 std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::string_view policy_id,
@@ -62,7 +75,7 @@ std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::stri
   const Lock lock(mutex_);
   expire(now_us);
   std::vector<Entry> found;
-  for (const Entry& entry : entries_) {
+  for (const auto& [entry, of_tenant] : entries_) {
     if (found.size() == most) break;
     if (!tenant.empty() && entry.tenant != tenant) continue;
     if (!policy_id.empty() && entry.policy_id != policy_id) continue;
@@ -75,7 +88,7 @@ std::map<std::string, std::int64_t> LeaseBook::units_outstanding(std::int64_t no
   const Lock lock(mutex_);
   expire(now_us);
   std::map<std::string, std::int64_t> units;
-  for (const Entry& entry : entries_) units[entry.policy_id] += entry.granted;
+  for (const auto& [entry, of_tenant] : entries_) units[entry.policy_id] += entry.granted;
   return units;
 }
 

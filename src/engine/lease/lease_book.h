@@ -17,8 +17,9 @@ namespace sluice {
 // The leases that this node has granted and that have not expired: for people and for metrics. Nothing is
 // decided by it. Thread-safe; leases are far rarer than checks, so one lock is enough.
 //
-// It is bounded in all and per tenant (limits/lease_limits.h): a tenant's oldest lease makes room for its
-// next one, so a tenant with many leases hides only its own. What is not listed is missing in the sums.
+// It is bounded in all, also in bytes, and per tenant (limits/lease_limits.h): a tenant's oldest lease makes
+// room for its next one, so a tenant with many leases hides only its own. What is not listed is missing in
+// the sums.
 class LeaseBook {
  public:
   struct Entry {
@@ -43,18 +44,22 @@ class LeaseBook {
   std::map<std::string, std::int64_t> units_outstanding(std::int64_t now_us);
 
  private:
-  using Entries = std::list<Entry>;
-  struct Tenant {
-    std::list<Entries::iterator> entries;  // the oldest first
+  struct Listed;
+  using Entries = std::list<Listed>;
+  using OfTenant = std::list<Entries::iterator>;  // the oldest first
+  struct Listed {
+    Entry entry;
+    OfTenant::iterator of_tenant;
   };
   void expire(std::int64_t now_us) SLUICE_REQUIRES(mutex_);
-  void erase(Entries::iterator entry) SLUICE_REQUIRES(mutex_);
+  void erase(Entries::iterator listed) SLUICE_REQUIRES(mutex_);
 
   Mutex mutex_;
   // All leases live equally long, so this is also the order in which they expire.
   Entries entries_ SLUICE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Entries::iterator> by_name_ SLUICE_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Tenant> tenants_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, OfTenant> tenants_ SLUICE_GUARDED_BY(mutex_);
+  std::size_t bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice

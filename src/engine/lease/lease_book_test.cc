@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <random>
+
 #include "base/limits/lease_limits.h"
+#include "base/testing/seed.h"
 
 namespace sluice {
 namespace {
@@ -63,6 +67,36 @@ TEST_F(LeaseBookTest, ATenantHidesOnlyItsOwnLeases) {
   EXPECT_EQ(count("quiet"), 1U);
   for (std::size_t i = 0; i < kLeasesListedMax; ++i) grant("y" + std::to_string(i), std::to_string(i));
   EXPECT_EQ(count(""), kLeasesListedMax);
+}
+
+TEST_F(LeaseBookTest, LongTextsAreBoundedInAll) {
+  const std::string tenant(100'000, 't');
+  for (int i = 0; i < 1'000; ++i) grant("x" + std::to_string(i), tenant + std::to_string(i));
+  EXPECT_LE(count(""), kLeasesListedBytesMax / tenant.size());
+  EXPECT_EQ(count(tenant + "999"), 1U) << "the newest are listed";
+}
+
+// Each is counted until it is over or returned, whatever happens to others.
+TEST_F(LeaseBookTest, RandomLivesLeaveNothing) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::map<std::string, std::int64_t> alive;  // when each is over
+  for (int i = 0; i < 2'000; ++i) {
+    const std::string id = "x" + std::to_string(random() % 500);
+    if (random() % 3 == 0) {
+      book_.remove(id);
+      alive.erase(id);
+    } else {
+      grant(id, std::to_string(random() % 5));
+      alive.try_emplace(id, now_us_ + kLeaseLifeUs);
+    }
+    now_us_ += static_cast<std::int64_t>(random() % (kLeaseLifeUs / 100));
+    std::erase_if(alive, [&](const auto& each) { return each.second <= now_us_; });
+    ASSERT_EQ(count(""), alive.size());
+  }
+  now_us_ += kLeaseLifeUs;
+  EXPECT_EQ(count(""), 0U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/limits.h"
 #include "ledger/anchor.h"
 #include "ledger/prune.h"
 #include "ledger/testing/ledger_conformance.h"
@@ -50,6 +51,17 @@ TEST_P(LedgerPruning, OldEventsAndFormerVersionsGoAndTheRestStays) {
   EXPECT_EQ(write_at(kNow, event("e", "private"), "r-1").revision, 13) << "it is a new request by now";
   EXPECT_EQ(write_at(kNow, {Kind::kUser, "ann", "put", "3"}).version, 3);
   EXPECT_EQ(write_at(kNow, {Kind::kToken, "t", "put", "2"}).version, 3);
+  expect_chain_holds();
+}
+
+// Each of them fills a page.
+TEST_P(LedgerPruning, LargeNewRecordsDoNotKeepOldOnesAfterThem) {
+  const std::string large(kRecordBodyBytesMax, 'x');
+  for (int i = 0; i < 5; ++i) write_at(kNow, policy("p" + std::to_string(i), large));
+  write_at(kOld, event("written by a clock that is slow", ""));
+  EXPECT_EQ(pruned(), 1);
+  write_at(kOld, event("e", ""));
+  EXPECT_EQ(pruned(), 1) << "behind the anchor of the first, too";
   expect_chain_holds();
 }
 

@@ -8,8 +8,8 @@
 
 namespace sluice::ledger {
 
-// Simulates another writer between a writer's last read and its append(), or a missing record of a document.
-// Not thread-safe.
+// Simulates another writer between a writer's last read and its append(), or a missing record of a document,
+// and counts calls that may take long. Not thread-safe.
 class RacingLedger final : public MemoryLedger {
  public:
   using MemoryLedger::append;
@@ -29,6 +29,13 @@ class RacingLedger final : public MemoryLedger {
         Error{ErrorCode::kFailedPrecondition, "a record of " + missing + " is missing", ""});
   }
 
+  Result<std::vector<Record>> history(Kind kind, std::string_view name, std::int64_t version,
+                                      std::size_t max) override {
+    ++histories;
+    return MemoryLedger::history(kind, name, version, max);
+  }
+
+  int histories = 0;                // calls of history()
   std::string missing;              // the name of a document
   std::function<void()> meanwhile;  // called once, before the next append()
 };

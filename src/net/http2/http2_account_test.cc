@@ -37,6 +37,34 @@ TEST_F(Http2AccountTest, an_answer_that_nobody_takes_is_held) {
   EXPECT_GT(held(), TestApplication::kBigBytes - 65'535);
 }
 
+// Its memory is freed as a whole. Many answers of which a byte is left would be much that nobody counts.
+TEST_F(Http2AccountTest, an_answer_is_held_until_its_last_byte_is_taken) {
+  constexpr auto kAllButOne = static_cast<std::uint32_t>(TestApplication::kBigBytes - 1);
+  constexpr std::size_t kAnswers = 20;
+  Http2TestClient reader(context_, kAllButOne);
+  nghttp2_session_set_local_window_size(reader.client, NGHTTP2_FLAG_NONE, 0, 64 << 20);
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = 0; i < kAnswers; ++i) {
+    ids.push_back(reader.request(Http2TestClient::http_headers("GET", "/big"), ""));
+    reader.run();
+    ASSERT_EQ(reader.answers[ids.back()].body.size(), kAllButOne);
+  }
+  EXPECT_GE(reader.session.held_bytes(), kAnswers * TestApplication::kBigBytes);
+  for (const std::int32_t id : ids) nghttp2_session_consume_stream(reader.client, id, kAllButOne);
+  reader.run();
+  for (const std::int32_t id : ids) EXPECT_TRUE(reader.answers[id].closed) << id;
+  EXPECT_EQ(reader.session.held_bytes(), 0u);
+}
+
+TEST_F(Http2AccountTest, a_call_that_lasts_does_not_keep_the_memory_of_what_was_read) {
+  const std::int32_t id = client_.call("/test.Echo/Stream", std::string(15'000, 'x'), {}, true);
+  client_.run();
+  EXPECT_EQ(client_.answers[id].messages().size(), 2u);
+  EXPECT_LT(held(), 15'000u);
+  cancel(id);
+  EXPECT_EQ(held(), 0u);
+}
+
 TEST_F(Http2AccountTest, a_cancelled_answer_is_given_back) {
   cancel(get_big());
   EXPECT_EQ(held(), 0u);

@@ -222,6 +222,11 @@ int Http2Callbacks::send_body(nghttp2_session*, nghttp2_frame*, const std::uint8
     session.guard_.count_sent(bytes, session.context_.now_us);
     stream.progress_us = session.context_.now_us;
     if (stream.output_sent == stream.output.size()) {
+      // A call that lasts does not keep the memory of its largest message.
+      if (stream.output.capacity() > kHeaderBytesMax) [[unlikely]] {
+        std::string().swap(stream.output);
+        session.settle_output(stream);
+      }
       stream.output.clear();
       stream.output_sent = 0;
     }

@@ -36,6 +36,17 @@ std::string_view status_number(GrpcCode code) {
   return index < kNumbers.size() ? kNumbers[index] : "2";
 }
 
+// Makes room for the prefix. A long message would take twice its memory with insert() alone.
+void insert_prefix(std::string& message) {
+  std::string longer;
+  if (message.capacity() < message.size() + kGrpcPrefixBytes) {
+    longer.reserve(message.size() + kGrpcPrefixBytes);
+    longer.assign(message);
+    message.swap(longer);
+  }
+  message.insert(0, kGrpcPrefixBytes, '\0');
+}
+
 // Writes the stream's status as headers and returns how many.
 std::size_t add_trailers(const Http2Stream& stream, std::span<nghttp2_nv> headers) {
   std::size_t count = 0;
@@ -202,9 +213,9 @@ void Http2Session::send_unary(Http2Stream& stream) {
     pack_output(stream);
   }
   const auto length = static_cast<std::uint32_t>(stream.output.size());
-  stream.output.insert(0, kGrpcPrefixBytes, '\0');
+  insert_prefix(stream.output);
   write_grpc_prefix(stream.output.data(), {stream.answer_gzip, length});
-  count_output(stream.output.size());
+  count_output(stream, stream.output.size());
   stream.ended = true;
   stream.status_number = status_number(GrpcCode::kOk);
   submit_grpc_head(stream);
@@ -250,7 +261,7 @@ void Http2Session::send_message(Http2Stream& stream, std::string_view message) {
   }
   stream.output.append(prefix.data(), prefix.size());
   stream.output.append(message);
-  count_output(prefix.size() + message.size());
+  count_output(stream, prefix.size() + message.size());
   if (!stream.answered) return submit_grpc_head(stream);
   if (stream.waiting_for_output) wake_output(stream);
 }

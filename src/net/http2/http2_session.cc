@@ -109,6 +109,7 @@ void Http2Session::release(Http2Stream& stream) {
   drop_body(stream);
   kept_bytes_ -= stream.kept_bytes;
   count_sent(stream.unsent_bytes());
+  output_memory_ -= stream.output_memory;
   std::unique_ptr<Http2Stream> released(&stream);
   if (context_.streams.size() >= kIdleStreamsMax) return;
   stream.reset();
@@ -280,11 +281,20 @@ void Http2Session::submit_http(Http2Stream& stream) {
   const bool sends_body = has_body && !response.body.empty() && stream.method != "HEAD";
   if (sends_body) {
     stream.output.swap(response.body);
-    count_output(stream.output.size());
+    count_output(stream, stream.output.size());
+  } else {
+    std::string().swap(response.body);
   }
   const nghttp2_data_provider body = Http2Callbacks::body_of(&stream);
   nghttp2_submit_response(session_, stream.id, headers.data(), count, sends_body ? &body : nullptr);
   submitted(stream);
+}
+
+// A peer that has taken all but a byte of an answer still holds the whole.
+void Http2Session::settle_output(Http2Stream& stream) {
+  const std::size_t memory = heap_bytes(stream.output);
+  output_memory_ += memory - stream.output_memory;
+  stream.output_memory = memory;
 }
 
 void Http2Session::submitted(Http2Stream& stream) {

@@ -38,7 +38,7 @@ class Http2Session final : public Session {
   bool owes_answer() const override;
   std::size_t held_bytes() const override {
     // A body that grows allocates up to twice the memory that it needs.
-    return 2 * buffered_bytes_ + pending_output_bytes_ + kept_bytes_ + open_streams_ * kOpenStreamBytes;
+    return 2 * buffered_bytes_ + output_memory_ + kept_bytes_ + open_streams_ * kOpenStreamBytes;
   }
   void shed(std::string& out) override;
 
@@ -88,8 +88,12 @@ class Http2Session final : public Session {
   void submit_trailers(Http2Stream& stream);
 
   void submitted(Http2Stream& stream);
-  void count_output(std::size_t bytes) { pending_output_bytes_ += bytes; }
+  void count_output(Http2Stream& stream, std::size_t bytes) {
+    pending_output_bytes_ += bytes;
+    settle_output(stream);
+  }
   void count_sent(std::size_t bytes) { pending_output_bytes_ -= bytes; }
+  void settle_output(Http2Stream& stream);
   void tick_stream(Http2Stream& stream);
   void tick_answered(Http2Stream& stream);
   void dismiss(Http2Stream& stream);
@@ -111,6 +115,7 @@ class Http2Session final : public Session {
   std::size_t open_streams_ = 0;
   std::size_t buffered_bytes_ = 0;        // of requests
   std::size_t pending_output_bytes_ = 0;  // of answers that nghttp2 has not fetched yet
+  std::size_t output_memory_ = 0;         // of answers, with what was fetched and is not freed yet
   std::size_t kept_bytes_ = 0;            // heads, and bodies whose answers are deferred
   std::deque<std::int32_t> waiting_;      // streams whose requests wait for room; some may be closed
   std::string* out_ = nullptr;            // only while flushing

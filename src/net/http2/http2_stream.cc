@@ -44,7 +44,7 @@ void Http2Stream::reset() {
   empty(grpc_response.status.details_bin);
   empty(grpc_response.message);
   empty(output);
-  output_sent = 0;
+  output_sent = output_memory = 0;
   empty(status_message);
   empty(status_details);
   answered = ended = all_sent = waiting_for_output = answer_gzip = false;

@@ -59,6 +59,7 @@ struct Http2Stream final : Waiter<HttpResponse>, Waiter<GrpcResponse>, GrpcStrea
   std::string length_text;
   std::string output;  // the body, or framed gRPC messages
   std::size_t output_sent = 0;
+  std::size_t output_memory = 0;  // of `output`, as the session counts it
   std::string_view status_number;
   std::string status_message;
   std::string status_details;

@@ -14,23 +14,27 @@ namespace sluice::net {
 // together hold too much, at least one of them holds its share or more, and sheds its largest holders.
 // Strangers (peers that need a token and have not shown one) share a quarter: they cannot take the rest from
 // recognised peers. TLS has a quarter, too: handshakes, and what the TLS of strangers holds after theirs.
-// Since every connection holds about the same, not the largest ones are shed, but the least valuable.
+// Where no token is needed, what the TLS of open connections holds has half, unless a certificate says who
+// the peer is: the number of connections alone would allow for hundreds of MiB. Since every connection holds
+// about the same for its TLS, not the largest ones are shed, but the least valuable.
 class BufferBudget {
  public:
-  enum class Pool : std::uint8_t { kAll, kStrangers, kTls };
-  static constexpr std::size_t kPools = 3;
+  enum class Pool : std::uint8_t { kAll, kStrangers, kTls, kOpenTls };
+  static constexpr std::size_t kPools = 4;
 
   // REQUIRES: loops ≥ 1
   BufferBudget(std::size_t bytes_max, std::size_t loops)
       : bytes_max_{static_cast<std::int64_t>(bytes_max), static_cast<std::int64_t>(bytes_max / 4),
-                   static_cast<std::int64_t>(bytes_max / 4)},
+                   static_cast<std::int64_t>(bytes_max / 4), static_cast<std::int64_t>(bytes_max / 2)},
         loops_(static_cast<std::int64_t>(loops)) {}
 
   std::size_t bytes(Pool pool) const {
     return static_cast<std::size_t>(held_[index(pool)].load(std::memory_order_relaxed));
   }
   std::size_t bytes_max(Pool pool) const { return static_cast<std::size_t>(bytes_max_[index(pool)]); }
-  bool is_over() const { return is_over(Pool::kAll) || is_over(Pool::kStrangers) || is_over(Pool::kTls); }
+  bool is_over() const {
+    return is_over(Pool::kAll) || is_over(Pool::kStrangers) || is_over(Pool::kTls) || is_over(Pool::kOpenTls);
+  }
 
  private:
   friend class BufferAccount;
@@ -56,9 +60,10 @@ class BufferAccount {
     change(Pool::kAll, bytes);
     if (is_stranger) change(Pool::kStrangers, bytes);
   }
-  void change_tls(std::int64_t bytes) {
+  // pool: kTls or kOpenTls.
+  void change_tls(std::int64_t bytes, Pool pool) {
     change(Pool::kAll, bytes);
-    change(Pool::kTls, bytes);
+    change(pool, bytes);
   }
   std::int64_t bytes() const { return own_[BufferBudget::index(Pool::kAll)]; }
   bool is_over() const { return budget_.is_over(); }

@@ -43,6 +43,7 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
     : set_(set),
       fd_(fd),
       peer_(std::move(peer)),
+      needs_token_(peer_.is_stranger),
       tls_context_(tls),
       opened_us_(set.context_.now_us),
       since_us_(opened_us_) {
@@ -52,7 +53,7 @@ Connection::Connection(ConnectionSet& set, int fd, Peer peer, TlsServerContext* 
 Connection::~Connection() {
   if (shaking_hands_) tls_context_->count_handshake(false);
   set_.account_.change(-static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
-  set_.account_.change_tls(-static_cast<std::int64_t>(held_by_tls_));
+  set_.account_.change_tls(-static_cast<std::int64_t>(held_by_tls_), tls_pool_);
   set_.loop_.remove(fd_, *this);
   ::close(fd_);
 }
@@ -68,14 +69,19 @@ void Connection::settle() {
   set_.account_.change(static_cast<std::int64_t>(held_bytes_), held_as_stranger_);
 }
 
-// Returns what the connection holds besides. Recognised peers may keep a connection open without being
-// charged.
+// Returns what the connection holds besides. Peers that have shown a token, where one is needed, or a
+// certificate may keep a connection open without being charged.
 std::size_t Connection::settle_tls() {
+  using Pool = BufferBudget::Pool;
   const bool shakes_hands = tls_ && tls_->status() == TlsEngine::Status::kHandshaking;
-  const std::size_t held = shakes_hands || (tls_ && peer_.is_stranger) ? tls_->held_bytes() : 0;
-  if (held != held_by_tls_) {
-    set_.account_.change_tls(static_cast<std::int64_t>(held) - static_cast<std::int64_t>(held_by_tls_));
+  const bool is_known = !peer_.is_stranger && (needs_token_ || !peer_.names.empty());
+  const std::size_t held = tls_ && (shakes_hands || !is_known) ? tls_->held_bytes() : 0;
+  const Pool pool = shakes_hands || peer_.is_stranger ? Pool::kTls : Pool::kOpenTls;
+  if (held != held_by_tls_ || pool != tls_pool_) [[unlikely]] {
+    set_.account_.change_tls(-static_cast<std::int64_t>(held_by_tls_), tls_pool_);
+    set_.account_.change_tls(static_cast<std::int64_t>(held), pool);
     held_by_tls_ = held;
+    tls_pool_ = pool;
   }
   const bool listens = tls_ && !shakes_hands && !(session_ && session_->finished());
   return listens ? tls_->partial_record_bytes() : 0;

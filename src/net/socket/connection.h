@@ -77,7 +77,7 @@ class ConnectionSet {
   template <class Enough>
   void shed_largest(bool strangers_only, const Enough& enough);
   template <class Enough>
-  void shed_tls(const Enough& enough);
+  void shed_tls(BufferBudget::Pool pool, const Enough& enough);
 
   EventLoop& loop_;
   SessionContext& context_;
@@ -153,6 +153,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   const int fd_;
   std::size_t index_ = 0;  // in the set
   Peer peer_;
+  const bool needs_token_;               // it began as a stranger
   TlsServerContext* const tls_context_;  // null: plain text
   std::unique_ptr<TlsEngine> tls_;       // none until the ClientHello is whole, nor while lingering
   std::unique_ptr<Session> session_;     // none until the protocol is known
@@ -162,12 +163,13 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   // When it was opened, last sent some of the session's output, or began to linger.
   std::int64_t since_us_;
   std::uint32_t interest_ = EPOLLIN;
-  std::size_t held_bytes_ = 0;     // as in the set's account
-  bool held_as_stranger_ = false;  // the same
-  std::size_t held_by_tls_ = 0;    // the same
-  std::size_t recent_bytes_ = 0;   // read recently
-  bool is_ready_ = false;          // in the set's list
-  bool is_large_ = false;          // likewise, in the list of large ones
+  std::size_t held_bytes_ = 0;                              // as in the set's account
+  bool held_as_stranger_ = false;                           // the same
+  std::size_t held_by_tls_ = 0;                             // the same
+  BufferBudget::Pool tls_pool_ = BufferBudget::Pool::kTls;  // the same
+  std::size_t recent_bytes_ = 0;                            // read recently
+  bool is_ready_ = false;                                   // in the set's list
+  bool is_large_ = false;                                   // likewise, in the list of large ones
   bool input_ended_ = false;
   bool lingering_ = false;
   bool shaking_hands_ = false;      // the client has begun the handshake, which is not complete

@@ -118,10 +118,10 @@ void ConnectionSet::shed_largest(bool strangers_only, const Enough& enough) {
 }
 
 template <class Enough>
-void ConnectionSet::shed_tls(const Enough& enough) {
+void ConnectionSet::shed_tls(BufferBudget::Pool pool, const Enough& enough) {
   std::vector<Connection*> holders;
   for (const auto& one : connections_)
-    if (one->held_by_tls_ > 0) holders.push_back(one.get());
+    if (one->held_by_tls_ > 0 && one->tls_pool_ == pool) holders.push_back(one.get());
   std::ranges::sort(holders, {},
                     [](const Connection* one) { return std::pair(one->worth(), one->since_us_); });
   for (Connection* const one : holders) {
@@ -133,7 +133,8 @@ void ConnectionSet::shed_tls(const Enough& enough) {
 
 void ConnectionSet::relieve() {
   using Pool = BufferBudget::Pool;
-  if (account_.must_shed(Pool::kTls)) shed_tls([this] { return account_.has_shed_enough(Pool::kTls); });
+  for (const Pool pool : {Pool::kTls, Pool::kOpenTls})
+    if (account_.must_shed(pool)) shed_tls(pool, [this, pool] { return account_.has_shed_enough(pool); });
   if (account_.must_shed(Pool::kStrangers))
     shed_largest(true, [this] { return account_.has_shed_enough(Pool::kStrangers); });
   if (account_.must_shed(Pool::kAll))
@@ -143,7 +144,7 @@ void ConnectionSet::relieve() {
 void ConnectionSet::relieve_by_half() {
   const auto enough = [this, half = account_.bytes() / 2] { return account_.bytes() <= half; };
   shed_largest(false, enough);
-  shed_tls(enough);
+  for (const auto pool : {BufferBudget::Pool::kTls, BufferBudget::Pool::kOpenTls}) shed_tls(pool, enough);
 }
 
 }  // namespace sluice::net

@@ -22,9 +22,9 @@ constexpr std::size_t kRecordBytesMax = 16u << 10;  // of plain text, by the sta
 //               128 more after a HelloRetryRequest, if it announces a second ClientHello of that length (b)
 //   open        14 KiB without and 24 with a client certificate, 16.3 more for a partial record (m)
 // clang-format on
-constexpr std::size_t kHandshakeBytes = 80u << 10;
 constexpr std::size_t kSecondHelloBytes = 128u << 10;
-constexpr std::size_t kOpenBytes = 24u << 10;
+constexpr std::size_t kOpenBytes = 16u << 10;
+constexpr std::size_t kCertificateBytes = 8u << 10;
 constexpr std::size_t kPartialRecordBytes = 17u << 10;
 
 // Records without data in one receive(). OpenSSL answers each KeyUpdate with new keys, which takes about 10
@@ -110,7 +110,8 @@ void TlsEngine::receive(std::string_view bytes, std::string& plain, std::string&
   if (status_ == Status::kHandshaking) {
     const std::size_t before = out.size();
     shake_hands();
-    if (std::string_view(out).substr(before).contains(kHelloRetryRequest)) asked_again_ = true;
+    if (std::string_view(out).substr(before).contains(kHelloRetryRequest))
+      held_bytes_ = kHandshakeBytes + kSecondHelloBytes;
   }
   if (status_ == Status::kOpen) read(plain);
   wire_.in = {};
@@ -132,11 +133,6 @@ void TlsEngine::end(std::string& out) {
   SSL_shutdown(ssl_.get());
 }
 
-std::size_t TlsEngine::held_bytes() const {
-  if (status_ != Status::kHandshaking) return kOpenBytes;
-  return asked_again_ ? kHandshakeBytes + kSecondHelloBytes : kHandshakeBytes;
-}
-
 std::size_t TlsEngine::partial_record_bytes() const {
   // If exactly the record's header has arrived, nothing is pending, but the body is waited for.
   const bool is_partial = SSL_has_pending(ssl_.get()) == 1 || SSL_rstate_string(ssl_.get())[1] == 'B';
@@ -151,11 +147,12 @@ std::vector<std::string> TlsEngine::peer_names() const {
 void TlsEngine::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  if (result == 1) {
+  if (result == 1)
     status_ = Status::kOpen;
-  } else {
+  else
     judge(result);
-  }
+  if (status_ == Status::kHandshaking) return;
+  held_bytes_ = SSL_get0_peer_certificate(ssl_.get()) ? kOpenBytes + kCertificateBytes : kOpenBytes;
 }
 
 void TlsEngine::read(std::string& plain) {

@@ -36,6 +36,8 @@ struct TlsWire {
 // authenticated.
 class TlsEngine {
  public:
+  static constexpr std::size_t kHandshakeBytes = 80u << 10;  // see held_bytes()
+
   enum class Status : std::uint8_t {
     kHandshaking,
     kOpen,
@@ -63,7 +65,7 @@ class TlsEngine {
   bool heard_plain_http() const { return heard_plain_http_; }
 
   // The memory that OpenSSL holds for this connection, as measured, apart from partial_record_bytes().
-  std::size_t held_bytes() const;
+  std::size_t held_bytes() const { return held_bytes_; }
   // The memory for a record of which only a part has arrived. REQUIRES: open() was true.
   std::size_t partial_record_bytes() const;
 
@@ -83,7 +85,7 @@ class TlsEngine {
   Status status_ = Status::kHandshaking;
   std::string problem_;
   bool heard_plain_http_ = false;
-  bool asked_again_ = false;  // as a server, for a second ClientHello
+  std::size_t held_bytes_ = kHandshakeBytes;
 };
 
 }  // namespace sluice::net

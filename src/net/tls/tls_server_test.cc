@@ -266,6 +266,47 @@ TEST_F(TlsServerTest, ConnectionsWithoutATokenHoldAQuarterOfTheMemory) {
   }
 }
 
+TEST_F(TlsServerTest, OpenConnectionsHoldHalfOfTheMemoryWhereNoTokenIsNeeded) {
+  server_.reset();
+  ServerOptions options;
+  options.buffer_bytes_max = 1u << 20;
+  start(options);
+  TlsClient served = client();
+  served.say(get("/", false));
+  served.read_until("x-echo");
+  std::vector<std::unique_ptr<TlsClient>> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.push_back(std::make_unique<TlsClient>(server_->port(), TlsSettings{.ca_file = ca_file_}));
+    EXPECT_TRUE(silent.back()->engine().open()) << "whoever is new gets in";
+  }
+  while (server_->stats().buffered_bytes > options.buffer_bytes_max / 2) std::this_thread::yield();
+  EXPECT_GT(server_->stats().connections_shed_memory, 60u);
+  served.say(get("/"));
+  EXPECT_THAT(served.read_to_end(), HasSubstr("connection: close")) << "silent ones go first";
+  silent.clear();
+  while (server_->connection_count() > 0) std::this_thread::yield();
+  EXPECT_EQ(server_->stats().buffered_bytes, 0u);
+}
+
+TEST_F(TlsServerTest, WhoeverShowsACertificateMayStay) {
+  server_.reset();
+  ServerOptions options;
+  options.buffer_bytes_max = 1u << 20;
+  start(options);
+  const auto own = authority_.issue("DNS:gateway");
+  const TlsSettings settings{.ca_file = ca_file_,
+                             .certificate_file = files_.write("own.pem", own.certificate),
+                             .key_file = files_.write("own.key", own.key)};
+  std::vector<std::unique_ptr<TlsClient>> known;
+  for (int i = 0; i < 50; ++i) {
+    known.push_back(std::make_unique<TlsClient>(server_->port(), settings));
+    known.back()->say(get("/", false));
+    known.back()->read_until("x-echo");
+  }
+  EXPECT_EQ(server_->stats().connections_shed_memory, 0u);
+  EXPECT_EQ(server_->connection_count(), known.size());
+}
+
 TEST_F(TlsServerTest, AnAlteredRecordEndsTheConnection) {
   TlsClient one = client();
   std::string out;

@@ -1,6 +1,9 @@
 #include "policy/snapshot/catalog.h"
 
+#include <algorithm>
+#include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/try.h"
@@ -11,8 +14,15 @@ namespace {
 
 using Step = PolicyCatalog::Step;
 
-// Up to this many steps are checked one by one.
-constexpr std::size_t kFewSteps = 1000;
+constexpr const char* kIdOfAFile = "a policy file has a policy with this id";
+
+// The order in which policies of the ledger come into force.
+bool precedes(const Policy& one, const Policy& other) {
+  const auto place = [](const Policy& policy) {
+    return std::tuple(!policy.tenant.empty(), std::string_view(policy.id));
+  };
+  return place(one) < place(other);
+}
 
 // The error of a policy: the one at this position in PolicyChange::put, or one that is removed.
 using Position = std::optional<std::uint32_t>;
@@ -34,22 +44,32 @@ PolicyChange change_of(std::span<const Step> steps) {
   return change;
 }
 
-// Finds out, without touching the published snapshots, which steps can be applied in order: tries all at
-// once; if that fails, each half separately, until only the failing steps are left out.
-class StepTrial {
+std::vector<const Policy*> policies_of(const Snapshot& snapshot) {
+  std::vector<const Policy*> list;
+  list.reserve(snapshot.policies().size());
+  snapshot.policies().for_each(
+      [&](const std::shared_ptr<const CompiledPolicy>& policy) { list.push_back(&policy->source); });
+  return list;
+}
+
+// Finds out, without touching the published snapshots, which policies fit one after the other: tries all at
+// once; if that fails, each half separately, until only those that do not fit are left. If policies fit
+// together, some of them fit, too, so the outcome is that of trying one by one.
+class Trial {
  public:
-  StepTrial(std::shared_ptr<const Snapshot> start, ParamsDraft& params, const CompileOptions& options)
+  Trial(std::shared_ptr<const Snapshot> start, ParamsDraft& params, const CompileOptions& options)
       : snapshot_(std::move(start)), params_(params), options_(options) {}
 
-  void take(std::span<const Step> steps, std::map<std::string, Error>& errors) {
-    auto next = snapshot_->with(change_of(steps), params_, options_);
+  void take(std::span<const Policy> policies, std::map<std::string, Error>& errors) {
+    if (policies.empty()) return;
+    auto next = snapshot_->with({.put = {policies.begin(), policies.end()}}, params_, options_);
     if (next) {
       snapshot_ = std::move(*next);
-    } else if (steps.size() == 1) {
-      errors[steps[0].id] = std::move(next.error());
+    } else if (policies.size() == 1) {
+      errors[policies[0].id] = std::move(next.error());
     } else {
-      take(steps.first(steps.size() / 2), errors);
-      take(steps.subspan(steps.size() / 2), errors);
+      take(policies.first(policies.size() / 2), errors);
+      take(policies.subspan(policies.size() / 2), errors);
     }
   }
 
@@ -61,16 +81,14 @@ class StepTrial {
 
 }  // namespace
 
-std::vector<Step> PolicyCatalog::of_ledger(const std::unordered_set<std::string>& ids) const {
-  std::map<std::string, Step> steps;
-  snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
-    if (!ids.contains(policy->source.id)) steps[policy->source.id] = {policy->source.id, policy->source};
-  });
-  for (const std::string& id : from_files_) steps.erase(id);
+std::vector<Policy> PolicyCatalog::of_ledger(const Concerns& concerns) const {
+  std::vector<Policy> list;
+  const auto now = snapshots_.current();
+  for (const Policy* policy : policies_of(*now))
+    if (!from_files_.contains(policy->id) && !left_out_.contains(policy->id) && concerns(*policy))
+      list.push_back(*policy);
   for (const auto& [id, each] : left_out_)
-    if (!ids.contains(id)) steps.try_emplace(id, Step{id, each.policy});
-  std::vector<Step> list;
-  for (auto& [id, step] : steps) list.push_back(std::move(step));
+    if (concerns(each.policy)) list.push_back(each.policy);
   return list;
 }
 
@@ -86,10 +104,10 @@ Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vec
     const Policy& policy = policies[i];
     const CompiledPolicy* const known = before->find(policy.id);
     const bool was_from_file = from_files_.contains(policy.id);
-    if (known && !was_from_file)
-      left_out[policy.id] = {known->source, "a policy file has a policy with this id"};
-    else if (const auto still = left_out_.find(policy.id); still != left_out_.end())
-      left_out.insert(*still);
+    if (const auto still = left_out_.find(policy.id); still != left_out_.end())
+      left_out[policy.id] = {still->second.policy, kIdOfAFile};
+    else if (known && !was_from_file)
+      left_out[policy.id] = {known->source, kIdOfAFile};
     ids.insert(policy.id);
     if (is_multi_rate_entry(policy)) multi_rate_firsts.try_emplace(policy.tenant, policy.id);
     if (!was_from_file || known->source != policy) changed.push_back(i);
@@ -116,21 +134,22 @@ Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vec
     if (!ids.contains(id)) change.put.push_back(each.policy);
   auto snapshot = before->with(std::move(change), params_, of_operator);
   if (!snapshot) {
-    const std::vector<Step> others = of_ledger(ids);
+    std::vector<Policy> others = of_ledger([&](const Policy& policy) { return !ids.contains(policy.id); });
     PolicyChange alone = change_of_files();
-    for (const Step& step : others) alone.remove.push_back(step.id);
+    for (const Policy& policy : others) alone.remove.push_back(policy.id);
     if (auto fits = before->check(std::move(alone), params_, of_operator); !fits) {
       if (auto& item = fits.error().item) item = changed[*item];
       return std::unexpected(std::move(fits.error()));
     }
     const auto refused = refused_beside(policies, others);
     change = change_of_files();
-    for (const Step& step : others) {
-      if (const auto why = refused.find(step.id); why != refused.end()) {
-        left_out[step.id] = {*step.policy, why->second.message};
-        change.remove.push_back(step.id);
-      } else if (!before->find(step.id)) {
-        change.put.push_back(*step.policy);
+    for (const Policy& policy : others) {
+      if (const auto why = refused.find(policy.id); why != refused.end()) {
+        left_out[policy.id] = {policy, why->second.message};
+        change.remove.push_back(policy.id);
+      } else if (const CompiledPolicy* const now = before->find(policy.id);
+                 !now || from_files_.contains(policy.id) || now->source != policy) {
+        change.put.push_back(policy);
       }
     }
     snapshot = before->with(std::move(change), params_, of_operator);
@@ -229,82 +248,143 @@ Result<void> PolicyCatalog::remove_candidate(const std::string& id) {
 Result<void> PolicyCatalog::change(PolicyChange change) {
   const Lock lock(mutex_);
   SLUICE_TRY(refuse_file_policies(change));
+  std::vector<std::string> changed = change.remove;
+  for (const Policy& policy : change.put) changed.push_back(policy.id);
   auto snapshot = SLUICE_TRY(snapshots_.current()->with(std::move(change), params_, options_));
   snapshots_.publish(std::move(snapshot));
+  for (const std::string& id : changed) left_out_.erase(id);
   return {};
 }
 
-// The outcome is the same without this, but takes as long as compiling all policies; and every document with
-// a problem is retried with every change.
-void PolicyCatalog::leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
-  const auto now = snapshots_.current();
-  PolicyChange others_gone;
+std::map<std::string, std::string> PolicyCatalog::change_ledger(std::vector<Step> steps) {
+  const Lock lock(mutex_);
+  // The caller may repeat what is left out.
+  std::erase_if(steps, [&](Step& step) SLUICE_REQUIRES(mutex_) {
+    const auto known = left_out_.find(step.id);
+    if (known != left_out_.end() && known->second.policy == step.policy) return true;
+    if (!from_files_.contains(step.id)) return false;
+    if (step.policy)
+      left_out_.insert_or_assign(step.id, LeftOut{*std::move(step.policy), kIdOfAFile});
+    else
+      left_out_.erase(step.id);
+    return true;
+  });
+  if (!steps.empty()) settle(steps);
+  return why_left_out();
+}
+
+// The general way is the last one; it compiles many policies. If some are left out for long, changes of
+// others do not take it, and those of a tenant compile its own policies only.
+void PolicyCatalog::settle(const std::vector<Step>& steps) {
+  std::set<std::string_view> ids;
+  std::set<std::string> tenants;
+  for (const Step& step : steps) {
+    ids.insert(step.id);
+    if (step.policy) tenants.insert(step.policy->tenant);
+    if (const CompiledPolicy* const old = snapshots_.current()->find(step.id))
+      tenants.insert(old->source.tenant);
+  }
+  std::vector<Step> all = steps;
+  for (const auto& [id, each] : left_out_)
+    if (!from_files_.contains(id) && !ids.contains(id)) all.push_back({id, each.policy});
+  if (apply(all)) return;
+  if (frees_nothing(steps) && apply(steps)) return;
+  Result<void> settled = std::unexpected(Error{});
+  if (!tenants.contains("") && !is_full())
+    settled = compete(steps, [&](const Policy& policy) { return tenants.contains(policy.tenant); });
+  if (!settled) settled = compete(steps, [](const Policy&) { return true; });
+  if (settled) return;
   for (const Step& step : steps)
-    if (now->find(step.id)) others_gone.remove.push_back(step.id);
-  std::erase_if(steps, [&](const Step& step) {
-    if (!step.policy || now->find(step.id)) return false;
-    PolicyChange alone = others_gone;
-    alone.put.push_back(*step.policy);
-    const auto fits = now->check(std::move(alone), params_, options_);
-    if (!fits) errors[step.id] = fits.error();
-    return !fits;
+    if (step.policy) left_out_.insert_or_assign(step.id, LeftOut{*step.policy, settled.error().message});
+}
+
+bool PolicyCatalog::apply(std::span<const Step> steps) {
+  auto snapshot = snapshots_.current()->with(change_of(steps), params_, options_);
+  if (!snapshot) return false;
+  snapshots_.publish(std::move(*snapshot));
+  for (const Step& step : steps) left_out_.erase(step.id);
+  return true;
+}
+
+// Whether the steps take nothing out of force that a policy which is left out might have waited for. Tenants
+// wait for each other only where there are too many policies in all.
+bool PolicyCatalog::frees_nothing(std::span<const Step> steps) const {
+  if (is_full()) return false;
+  std::map<std::string_view, const Policy*> last_of;  // of those left out, by tenant
+  for (const auto& [id, each] : left_out_)
+    if (!from_files_.contains(id)) last_of[each.policy.tenant] = &each.policy;  // ids ascend
+  const auto now = snapshots_.current();
+  return std::ranges::none_of(steps, [&](const Step& step) {
+    const CompiledPolicy* const old = now->find(step.id);
+    if (!old || last_of.empty()) return false;
+    if (old->source.tenant.empty() && last_of.rbegin()->first != "") return true;
+    const auto last = last_of.find(old->source.tenant);
+    return last != last_of.end() && precedes(old->source, *last->second);
   });
 }
 
-// As if nothing was in force under these ids.
-void PolicyCatalog::leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const {
-  std::unordered_set<std::string_view> ids;
-  for (const Step& step : steps) ids.insert(step.id);
+bool PolicyCatalog::is_full() const {
+  const auto now = snapshots_.current();
+  return now->policies().size() >= now->policy_indexes()->in_force_max();
+}
+
+// Puts those policies into force that fit one after the other: all that `concerns` names, beside the rest.
+// REQUIRES: it names all policies that may have to make room for each other, except for those for any tenant
+// that stay as they are.
+Result<void> PolicyCatalog::compete(std::span<const Step> steps, const Concerns& concerns) {
+  const auto before = snapshots_.current();
+  std::unordered_set<std::string_view> changed;
+  for (const Step& step : steps) changed.insert(step.id);
   std::vector<Policy> others;
-  snapshots_.current()->policies().for_each([&](const std::shared_ptr<const CompiledPolicy>& policy) {
-    if (!ids.contains(policy->name())) others.push_back(policy->source);
+  for (const Policy* policy : policies_of(*before)) {
+    const bool is_concerned = concerns(*policy);
+    const bool stays = from_files_.contains(policy->id) || (!is_concerned && !changed.contains(policy->id));
+    if (stays && (is_concerned || policy->tenant.empty())) others.push_back(*policy);
+  }
+  std::vector<Policy> rivals = of_ledger([&](const Policy& policy) SLUICE_REQUIRES(mutex_) {
+    return !changed.contains(policy.id) && !from_files_.contains(policy.id) && concerns(policy);
   });
-  std::map<std::string, Error> refused = refused_beside(std::move(others), steps);
-  for (Step& step : steps)
-    if (refused.contains(step.id)) step.policy.reset();
-  errors.merge(refused);
+  PolicyChange change;
+  for (const Step& step : steps)
+    if (step.policy)
+      rivals.push_back(*step.policy);
+    else
+      change.remove.push_back(step.id);
+  auto refused = refused_beside(std::move(others), rivals);
+  for (const Policy& policy : rivals) {
+    const CompiledPolicy* const now = before->find(policy.id);
+    if (refused.contains(policy.id))
+      change.remove.push_back(policy.id);
+    else if (!now || now->source != policy)
+      change.put.push_back(policy);
+  }
+  auto snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
+  snapshots_.publish(std::move(snapshot));
+  for (const Step& step : steps) left_out_.erase(step.id);
+  for (Policy& policy : rivals) {
+    const std::string id = policy.id;
+    if (const auto why = refused.find(id); why != refused.end())
+      left_out_.insert_or_assign(id, LeftOut{std::move(policy), std::move(why->second.message)});
+    else
+      left_out_.erase(id);
+  }
+  return {};
 }
 
 // Tried on a copy: a snapshot that with() makes shares its indexes with the one in force, and must be
 // published.
 std::map<std::string, Error> PolicyCatalog::refused_beside(std::vector<Policy> others,
-                                                           std::span<const Step> steps) const {
+                                                           std::vector<Policy>& rivals) const {
   const auto indexes = std::make_shared<PolicyIndexes>(
       kWithdrawnIndexesKept, snapshots_.current()->policy_indexes()->in_force_max());
   ParamsDraft params(params_);
   std::map<std::string, Error> refused;
   CompileOptions in_force = options_;
   in_force.by_operator = true;  // they have their numbers
+  std::ranges::sort(rivals, precedes);
   auto start = Snapshot::empty(indexes)->with({.put = std::move(others)}, params, in_force);
-  if (start && !steps.empty()) StepTrial(std::move(*start), params, options_).take(steps, refused);
+  if (start) Trial(std::move(*start), params, options_).take(rivals, refused);
   return refused;
-}
-
-std::map<std::string, Error> PolicyCatalog::change_in_order(std::vector<Step> steps) {
-  const Lock lock(mutex_);
-  std::map<std::string, Error> errors;
-  for (const Step& step : steps) left_out_.erase(step.id);  // the caller knows it now
-  std::erase_if(steps, [&](const Step& step) SLUICE_REQUIRES(mutex_) {
-    if (!from_files_.contains(step.id)) return false;
-    if (step.policy) errors[step.id] = of_a_file(step.id, {});
-    return true;
-  });
-  if (steps.empty()) return errors;
-  const auto before = snapshots_.current();
-  auto snapshot = before->with(change_of(steps), params_, options_);
-  if (!snapshot && steps.size() <= kFewSteps) {
-    leave_out_hopeless(steps, errors);
-    snapshot = before->with(change_of(steps), params_, options_);
-  }
-  if (!snapshot) {
-    leave_out(steps, errors);
-    snapshot = before->with(change_of(steps), params_, options_);
-  }
-  if (snapshot)
-    snapshots_.publish(std::move(*snapshot));
-  else
-    for (const Step& step : steps) errors.try_emplace(step.id, snapshot.error());
-  return errors;
 }
 
 Result<void> PolicyCatalog::try_change(PolicyChange change) const {

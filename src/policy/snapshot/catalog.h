@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,8 +23,13 @@ std::string on_its_way_text(const std::string& id);
 // change happens completely or not at all.
 //
 // There are two sources. Files arrive as a complete list and own the ids in them. All other policies come
-// from the ledger, as single changes, and may not touch ids that files own. Files win: a policy of the ledger
-// that is in their way is left out until they release what it needs.
+// from the ledger, as single changes, and may not touch ids that files own.
+//
+// What is in force depends only on the files and on the newest versions in the ledger, not on the order or
+// the portions in which they arrived: nodes that have the same ones agree. Files win. Beside them, the
+// policies of the ledger come into force one after the other: first those for any tenant, so that no tenant's
+// policy stands in their way; then by id, so that a policy keeps its place when it changes. One that does not
+// fit beside those before it is left out until it does.
 class PolicyCatalog {
  public:
   // REQUIRES: both outlive this object.
@@ -37,11 +43,11 @@ class PolicyCatalog {
   // `policies`. Returns why policies of the ledger were left out for them, by id; see left_out().
   Result<std::map<std::string, std::string>> replace_files(std::vector<Policy> policies,
                                                            EnvoyDomains envoy_domains = {});
-  // The policies that were in force until files took their place, and why, by id. Those that
-  // change_in_order() was given since are not among them.
+  // The policies of the ledger that are not in force, and why, by id.
   std::map<std::string, std::string> left_out() const;
 
-  // kConflict: a file has a policy with this id; it must be changed there.
+  // Makes this change or none. What was left out stays so. kConflict: a file has a policy with this id; it
+  // must be changed there.
   Result<void> change(PolicyChange change);
   // The errors that change() would report. In addition, a policy with a candidate may only become that
   // candidate; anything else is kConflict here.
@@ -52,11 +58,10 @@ class PolicyCatalog {
     std::string id;
     std::optional<Policy> policy;  // absent: remove it
   };
-  // Applies the steps in order, each on the result of those before it, and publishes the outcome once. If a
-  // policy cannot come into force, it is left out, and so is the one that it would have replaced: the outcome
-  // does not depend on what was in force under these ids. Returns the errors by id. Removing a policy that a
-  // file owns is not an error and does nothing. REQUIRES: each id occurs once.
-  std::map<std::string, Error> change_in_order(std::vector<Step> steps);
+  // These are the newest versions in the ledger now. Publishes the outcome once. Returns left_out(). If a
+  // changed policy cannot come into force, its former version does not stay either. REQUIRES: each id occurs
+  // once.
+  std::map<std::string, std::string> change_ledger(std::vector<Step> steps);
 
   // Puts the candidate beside the policy in force, in place of an earlier candidate. kNotFound: there is no
   // such policy; kStale: it has another version; kConflict: it comes from a file.
@@ -73,19 +78,20 @@ class PolicyCatalog {
   Result<void> refuse_file_policies(const PolicyChange& change) const SLUICE_REQUIRES(mutex_);
   Result<void> refuse_policies_on_their_way(const PolicyChange& change) const SLUICE_REQUIRES(mutex_);
   Result<PolicyChange> change_with(Candidate candidate) const SLUICE_REQUIRES(mutex_);
-  // Drops steps for ids not in force if policies that no step changes are in the way.
-  void leave_out_hopeless(std::vector<Step>& steps, std::map<std::string, Error>& errors) const
-      SLUICE_REQUIRES(mutex_);
-  // Turns steps that cannot be applied into removals.
-  void leave_out(std::vector<Step>& steps, std::map<std::string, Error>& errors) const
-      SLUICE_REQUIRES(mutex_);
-  // The steps that cannot be applied, in order, if only `others` are in force at first. Empty if these alone
+  // Which policies count.
+  using Concerns = std::function<bool(const Policy&)>;
+  void settle(const std::vector<Step>& steps) SLUICE_REQUIRES(mutex_);
+  bool apply(std::span<const Step> steps) SLUICE_REQUIRES(mutex_);
+  bool frees_nothing(std::span<const Step> steps) const SLUICE_REQUIRES(mutex_);
+  bool is_full() const SLUICE_REQUIRES(mutex_);
+  Result<void> compete(std::span<const Step> steps, const Concerns& concerns) SLUICE_REQUIRES(mutex_);
+  // Those of `rivals` that do not fit, one after the other, if `others` are in force. Empty if these alone
   // are invalid.
-  std::map<std::string, Error> refused_beside(std::vector<Policy> others, std::span<const Step> steps) const
+  std::map<std::string, Error> refused_beside(std::vector<Policy> others, std::vector<Policy>& rivals) const
       SLUICE_REQUIRES(mutex_);
   std::map<std::string, std::string> why_left_out() const SLUICE_REQUIRES(mutex_);
-  // Policies of the ledger that are in force, or were left out, and whose ids are not among `ids`.
-  std::vector<Step> of_ledger(const std::unordered_set<std::string>& ids) const SLUICE_REQUIRES(mutex_);
+  // Policies of the ledger that are in force or left out.
+  std::vector<Policy> of_ledger(const Concerns& concerns) const SLUICE_REQUIRES(mutex_);
 
   SnapshotPublisher& snapshots_;
   ParamsTable& params_;

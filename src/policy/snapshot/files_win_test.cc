@@ -92,7 +92,7 @@ TEST_F(FilesWinTest, ALaterChangeOfTheLedgerDecidesWhatComesBack) {
   ASSERT_TRUE(catalog_.change({.put = {make("a", "/a", 1), make("b", "/b", 1)}}));
   ASSERT_TRUE(catalog_.replace_files({make("a", "/file", 2), make("file", "/b", 2)}));
   EXPECT_EQ(catalog_.left_out().size(), 2u);
-  EXPECT_THAT(catalog_.change_in_order({{"a", std::nullopt}, {"b", std::nullopt}}), IsEmpty());
+  EXPECT_THAT(catalog_.change_ledger({{"a", std::nullopt}, {"b", std::nullopt}}), IsEmpty());
   ASSERT_TRUE(catalog_.replace_files({}));
   EXPECT_EQ(rate_of("a"), 0);
   EXPECT_EQ(rate_of("b"), 0);

@@ -51,7 +51,7 @@ TEST_F(NumbersShareTest, WhatIsRefusedUsesNothingUp) {
     Policy conflicting = fresh("q", "", 16);
     conflicting.resource = "/p";
     ASSERT_FALSE(catalog_.change({.put = {conflicting}}));
-    ASSERT_EQ(catalog_.change_in_order({{"q", conflicting}}).size(), 1u);
+    ASSERT_EQ(catalog_.change_ledger({{"q", conflicting}}).size(), 1u);
     ASSERT_FALSE(catalog_.put_candidate({.policy = fresh("p", "other", 16)}));
   }
   ASSERT_TRUE(catalog_.change({.put = {fresh("q", "", 16)}}));
@@ -71,9 +71,9 @@ TEST_F(NumbersShareTest, ATenantThatHasUsedItsShareIsRefusedAndNobodyElseIs) {
   same.shadow = true;
   EXPECT_TRUE(catalog_.change({.put = {same}})) << "with numbers that it has";
 
-  const auto errors = catalog_.change_in_order({{"s", fresh("s", "shop", 1)}, {"t", fresh("t", "other", 1)}});
-  EXPECT_TRUE(errors.contains("s"));
-  EXPECT_FALSE(errors.contains("t")) << "it does not suffer for the other";
+  const auto left_out = catalog_.change_ledger({{"s", fresh("s", "shop", 1)}, {"t", fresh("t", "other", 1)}});
+  EXPECT_TRUE(left_out.contains("s"));
+  EXPECT_FALSE(left_out.contains("t")) << "it does not suffer for the other";
   EXPECT_NE(catalog_.current()->find("t"), nullptr);
 }
 

@@ -189,7 +189,7 @@ TEST_F(SnapshotChangeTest, SoManyPoliciesMayBeInForceAndNoMore) {
   EXPECT_EQ(refused.error().item, 1u);
   EXPECT_EQ(refused.error().field, "id");
   EXPECT_EQ(refused.error().message, "more than 3 policies would be in force");
-  const auto errors = catalog.change_in_order(
+  const auto errors = catalog.change_ledger(
       {{"d", policy("d")}, {"a", policy("a", 2)}, {"b", std::nullopt}, {"e", policy("e")}});
   EXPECT_EQ(errors.size(), 1u);
   EXPECT_EQ(snapshots.current()->find("a")->source.limits[0].params.rate.count, 2);
