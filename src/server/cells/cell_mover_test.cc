@@ -451,5 +451,53 @@ TEST_F(CellMoverSecretsTest, AVersionThatBeginsDuringTheMoveIsRefusedAtTheOldCel
   EXPECT_EQ(mover.in_progress(), "");
 }
 
+// The process dies at any moment of the move, when the counters of one version are over and those of the
+// other are not. Perhaps the other version comes into force before the next process begins, which has only
+// the records to go by, and perhaps its memory.
+TEST_F(CellMoverSecretsTest, WhenAProcessDiesBetweenTwoVersionsTheNextOneFinishes) {
+  const std::map<std::string, std::string> all = servers["home"].keys;
+  const std::uint32_t first = tag(0), second = tag(1);
+  const auto cells = make_cells({cell_at("eu", "eu", {"acme"})});
+  bool is_over = false, was_between = false;
+  for (int ticks = 0; !is_over; ++ticks) {
+    for (const bool begins : {false, true}) {
+      for (const CellMemory& memory : {CellMemory{}, CellMemory{{{"acme", "default"}}}}) {
+        SCOPED_TRACE(::testing::Message() << "after " << ticks << " ticks, begins: " << begins);
+        servers.clear();
+        servers["home"].keys = all;
+        const auto secrets = std::make_shared<SecretRing>();
+        ASSERT_TRUE(secrets->take({{1, 0, "the first secret"}, {2, 1000, "the second secret"}}, 0));
+        const KeyHasher with_ring = KeyHasher::with_hmac(secrets);
+        const auto begin = [&](CellRegistry& in, const CellMemory& remembered) {
+          return std::make_unique<CellMover>(
+              CellMover::Parts{in, with_ring, clock, *this, [](std::uint64_t) { return 0; },
+                               [](bool, const std::string&) {}, remembered, secrets.get()});
+        };
+        {
+          CellRegistry before(make_cells({}), [](const Relocation&) {});
+          const auto dies = begin(before, {});
+          before.want(cells);
+          pass(*dies, ticks);
+          is_over = cell_of(before, "acme") == "eu";
+        }
+        was_between |= record("home", second).state == "x" && record("eu", first).state != "o";
+        if (begins) secrets->advance(1000);
+        CellRegistry after(std::make_shared<const Cells>(CellHomes::at_start(*cells, memory)), cells,
+                           [](const Relocation&) {});
+        const auto next = begin(after, memory);
+        for (int i = 0; i < 3000 && (cell_of(after, "acme") != "eu" || !next->in_progress().empty()); ++i)
+          pass(*next, 1);
+        ASSERT_EQ(cell_of(after, "acme"), "eu") << next->in_progress();
+        EXPECT_EQ(servers["eu"].keys, all);
+        for (const std::uint32_t each : {first, second}) {
+          EXPECT_EQ(record("home", each).state, "x");
+          EXPECT_EQ(record("eu", each).state, "o");
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(was_between);
+}
+
 }  // namespace
 }  // namespace sluice::server
