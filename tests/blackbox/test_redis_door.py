@@ -115,6 +115,20 @@ def test_a_transaction_is_one_answer(door, connect, redis_server, in_redis):
         assert left("k") == [9, 8, 7, 6]
 
 
+def test_a_transaction_may_be_larger_than_the_queue_of_its_store(door, connect, redis_server):
+    store = redis_server()
+    running, port = door(["--store", store.url])
+    client = connect(port)
+    wait_until(lambda: throttle(client, "warm")[0] == 0 and store.counters() > 0, "the store")
+    pipeline = client.pipeline()
+    for i in range(10_000):
+        pipeline.execute_command("CL.THROTTLE", f"k{i % 4}", 9_999, 1, 3600)
+    answers = pipeline.execute(raise_on_error=False)
+    refused = [answer for answer in answers if isinstance(answer, Exception)]
+    assert len(answers) == 10_000 and refused == []
+    assert all(answer[0] == 0 for answer in answers)
+
+
 def test_commands_of_a_transaction_wait_for_its_end(door, connect):
     running, port = door()
     assert raw(port, b"MULTI\r\nMULTI\r\nCL.THROTTLE k 4 1 3600\r\nDISCARD\r\nEXEC\r\nQUIT\r\n").splitlines() == [

@@ -192,6 +192,35 @@ def test_a_master_lost_and_replaced_by_its_replica(cluster, sluice, trial, http)
     outcome.assert_little_was_lost(client)
 
 
+def times_asked(node):
+    """For what it knows of the slots."""
+    return node.cli.info("commandstats").get("cmdstat_cluster|slots", {"calls": 0})["calls"]
+
+
+def test_a_master_that_does_not_know_that_it_was_replaced_is_left(cluster, sluice, http):
+    """Its links to the other nodes are cut, and it still serves whoever asks it: a limit would hold at either side."""
+    stores = cluster(masters=1, with_replicas=True, has_proxy=True)
+    old, new = *stores.masters, *stores.replicas
+    node = sluice(stores.url)
+
+    def deciders():
+        """Who decides checks on both loops."""
+        before = {one: one.script_calls() for one in (old, new)}
+        for i in range(20):
+            http(node).check(policy_id="exact", tenant_id="t0", key=f"k{i}")  # a connection each
+        return {one for one in (old, new) if one.script_calls() > before[one]}
+    wait_until(lambda: deciders() == {old}, "checks at the master")
+    stores.cut_links()
+    new.cluster("FAILOVER", "TAKEOVER")
+    wait_until(lambda: new.slot_ranges() == [(0, 16383, new.port)], "the replica to take over")
+    assert old.slot_ranges() == [(0, 16383, old.port)] and old.state()["cluster_state"] == "ok", "it knows nothing"
+    wait_until(lambda: deciders() == {new}, "checks at the new master")
+    asked = times_asked(old)
+    wait_until(lambda: times_asked(old) >= asked + 4, "the old one to tell what it believes")  # a seed of both loops
+    assert deciders() == {new}
+    assert http(node).get("/readyz").json["problems"] == []
+
+
 def test_a_master_frozen_and_thawed(cluster, sluice, trial, http):
     """Shorter than the cluster takes to notice: nothing is lost, late replies belong to nobody."""
     stores = cluster()

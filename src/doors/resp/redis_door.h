@@ -18,6 +18,7 @@ class RedisDoor final : public net::RedisHandler {
 
   bool handle(std::span<const std::string_view> words, net::RedisReply& reply) override;
   std::size_t held_bytes() const override { return transaction_.held_bytes(); }
+  bool is_busy() const override { return transaction_.is_executing(); }
 
  private:
   using Words = std::span<const std::string_view>;

@@ -13,40 +13,84 @@ namespace reply = redis_reply;
 
 constexpr std::size_t kCommandsMax = 10'000;
 
-// The replies of a transaction, some of which arrive later.
-struct Replies {
-  std::vector<std::string> all;
-  std::size_t missing = 0;
-  net::RedisReply::Later later;  // set once a reply has to be waited for
-
-  std::string joined() const {
-    std::string out;
-    reply::array(out, all.size());
-    for (const std::string& one : all) out += one;
-    return out;
-  }
-};
-
-// The reply to one command of the transaction.
-class ReplyOfOne final : public net::RedisReply {
- public:
-  ReplyOfOne(std::shared_ptr<Replies> replies, std::size_t i)
-      : net::RedisReply(replies->all[i]), replies_(std::move(replies)), i_(i) {}
-
-  Later later() override {
-    ++replies_->missing;
-    return [replies = replies_, i = i_](std::string&& late) {
-      replies->all[i] = std::move(late);
-      if (--replies->missing == 0 && replies->later) replies->later(replies->joined());
-    };
-  }
-
- private:
-  const std::shared_ptr<Replies> replies_;
-  const std::size_t i_;
-};
+// How many commands wait for a store at once. A store's queue takes so many from one connection, unless it is
+// busy with others (kRedisQueueMax).
+constexpr std::size_t kAtOnceMax = 1'000;
 
 }  // namespace
+
+// The commands of one EXEC, and their replies, some of which arrive later, perhaps after the connection's
+// end. Belongs to one thread.
+class RedisTransaction::Execution final : public std::enable_shared_from_this<Execution> {
+ public:
+  Execution(std::vector<std::vector<std::string>> commands, Handle handle)
+      : commands_(std::move(commands)), replies_(commands_.size()), handle_(std::move(handle)) {}
+
+  void begin(net::RedisReply& to) {
+    go_on();
+    if (is_complete())
+      to.response += joined();
+    else
+      later_ = to.later();
+  }
+  bool has_unstarted() const { return handle_ && started_ < commands_.size(); }
+  void abandon() { handle_ = nullptr; }
+
+ private:
+  // The reply to one command.
+  class ReplyOfOne final : public net::RedisReply {
+   public:
+    ReplyOfOne(std::shared_ptr<Execution> execution, std::size_t i)
+        : net::RedisReply(execution->replies_[i]), execution_(std::move(execution)), i_(i) {}
+
+    Later later() override {
+      ++execution_->missing_;
+      return [execution = execution_, i = i_](std::string&& late) {
+        execution->replies_[i] = std::move(late);
+        --execution->missing_;
+        execution->go_on();
+        if (execution->later_ && execution->is_complete()) execution->later_(execution->joined());
+      };
+    }
+
+   private:
+    const std::shared_ptr<Execution> execution_;
+    const std::size_t i_;
+  };
+
+  void go_on() {
+    if (std::exchange(is_going_on_, true)) return;  // a reply that came before handle_() returned
+    while (has_unstarted() && missing_ < kAtOnceMax) {
+      const std::size_t i = started_++;
+      const std::vector<std::string_view> words(commands_[i].begin(), commands_[i].end());
+      ReplyOfOne one(shared_from_this(), i);
+      handle_(words, one);
+    }
+    is_going_on_ = false;
+  }
+  bool is_complete() const { return missing_ == 0 && started_ == commands_.size(); }
+  std::string joined() const {
+    std::string out;
+    reply::array(out, replies_.size());
+    for (const std::string& one : replies_) out += one;
+    return out;
+  }
+
+  const std::vector<std::vector<std::string>> commands_;
+  std::vector<std::string> replies_;
+  std::size_t started_ = 0;
+  std::size_t missing_ = 0;  // of those that were started
+  bool is_going_on_ = false;
+  Handle handle_;                 // null: the connection is gone
+  net::RedisReply::Later later_;  // set once a reply has to be waited for
+};
+
+RedisTransaction::RedisTransaction() = default;
+RedisTransaction::~RedisTransaction() {
+  if (execution_) execution_->abandon();
+}
+
+bool RedisTransaction::is_executing() const { return execution_ && execution_->has_unstarted(); }
 
 void RedisTransaction::open() {
   discard();
@@ -72,23 +116,14 @@ void RedisTransaction::add(Words words, std::string& out) {
   reply::status(out, "QUEUED");
 }
 
-void RedisTransaction::execute(const Handle& handle, net::RedisReply& to) {
-  const auto commands = std::exchange(commands_, {});
+void RedisTransaction::execute(Handle handle, net::RedisReply& to) {
+  auto commands = std::exchange(commands_, {});
   const bool is_spoiled = is_spoiled_;
   discard();
   if (is_spoiled)
     return reply::error(to.response, "EXECABORT", "Transaction discarded because of previous errors.");
-  const auto replies = std::make_shared<Replies>();
-  replies->all.resize(commands.size());
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    const std::vector<std::string_view> words(commands[i].begin(), commands[i].end());
-    ReplyOfOne one(replies, i);
-    handle(words, one);
-  }
-  if (replies->missing == 0)
-    to.response += replies->joined();
-  else
-    replies->later = to.later();
+  execution_ = std::make_shared<Execution>(std::move(commands), std::move(handle));
+  execution_->begin(to);
 }
 
 }  // namespace sluice::doors

@@ -131,6 +131,10 @@ class RedisHandler {
 
   // The memory that the handler keeps for the client, such as commands after MULTI. Cheap.
   virtual std::size_t held_bytes() const { return 0; }
+
+  // Whether earlier commands have to be carried out before the next one may be handled. It ends with a late
+  // reply. Cheap.
+  virtual bool is_busy() const { return false; }
 };
 
 // The program behind the network: one instance per loop thread, called only from that thread, so it needs no

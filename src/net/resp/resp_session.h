@@ -43,7 +43,10 @@ class RespSession final : public Session {
   class PlacedReply;
 
   bool has_command() const { return !input_.empty() && input_.size() >= needed_bytes_; }
-  bool is_full() const { return line_.size() >= kRedisRepliesWaitingMax || context_.deferred.full(); }
+  bool is_full() const {
+    return line_.size() >= kRedisRepliesWaitingMax || context_.deferred.full() ||
+           (handler_ && handler_->is_busy());
+  }
   bool stopped(const std::string& out) const {
     return closing_ || is_full() || out.size() > kUnreadOutputBytesMax;
   }

@@ -45,6 +45,20 @@ TEST_F(RespSessionTest, WhoWaitsForAnAnswerOfABusyApplicationIsNotRead) {
   EXPECT_TRUE(session_->wants_input());
 }
 
+TEST_F(RespSessionTest, ABusyHandlerGetsItsNextCommandWhenItIsDone) {
+  send("later\r\n");
+  application_.redis_busy = true;
+  EXPECT_EQ(send("a 1\r\nb 2\r\n"), "");
+  EXPECT_FALSE(session_->wants_input());
+  clock_.advance(3'600'000'000);
+  std::string out;
+  session_->tick(out);
+  EXPECT_EQ(out, "") << "it is not the client who is late";
+  application_.redis_busy = false;
+  application_.redis_later.at(0)("+at last\r\n");
+  EXPECT_EQ(resumed(), "+at last\r\n+1\r\n+2\r\n");
+}
+
 TEST_F(RespSessionTest, AnswersPipelinesInPiecesOfAnySize) {
   const std::string commands = "a 1\r\n*2\r\n$1\r\nb\r\n$3\r\nx y\r\n\r\nc 3\r\n";
   EXPECT_EQ(send(commands), "+1\r\n+x y\r\n+3\r\n");

@@ -98,6 +98,7 @@ class TestApplication final : public Application, public LoopHooks {
   std::vector<GrpcReply::Later> grpc_later;
   std::vector<RedisReply::Later> redis_later;
   bool busy = false;
+  bool redis_busy = false;  // its Redis handlers wait for themselves
   int open_streams = 0;
   bool recognises = false;  // its peers are not strangers
   int many_sent = 0;
@@ -115,6 +116,7 @@ class TestApplication final : public Application, public LoopHooks {
       reply.response.append("+").append(words.back()).append("\r\n");
       return words[0] != "quit";
     }
+    bool is_busy() const override { return application_.redis_busy; }
 
    private:
     TestApplication& application_;

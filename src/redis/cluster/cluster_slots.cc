@@ -64,16 +64,26 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-// host, port, id, and more in newer versions. An empty result has port 0: a node without a known name.
-std::optional<Endpoint> read_node(Reader& reader, const Endpoint& asked) {
+struct NodeWithId {
+  Endpoint endpoint;  // port 0: it has no known name
+  std::string_view id;
+};
+
+// host, port, id, and more in newer versions.
+std::optional<NodeWithId> read_node(Reader& reader, const Endpoint& asked) {
   const std::int64_t fields = reader.enter_array();
   if (fields < 2) return std::nullopt;
   const RespValue* host = reader.next();
   if (host == nullptr || (host->type != Type::kBytes && host->type != Type::kNothing)) return std::nullopt;
   const auto port = reader.number(65'536);
-  if (!port || !reader.skip(fields - 2)) return std::nullopt;
-  if (host->bytes == "?" || *port == 0) return Endpoint{};
-  return Endpoint{host->bytes.empty() ? asked.host : std::string(host->bytes), *port};
+  if (!port) return std::nullopt;
+  const RespValue* id = fields > 2 ? reader.next() : nullptr;
+  if (fields > 2 && (id == nullptr || id->type != Type::kBytes || !reader.skip(fields - 3)))
+    return std::nullopt;
+  NodeWithId node{.endpoint = {}, .id = id != nullptr ? id->bytes : std::string_view()};
+  if (host->bytes != "?" && *port != 0)
+    node.endpoint = {host->bytes.empty() ? asked.host : std::string(host->bytes), *port};
+  return node;
 }
 
 std::uint16_t place_in(std::vector<Endpoint>& all, Endpoint endpoint) {
@@ -92,14 +102,16 @@ bool read_range(Reader& reader, const Endpoint& asked, SlotMap& map) {
   for (std::int64_t i = 2; i < fields; ++i) {
     auto node = read_node(reader, asked);
     if (!node) return false;
-    if (node->port == 0) continue;
+    if (node->endpoint.port == 0) continue;
     if (map.masters.size() + map.replicas.size() >= kRedisClusterNodesMax) return false;
     if (i > 2) {
-      const std::uint16_t place = place_in(map.replicas, std::move(*node));
+      const std::uint16_t place = place_in(map.replicas, std::move(node->endpoint));
       map.replica_of.resize(map.replicas.size());
       map.replica_of[place] = master;
     } else {
-      master = place_in(map.masters, std::move(*node));
+      master = place_in(map.masters, std::move(node->endpoint));
+      map.ids.resize(map.masters.size());
+      map.ids[master] = node->id;
       std::fill(map.owner.begin() + *first, map.owner.begin() + *last + 1, master);
     }
   }
@@ -126,6 +138,12 @@ std::uint16_t key_slot(std::string_view key) {
 
 std::string Endpoint::to_string() const {
   return (host.contains(':') ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string cluster_command(std::string_view about) {
+  std::string command;
+  append_command(command, {"CLUSTER", about});
+  return command;
 }
 
 std::optional<SlotMap> read_slot_map(std::span<const RespValue> reply, const Endpoint& asked) {

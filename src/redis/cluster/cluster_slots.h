@@ -37,10 +37,14 @@ struct SlotMap {
   static constexpr std::uint16_t kNobody = 0xffff;
 
   std::vector<Endpoint> masters;
+  std::vector<std::string> ids;  // of each master; empty: not told
   std::vector<Endpoint> replicas;
   std::vector<std::uint16_t> replica_of;  // of each replica: its master's place in `masters`, or kNobody
   std::vector<std::uint16_t> owner;       // of each slot: its place in `masters`, or kNobody
 };
+
+// "CLUSTER SLOTS", "CLUSTER NODES".
+std::string cluster_command(std::string_view about);
 
 // Reads the reply to CLUSTER SLOTS. `asked` is where it came from: a node that does not know its own name
 // sends an empty host for itself. Slots whose master has no known name have no owner. Absent: not such a

@@ -48,6 +48,7 @@ TEST(ClusterSlots, AMapIsReadWithItsReplicas) {
                           "*3\r\n:16383\r\n:16383\r\n" + node("10.0.0.1", 7001));
   ASSERT_TRUE(map);
   EXPECT_THAT(map->masters, ElementsAre(Endpoint{"10.0.0.1", 7001}, Endpoint{"10.0.0.2", 7002}));
+  EXPECT_THAT(map->ids, ElementsAre("id", "id"));
   EXPECT_THAT(map->replicas, ElementsAre(Endpoint{"10.0.0.4", 7004}));
   EXPECT_EQ(map->owner[0], 0);
   EXPECT_EQ(map->owner[5460], 0);

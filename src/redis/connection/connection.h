@@ -70,6 +70,7 @@ class Connection final : private LoginSessionEvents, private AddressEvents {
 
   std::size_t unanswered() const { return used_->unanswered(); }     // commands of send()
   std::int64_t heard_at_us() const { return used_->heard_at_us(); }  // when the last byte came
+  std::int64_t login_us() const { return used_->login_us(); }        // how long the login took
   const Address& address() const { return used_->address(); }        // REQUIRES: ready()
   std::string where() const { return source_.describe(); }           // for messages
   std::string address_problem() const { return source_.problem(); }  // AddressSource::problem()

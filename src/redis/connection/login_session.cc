@@ -31,7 +31,7 @@ void LoginSession::open(const Address& address, bool must_be_master) {
   address_ = address;
   must_be_master_ = must_be_master;
   phase_ = Phase::kConnecting;
-  give_up_at_us_ = clock_.now_us() + options_.connect_timeout_us;
+  opened_at_us_ = clock_.now_us();
   std::string why;
   if (!stream_.open(address_, why)) lose(why, false);
 }
@@ -78,6 +78,7 @@ void LoginSession::on_login_reply(std::span<const RespValue> reply) {
     return lose("the server is not a master", false);
   if (step != kScript) return;
   script_sha_ = first.bytes;
+  login_us_ = clock_.now_us() - opened_at_us_;
   phase_ = Phase::kReady;
   events_.on_session_ready(*this);
 }
@@ -106,7 +107,7 @@ void LoginSession::on_reply(std::span<const RespValue> reply) {
 
 void LoginSession::tick(std::int64_t now_us) {
   if (phase_ == Phase::kReady) return look_after(now_us);
-  if (phase_ == Phase::kClosed || now_us < give_up_at_us_) return;
+  if (phase_ == Phase::kClosed || now_us < opened_at_us_ + options_.connect_timeout_us) return;
   lose(phase_ == Phase::kConnecting ? "connect timed out" : "login timed out", false);
 }
 

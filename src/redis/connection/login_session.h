@@ -48,6 +48,7 @@ class LoginSession final : private ReplyStream::Events {
   bool ready() const { return phase_ == Phase::kReady; }
   const Address& address() const { return address_; }  // of the last open()
   const std::string& script_sha() const { return script_sha_; }
+  std::int64_t login_us() const { return login_us_; }  // from open() until it was ready
 
   // REQUIRES: ready()
   void send(std::string_view commands, std::size_t count);
@@ -90,8 +91,9 @@ class LoginSession final : private ReplyStream::Events {
   bool must_be_master_ = false;
   std::string login_steps_;  // one letter per outstanding reply of the login
   std::string script_sha_;
-  std::int64_t give_up_at_us_ = 0;  // while it is not ready
-  std::uint64_t sent_ = 0;          // commands since it was opened, of all kinds
+  std::int64_t opened_at_us_ = 0;
+  std::int64_t login_us_ = 0;
+  std::uint64_t sent_ = 0;  // commands since it was opened, of all kinds
   std::uint64_t answered_ = 0;
   std::deque<Asked> asked_;
 };

@@ -145,8 +145,10 @@ class TinyRedis {
       return fresh;
     };
     if (operation == "claim") {
-      if (state == "x" || state == "a" || (state == "f" && before.other != other)) return state;
-      return is_source && before.other == other ? state : become("c", next);
+      const auto cell_of = [](std::string_view text) { return text.substr(0, text.find('\n')); };
+      const bool is_same_way = cell_of(before.other) == cell_of(other);
+      if (state == "x" || state == "a" || (state == "f" && !is_same_way)) return state;
+      return is_source && is_same_way ? become(state, before.number) : become("c", next);
     }
     if (operation == "reclaim")
       return state == "x" && is_mine && !before.is_forgotten ? become("f", next) : "lost";

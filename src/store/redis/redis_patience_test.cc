@@ -180,6 +180,90 @@ TEST_F(RedisPatienceTest, LittleTimeIsNoReasonToGiveUpAConnection) {
   EXPECT_FALSE(server_.open());
 }
 
+// How long a connection may be silent depends on who waits for it, not on who has used it before.
+class PatientPastTest : public RedisPatienceTest {
+ protected:
+  // A call with much time was answered a while ago.
+  void SetUp() override {
+    connect();
+    const auto patient = call(kSecond);
+    store_->start(*patient);
+    server_.say(admitted());
+    ASSERT_TRUE(patient->allowed());
+    pass(kSecond);
+    server_.take_sent();
+  }
+  // Calls with little time are started, and the connection is dropped.
+  void lose_connection(std::size_t calls) {
+    std::vector<std::unique_ptr<TestCall>> impatient;
+    for (std::size_t i = 0; i < calls; ++i) {
+      impatient.push_back(call(40'000, i));
+      store_->start(*impatient.back());
+    }
+    for (int i = 0; i < 5; ++i) pass(10'000);
+    EXPECT_FALSE(server_.open());
+    for (const auto& each : impatient) EXPECT_EQ(each->times_done, 1);
+  }
+};
+
+TEST_F(PatientPastTest, OneLongDeadlineKeepsNoSilentConnectionForOthers) {
+  const auto asked = call(10'000);
+  store_->start(*asked);
+  pass(10'000);
+  EXPECT_EQ(asked->times_done, 1);
+  pass(39'999);
+  EXPECT_TRUE(server_.open());
+  pass(1);
+  EXPECT_FALSE(server_.open()) << "nobody in flight would wait longer";
+}
+
+TEST_F(PatientPastTest, ThePatientHaveTheirSecondTryAfterHalfOfTheirTime) {
+  const auto impatient = call(10'000), patient = call_with_id(kSecond);
+  store_->start(*impatient);
+  store_->start(*patient);
+  server_.say(admitted());
+  ASSERT_TRUE(was_sent());
+  pass(499'999);
+  EXPECT_TRUE(server_.open());
+  pass(1);
+  EXPECT_FALSE(server_.open());
+}
+
+TEST_F(PatientPastTest, WhatTheImpatientGiveUpOpensNoBreaker) {
+  lose_connection(30);
+  EXPECT_EQ(store_->backend().breaker_state(), BreakerState::kClosed);
+  const auto patient = call(kSecond);
+  EXPECT_FALSE(store_->start(*patient)) << "it has the time";
+  pass(20'000);
+  let_in();
+  server_.say(admitted());
+  EXPECT_TRUE(patient->allowed());
+}
+
+TEST_F(PatientPastTest, ASilenceThatIsLongEnoughForThePatientOpensIt) {
+  int lost = 0;
+  for (; lost < 20 && store_->backend().breaker_state() == BreakerState::kClosed; ++lost) {
+    lose_connection(10);
+    for (int i = 0; i < 100 && !server_.open(); ++i) pass(10'000);
+    if (server_.open()) let_in();  // it logs us in, and hangs
+  }
+  EXPECT_GT(lost, 1);
+  EXPECT_LT(lost, 20);
+}
+
+TEST_F(PatientPastTest, AServerThatIsFarAwayHasTheTimeOfItsLogin) {
+  server_.cut("Connection reset by peer");
+  pass(20'000);
+  pass(300'000);
+  let_in();
+  const auto asked = call(10'000);
+  store_->start(*asked);
+  pass(299'999);
+  EXPECT_TRUE(server_.open()) << "a round trip takes that long";
+  pass(1);
+  EXPECT_FALSE(server_.open());
+}
+
 TEST_F(RedisPatienceTest, AServerThatAnswersOthersIsNotSilent) {
   options_.batches_in_flight = 4;
   connect();

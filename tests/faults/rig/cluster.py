@@ -1,4 +1,5 @@
-"""A Redis Cluster of three masters, whose slots can be moved and whose nodes can be lost."""
+"""A Redis Cluster, of three masters unless told otherwise, whose slots can be moved and whose nodes can be lost, or cut
+off from each other."""
 
 import functools
 
@@ -7,6 +8,7 @@ from harness.server import wait_until
 from redis.crc import key_slot
 
 from harness.ports import free_port
+from rig.proxy import FaultProxy
 from rig.redis_server import RedisServer
 
 SLOTS = 16_384
@@ -15,14 +17,30 @@ NODE_TIMEOUT_MS = 1_000
 
 
 class ClusterNode(RedisServer):
-    def __init__(self, directory, **config):
+    def __init__(self, directory, has_proxy=False, **config):
         super().__init__(directory, cluster_enabled="yes", cluster_node_timeout=NODE_TIMEOUT_MS,
                          cluster_require_full_coverage="no", cluster_replica_validity_factor="0",
                          cluster_migration_barrier="100", **config)
         self.bus_port = free_port()
+        self.bus = FaultProxy(self.host, self.bus_port) if has_proxy else None  # how others reach it, from start() on
+
+    @property
+    def announced_bus_port(self):
+        return self.bus.port if self.bus else self.bus_port
 
     def command(self):
-        return [*super().command(), "--cluster-port", self.bus_port]
+        return [*super().command(), "--cluster-port", self.bus_port,
+                "--cluster-announce-bus-port", self.announced_bus_port]
+
+    def start(self):
+        if self.bus and self.bus.port is None:
+            self.bus.start()
+        return super().start()
+
+    def kill(self):
+        super().kill()
+        if self.bus:
+            self.bus.stop()
 
     def cluster(self, *words):
         return self.cli.execute_command("CLUSTER", *words)
@@ -45,13 +63,13 @@ class ClusterNode(RedisServer):
 
 
 class RedisCluster:
-    """Formed and agreed when start() returns. .masters[i] serves a third of the slots; .replicas[i], if asked for,
+    """Formed and agreed when start() returns. .masters[i] serves its share of the slots; .replicas[i], if asked for,
     copies it."""
 
-    def __init__(self, directory, with_replicas=False, **config):
-        self.masters = [ClusterNode(directory / f"master{i}", **config) for i in range(MASTERS)]
+    def __init__(self, directory, with_replicas=False, masters=MASTERS, **config):
+        self.masters = [ClusterNode(directory / f"master{i}", **config) for i in range(masters)]
         self.replicas = [ClusterNode(directory / f"replica{i}", **config)
-                         for i in range(MASTERS if with_replicas else 0)]
+                         for i in range(masters if with_replicas else 0)]
         self.nodes = [*self.masters, *self.replicas]
 
     @property
@@ -62,12 +80,12 @@ class RedisCluster:
         for number, node in enumerate(self.nodes, 1):
             node.start()
             node.cluster("SET-CONFIG-EPOCH", number)
-        bounds = [SLOTS * i // MASTERS for i in range(MASTERS + 1)]
+        bounds = [SLOTS * i // len(self.masters) for i in range(len(self.masters) + 1)]
         for master, first, end in zip(self.masters, bounds, bounds[1:]):
             master.cluster("ADDSLOTSRANGE", first, end - 1)
         first, *others = self.nodes
         for node in others:
-            first.cluster("MEET", node.host, node.port, node.bus_port)
+            first.cluster("MEET", node.host, node.port, node.announced_bus_port)
         for node in self.nodes:
             wait_until(lambda: int(node.state()["cluster_known_nodes"]) == len(self.nodes), "the nodes to meet")
         for master, replica in zip(self.masters, self.replicas):
@@ -136,6 +154,11 @@ class RedisCluster:
         source = self.begin_move(slot, to)
         self.move_keys(slot, source, to)
         self.end_move(slot, source, to)
+
+    def cut_links(self):
+        """Cuts all nodes off from each other, but not from clients. They need has_proxy=True."""
+        for one in self.nodes:
+            one.bus.refuse()
 
     def kill(self):
         for one in self.nodes:

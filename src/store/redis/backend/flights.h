@@ -41,7 +41,8 @@ class Flights {
     std::int64_t sent_at_us = 0;  // by the wall clock
     std::int64_t slept_us = 0;    // Transport::slept_us() when it was sent
     std::uint64_t work = 0;
-    std::int64_t busy_us = 0;  // how long the server is known to be busy with this and what is before it
+    std::int64_t busy_us = 0;      // how long the server is known to be busy with this and what is before it
+    std::int64_t patience_us = 0;  // the longest time that one of its calls had when it was sent
     How how;
     bool ends_flight = false;
     bool brings_script = false;
@@ -52,10 +53,12 @@ class Flights {
   // Whose commands these are. REQUIRES: empty()
   void go_to(WorkInFlight::Server& server) { server_ = &server; }
 
+  // The command is there before it is counted: if there is no memory for it, nothing has changed.
   void add(Command command) {
-    count(command, 1);
-    command.busy_us = server_->add(command.work);
     commands_.push_back(std::move(command));
+    Command& added = commands_.back();
+    added.busy_us = server_->add(added.work);
+    count(added, 1);
   }
   // The newest command is the last of its flight. REQUIRES: it is not yet.
   void end_flight() {
@@ -85,6 +88,7 @@ class Flights {
   const Command& oldest() const { return commands_.front(); }
   Command& newest() { return commands_.back(); }
   std::deque<Command>& commands() { return commands_; }
+  const std::deque<Command>& commands() const { return commands_; }
 
   std::size_t flights() const { return flights_; }  // that have ended
   std::uint64_t work() const { return work_; }

@@ -113,6 +113,7 @@ bool RedisBackend::ask(std::string_view command, OnReply on_reply, bool asking) 
   command_ += command;
   ++flight_commands_;
   in_flight_.add({.on_reply = std::move(on_reply), .asked_at_us = now_us});
+  note_owed(now_us);
   send_commands();
   return true;
 }
@@ -140,6 +141,7 @@ void RedisBackend::on_reply(std::span<const redis::RespValue> reply) {
   assert(!in_flight_.empty());
   Command command = in_flight_.take_oldest();
   command.brings_script = false;
+  unanswered_since_us_ = in_flight_.empty() ? 0 : clock_.now_us();
   if (reply.front().is_error()) {
     on_error(command, reply);
   } else if (command.batch) {
@@ -248,7 +250,8 @@ void RedisBackend::on_lost(std::string_view why) {
   // A server that closes an idle connection has failed no call.
   const bool was_connected = std::exchange(connected_, false);
   if (was_connected) lost_at_us_ = clock_.now_us();
-  if (!commands.empty() || !was_connected) breaker_.record(false, checks, clock_.now_us());
+  const bool is_failure = !commands.empty() || !was_connected;
+  if (is_failure && !(is_early_drop_ && breaker_.closed())) breaker_.record(false, checks, clock_.now_us());
   if (connection_.refused()) breaker_.trip(clock_.now_us());
   if (!breaker_.closed()) fail_queue(lost);
   for (Command& command : commands)

@@ -116,9 +116,12 @@ struct RedisBackendOptions {
 //
 // A command without a reply is late after the time of the most patient call of the last minutes
 // (LongestDeadline), but at least the operation timeout; the breaker counts it. A silent server gets a new
-// connection after half of that, but at least the operation timeout. A call that was in flight on a lost
-// connection is sent once more, with the time it has left, if it has a request id and so cannot be charged
-// twice; other calls are answered kNoAnswer. The owner says how often (RedisBackendOwner::may_send_again()).
+// connection after half the time of the most patient call in flight, but at least the operation timeout, or
+// longer if the server is known to be far away. Nobody with more time has to wait for that connection, so
+// the breaker counts this only if the server has been silent, on one connection or several, for half of what
+// the most patient call of the last minutes had. A call that was in flight on a lost connection is sent once
+// more, with the time it has left, if it has a request id and so cannot be charged twice; other calls are
+// answered kNoAnswer. The owner says how often (RedisBackendOwner::may_send_again()).
 //
 // A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
 // for which the server would have to store something new, pass it over if they may, or are answered kNoRoom;
@@ -279,6 +282,11 @@ class RedisBackend final : private redis::ConnectionEvents {
   bool stays_queued(StoreCall& call, std::int64_t now_us, Expired& expired);
   void note_failed(const Expired& expired, std::int64_t now_us);
   std::int64_t patience_us() const;
+  std::int64_t silence_us_max() const;
+  void drop_if_silent(std::int64_t now_us);
+  void note_owed(std::int64_t since_us) {
+    if (unanswered_since_us_ == 0) unanswered_since_us_ = since_us;
+  }
   std::int64_t silent_since_us() const;
   std::int64_t silent_for_us(std::int64_t now_us) const;
   void fail_queue(std::vector<StoreCall*>& failed);
@@ -319,13 +327,15 @@ class RedisBackend final : private redis::ConnectionEvents {
   std::vector<std::unique_ptr<Batch>> spares_;
   std::unique_ptr<Probe> probe_;
   bool connected_ = false;
-  std::int64_t lost_at_us_;            // since when there is no connection, if there is none
-  bool left_out_ = false;              // because of its clock
-  std::int64_t clock_look_at_us_ = 0;  // the next check of the clock, while left out
-  std::int64_t next_deadline_us_;      // no call has an earlier one
-  int held_back_ = 0;                  // more calls are about to come: send nothing yet
-  std::int64_t full_until_us_ = 0;     // the server has no memory left, as far as we know
-  std::string sha_when_full_;          // of redis_script_when_full(); empty: not known
+  std::int64_t lost_at_us_;               // since when there is no connection, if there is none
+  std::int64_t unanswered_since_us_ = 0;  // when the server owed us the next reply; 0: it owes none
+  bool is_early_drop_ = false;            // more patient calls might have had an answer
+  bool left_out_ = false;                 // because of its clock
+  std::int64_t clock_look_at_us_ = 0;     // the next check of the clock, while left out
+  std::int64_t next_deadline_us_;         // no call has an earlier one
+  int held_back_ = 0;                     // more calls are about to come: send nothing yet
+  std::int64_t full_until_us_ = 0;        // the server has no memory left, as far as we know
+  std::string sha_when_full_;             // of redis_script_when_full(); empty: not known
   RedisStats stats_;
 };
 

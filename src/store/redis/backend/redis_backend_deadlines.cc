@@ -121,12 +121,29 @@ void RedisBackend::expire_commands(std::int64_t now_us) {
     breaker_.record(false, late_checks, now_us);
   }
   for (const OnReply& hear : unanswered) hear({});
-  if (silent_for_us(now_us) >= std::max(options_.operation_timeout_us, patience_us() / 2))
-    connection_.drop("no reply from the server");
+  drop_if_silent(now_us);
   if (breaker_.closed() || (queue_.empty() && asking_queue_.empty())) return;
   std::vector<StoreCall*> failed;
   fail_queue(failed);
   complete(failed);
+}
+
+// How long a connection may be silent. It is for those whose calls are in flight on it: half of their time is
+// for the second try. A server that is far away needs its round trip.
+std::int64_t RedisBackend::silence_us_max() const {
+  const std::int64_t far_us = round_trip_us().value_or(connection_.login_us() / 2) * 2;
+  std::int64_t patience_us = 0;
+  for (const Command& command : in_flight_.commands())
+    patience_us = std::max(patience_us, command.patience_us);
+  return std::max(options_.operation_timeout_us,
+                  std::min(std::max(patience_us / 2, far_us), kPatienceUsMax / 2));
+}
+
+void RedisBackend::drop_if_silent(std::int64_t now_us) {
+  if (in_flight_.empty() || silent_for_us(now_us) < silence_us_max()) return;
+  is_early_drop_ = now_us - unanswered_since_us_ < std::max(options_.operation_timeout_us, patience_us() / 2);
+  connection_.drop("no reply from the server");
+  is_early_drop_ = false;
 }
 
 // Only while a reply is awaited. Replies come in order, so the oldest command waits for the very next reply.

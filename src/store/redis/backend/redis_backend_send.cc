@@ -68,6 +68,10 @@ void RedisBackend::add_to_flight(std::unique_ptr<Batch> batch, std::uint64_t wor
                   .work = work,
                   .how = how});
   Command& command = in_flight_.newest();
+  for (const StoreCall* call : command.batch->calls())
+    if (call->deadline_us != 0 && call->refund_of_us == 0)
+      command.patience_us = std::max(command.patience_us, call->deadline_us - now_us);
+  note_owed(now_us + command.busy_us);
   // The server is busy with work that we know of: the deadlines limit what it takes beyond that.
   if (command.busy_us > 0)
     for (StoreCall* call : command.batch->calls())
@@ -94,6 +98,7 @@ void RedisBackend::resend_with_script(Command command) {
   append_command(*command.batch, command.how, command.brings_script || command.how.guarded);
   ++flight_commands_;
   in_flight_.add(std::move(command));
+  note_owed(clock_.now_us());
   send_commands();
 }
 

@@ -20,11 +20,11 @@ class ClusterClockTest : public ClusterRepliesFixture {
     pass(us);
     for (const char* place : {kA, kB, kC}) {
       const std::string sent = at(place).take_sent();
-      const std::size_t map = sent.find(kSlotsCommand), probe = sent.find(kEvalsha);
+      const std::size_t map = sent.find(kMapCommands), probe = sent.find(kEvalsha);
       probes_ += probe != sent.npos;
-      if (map < probe) at(place).say(whole_map());
+      if (map < probe) at(place).say(report(whole_map()));
       if (probe != sent.npos) at(place).say(answer_at(0));
-      if (map > probe && map != sent.npos) at(place).say(whole_map());
+      if (map > probe && map != sent.npos) at(place).say(report(whole_map()));
     }
   }
   // All nodes are asked once, and report their time.
@@ -78,13 +78,15 @@ TEST_F(ClusterClockTest, OurOwnWrongClockLeavesNobodyOut) {
   for (const char* place : {kA, kB, kC}) EXPECT_FALSE(is_left_out(place));
 }
 
+const std::string kDisabled = "-ERR This instance has cluster support disabled\r\n";
+
 TEST_F(ClusterClockTest, ASeedWithoutAClusterIsOneServerThatHasAll) {
   make_store();
   pass(0);
   log_in(kA);
   pass(0);
-  EXPECT_EQ(at(kA).take_sent(), kSlotsCommand);
-  at(kA).say("-ERR This instance has cluster support disabled\r\n");
+  EXPECT_EQ(at(kA).take_sent(), kMapCommands);
+  at(kA).say(kDisabled + kDisabled);
   EXPECT_TRUE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, IsEmpty());
   const auto asked = call({charge(tag_on(kA), 1), charge(tag_on(kC), 2)});
@@ -94,7 +96,7 @@ TEST_F(ClusterClockTest, ASeedWithoutAClusterIsOneServerThatHasAll) {
   EXPECT_TRUE(asked->allowed());
   EXPECT_EQ(store_->stats().split_calls, 0u);
   pass(60 * kSecond);
-  EXPECT_THAT(at(kA).take_sent(), testing::Not(HasSubstr(kSlotsCommand)));
+  EXPECT_THAT(at(kA).take_sent(), testing::Not(HasSubstr(kMapCommands)));
 }
 
 TEST_F(ClusterClockTest, AServerThatTurnsOutToHaveSlotsIsAloneNoMore) {
@@ -103,7 +105,7 @@ TEST_F(ClusterClockTest, AServerThatTurnsOutToHaveSlotsIsAloneNoMore) {
   log_in(kA);
   pass(0);
   at(kA).take_sent();
-  at(kA).say("-ERR This instance has cluster support disabled\r\n");
+  at(kA).say(kDisabled + kDisabled);
   const auto both = call({charge(tag_on(kA), 1), charge(tag_on(kA, 1), 2)});
   EXPECT_FALSE(store_->start(*both));
   at(kA).take_sent();
@@ -114,7 +116,7 @@ TEST_F(ClusterClockTest, AServerThatTurnsOutToHaveSlotsIsAloneNoMore) {
   }
   EXPECT_TRUE(both->allowed());
   pass(kSecond);
-  EXPECT_THAT(at(kA).take_sent(), HasSubstr(kSlotsCommand)) << "who else is there?";
+  EXPECT_THAT(at(kA).take_sent(), HasSubstr(kMapCommands)) << "who else is there?";
 }
 
 TEST_F(ClusterClockTest, OfSeveralSeedsNoneIsBelievedToBeAlone) {
@@ -123,8 +125,8 @@ TEST_F(ClusterClockTest, OfSeveralSeedsNoneIsBelievedToBeAlone) {
   pass(0);
   log_in(kA);
   pass(0);
-  EXPECT_EQ(at(kA).take_sent(), kSlotsCommand);
-  at(kA).say("-ERR This instance has cluster support disabled\r\n");
+  EXPECT_EQ(at(kA).take_sent(), kMapCommands);
+  at(kA).say(kDisabled + kDisabled);
   EXPECT_FALSE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, Contains(HasSubstr("cluster support disabled")));
 }

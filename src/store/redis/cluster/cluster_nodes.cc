@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <utility>
 
 #include "base/limits.h"
@@ -79,43 +80,93 @@ void ClusterNodes::call_in_others(std::int64_t now_us) {
   for (const redis::Endpoint& replica : replicas_) at(replica, now_us);
 }
 
-bool ClusterNodes::adopt(const SlotMap& map, std::int64_t now_us) {
+std::uint16_t ClusterNodes::place_of(const Node* node) const {
+  if (node == nullptr) return SlotMap::kNobody;
+  const auto found = std::ranges::find(nodes_, node, &std::unique_ptr<Node>::get);
+  return static_cast<std::uint16_t>(found - nodes_.begin());
+}
+
+bool ClusterNodes::would_strand(const SlotMap& map) const {
   for (std::size_t slot = 0; slot < owner_.size() && map.masters.size() == 1; ++slot)
     if (map.owner[slot] == SlotMap::kNobody && owner_[slot] != SlotMap::kNobody &&
         is_well(*nodes_[owner_[slot]]))
-      return false;
-  std::vector<std::uint16_t> place(map.masters.size(), SlotMap::kNobody);
+      return true;
+  return false;
+}
+
+// How new the claim to a slot is that a map reports, compared with that of the slot's owner. Equal: nothing
+// is known, or the owner itself has sent the map.
+std::strong_ordering ClusterNodes::compare(const redis::ConfigEpochs& epochs,
+                                           std::optional<std::uint64_t> claim, std::uint16_t owner) const {
+  if (owner == SlotMap::kNobody) return std::strong_ordering::equal;
+  const Node& node = *nodes_[owner];
+  if (node.config_epoch == 0 || epochs.self() == node.id || !epochs.of(node.id))
+    return std::strong_ordering::equal;
+  return claim.value_or(0) <=> node.config_epoch;
+}
+
+std::vector<ClusterNodes::Claim> ClusterNodes::claims_of(const SlotMap& map,
+                                                         const redis::ConfigEpochs& epochs) const {
+  std::vector<Claim> claims(map.masters.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    claims[i].by = &map.masters[i];
+    for (std::size_t place = 0; place < nodes_.size(); ++place)
+      if (nodes_[place] && nodes_[place]->endpoint == map.masters[i])
+        claims[i].place = static_cast<std::uint16_t>(place);
+    if (!map.ids.empty()) claims[i].epoch = epochs.of(map.ids[i]);
+  }
+  return claims;
+}
+
+bool ClusterNodes::settle(std::uint16_t& owner, Claim& claim, const redis::ConfigEpochs& epochs,
+                          std::int64_t now_us) {
+  if (owner != SlotMap::kNobody && owner == claim.place) return true;
+  const std::strong_ordering age = compare(epochs, claim.epoch, owner);
+  if (age < 0) return false;
+  if (claim.place == SlotMap::kNobody && claim.by != nullptr)
+    claim.place = place_of(at(*std::exchange(claim.by, nullptr), now_us));
+  // If epochs do not tell, a slot is not taken from a healthy node and given to a failing one: if that is
+  // wrong, the healthy node will redirect us.
+  const bool stays = age == 0 && owner != SlotMap::kNobody && claim.place != SlotMap::kNobody &&
+                     is_well(*nodes_[owner]) &&
+                     nodes_[claim.place]->server->breaker_state() != redis::Breaker::State::kClosed;
+  if (!stays) owner = claim.place;
+  return true;
+}
+
+ClusterNodes::Adopted ClusterNodes::adopt(const SlotMap& map, const redis::ConfigEpochs& epochs,
+                                          std::int64_t now_us) {
+  if (would_strand(map)) return Adopted::kNot;
   for_each([&](Node& node) {
     if (node.slots > 0) node.needed_at_us = now_us;
     node.slots = 0;
   });
-  for (std::size_t i = 0; i < map.masters.size(); ++i) {
-    const Node* master = at(map.masters[i], now_us);
-    if (master == nullptr) continue;
-    const auto found = std::ranges::find(nodes_, master, &std::unique_ptr<Node>::get);
-    place[i] = static_cast<std::uint16_t>(found - nodes_.begin());
-  }
-  // The node that sent the map may know less than we do. A slot is not taken from a healthy node and given to
-  // a failing one: if that is wrong, the healthy node will redirect us.
-  const auto stays = [&](std::uint16_t before, std::uint16_t after) {
-    return before != SlotMap::kNobody && after != SlotMap::kNobody && is_well(*nodes_[before]) &&
-           nodes_[after]->server->breaker_state() != redis::Breaker::State::kClosed;
-  };
+  std::vector<Claim> claims = claims_of(map, epochs);
+  bool whole = true;
   for (std::size_t slot = 0; slot < owner_.size(); ++slot) {
-    const std::uint16_t owner = map.owner[slot];
-    const std::uint16_t after = owner == SlotMap::kNobody ? owner : place[owner];
-    if (!stays(owner_[slot], after)) owner_[slot] = after;
+    Claim nobody;
+    const std::uint16_t named = map.owner[slot];
+    whole &= settle(owner_[slot], named == SlotMap::kNobody ? nobody : claims[named], epochs, now_us);
     if (owner_[slot] != SlotMap::kNobody) ++nodes_[owner_[slot]]->slots;
   }
-  replicas_ = map.replicas;
+  for (std::size_t i = 0; i < claims.size() && !map.ids.empty(); ++i)
+    if (claims[i].place != SlotMap::kNobody)
+      note_epoch(*nodes_[claims[i].place], map.ids[i], claims[i].epoch.value_or(0), epochs.self());
+  if (whole) replicas_ = map.replicas;
   has_map_ = true;
-  return true;
+  return whole ? Adopted::kWhole : Adopted::kInPart;
+}
+
+// What others say may be outdated; what a node says of itself is right.
+void ClusterNodes::note_epoch(Node& node, const std::string& id, std::uint64_t epoch, std::string_view self) {
+  const bool is_certain = node.id != id || id == self;
+  node.id = id;
+  node.config_epoch = is_certain ? epoch : std::max(node.config_epoch, epoch);
 }
 
 void ClusterNodes::assign(std::uint16_t slot, Node& node) {
   if (Node* before = of_slot(slot)) --before->slots;
-  const auto found = std::ranges::find(nodes_, &node, &std::unique_ptr<Node>::get);
-  owner_[slot] = static_cast<std::uint16_t>(found - nodes_.begin());
+  owner_[slot] = place_of(&node);
   ++node.slots;
 }
 
@@ -127,6 +178,30 @@ ClusterNodes::Node* ClusterNodes::next_ready() {
     return nodes_[place].get();
   }
   return nullptr;
+}
+
+bool ClusterNodes::has_slots(const redis::Endpoint& endpoint) const {
+  return std::ranges::any_of(
+      nodes_, [&](const auto& node) { return node && node->slots > 0 && node->endpoint == endpoint; });
+}
+
+std::vector<redis::Address> ClusterNodes::next_others() {
+  std::vector<redis::Address> others;
+  if (!has_map_) return others;
+  const auto add_next = [&](const auto& all, std::size_t& last, const auto& endpoint, const auto& address) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& next = all[++last % all.size()];
+      if (!has_slots(endpoint(next))) return others.push_back(address(next));
+    }
+  };
+  add_next(replicas_, last_replica_, std::identity(), [this](const auto& it) { return address_of(it); });
+  add_next(seeds_, last_seed_, endpoint_of, std::identity());
+  return others;
+}
+
+bool ClusterNodes::are_known_to(const redis::ConfigEpochs& epochs) const {
+  return std::ranges::any_of(
+      nodes_, [&](const auto& node) { return node && node->slots > 0 && epochs.of(node->id); });
 }
 
 std::size_t ClusterNodes::slots_of_nobody() const {

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "redis/cluster/cluster_slots.h"
+#include "redis/cluster/config_epochs.h"
 #include "store/redis/backend/redis_backend.h"
 
 namespace sluice {
@@ -20,8 +23,10 @@ class ClusterNodes {
   struct Node {
     redis::Endpoint endpoint;
     std::unique_ptr<RedisBackend> server;
-    std::size_t slots = 0;          // in the map
-    std::int64_t needed_at_us = 0;  // the last time, if it has no slots
+    std::size_t slots = 0;           // in the map
+    std::int64_t needed_at_us = 0;   // the last time, if it has no slots
+    std::string id;                  // as the map names it; empty: not known
+    std::uint64_t config_epoch = 0;  // the highest that is known; 0: none
 
     // What its server means by an empty host.
     redis::Endpoint here() const;
@@ -50,15 +55,27 @@ class ClusterNodes {
   // Makes nodes of the seeds and of the known replicas, too: one of them may know more than our nodes.
   void call_in_others(std::int64_t now_us);
 
-  // Takes over a new map, which may be older than what we know. False: it is rejected, because it knows of
-  // only one master and would take slots from healthy nodes without giving them to another. (A node that was
-  // made to forget the others reports such a map.)
-  bool adopt(const redis::SlotMap& map, std::int64_t now_us);
+  enum class Adopted : std::uint8_t { kNot, kInPart, kWhole };
+
+  // Takes over a new map, which may be older than what we know. `epochs` come from the node that sent it.
+  //
+  // kInPart: some slots stay with their owners. The sender knows these owners, but not that they have the
+  // slots: it names others, with lower config epochs. An owner can give up a slot only itself.
+  // kNot: the map knows of only one master and would take slots from healthy nodes without giving them to
+  // another. (A node that was made to forget the others reports such a map.)
+  Adopted adopt(const redis::SlotMap& map, const redis::ConfigEpochs& epochs, std::int64_t now_us);
   // Takes over one slot. REQUIRES: the node is one of them.
   void assign(std::uint16_t slot, Node& node);
 
   // The next node, in turn, that can be asked now; null: none.
   Node* next_ready();
+
+  // One known replica and one seed, in turn, of those that have no slots: they may know more than our nodes.
+  // None before the first map.
+  std::vector<redis::Address> next_others();
+
+  // Whether the node that sent these epochs knows a node that has slots; if not, it is of another Cluster.
+  bool are_known_to(const redis::ConfigEpochs& epochs) const;
 
   // All nodes, in no order. Nodes may be added meanwhile.
   template <typename Function>
@@ -80,7 +97,23 @@ class ClusterNodes {
   RedisStats stats() const;
 
  private:
+  // What a map says of one master.
+  struct Claim {
+    const redis::Endpoint* by = nullptr;            // null: nobody, or there is no place for it
+    std::uint16_t place = redis::SlotMap::kNobody;  // in nodes_, once it gets a slot
+    std::optional<std::uint64_t> epoch;
+  };
+
   Node* make(const redis::Endpoint& endpoint, const redis::Address& address, std::int64_t now_us);
+  std::uint16_t place_of(const Node* node) const;
+  bool would_strand(const redis::SlotMap& map) const;
+  std::strong_ordering compare(const redis::ConfigEpochs& epochs, std::optional<std::uint64_t> claim,
+                               std::uint16_t owner) const;
+  std::vector<Claim> claims_of(const redis::SlotMap& map, const redis::ConfigEpochs& epochs) const;
+  // Gives a slot to whoever claims it. False: its owner stays, with a newer claim.
+  bool settle(std::uint16_t& owner, Claim& claim, const redis::ConfigEpochs& epochs, std::int64_t now_us);
+  static void note_epoch(Node& node, const std::string& id, std::uint64_t epoch, std::string_view self);
+  bool has_slots(const redis::Endpoint& endpoint) const;
   std::size_t slots_of_nobody() const;
 
   const std::vector<redis::Address> seeds_;
@@ -90,6 +123,7 @@ class ClusterNodes {
   std::vector<redis::Endpoint> replicas_;     // in the last map
   bool has_map_ = false;
   std::size_t last_asked_ = 0;
+  std::size_t last_replica_ = 0, last_seed_ = 0;  // of next_others()
   RedisStats gone_;
 };
 

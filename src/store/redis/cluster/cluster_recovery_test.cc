@@ -13,10 +13,11 @@ namespace {
 class ClusterRecoveryTest : public ClusterRepliesFixture {
  protected:
   struct Server {
-    bool up = true;        // takes connections and logs in
-    bool answers = true;   // anything but the login
-    std::string map;       // its reply to CLUSTER SLOTS; empty: none, for ever
-    std::string decision;  // its reply to a check; empty: none, for ever
+    bool up = true;                    // takes connections and logs in
+    bool answers = true;               // anything but the login
+    std::string map;                   // its reply to CLUSTER SLOTS; empty: none, for ever
+    std::string nodes = "$0\r\n\r\n";  // to CLUSTER NODES
+    std::string decision;              // its reply to a check; empty: none, for ever
   };
 
   void SetUp() override {
@@ -53,7 +54,9 @@ class ClusterRecoveryTest : public ClusterRepliesFixture {
       } else if (name == "SCRIPT") {
         wire.say("$4\r\n5ba1\r\n");
       } else if (server.answers) {
-        wire.say(name == "CLUSTER" ? server.map : server.decision);
+        wire.say(name != "CLUSTER"                      ? server.decision
+                 : commands.reply()[2].bytes == "NODES" ? server.nodes
+                                                        : server.map);
       }
     }
   }

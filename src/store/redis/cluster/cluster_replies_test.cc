@@ -365,7 +365,7 @@ TEST_F(ClusterRepliesTest, TheProbeOfANodeThatLostItsSlotsFindsItWell) {
   pass(750'000);
   const std::string sent = at(kA).take_sent();
   EXPECT_THAT(sent, HasSubstr(kEvalsha)) << "the probe";
-  at(kA).say((sent.contains("CLUSTER") ? whole_map() : "") + redirect("MOVED", 0, kB));
+  at(kA).say((sent.contains("CLUSTER") ? report(whole_map()) : "") + redirect("MOVED", 0, kB));
   EXPECT_THAT(at(kB).take_sent(), Not(HasSubstr(kEvalsha))) << "a probe goes nowhere else";
   EXPECT_TRUE(store_->health().connected);
   EXPECT_THAT(store_->health().problems, IsEmpty());

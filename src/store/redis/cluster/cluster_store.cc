@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kRefundPatienceUs = 1'000'000;
 constexpr std::int64_t kClocksEveryUs = 1'000'000;
-constexpr std::uint32_t kRefreshesInVain = 3;  // after these, seeds and replicas are asked, too
 
 bool are_on(std::uint16_t slot, std::span<const Charge> charges) {
   return std::ranges::all_of(charges,
@@ -43,6 +42,10 @@ ClusterStore::ClusterStore(redis::Transport& transport, const Clock& clock, Para
           },
           clock.now_us()),
       replicas_(options_.looks_at_replicas ? make_replicas(transport, params) : nullptr),
+      scout_(transport, clock,
+             [this](const redis::Endpoint& asked, auto slots, auto nodes) {
+               on_scouted(asked, slots, redis::ConfigEpochs(nodes));
+             }),
       refresh_timer_(options_.refresh, random_) {
   assert(!options_.node.key_prefix.contains('{'));
 }
@@ -213,6 +216,7 @@ void ClusterStore::tick(std::int64_t now_us) {
   rescue([](const Node& node) { return node.slots == 0 && !node.server->ready(); });
   if (!nodes_.all_well()) refresh_timer_.hurry(now_us);
   if (!alone_ && refresh_timer_.due(now_us)) refresh(now_us);
+  scout_.tick(now_us);
   nodes_.let_go(now_us);
   report_news(now_us);
 }
@@ -233,72 +237,11 @@ void ClusterStore::compare_clocks(std::int64_t now_us) {
   for (std::size_t i = 0; i < servers.size(); ++i) servers[i]->leave_out(left_out[i]);
 }
 
-void ClusterStore::refresh(std::int64_t now_us) {
-  Node* node = nodes_.next_ready();
-  if (node == nullptr || refresh_timer_.failures() >= kRefreshesInVain) nodes_.call_in_others(now_us);
-  if (node == nullptr) return;
-  std::string command;
-  redis::append_array(command, 2);
-  redis::append_bulk(command, "CLUSTER");
-  redis::append_bulk(command, "SLOTS");
-  ++stats_.refreshes;
-  refresh_timer_.begin(now_us);
-  const bool sent = node->server->ask(
-      command,
-      [this, asked = node->here()](std::span<const redis::RespValue> reply) { on_map(asked, reply); });
-  if (!sent) refresh_timer_.end(now_us, false);
-}
-
-// The only node has all slots, and the map is no longer fetched.
-void ClusterStore::be_alone() {
-  alone_ = true;
-  redis::SlotMap map;
-  nodes_.for_each([&](const Node& node) {
-    map.masters = {node.endpoint};
-    node.server->dismiss_problem();  // it does not know cluster commands
-  });
-  map.owner.assign(redis::kSlots, 0);
-  nodes_.adopt(map, clock_.now_us());
-}
-
-// The server has slots after all: the address belongs to another server now, or it has joined a cluster.
-void ClusterStore::be_one_of_many() {
-  alone_ = false;
-  refresh_timer_.end(clock_.now_us(), false);  // for the request that was answered this way
-  refresh_timer_.hurry(clock_.now_us());
-}
-
-void ClusterStore::on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply) {
-  const std::int64_t now_us = clock_.now_us();
-  const bool has_no_cluster =
-      reply.size() == 1 && reply[0].is_error() && reply[0].bytes.contains("cluster support disabled");
-  if (has_no_cluster && options_.seeds.size() == 1 && stats_.maps == 0) be_alone();
-  if (alone_) return;
-  const auto map = redis::read_slot_map(reply, asked);
-  if (!map) return refresh_timer_.end(now_us, false);
-  if (!nodes_.adopt(*map, now_us)) return refresh_timer_.end(now_us, false);
-  ++stats_.maps;
-  moving_.reset();
-  if (replicas_) replicas_->adopt(*map);
-  refresh_timer_.end(now_us, nodes_.all_well());
-  rescue([](const Node& node) { return node.slots == 0 || !node.server->ready(); });
-}
-
-// Calls that wait for such nodes may have better nodes now.
-void ClusterStore::rescue(const std::function<bool(const Node&)>& from) {
-  std::vector<StoreCall*> stranded;
-  nodes_.for_each([&](Node& node) {
-    if (!from(node)) return;
-    const std::vector<StoreCall*> calls = node.server->take_queue();
-    stranded.insert(stranded.end(), calls.begin(), calls.end());
-  });
-  start_by_map(std::move(stranded));
-}
-
 Store::Health ClusterStore::health() const {
   Health health{.connected = nodes_.all_well(), .problems = nodes_.problems()};
   if (std::string trouble = half_moved_trouble(clock_.now_us()); !trouble.empty())
     health.problems.push_back(std::move(trouble));
+  if (!epochs_refused_.empty()) health.problems.push_back(epochs_refused_);
   return health;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/cluster/cluster_scout.h"
 #include "redis/inspect/refresh_timer.h"
 #include "store/redis/backend/trouble_news.h"
 #include "store/redis/cluster/cluster_nodes.h"
@@ -21,8 +22,8 @@ struct ClusterStoreOptions {
   RedisBackendOptions node;           // for every node; ClusterStore sets name and address
   // May change the options of one node, which is identified by its address.
   std::function<void(RedisBackendOptions&)> for_each_node;
-  redis::RefreshOptions refresh;   // of the map of slots
-  bool looks_at_replicas = false;  // see ReplicaLooks
+  redis::RefreshOptions refresh{.period_us = 10'000'000};  // of the map of slots
+  bool looks_at_replicas = false;                          // see ReplicaLooks
 };
 
 // What a ClusterStore has done itself, without its nodes; only grows.
@@ -55,6 +56,11 @@ struct ClusterStats {
 // call, is lost, or is down. Until then a call follows its redirects. A redirect has charged nothing, so
 // following it is safe for calls without a request id, too. After a master is lost, the map is fetched until
 // another node has its slots; meanwhile its breaker answers for these slots, and only these.
+//
+// A master that was replaced, but is cut off from the others and does not know it, redirects nobody. So now
+// and then a replica and a seed are asked for their maps, too (ClusterScout), and of two nodes that claim a
+// slot the one with the higher config epoch has it (ConfigEpochs). That it is out of reach changes nothing:
+// then the failure rule decides. A node that knows none of ours is of another cluster, and is ignored.
 //
 // While a slot moves, its keys are on two nodes, and no command can touch both. A call that its node can
 // decide in one step is decided so. Otherwise its charges are charged one by one, each on the node that has
@@ -160,12 +166,17 @@ class ClusterStore final : public Store, private RedisBackendOwner, private Spli
   void start_by_map(std::vector<StoreCall*> calls);
   void fail(std::span<StoreCall* const> calls);
 
-  // The map.
-  void refresh(std::int64_t now_us);
+  // The map: cluster_store_map.cc.
   void compare_clocks(std::int64_t now_us);
+  void refresh(std::int64_t now_us);
+  bool ask_for_map(Node& node);
   void be_alone();
   void be_one_of_many();
-  void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply);
+  void on_map(const redis::Endpoint& asked, std::span<const redis::RespValue> reply,
+              const redis::ConfigEpochs& epochs);
+  void on_scouted(const redis::Endpoint& asked, std::span<const redis::RespValue> reply,
+                  const redis::ConfigEpochs& epochs);
+  bool adopt(const redis::SlotMap& map, const redis::ConfigEpochs& epochs);
   void rescue(const std::function<bool(const Node&)>& from);
 
   const Clock& clock_;
@@ -178,7 +189,9 @@ class ClusterStore final : public Store, private RedisBackendOwner, private Spli
   RememberedDenials denials_;  // of all nodes; for a split call, only the slots that denied it are known
   ClusterNodes nodes_;
   std::unique_ptr<ClusterReplicas> replicas_;  // null: looks go to masters
+  redis::ClusterScout scout_;
   redis::RefreshTimer refresh_timer_;
+  std::string epochs_refused_;         // a sentence, if we may not ask for them
   std::bitset<redis::kSlots> moving_;  // slots whose keys are on two nodes, as far as we have noticed
   std::uint16_t half_moved_slot_ = 0;  // the last one that refused a call
   std::int64_t half_moved_at_us_ = 0;  // 0: never

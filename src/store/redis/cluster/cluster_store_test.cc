@@ -34,8 +34,8 @@ TEST_F(ClusterStoreTest, ASeedThatKnowsNothingIsNotBelieved) {
     log_in(kA);
     for (int i = 0; i < 10 && !at(kB).open(); ++i) {
       pass(500'000);
-      if (!at("x:1").take_sent().empty()) at("x:1").say(reply);
-      if (!at(kA).take_sent().empty()) at(kA).say(whole_map());
+      if (!at("x:1").take_sent().empty()) at("x:1").say(reply + reply);
+      if (!at(kA).take_sent().empty()) at(kA).say(report(whole_map()));
       pass(0);
     }
     EXPECT_TRUE(at(kB).open()) << "the other seed is asked, too";

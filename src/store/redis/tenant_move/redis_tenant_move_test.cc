@@ -270,6 +270,31 @@ TEST_F(RedisTenantMoveTest, WhoseMoverDiedIsFoundWhereItWasToArrive) {
   EXPECT_EQ(leaves, (MoveRecords::Record{'c', "acme", "new", 1}));
 }
 
+// Counters under a key secret that is not in force have a record without the tenant's name. While their mover
+// was dead, that secret came into force, or another did.
+TEST_F(RedisTenantMoveTest, TheNextMoverOfAFrozenTenantMayNameItOtherwise) {
+  for (const bool is_named : {true, false}) {
+    SCOPED_TRACE(is_named);
+    for (const TestRedisServer* server : {&from_, &to_}) server->ask({"FLUSHALL"});
+    fill(3'000);
+    TenantMoveOptions first = carry(), next = carry();
+    (is_named ? next : first).tenant = "";
+    {
+      const auto dies = make(std::move(first));
+      EXPECT_TRUE(run_until([&] {
+        if (state_at(from_) != "f") dies->tick(clock_.now_us());
+        return state_at(from_) == "f";
+      }));
+    }
+    expire_lease(from_);
+    const auto done = run(std::move(next));
+    EXPECT_EQ(done->state(), State::kDone) << done->problem();
+    EXPECT_EQ(state_at(from_), "x");
+    EXPECT_EQ(state_at(to_), "o");
+    EXPECT_EQ(keys(to_), 3'001);
+  }
+}
+
 // The old server goes back to a time before the move, when the new one is open. A mover that begins the same
 // move again must not copy the old counters, and must not let them count.
 TEST_F(RedisTenantMoveTest, ASourceThatGoesBackInTimeOverwritesNothing) {

@@ -23,6 +23,11 @@ end
 local is_mine, is_live = its_owner == owner, until_ms > now_ms
 local is_source = state == 'c' or state == 'f'
 
+-- Whether the record is of a move between the same cells. Whether it has the tenant's name depends on the key secret
+-- that was in force when its mover began.
+local function cell_of(text) return string.match(text, '^[^\n]*') end
+local is_same_way = cell_of(its_other) == cell_of(other)
+
 local function number_of(id) return tonumber(string.sub(id, 1, 9)) or 0 end
 
 -- The move that we propose, numbered after the one that is recorded here.
@@ -49,9 +54,9 @@ local operations = {}
 -- other end: only the mover that goes there can find out.
 function operations.claim()
   if is_source and is_live and not is_mine then return tell('busy') end
-  if state == 'x' or state == 'a' or (state == 'f' and its_other ~= other) then return tell(state) end
+  if state == 'x' or state == 'a' or (state == 'f' and not is_same_way) then return tell(state) end
   redis.call('DEL', journal)
-  if is_source and its_other == other then return become(state, its_move) end
+  if is_source and is_same_way then return become(state, its_move) end
   return become('c', next_move())
 end
 

@@ -21,7 +21,9 @@ class ClusterRepliesFixture : public testing::Test {
   static constexpr std::int64_t kSecond = 1'000'000;
   static constexpr const char *kA = "a:7000", *kB = "b:7001", *kC = "c:7002", *kD = "d:7003";
   static constexpr const char* kEvalsha = "$7\r\nEVALSHA\r\n$4\r\n5ba1\r\n";
-  static constexpr const char* kSlotsCommand = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
+  // How a node is asked for its map.
+  static constexpr const char* kMapCommands =
+      "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
 
   ClusterRepliesFixture() {
     options_.seeds = {{.host = "a", .port = 7000}};
@@ -40,8 +42,8 @@ class ClusterRepliesFixture : public testing::Test {
     pass(0);
     log_in(kA);
     pass(0);
-    EXPECT_EQ(at(kA).take_sent(), kSlotsCommand);
-    at(kA).say(whole_map());
+    EXPECT_EQ(at(kA).take_sent(), kMapCommands);
+    at(kA).say(report(whole_map()));
     pass(0);
     log_in(kB);
     log_in(kC);
@@ -67,13 +69,17 @@ class ClusterRepliesFixture : public testing::Test {
   // All nodes that were asked for the map reply with this one. REQUIRES: nothing else was sent before.
   void answer_refreshes(const std::string& map) {
     for (const char* node : {kA, kB, kC})
-      if (at(node).take_sent().starts_with(kSlotsCommand)) at(node).say(map);
+      if (at(node).take_sent().starts_with(kMapCommands)) at(node).say(report(map));
   }
 
   static std::string range(int first, int last, std::string_view host, int port) {
     return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n$" +
            std::to_string(host.size()) + "\r\n" + std::string(host) + "\r\n:" + std::to_string(port) +
            "\r\n$2\r\nid\r\n";
+  }
+  // A node's replies, to CLUSTER NODES and to CLUSTER SLOTS.
+  static std::string report(const std::string& map, const std::string& nodes = "") {
+    return "$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n" + map;
   }
   static std::string whole_map() {
     return "*3\r\n" + range(0, 5460, "a", 7000) + range(5461, 10922, "b", 7001) +
