@@ -100,6 +100,8 @@ bool RolloutController::step(LedgerFollower& follower, const RolloutRegistry::Kn
 bool RolloutController::step_without_policy(LedgerFollower& follower, const RolloutRegistry::Known& known) {
   const StagedRollout& rollout = known.rollout;
   const std::string& id = rollout.candidate.id;
+  // A policy file in front of the policy took the candidate out of force, and is gone now.
+  if (parts_.catalog.put_candidate(rollout.as_candidate())) return blocks_.erase(id), true;
   const auto block = blocks_.find(id);
   if (!follower.is_loaded() || (block != blocks_.end() && block->second.revision == follower.revision()))
     return true;

@@ -25,7 +25,7 @@ class RolloutController {
  public:
   struct Parts {
     const RolloutRegistry& rollouts;
-    const PolicyCatalog& catalog;
+    PolicyCatalog& catalog;
     DecisionTotals& totals;
     const Clock& clock;  // wall time
     std::function<void(bool is_problem, const std::string& sentence)> log;

@@ -236,6 +236,20 @@ TEST_F(RolloutControllerTest, APolicyFileOfOneNodeDoesNotEndItForTheOthers) {
   EXPECT_THAT(odd.controller.metrics(), Not(HasSubstr("rollout_blocked{")));
 }
 
+TEST_F(RolloutControllerTest, TheCandidateComesBackWhenAPolicyFileInFrontOfItGoes) {
+  Problems problems;
+  ASSERT_TRUE(here.catalog.replace_files({parse_policy(policy_body("7/s"), "file", problems).value()}));
+  here.tick();
+  EXPECT_THAT(here.controller.metrics(), HasSubstr("rate_limiter_rollout_blocked{policy=\"p\"} 1\n"));
+  ASSERT_TRUE(here.catalog.replace_files({}));
+  here.tick();
+  EXPECT_EQ(here.in_force(), "p#1 10%");
+  EXPECT_THAT(here.controller.metrics(), Not(HasSubstr("rollout_blocked{")));
+  clock.advance(10 * kSecondUs);
+  here.tick();
+  EXPECT_EQ(here.in_force(), "p#1 100%") << "it goes on";
+}
+
 TEST_F(RolloutControllerTest, AStepThatOneNodeCannotTakeIsLeftToTheOthers) {
   RolloutNode strict{database, clock, "", 0};  // its settings allow no policies per tenant
   const std::string of_a_tenant = R"({"id":"q","tenant":"t","limits":[{"rate":"9/s"}]})";
