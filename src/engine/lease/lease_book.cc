@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arith.h"
 #include "base/limits/lease_limits.h"
 
 namespace sluice {
@@ -32,8 +33,8 @@ void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_vie
   if (by_name_.contains(entry.name)) return;
   if (const auto owner = tenants_.find(entry.tenant);
       owner != tenants_.end() && owner->second.entries.size() >= kLeasesListedPerTenantMax)
-    erase(owner->second.entries.front());
-  if (entries_.size() >= kLeasesListedMax) erase(entries_.begin());
+    stop_listing(owner->second.entries.front());
+  if (entries_.size() >= kLeasesListedMax) stop_listing(entries_.begin());
   entries_.push_back(std::move(entry));
   const auto added = std::prev(entries_.end());
   by_name_.emplace(added->name, added);
@@ -53,8 +54,16 @@ void LeaseBook::erase(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
+// Makes room. Its units may still be spent.
+void LeaseBook::stop_listing(Entries::iterator entry) {
+  unlisted_[ceil_div(entry->over_at_us, kSecondUs)][entry->policy_id] += entry->granted;
+  erase(entry);
+}
+
 void LeaseBook::expire(std::int64_t now_us) {
   while (!entries_.empty() && entries_.front().over_at_us <= now_us) erase(entries_.begin());
+  while (!unlisted_.empty() && unlisted_.begin()->first * kSecondUs <= now_us)
+    unlisted_.erase(unlisted_.begin());
 }
 
 std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::string_view policy_id,
@@ -76,6 +85,8 @@ std::map<std::string, std::int64_t> LeaseBook::units_outstanding(std::int64_t no
   expire(now_us);
   std::map<std::string, std::int64_t> units;
   for (const Entry& entry : entries_) units[entry.policy_id] += entry.granted;
+  for (const auto& [second, by_policy] : unlisted_)
+    for (const auto& [policy_id, granted] : by_policy) units[policy_id] += granted;
   return units;
 }
 
