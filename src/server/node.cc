@@ -16,6 +16,7 @@
 #include "server/command_error.h"
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
+#include "telemetry/exposure.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
 #include "telemetry/prometheus.h"
@@ -329,18 +330,20 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + plane_->status().metrics() +
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
-         settings_status_.metrics() + connection_metrics() + lease_metrics();
+         settings_status_.metrics() + connection_metrics() + accuracy_metrics();
 }
 
-std::string Node::lease_metrics() {
-  PrometheusText text;
-  text.family("rate_limiter_leased_units", "gauge",
-              "Units of leases granted by this node that have neither expired nor been returned.");
-  std::size_t policies = 0;
-  for (const auto& [policy, units] : leases_.units_outstanding(clock_.now_us()))
-    if (++policies <= kMetricPoliciesMax)
-      text.sample({{"policy", policy}}, static_cast<std::uint64_t>(units));
-  return std::move(text).take();
+// What may pass beyond the limits now; docs/accuracy.md.
+std::string Node::accuracy_metrics() {
+  const StoreSummary store = stores();
+  Exposure exposure;
+  exposure.switch_is_open = big_switch_.is_open();
+  exposure.store_fails = store.degraded;
+  exposure.store_is_full = store.is_full();
+  const bool counts_in_memory = has_cells_ || !default_store(*cells_.current()).redis;
+  exposure.memory_is_full = counts_in_memory && memory_store_.is_full();
+  exposure.leased = leases_.units_outstanding(clock_.now_us());
+  return exposure_metrics(*catalog_.current(), exposure);
 }
 
 // The memory and connections held for clients, and the connections shed because of it.

@@ -79,7 +79,7 @@ class Node {
   void keep_record(ledger::Change change, control::Outbox::Revise revise = {});
   std::string metrics();
   std::string connection_metrics() const;
-  std::string lease_metrics();
+  std::string accuracy_metrics();
   void connect_doors(const ServeOptions& options);
   doors::Readiness readiness() const;
   StoreSummary stores() const;

@@ -70,6 +70,7 @@ struct StoreServer {
   bool left_out = false;                      // because of its clock
   std::optional<std::int64_t> round_trip_us;  // the fastest of the last seconds
   bool is_late = false;                       // most answers miss the deadlines of their checks
+  bool is_full = false;                       // it had no memory for a new counter lately
 };
 
 // A store's report on itself, see Store::report(). Plain data.

@@ -28,6 +28,11 @@ void PrometheusText::sample(std::initializer_list<Label> labels, std::uint64_t v
   add(labels, std::to_string(value));
 }
 
+void PrometheusText::sample_or_infinite(std::initializer_list<Label> labels,
+                                        std::optional<std::uint64_t> value) {
+  add(labels, value ? std::to_string(*value) : "+Inf");
+}
+
 void PrometheusText::sample_seconds(std::initializer_list<Label> labels, std::int64_t us) {
   add(labels, std::to_string(static_cast<double>(us) / 1e6));
 }

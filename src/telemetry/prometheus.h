@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,8 @@ class PrometheusText {
   // Starts a family; the samples that follow belong to it. REQUIRES: each name is started once.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::initializer_list<Label> labels, std::uint64_t value);
+  // Without a value: +Inf.
+  void sample_or_infinite(std::initializer_list<Label> labels, std::optional<std::uint64_t> value);
   void sample_seconds(std::initializer_list<Label> labels, std::int64_t us);
 
   std::string take() && { return std::move(text_); }

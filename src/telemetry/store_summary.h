@@ -52,6 +52,8 @@ struct StoreSummary {
                                       return server.is_late || is_slow(server, latency_us);
                                     });
   }
+  // Whether a server had no memory for new counters lately.
+  bool is_full() const { return std::ranges::any_of(servers, &StoreServer::is_full); }
   static bool is_slow(const StoreServer& server, std::int64_t latency_us) {
     return server.round_trip_us && *server.round_trip_us >= latency_us;
   }
@@ -62,6 +64,7 @@ struct StoreSummary {
     if (known == servers.end()) return servers.push_back(server);
     known->left_out |= server.left_out;
     known->is_late |= server.is_late;
+    known->is_full |= server.is_full;
     if (!known->ahead_us) known->ahead_us = server.ahead_us;
     if (!known->round_trip_us || (server.round_trip_us && *server.round_trip_us < *known->round_trip_us))
       known->round_trip_us = server.round_trip_us;

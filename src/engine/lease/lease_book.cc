@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arith.h"
 #include "base/limits/lease_limits.h"
 
 namespace sluice {
@@ -40,10 +41,10 @@ void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_vie
   if (by_name_.contains(entry.name)) return;
   if (const auto owner = tenants_.find(entry.tenant);
       owner != tenants_.end() && owner->second.size() >= kLeasesListedPerTenantMax)
-    erase(owner->second.front());
+    stop_listing(owner->second.front());
   bytes_ += bytes_of(entry);
   while (!entries_.empty() && (entries_.size() >= kLeasesListedMax || bytes_ > kLeasesListedBytesMax))
-    erase(entries_.begin());
+    stop_listing(entries_.begin());
   OfTenant& of_tenant = tenants_[entry.tenant];
   entries_.push_back({std::move(entry), of_tenant.end()});
   const auto added = std::prev(entries_.end());
@@ -66,8 +67,17 @@ void LeaseBook::erase(Entries::iterator listed) {
   entries_.erase(listed);
 }
 
+// Makes room. Its units may still be spent.
+void LeaseBook::stop_listing(Entries::iterator listed) {
+  const Entry& entry = listed->entry;
+  unlisted_[ceil_div(entry.over_at_us, kSecondUs)][entry.policy_id] += entry.granted;
+  erase(listed);
+}
+
 void LeaseBook::expire(std::int64_t now_us) {
   while (!entries_.empty() && entries_.front().entry.over_at_us <= now_us) erase(entries_.begin());
+  while (!unlisted_.empty() && unlisted_.begin()->first * kSecondUs <= now_us)
+    unlisted_.erase(unlisted_.begin());
 }
 
 std::vector<LeaseBook::Entry> LeaseBook::list(std::string_view tenant, std::string_view policy_id,
@@ -89,6 +99,8 @@ std::map<std::string, std::int64_t> LeaseBook::units_outstanding(std::int64_t no
   expire(now_us);
   std::map<std::string, std::int64_t> units;
   for (const auto& [entry, of_tenant] : entries_) units[entry.policy_id] += entry.granted;
+  for (const auto& [second, by_policy] : unlisted_)
+    for (const auto& [policy_id, granted] : by_policy) units[policy_id] += granted;
   return units;
 }
 

@@ -18,8 +18,8 @@ namespace sluice {
 // decided by it. Thread-safe; leases are far rarer than checks, so one lock is enough.
 //
 // It is bounded in all, also in bytes, and per tenant (limits/lease_limits.h): a tenant's oldest lease makes
-// room for its next one, so a tenant with many leases hides only its own. What is not listed is missing in
-// the sums.
+// room for its next one, so a tenant with many leases hides only its own. What is no longer listed stays in
+// the sums until it expires, to the second, even if it is returned: a sum is never too small.
 class LeaseBook {
  public:
   struct Entry {
@@ -40,7 +40,7 @@ class LeaseBook {
   std::vector<Entry> list(std::string_view tenant, std::string_view policy_id, std::size_t most,
                           std::int64_t now_us);
 
-  // Units that may still be spent, by policy.
+  // Units that may still be spent, by policy; never too few.
   std::map<std::string, std::int64_t> units_outstanding(std::int64_t now_us);
 
  private:
@@ -53,6 +53,7 @@ class LeaseBook {
   };
   void expire(std::int64_t now_us) SLUICE_REQUIRES(mutex_);
   void erase(Entries::iterator listed) SLUICE_REQUIRES(mutex_);
+  void stop_listing(Entries::iterator listed) SLUICE_REQUIRES(mutex_);
 
   Mutex mutex_;
   // All leases live equally long, so this is also the order in which they expire.
@@ -60,6 +61,8 @@ class LeaseBook {
   std::unordered_map<std::string, Entries::iterator> by_name_ SLUICE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, OfTenant> tenants_ SLUICE_GUARDED_BY(mutex_);
   std::size_t bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  // Units by policy that are no longer listed, by the second in which they are over.
+  std::map<std::int64_t, std::map<std::string, std::int64_t>> unlisted_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice

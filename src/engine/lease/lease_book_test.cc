@@ -99,5 +99,16 @@ TEST_F(LeaseBookTest, RandomLivesLeaveNothing) {
   EXPECT_EQ(count(""), 0U);
 }
 
+TEST_F(LeaseBookTest, WhatIsNoLongerListedStaysInTheSumUntilItExpires) {
+  for (std::size_t i = 0; i < kLeasesListedPerTenantMax + 5; ++i) grant("x" + std::to_string(i), "loud", 3);
+  const auto all = static_cast<std::int64_t>(3 * (kLeasesListedPerTenantMax + 5));
+  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", all)));
+  book_.remove("x0");
+  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", all)))
+      << "it is not known any more";
+  now_us_ += kLeaseLifeUs;
+  EXPECT_THAT(book_.units_outstanding(now_us_), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace sluice

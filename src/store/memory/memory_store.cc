@@ -42,10 +42,14 @@ void MemoryStore::reset(std::span<const CounterName> counters, std::function<voi
   done(existed);
 }
 
+bool MemoryStore::is_full() const {
+  const std::int64_t full_at_us = counters_.no_room_at_us();
+  return full_at_us != 0 && clock_.now_us() - full_at_us < kFullIsNewsUs;
+}
+
 Store::Health MemoryStore::health() const {
   Health health{.connected = true, .problems = {}};
-  const std::int64_t full_at_us = counters_.no_room_at_us();
-  if (full_at_us != 0 && clock_.now_us() - full_at_us < kFullIsNewsUs)
+  if (is_full())
     health.problems.emplace_back(
         "the memory store is full: all counters are in use, so checks that need a new counter are decided by "
         "on_failure; raise --memory-mib, or keep counters in Redis with --store");

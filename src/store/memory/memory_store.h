@@ -33,7 +33,9 @@ class MemoryStore final : public Store {
   void reset(std::span<const CounterName> counters, std::function<void(int)> done) override;
   void tick(std::int64_t now_us) override;
   std::int64_t next_due_us() const override { return INT64_MAX; }
-  // A problem: the store had no room for a check in the last minute.
+  // Whether it had no room for a check in the last minute.
+  bool is_full() const;
+  // Being full is a problem.
   Health health() const override;
   void report(StoreReport& report) const override;
 

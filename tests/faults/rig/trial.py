@@ -71,7 +71,9 @@ class Outcome:
         degraded = sum(len(report.degraded()) for report in self.reports)
         last = max((answer.began for report in self.reports for answer in report.degraded()), default=0)
         recovery = f"{max(0, last - self.returned):5.2f} s" if degraded else "      –"
-        return (f"{answers:6} answers, {degraded:5} degraded, recovered in {recovery}, longest "
+        admitted = sum(self.scarce.granted().values())
+        return (f"{answers:6} answers, {degraded:5} degraded, recovered in {recovery}, admitted {admitted:3} of "
+                f"{SCARCE_LIMIT} (and {self.units_at_risk(self.scarce)} if state is lost), longest "
                 f"{self.quick.longest_s() * 1000:4.0f} of {self.quick_deadline_s * 1000:.0f} ms, "
                 f"stall {max(report.longest_stall_s for report in self.reports) * 1000:4.0f} ms, "
                 f"slowdown {max(report.slowdown for report in self.reports):.1f}")

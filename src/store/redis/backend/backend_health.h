@@ -41,6 +41,8 @@ class BackendHealth {
   bool heard_of_moves(std::int64_t now_us) const;
   // Whether most checks of the last seconds were answered after their deadlines.
   bool is_late(std::int64_t now_us) const { return !lateness(now_us).empty(); }
+  // Whether it had no memory for a new counter in the last minute.
+  bool is_full(std::int64_t now_us) const;
 
   // What others know about the server.
   struct Facts {
@@ -53,7 +55,6 @@ class BackendHealth {
   void report_news(const Facts& facts, std::int64_t now_us, const OnNews& report);
 
  private:
-  bool is_full(std::int64_t now_us) const;
   std::string lateness(std::int64_t now_us) const;
 
   static constexpr std::int64_t kWindowUs = 10'000'000;

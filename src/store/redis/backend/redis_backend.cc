@@ -351,7 +351,8 @@ StoreServer RedisBackend::describe() const {
           .ahead_us = clock ? std::optional(clock->ahead_us) : std::nullopt,
           .left_out = left_out_,
           .round_trip_us = round_trip_us(),
-          .is_late = is_late()};
+          .is_late = is_late(),
+          .is_full = health_.is_full(clock_.now_us())};
 }
 
 Store::Health RedisBackend::health() const {
