@@ -7,6 +7,7 @@ namespace sluice::server {
 namespace {
 
 constexpr std::int64_t kSummaryEveryUs = 100'000;
+constexpr std::int64_t kPromoteEveryUs = 250'000;
 constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
 constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
 
@@ -23,6 +24,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       transport_(loop),
       random_(seed),
       cells_generation_(shared.cells.generation()),
+      hot_(shared.hot_keys, shared.hasher, random_(), shared.key_secrets == nullptr),
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
   stores_.emplace(
@@ -39,7 +41,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                 .local = &shared_.counters,
                                 .placement = shared_.has_cells ? &*stores_ : nullptr,
                                 .big_switch = &shared_.big_switch,
-                                .default_tenant = shared_.doors.default_tenant});
+                                .default_tenant = shared_.doors.default_tenant,
+                                .hot = &hot_});
   app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_);
   publish_summary(0);
 }
@@ -70,6 +73,11 @@ void NodeThread::tick(std::int64_t now_us) {
   shared_.switch_controller.tick();
   admin_.tick();
   app_->publish_health();
+  hot_.tick(now_us);
+  if (is_first_ && now_us >= next_promotion_us_) {
+    next_promotion_us_ = now_us + kPromoteEveryUs;
+    shared_.hot_keys.promote(now_us);
+  }
   if (now_us >= next_summary_us_) publish_summary(now_us);
 }
 

@@ -11,6 +11,7 @@
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
 #include "engine/engine.h"
+#include "engine/hot/hot_keys.h"
 #include "net/loop_hooks.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
@@ -39,6 +40,7 @@ class NodeThread final : public net::LoopHooks {
     const KeyHasher& hasher;
     SecretRing* key_secrets;  // behind the hasher; null: none
     DecisionTotals& totals;
+    HotKeys& hot_keys;
     const doors::DoorOptions& doors;
     CellRegistry& cells;
     bool has_cells;  // there are cells besides the default, or may be later
@@ -78,12 +80,14 @@ class NodeThread final : public net::LoopHooks {
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // on one thread only
+  HotSketch hot_;
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
   bool knows_tenants_ = false;  // the mover has found all of them once
   std::int64_t next_summary_us_ = 0;
+  std::int64_t next_promotion_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t tell_unreached_at_us_ = 0;  // next
   mutable Mutex summary_mutex_;
