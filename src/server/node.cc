@@ -418,6 +418,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .key_secrets = key_secrets_.get(),
                                   .totals = totals_,
                                   .hot_keys = hot_keys_,
+                                  .node_leases = options.node_leases,
+                                  .draining = draining_,
                                   .doors = door_options_,
                                   .cells = cells_,
                                   .has_cells = has_cells_,

@@ -1,6 +1,7 @@
 #include "server/node_thread.h"
 
 #include "doors/resp/redis_throttle.h"
+#include "engine/hot/leasing_store.h"
 #include "telemetry/log.h"
 
 namespace sluice::server {
@@ -23,8 +24,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       is_first_(is_first),
       transport_(loop),
       random_(seed),
-      cells_generation_(shared.cells.generation()),
       hot_(shared.hot_keys, shared.hasher, random_(), shared.key_secrets == nullptr),
+      cells_generation_(shared.cells.generation()),
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
   stores_.emplace(
@@ -49,16 +50,19 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
 
 std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
   loop_.count_sleep(shared_.clock);
-  return server::make_store(settings, {.transport = transport_,
-                                       .clock = shared_.clock,
-                                       .wall_clock = shared_.wall_clock,
-                                       .params = shared_.params,
-                                       .random = random(),
-                                       .log = log_about_store,
-                                       .heeds_moves = shared_.has_cells,
-                                       .asks_for_advice = is_first_,
-                                       .freed = shared_.freed,
-                                       .work_in_flight = shared_.work_in_flight});
+  auto store = server::make_store(settings, {.transport = transport_,
+                                             .clock = shared_.clock,
+                                             .wall_clock = shared_.wall_clock,
+                                             .params = shared_.params,
+                                             .random = random(),
+                                             .log = log_about_store,
+                                             .heeds_moves = shared_.has_cells,
+                                             .asks_for_advice = is_first_,
+                                             .freed = shared_.freed,
+                                             .work_in_flight = shared_.work_in_flight});
+  if (!shared_.node_leases) return store;
+  return std::make_unique<LeasingStore>(
+      std::move(store), LeasingStore::Parts{hot_, shared_.clock, random(), &shared_.draining});
 }
 
 RedisNode::Random NodeThread::random() {

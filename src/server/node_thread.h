@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,8 @@ class NodeThread final : public net::LoopHooks {
     SecretRing* key_secrets;  // behind the hasher; null: none
     DecisionTotals& totals;
     HotKeys& hot_keys;
+    bool node_leases;                   // of promoted keys, from Redis
+    const std::atomic<bool>& draining;  // the node is about to stop
     const doors::DoorOptions& doors;
     CellRegistry& cells;
     bool has_cells;  // there are cells besides the default, or may be later
@@ -77,10 +80,10 @@ class NodeThread final : public net::LoopHooks {
   const bool is_first_;
   net::TcpTransport transport_;
   std::mt19937_64 random_;
+  HotSketch hot_;
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // on one thread only
-  HotSketch hot_;
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;
   doors::ThrottleLimits throttle_;

@@ -44,6 +44,7 @@ struct ServeOptions {
   std::uint64_t memory_mib = 1024;
   std::uint64_t buffer_mib = 128;
   std::int64_t hot_key_rate = kHotKeyRate;  // 0: no key is promoted
+  bool node_leases = false;                 // this node leases units of promoted keys from Redis for itself
   int threads = 0;                          // 0: one per core
   std::string headers = "ietf,x-epoch";
   std::string envoy_headers = "ietf";
