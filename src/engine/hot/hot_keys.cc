@@ -48,21 +48,26 @@ std::vector<HotKey> HotKeys::add_up(const HotQuery& query, std::int64_t now_us) 
 
 void HotKeys::promote(std::int64_t now_us) {
   if (promote_rate_ == 0) return;
-  const Lock lock(mutex_);
-  if (sketches_.empty()) return;
   const auto rate = static_cast<double>(promote_rate_);
   const double kept_rate = rate / 2;
-  // What a loop may leave out, because all loops together could not make it hot.
-  const double at_least = kept_rate / 4 / static_cast<double>(sketches_.size());
+  const std::shared_ptr<const PromotedKeys> before = promoted();
   std::vector<KeyHash> keys;
-  for (const HotKey& key : add_up({.at_least = at_least}, now_us))
-    if (key.rate >= rate || (key.rate >= kept_rate && promoted_->contains(key.key))) keys.push_back(key.key);
+  {
+    const Lock lock(mutex_);
+    // What a loop may leave out, because all loops together could not make it hot.
+    const double at_least = kept_rate / 4 / static_cast<double>(std::max<std::size_t>(sketches_.size(), 1));
+    for (const HotKey& key : add_up({.at_least = at_least}, now_us))
+      if (key.rate >= rate || (key.rate >= kept_rate && before->contains(key.key))) keys.push_back(key.key);
+  }
+  if (keys.empty() && before->empty()) return;
   if (keys.size() > kPromotedKeysMax) keys.resize(kPromotedKeysMax);
-  if (!keys.empty() || !promoted_->empty()) promoted_ = std::make_shared<PromotedKeys>(keys);
+  auto promoted = std::make_shared<const PromotedKeys>(keys);
+  const Lock lock(promoted_mutex_);
+  promoted_ = std::move(promoted);
 }
 
 std::shared_ptr<const PromotedKeys> HotKeys::promoted() const {
-  const Lock lock(mutex_);
+  const Lock lock(promoted_mutex_);
   return promoted_;
 }
 

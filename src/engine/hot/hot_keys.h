@@ -33,7 +33,10 @@ class HotKeys {
   const std::int64_t promote_rate_;
   mutable Mutex mutex_;
   std::vector<HotSketch*> sketches_ SLUICE_GUARDED_BY(mutex_);
-  std::shared_ptr<const PromotedKeys> promoted_ SLUICE_GUARDED_BY(mutex_) = std::make_shared<PromotedKeys>();
+  // Loops look here, and must not wait for somebody who reads all keys.
+  mutable Mutex promoted_mutex_;
+  std::shared_ptr<const PromotedKeys> promoted_ SLUICE_GUARDED_BY(promoted_mutex_) =
+      std::make_shared<PromotedKeys>();
 };
 
 }  // namespace sluice

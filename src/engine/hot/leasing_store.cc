@@ -73,6 +73,7 @@ struct LeasingStore::Holding {
   struct Lease {
     std::string name;
     KeyHash id;
+    std::int64_t granted = 0;
     std::int64_t granted_at_us = 0;  // the store's time
     std::int64_t expires_us = 0;
     std::vector<ChargeResult> results;
@@ -149,9 +150,10 @@ bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   call.verdict = Verdict::kAllowed;
   call.from_lease = true;
   call.results_known = call.results.size();
-  // What was left when the units were leased, and those of them that are not spent.
+  // What was left when the latest units were leased, and those of them that are not spent.
   const Holding::Lease& latest = holding.leases.back();
-  const std::int64_t since_us = now_us - holding.answered_at_us, left = holding.units.left();
+  const std::int64_t since_us = now_us - holding.answered_at_us;
+  const std::int64_t left = std::min(holding.units.left(), latest.granted);
   call.now_us = latest.granted_at_us + since_us;
   for (std::size_t i = 0; i < call.results.size(); ++i) {
     call.results[i] = latest.results[i];
@@ -188,6 +190,7 @@ void LeasingStore::on_lease(Holding& holding) {
   answer.granted = call.granted;
   holding.leases.push_back({.name = answer.lease_id,
                             .id = call.dedupe->id,
+                            .granted = call.granted,
                             .granted_at_us = call.now_us,
                             .expires_us = now_us + kLeaseLifeUs,
                             .results = {call.results.begin(), call.results.end()}});
