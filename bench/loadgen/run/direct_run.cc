@@ -43,7 +43,7 @@ void count(const Result<Decision>& decision, Tally& into) {
   }
 }
 
-constexpr std::int64_t kTickUs = 10'000;  // as in a server
+constexpr std::int64_t kDirectTickUs = 10'000;  // as in a server
 
 // The checks of one thread.
 class Asker {
@@ -66,7 +66,7 @@ class Asker {
       ask_some(now_us >= window.start_us);
       parts_.counters.tend();
       if (now_us < next_tick_us_) continue;
-      next_tick_us_ = now_us + kTickUs;
+      next_tick_us_ = now_us + kDirectTickUs;
       hot_.tick(now_us);
     }
   }

@@ -39,7 +39,7 @@ class LeasingStore::Call final : public StoreCall {
  public:
   explicit Call(std::function<void()> then) : then_(std::move(then)) {}
 
-  void fill(std::span<const Charge> of, std::int64_t cost, const KeyHash& id, std::int64_t now_us) {
+  void fill(std::span<const Charge> of, std::int64_t cost, const KeyHash& id, std::int64_t answer_by_us) {
     charges_.assign(of.begin(), of.end());
     for (Charge& charge : charges_) {
       charge.cost = cost;
@@ -50,7 +50,7 @@ class LeasingStore::Call final : public StoreCall {
     results = results_;
     is_lease = true;
     dedupe = Dedupe{.id = id, .fingerprint = id.high, .ttl_us = kLeaseLifeUs, .slot_tag = of[0].slot_tag};
-    deadline_us = now_us + kPatienceUs;
+    deadline_us = answer_by_us;
     without_answer = WithoutAnswer::kDenied;
     is_under_way = true;
   }
@@ -171,7 +171,7 @@ void LeasingStore::refill(Holding& holding, std::int64_t now_us) {
 
 void LeasingStore::ask(Holding& holding, std::int64_t want, std::int64_t now_us) {
   Call& call = holding.asking;
-  call.fill(holding.charges, want, random_id(), now_us);
+  call.fill(holding.charges, want, random_id(), now_us + kPatienceUs);
   call.flow = holding.flow;
   if (store_->start(call)) call.on_done();
 }
@@ -204,7 +204,7 @@ void LeasingStore::give_back(Holding& holding) {
     const auto lease = std::ranges::find(holding.leases, unused->lease_id, &Holding::Lease::name);
     if (lease == holding.leases.end() || holding.is_forgotten) continue;
     Call& call = *returns_.emplace_back(std::make_unique<Call>([] {}));
-    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us());
+    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us() + kPatienceUs);
     std::ranges::copy(lease->results, call.results.begin());
     call.refund_of_us = lease->granted_at_us;
     call.flow = holding.flow;

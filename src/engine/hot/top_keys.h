@@ -48,7 +48,7 @@ class TopKeys {
   // REQUIRES: weight > 0
   Added add(const KeyHash& key, double weight, SampleRandom& random) {
     Slot* lightest = nullptr;
-    for (Slot& slot : ways_of(key)) {
+    for (Slot& slot : std::span(slots_).subspan(first_way_of(key), kWays)) {
       if (slot.key == key && slot.weight > 0) {
         slot.weight += weight;
         return {&slot, false};
@@ -63,7 +63,7 @@ class TopKeys {
   }
 
   const Slot* find(const KeyHash& key) const {
-    for (const Slot& slot : const_cast<TopKeys*>(this)->ways_of(key))
+    for (const Slot& slot : std::span(slots_).subspan(first_way_of(key), kWays))
       if (slot.key == key && slot.weight > 0) return &slot;
     return nullptr;
   }
@@ -80,10 +80,7 @@ class TopKeys {
   std::span<const Slot> slots() const { return slots_; }
 
  private:
-  std::span<Slot, kWays> ways_of(const KeyHash& key) {
-    const std::size_t set = key.high % (slots_.size() / kWays);
-    return std::span<Slot, kWays>(&slots_[set * kWays], kWays);
-  }
+  std::size_t first_way_of(const KeyHash& key) const { return key.high % (slots_.size() / kWays) * kWays; }
 
   std::vector<Slot> slots_;
 };

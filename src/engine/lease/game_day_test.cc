@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <random>
 #include <vector>
@@ -35,7 +37,7 @@ class GameDayTest : public EngineFixture {
   };
 
   void SetUp() override {
-    Policy others = make_policy(
+    Policy small = make_policy(
         "others",
         {make_limit({.name = "own", .per = {"tenant"}, .rate = {std::int64_t(kOtherLimit), kSecondUs}})});
     Policy whale = make_policy(
@@ -44,7 +46,7 @@ class GameDayTest : public EngineFixture {
     Policy cap =
         make_policy("cap", {make_limit({.name = "all", .per = {"resource"}, .rate = {kCapRate, kSecondUs}})});
     cap.always = true;
-    publish({others, whale, cap});
+    publish({small, whale, cap});
     for (std::size_t i = 0; i < kGateways; ++i) gateways.push_back(std::make_unique<Gateway>(random));
   }
 
