@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/hot/hot_keys.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
@@ -52,7 +53,8 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kStepsPerRun = 2'000'000;
-constexpr int kWarmUpKeys = 10;  // each route once
+constexpr std::uint64_t kChecksPerTick = 16'384;  // some milliseconds
+constexpr int kWarmUpKeys = 10;                   // each route once
 
 std::int64_t cpu_ns() {
   timespec t{};
@@ -188,6 +190,7 @@ struct WholeEngine {
     const auto decision = engine.check({.tenant = "bench", .resource = route, .key = key});
     if (!decision || !decision->allowed || decision->tightest == nullptr)
       throw std::runtime_error("a check was not allowed");
+    if (++checks % kChecksPerTick == 0) hot.tick(clock.now_us());
     return static_cast<std::uint64_t>(decision->remaining());
   }
   void fill(std::uint32_t keys) {
@@ -203,7 +206,15 @@ struct WholeEngine {
   SnapshotPublisher snapshots;
   KeyHasher hasher = KeyHasher::with_random_secret();
   DecisionTotals totals;
-  Engine engine{{store, snapshots, hasher, clock, totals}};
+  HotKeys hot_keys{kHotKeyRate};
+  HotSketch hot{hot_keys, hasher, 1, true};
+  std::uint64_t checks = 0;
+  Engine engine{{.store = store,
+                 .policies = snapshots,
+                 .hasher = hasher,
+                 .clock = clock,
+                 .totals = totals,
+                 .hot = &hot}};
 };
 
 // What runs of both sides gave.

@@ -39,10 +39,10 @@ def envoy(server, seconds, connections, streams):
                                     "--duration", seconds, "--warmup", min(1, seconds / 2), "--server-pid", server.pid))
 
 
-def on_store(url, policy, *arguments):
+def on_store(url, policy, *arguments, keys=None):
     """In process, on the Redis of that URL; `policy` is one of bench/redis/policies.yaml."""
     measured = sluice_bench("--direct", "--store", url, "--policies", ROOT / "bench/redis/policies.yaml",
-                            "--resource", f"/{policy}", "--keys", 1 if policy.startswith("hot") else KEYS, *arguments)
+                            "--resource", f"/{policy}", "--keys", keys or (1 if policy.startswith("hot") else KEYS), *arguments)
     if policy != "hot-denied":
         return all_allowed(measured)
     if measured["allowed"] > 1 or measured["errors"]:

@@ -51,6 +51,16 @@ def throughput(options):
     return rows
 
 
+def zipf(options):
+    """A few keys of a million have half of the checks. Without merging and leases each check is a step of Redis' own."""
+    with redis() as server:
+        run = lambda *how: load.on_store(server.url, "zipf", "--distribution", "zipf:1.1", "--warmup", 3, "--duration",
+                                         options.seconds, *how, keys=1_000_000)["checks_per_second"] / 1000
+        run("--no-merging")
+        a, b, ratio, ratios = interleaved(lambda: run("--node-leases"), lambda: run("--no-merging"), options.runs)
+    return [Row("Zipf 1.1, 1 M keys, with merging and leases vs without", "k/s", a, b, ratio, 3, ratios, at_least=True)]
+
+
 def grpc(options):
     """Sluice alone has core 0 here, as with its counters in memory."""
     with (redis(core=LOAD_CORE) as server, processes.sluice(POLICIES, server.url) as on_redis,
@@ -102,6 +112,7 @@ def cluster(options):
 GROUPS = {
     "redis-cpu": cpu,
     "redis-throughput": throughput,
+    "redis-zipf": zipf,
     "redis-grpc": grpc,
     "redis-latency": latency,
     "redis-memory": memory,

@@ -146,6 +146,8 @@ void add_load(CLI::App& app, BenchOptions& o) {
              "concurrent calls per connection (50); HTTP/1.1: pipelined");
   add_number(app, "--in-flight", o.in_flight, 1u, kInFlightMax,
              "--direct --store: concurrent checks per thread (400)");
+  app.add_flag("--no-merging{false}", o.merges, "--direct --store: send equal checks one by one");
+  app.add_flag("--node-leases", o.node_leases, "--direct --store: as in serve");
   add_number(app, "--threads", o.threads, 1u, kThreadsMax, "threads of load (1)");
   add_number(app, "--rate", o.rate_per_second, std::int64_t{1}, kCallsPerSecondMax,
              "open loop: calls per second (default: closed loop)");
@@ -161,6 +163,8 @@ std::string contradiction_in(const BenchOptions& o) {
   if (o.mode != Mode::kDirect && o.threads > o.connections)
     return "--threads must not be more than --connections.";
   if (o.mode != Mode::kGrpc && !o.method.empty()) return "--method is for gRPC only.";
+  if (o.store.empty() && (o.node_leases || !o.merges))
+    return "--no-merging and --node-leases need --direct and --store.";
   if (o.mode != Mode::kDirect && !o.store.empty()) return "--store is for --direct; a server has its own.";
   if (o.in_nanoseconds() && o.rate_per_second != 0)
     return "--rate needs a server or --store; --direct in memory always runs at full speed.";

@@ -44,6 +44,8 @@ struct BenchOptions {
   std::string policies;           // policy file of kDirect
   std::string store;              // where the counters are; empty: in memory
   std::uint32_t in_flight = 400;  // concurrent checks per thread, on such a store
+  bool merges = true;             // equal checks on such a store
+  bool node_leases = false;       // units of hot keys are leased from such a store
 
   // Whether latencies are in nanoseconds, because a check takes less than a microsecond.
   bool in_nanoseconds() const { return mode == Mode::kDirect && store.empty(); }

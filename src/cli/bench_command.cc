@@ -17,25 +17,26 @@ namespace {
 
 constexpr const char* kRarelyNeeded[] = {"--ca",          "--client-cert",  "--client-key", "--method",
                                          "--payload-hex", "--payload-file", "--in-flight",  "--format",
-                                         "--tenant-from", "--key",          "--cost",       "--map"};
+                                         "--tenant-from", "--key",          "--cost",       "--map",
+                                         "--no-merging",  "--node-leases"};
 
 // Makes stores as a server would.
-loadgen::MakeStore store_maker(const std::string& url) {
-  if (url.empty()) return {};
+loadgen::MakeStore store_maker(const loadgen::BenchOptions& options) {
+  if (options.store.empty()) return {};
   ServeOptions as_served;
-  as_served.store = url;
-  return [settings = read_store_settings(as_served)](redis::Transport& transport, const Clock& clock,
-                                                     ParamsTable& params) {
+  as_served.store = options.store;
+  return [settings = read_store_settings(as_served), merges = options.merges](
+             redis::Transport& transport, const Clock& clock, ParamsTable& params) {
     const auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
-    return make_store(settings, {.transport = transport,
-                                 .clock = clock,
-                                 .wall_clock = clock,  // the comparison is not used
-                                 .params = params,
-                                 .random = [random](std::uint64_t below) { return (*random)() % below; },
-                                 .log =
-                                     [](bool, const std::string& sentence) {
-                                       std::cerr << "sluice bench: " << sentence << "\n";
-                                     }});
+    return make_store(
+        settings,
+        {.transport = transport,
+         .clock = clock,
+         .wall_clock = clock,  // the comparison is not used
+         .params = params,
+         .random = [random](std::uint64_t below) { return (*random)() % below; },
+         .log = [](bool, const std::string& sentence) { std::cerr << "sluice bench: " << sentence << "\n"; },
+         .merges = merges});
   };
 }
 
@@ -50,7 +51,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   make_help_brief(*command);
   command->callback([options, &exit_code] {
     if (options->store == "memory") options->store.clear();
-    exit_code = loadgen::run_bench(*options, store_maker(options->store));
+    exit_code = loadgen::run_bench(*options, store_maker(*options));
   });
 }
 

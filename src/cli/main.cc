@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_plan(app, exit_code);
   sluice::cli::add_switch(app, exit_code);
   sluice::cli::add_lease(app, exit_code);
+  sluice::cli::add_hotkeys(app, exit_code);
   sluice::cli::add_audit(app, exit_code);
   sluice::cli::add_bench(app, exit_code);
   sluice::cli::add_key(app, exit_code);

@@ -57,6 +57,7 @@ class LeasedKey {
     kServerGone,  // the failure rule decides
   };
   Empty why_empty(std::int64_t now_us) const;
+  std::int64_t left() const { return bucket_.left(); }
   std::int64_t denied_until_us() const { return denied_until_us_.load(std::memory_order_relaxed); }
 
   // --- for the owner ---

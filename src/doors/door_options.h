@@ -12,6 +12,7 @@
 #include "doors/http/headers/rate_limit_headers.h"
 #include "doors/http/origin/address_set.h"
 #include "engine/admission/load_gate.h"
+#include "engine/hot/hot_keys.h"
 #include "engine/lease/lease_book.h"
 #include "engine/request/given_limits.h"
 
@@ -62,7 +63,8 @@ struct DoorOptions {
   std::function<bool()> can_record_reset;
   NodeCapacity* capacity = nullptr;     // limit on checks; null: none
   LeaseBook* leases = nullptr;          // those that this node has granted; never null in a server
-  const Clock* clock = nullptr;         // for the leases; never null in a server
+  const HotKeys* hot_keys = nullptr;    // never null in a server
+  const Clock* clock = nullptr;         // for the leases and hot keys; never null in a server
   GivenLimits* given_limits = nullptr;  // limits that come with requests; never null in a server
   // The multi-rate API's policy for keys that no entry matches; never null in a server.
   std::shared_ptr<const CompiledPolicy> multi_rate_default;

@@ -81,6 +81,12 @@ Engine::Engine(const Parts& parts)
   ask_now(store, request, {planner_.first_policy(), purpose}, answer);
   if (!planner_.tier().empty()) [[unlikely]]
     warn_of_tier(request, purpose, answer);
+  if (parts_.hot && !is_look) [[likely]] {
+    if (parts_.hot->picks()) [[unlikely]]
+      note_picked({&request, 1}, nullptr);
+    if (parts_.hot->has_promoted()) [[unlikely]]
+      advise_lease({planner_.enforced().charges.data(), planner_.enforced().size}, answer);
+  }
   return kAnswered;
 }
 
@@ -152,6 +158,10 @@ void Engine::ask_about(PlanKind kind, Store& store, const CheckRequest& request,
   PendingCheck& pending = make_pending(request, {planner_.first_policy(), purpose});
   pending.has_unknown_tier = planner_.has_unknown_tier(request);
   if (pending.has_unknown_tier && purpose == Purpose::kCheck) planner_.counters().add_unknown_tier();
+  if (purpose == Purpose::kCheck && picks()) {
+    pending.stands_for = parts_.hot->weight();
+    name_keys({&request, 1}, nullptr, pending.names);
+  }
   if (pending.start(store)) return &pending;
   finish(pending, answer);
   return kAnswered;
@@ -187,6 +197,7 @@ PendingCheck& Engine::make_pending(const CheckRequest& request, const Asked& ask
   pending.first_policy = asked.first_policy;
   pending.purpose = asked.purpose;
   pending.has_unknown_tier = false;
+  pending.stands_for = 0;
   return pending;
 }
 
@@ -214,8 +225,12 @@ void Engine::finish(PendingCheck& pending, Answer& answer) {
   const Answered enforced = pending.enforced.answered(), shadow = pending.shadow.answered();
   conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
   if (pending.enforced.is_lease) [[unlikely]]
-    conclude_lease(asked, pending.enforced, answer);
+    conclude_lease(asked, pending.enforced, pending.names, answer);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
+  if (pending.stands_for > 0)
+    note_hot(pending.enforced, pending.enforced.limits(), pending.names, pending.stands_for);
+  if (asked.is_check() && parts_.hot && parts_.hot->has_promoted())
+    advise_lease(pending.enforced.charges, answer);
   if (const Answered candidates = pending.comparison.answered();
       !candidates.limits.empty() && asked.is_check())
     count_differences(candidates, enforced, shadow, planner_.counters());

@@ -15,6 +15,7 @@
 #include "engine/admission/big_switch.h"
 #include "engine/decision/decision.h"
 #include "engine/failure/failure_rule.h"
+#include "engine/hot/hot_sketch.h"
 #include "engine/lease/lease.h"
 #include "engine/pending_check.h"
 #include "engine/planner/joint_plan.h"
@@ -68,6 +69,7 @@ class Engine final : private PendingCheckEvents {
     StorePlacement* placement = nullptr;  // null: all counters are in `store`
     const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
     std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
+    HotSketch* hot = nullptr;               // which keys are busy; null: nobody wants to know
   };
   explicit Engine(const Parts& parts);
 
@@ -301,6 +303,14 @@ class Engine final : private PendingCheckEvents {
     return answer;
   }
 
+  // Hot keys: engine_hot.cc.
+  bool picks() { return parts_.hot && parts_.hot->picks(); }
+  void name_keys(std::span<const CheckRequest> requests, const JointPlan* joint, HotNames& names);
+  void note_hot(const StoreCall& call, std::span<const LimitStatus> limits, const HotNames& names,
+                double checks);
+  void note_picked(std::span<const CheckRequest> requests, const JointPlan* joint);
+  void advise_lease(std::span<const Charge> charges, Answer& answer) const;
+
   Result<Lease> leased(const LeaseClaim& claim, const Answer& answer) const {
     if (!answer) return std::unexpected(answer.error());
     return make_lease(claim, *answer, parts_.hasher, parts_.clock.now_us());
@@ -311,7 +321,7 @@ class Engine final : private PendingCheckEvents {
   PendingCheck* begin_return(const LeaseClaim& claim, std::int64_t unused, Answer& answer);
   PendingCheck* ask_lease(const CheckRequest& request, const Asked& asked, const Dedupe& identity,
                           Answer& answer);
-  void conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer);
+  void conclude_lease(const Asked& asked, const StoreCall& call, const HotNames& names, Answer& answer);
   static PendingCheck* fail(Error error, Answer& answer);
 
   PendingCheck* begin(const CheckRequest& request, Purpose purpose, Answer& answer);
@@ -326,7 +336,7 @@ class Engine final : private PendingCheckEvents {
                                 Result<JointDecision>& answer);
   void keep_within(RefundReach reach);
   void count_given_back(const Answered& enforced);
-  PendingCheck* ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
+  PendingCheck* ask_planned(Store& store, std::span<const CheckRequest> requests, const Asked& asked,
                             Result<JointDecision>& answer);
   void let_pass_together(std::span<const CheckRequest> requests, Result<JointDecision>& answer);
   bool refuse_unknown(Purpose purpose, Result<JointDecision>& answer);
@@ -375,6 +385,7 @@ class Engine final : private PendingCheckEvents {
   std::vector<std::unique_ptr<PendingCheck>> pending_;  // all of them, in use or free
   std::vector<PendingCheck*> free_;
   std::string scratch_;
+  HotNames hot_names_;
 };
 
 }  // namespace sluice

@@ -108,6 +108,7 @@ PendingCheck* Engine::ask_lease(const CheckRequest& request, const Asked& asked,
   Plan& plan = planner_.enforced();
   if (!store.answers_at_once()) {
     PendingCheck& pending = make_pending(request, asked);
+    if (parts_.hot) name_keys({&request, 1}, nullptr, pending.names);
     pending.enforced.dedupe = identity;
     pending.enforced.is_lease = true;
     for (std::size_t i = 0; i < plan.size; ++i) pending.enforced.results[i] = plan.results[i];
@@ -123,12 +124,14 @@ PendingCheck* Engine::ask_lease(const CheckRequest& request, const Asked& asked,
   call.is_lease = true;
   store.start(call);
   conclude(asked, answered_by(call, {plan.limits.data(), plan.size}), {}, answer, Asking::kHere);
-  conclude_lease(asked, call, answer);
+  if (parts_.hot) name_keys({&request, 1}, nullptr, hot_names_);
+  conclude_lease(asked, call, hot_names_, answer);
   return kAnswered;
 }
 
 // What a lease's answer says beside that of a check.
-void Engine::conclude_lease(const Asked& asked, const StoreCall& call, Answer& answer) {
+void Engine::conclude_lease(const Asked& asked, const StoreCall& call, const HotNames& names,
+                            Answer& answer) {
   if (!answer) return;
   if (asked.refund_of_us != 0) {
     if (call.replayed) answer = std::unexpected(call.sent_again ? unknown_outcome() : unknown_lease());
@@ -143,6 +146,8 @@ void Engine::conclude_lease(const Asked& asked, const StoreCall& call, Answer& a
     planner_.counters().add(*last, DecisionCounters::kUnitsConsumed,
                             static_cast<std::uint64_t>(call.granted));
   }
+  // Each unit is a check that the holder does not send: the key stays as hot as it is.
+  if (parts_.hot) note_hot(call, answer->limits, names, static_cast<double>(call.granted));
 }
 
 PendingCheck* Engine::fail(Error error, Answer& answer) {

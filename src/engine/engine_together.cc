@@ -23,7 +23,7 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
     if (refuse_unknown(purpose, answer)) return kAnswered;
-  return ask_planned(**planned, requests.front(), {joint_plan_.first_policy(), purpose}, answer);
+  return ask_planned(**planned, requests, {joint_plan_.first_policy(), purpose}, answer);
 }
 
 // Checks that are decided together are denied together, before anything is charged.
@@ -55,7 +55,7 @@ PendingCheck* Engine::begin_give_back(std::span<const CheckRequest> requests, Re
   }
   keep_within(reach);
   const Asked asked{joint_plan_.first_policy(), Purpose::kAmend, Grant::kAnyTime};
-  return ask_planned(**planned, requests.front(), asked, answer);
+  return ask_planned(**planned, requests, asked, answer);
 }
 
 // Turns a planned refund into a look where the caller may not give back.
@@ -90,19 +90,24 @@ Result<void> Engine::validate_give_back(std::span<const CheckRequest> requests) 
 }
 
 // Makes the planned calls.
-PendingCheck* Engine::ask_planned(Store& store, const CheckRequest& first, const Asked& asked,
+PendingCheck* Engine::ask_planned(Store& store, std::span<const CheckRequest> requests, const Asked& asked,
                                   Result<JointDecision>& answer) {
   Answer overall;
   if (store.answers_at_once() || planner_.enforced().size + planner_.shadow().size == 0) {
-    ask_now(store, first, asked, overall);
+    ask_now(store, requests.front(), asked, overall);
     const auto answered = [&](const StoreCall& call, Plan& plan) {
       return plan.size == 0 ? Answered{} : answered_by(call, {plan.limits.data(), plan.size});
     };
     conclude_parts(joint_plan_, answered(calls_[kEnforced], planner_.enforced()),
                    answered(calls_[kShadow], planner_.shadow()), overall, answer);
+    if (asked.is_check() && picks()) note_picked(requests, &joint_plan_);
     return kAnswered;
   }
-  PendingCheck& pending = make_pending(first, asked);
+  PendingCheck& pending = make_pending(requests.front(), asked);
+  if (asked.is_check() && picks()) {
+    pending.stands_for = parts_.hot->weight();
+    name_keys(requests, &joint_plan_, pending.names);
+  }
   std::swap(pending.joint, joint_plan_);
   if (pending.start(store)) return &pending;
   finish(pending, overall);

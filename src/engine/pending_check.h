@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/decision/decision.h"
 #include "engine/decision/explain.h"
+#include "engine/hot/hot_names.h"
 #include "engine/planner/joint_plan.h"
 #include "engine/planner/planner.h"
 #include "store/store.h"
@@ -47,6 +48,8 @@ class PendingCheck {
     void on_done() override { owner_.on_call_done(); }
     // The store's answer. REQUIRES: it has answered, or nothing was asked.
     Answered answered();
+    // What was asked about, in the order of the charges.
+    std::span<const LimitStatus> limits() const { return limits_; }
 
    private:
     PendingCheck& owner_;
@@ -70,6 +73,9 @@ class PendingCheck {
   const CompiledPolicy* first_policy = nullptr;
   Purpose purpose = Purpose::kCheck;
   bool has_unknown_tier = false;
+  // How many checks it stands for in the sketch of hot keys, where its counters have these names; 0: none.
+  double stands_for = 0;
+  HotNames names;
   std::function<void(const Result<Decision>&)> later;
   // For several checks that are decided together. If later_together is empty, it is a single check.
   JointPlan joint;

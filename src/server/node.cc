@@ -184,6 +184,7 @@ Node::Node(const ServeOptions& options)
              [this](const Relocation& moved) { keep_record(move_event(moved, wall_clock_.now_us())); }),
       memory_counters_(clock_, params_, {.bytes_max = memory_bytes(options, *cells_.current())}),
       memory_store_(memory_counters_, clock_),
+      hot_keys_(options.hot_key_rate),
       catalog_(snapshots_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
       ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
@@ -311,6 +312,7 @@ void Node::connect_doors(const ServeOptions& options) {
   doors::DoorOptions& doors = door_options_;
   doors.known_callers = &known_callers_;
   doors.leases = &leases_;
+  doors.hot_keys = &hot_keys_;
   doors.clock = &clock_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
@@ -419,6 +421,9 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .hasher = hasher_,
                                   .key_secrets = key_secrets_.get(),
                                   .totals = totals_,
+                                  .hot_keys = hot_keys_,
+                                  .node_leases = options.node_leases,
+                                  .draining = draining_,
                                   .doors = door_options_,
                                   .cells = cells_,
                                   .has_cells = has_cells_,

@@ -21,6 +21,7 @@
 #include "doors/door_context.h"
 #include "engine/admission/big_switch.h"
 #include "engine/admission/load_gate.h"
+#include "engine/hot/hot_keys.h"
 #include "engine/request/given_limits.h"
 #include "net/server.h"
 #include "policy/files/policy_file_loader.h"
@@ -104,6 +105,7 @@ class Node {
   MemoryCounters memory_counters_;
   MemoryStore memory_store_;
   LeaseBook leases_;
+  HotKeys hot_keys_;
   SnapshotPublisher snapshots_;
   PolicyCatalog catalog_;
   std::unique_ptr<PolicyFileLoader> policies_;  // null: no policy files

@@ -1,12 +1,14 @@
 #include "server/node_thread.h"
 
 #include "doors/resp/redis_throttle.h"
+#include "engine/hot/leasing_store.h"
 #include "telemetry/log.h"
 
 namespace sluice::server {
 namespace {
 
 constexpr std::int64_t kSummaryEveryUs = 100'000;
+constexpr std::int64_t kPromoteEveryUs = 250'000;
 constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
 constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
 
@@ -22,6 +24,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       is_first_(is_first),
       transport_(loop),
       random_(seed),
+      hot_(shared.hot_keys, shared.hasher, random_(), shared.key_secrets == nullptr),
       cells_generation_(shared.cells.generation()),
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
@@ -39,23 +42,27 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                 .local = &shared_.counters,
                                 .placement = shared_.has_cells ? &*stores_ : nullptr,
                                 .big_switch = &shared_.big_switch,
-                                .default_tenant = shared_.doors.default_tenant});
+                                .default_tenant = shared_.doors.default_tenant,
+                                .hot = &hot_});
   app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_);
   publish_summary(0);
 }
 
 std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
   loop_.count_sleep(shared_.clock);
-  return server::make_store(settings, {.transport = transport_,
-                                       .clock = shared_.clock,
-                                       .wall_clock = shared_.wall_clock,
-                                       .params = shared_.params,
-                                       .random = random(),
-                                       .log = log_about_store,
-                                       .heeds_moves = shared_.has_cells,
-                                       .asks_for_advice = is_first_,
-                                       .freed = shared_.freed,
-                                       .work_in_flight = shared_.work_in_flight});
+  auto store = server::make_store(settings, {.transport = transport_,
+                                             .clock = shared_.clock,
+                                             .wall_clock = shared_.wall_clock,
+                                             .params = shared_.params,
+                                             .random = random(),
+                                             .log = log_about_store,
+                                             .heeds_moves = shared_.has_cells,
+                                             .asks_for_advice = is_first_,
+                                             .freed = shared_.freed,
+                                             .work_in_flight = shared_.work_in_flight});
+  if (!shared_.node_leases) return store;
+  return std::make_unique<LeasingStore>(
+      std::move(store), LeasingStore::Parts{hot_, shared_.clock, random(), &shared_.draining});
 }
 
 RedisBackend::Random NodeThread::random() {
@@ -70,6 +77,11 @@ void NodeThread::tick(std::int64_t now_us) {
   shared_.switch_controller.tick();
   admin_.tick();
   app_->publish_health();
+  hot_.tick(now_us);
+  if (is_first_ && now_us >= next_promotion_us_) {
+    next_promotion_us_ = now_us + kPromoteEveryUs;
+    shared_.hot_keys.promote(now_us);
+  }
   if (now_us >= next_summary_us_) publish_summary(now_us);
 }
 

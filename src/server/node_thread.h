@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/secret/secret_ring.h"
 #include "doors/app.h"
 #include "engine/engine.h"
+#include "engine/hot/hot_keys.h"
 #include "net/loop_hooks.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
@@ -39,6 +41,9 @@ class NodeThread final : public net::LoopHooks {
     const KeyHasher& hasher;
     SecretRing* key_secrets;  // behind the hasher; null: none
     DecisionTotals& totals;
+    HotKeys& hot_keys;
+    bool node_leases;                   // of promoted keys, from Redis
+    const std::atomic<bool>& draining;  // the node is about to stop
     const doors::DoorOptions& doors;
     CellRegistry& cells;
     bool has_cells;  // there are cells besides the default, or may be later
@@ -75,6 +80,7 @@ class NodeThread final : public net::LoopHooks {
   const bool is_first_;
   net::TcpTransport transport_;
   std::mt19937_64 random_;
+  HotSketch hot_;
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // on one thread only
@@ -84,6 +90,7 @@ class NodeThread final : public net::LoopHooks {
   std::optional<doors::App> app_;
   bool knows_tenants_ = false;  // the mover has found all of them once
   std::int64_t next_summary_us_ = 0;
+  std::int64_t next_promotion_us_ = 0;
   std::int64_t next_full_memory_log_us_ = 0;
   std::int64_t log_unreached_at_us_ = 0;  // next
   mutable Mutex summary_mutex_;

@@ -64,6 +64,7 @@ struct StoreAnswer {
   bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
   std::uint8_t replays_before = 0;  // with Dedupe::is_part: how often this answer was repeated before
   std::int64_t granted = 0;         // of a lease: the units that were charged to each counter
+  bool from_lease = false;          // decided here, by units that this node had leased
   // How many results are filled in: all or none. None if there is no answer, for a conflict, and for a replay
   // of a request that had other limits (Dedupe::terms) or another number of them.
   std::size_t results_known = 0;

@@ -13,7 +13,7 @@ def said(*arguments):
 COMMANDS = ["", "serve", "check", "policy", "policy validate", "policy apply", "policy list", "policy show", "policy diff",
             "policy rollback", "policy rollout", "policy rollout start", "policy rollout status", "policy rollout advance",
             "policy rollout abort", "policy import-envoy", "plan", "switch", "switch open", "switch normal", "switch status",
-            "lease", "lease list", "audit", "audit verify", "bench", "key"]
+            "lease", "lease list", "hotkeys", "audit", "audit verify", "bench", "key"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/limits/hot_key_limits.h"
 #include "base/secret/hash.h"
+#include "engine/hot/hot_keys.h"
 #include "engine/request/check_request.h"
 #include "loadgen/options.h"
 #include "loadgen/traffic/key_source.h"
@@ -27,6 +29,7 @@ struct DirectParts {
   // A fixed secret: in a store that outlives the run, the next run finds the same keys.
   KeyHasher hasher = KeyHasher::from_text("sluice bench");
   DecisionTotals totals;
+  HotKeys hot_keys{kHotKeyRate};
 };
 
 // The checks of one thread, one after the other. Not thread-safe.

@@ -43,12 +43,20 @@ void count(const Result<Decision>& decision, Tally& into) {
   }
 }
 
+constexpr std::int64_t kDirectTickUs = 10'000;  // as in a server
+
 // The checks of one thread.
 class Asker {
  public:
   Asker(SharedParts& parts, const BenchOptions& options, std::uint32_t thread)
       : parts_(parts),
-        engine_({parts.store, parts.snapshots, parts.hasher, parts.clock, parts.totals}),
+        hot_(parts.hot_keys, parts.hasher, options.seed + thread, true),
+        engine_({.store = parts.store,
+                 .policies = parts.snapshots,
+                 .hasher = parts.hasher,
+                 .clock = parts.clock,
+                 .totals = parts.totals,
+                 .hot = &hot_}),
         checks_(options, thread) {}
 
   void run(const Window& window) {
@@ -57,6 +65,9 @@ class Asker {
       if (now_us >= window.end_us.load(std::memory_order_relaxed)) return;
       ask_some(now_us >= window.start_us);
       parts_.counters.tend();
+      if (now_us < next_tick_us_) continue;
+      next_tick_us_ = now_us + kDirectTickUs;
+      hot_.tick(now_us);
     }
   }
   const Tally& tally() const { return tally_; }
@@ -73,8 +84,10 @@ class Asker {
   void ask(Tally& into) { count(engine_.check(checks_.next()), into); }
 
   SharedParts& parts_;
+  HotSketch hot_;
   Engine engine_;
   CheckSource checks_;
+  std::int64_t next_tick_us_ = 0;
   Tally tally_;
   Tally discarded_;  // results of the warm-up
 };

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <system_error>
 #include <vector>
 
 #include "base/try.h"
 #include "engine/engine.h"
+#include "engine/hot/hot_keys.h"
+#include "engine/hot/leasing_store.h"
 #include "loadgen/run/direct_parts.h"
 #include "loadgen/run/window_run.h"
 #include "loadgen/traffic/schedule.h"
@@ -20,6 +23,7 @@ namespace sluice::loadgen {
 namespace {
 
 constexpr std::int64_t kTickUs = 10'000;
+constexpr std::int64_t kPromoteEveryUs = 250'000;
 constexpr std::int64_t kConnectUsMax = 5'000'000;
 constexpr std::int64_t kGraceUs = 1'000'000;  // for calls that were due and found no free slot
 
@@ -66,8 +70,16 @@ class StoreAsker {
              const MakeStore& make_store)
       : clock_(parts.clock),
         in_flight_max_(options.in_flight),
-        store_(make_store(transport_, clock_, parts.params)),
-        engine_({*store_, parts.snapshots, parts.hasher, clock_, parts.totals}),
+        hot_keys_(parts.hot_keys),
+        hot_(parts.hot_keys, parts.hasher, options.seed + thread, true),
+        random_(options.seed + thread),
+        store_(leasing(options, make_store(transport_, clock_, parts.params))),
+        engine_({.store = *store_,
+                 .policies = parts.snapshots,
+                 .hasher = parts.hasher,
+                 .clock = clock_,
+                 .totals = parts.totals,
+                 .hot = &hot_}),
         checks_(options, thread) {
     loop_.count_sleep(clock_);
   }
@@ -119,6 +131,17 @@ class StoreAsker {
     if (now_us < std::min(next_tick_us_, store_->next_due_us())) return;
     next_tick_us_ = now_us + kTickUs;
     store_->tick(now_us);
+    hot_.tick(now_us);
+    if (now_us < next_promotion_us_) return;
+    next_promotion_us_ = now_us + kPromoteEveryUs;
+    hot_keys_.promote(now_us);
+  }
+
+  std::unique_ptr<Store> leasing(const BenchOptions& options, std::unique_ptr<Store> store) {
+    if (!options.node_leases) return store;
+    return std::make_unique<LeasingStore>(
+        std::move(store),
+        LeasingStore::Parts{hot_, clock_, [this](std::uint64_t below) { return random_() % below; }});
   }
 
   int wait_ms() const {
@@ -165,6 +188,9 @@ class StoreAsker {
   net::EventLoop loop_;
   DueTimer timer_{loop_};
   net::TcpTransport transport_{loop_};
+  HotKeys& hot_keys_;
+  HotSketch hot_;
+  std::mt19937_64 random_;
   const std::unique_ptr<Store> store_;
   Engine engine_;
   CheckSource checks_;
@@ -172,6 +198,7 @@ class StoreAsker {
   Tally tally_;
   std::uint32_t under_way_ = 0;
   std::int64_t next_tick_us_ = 0;
+  std::int64_t next_promotion_us_ = 0;
 };
 
 }  // namespace

@@ -119,6 +119,8 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--memory-mib",
                                          "--metrics-open",
                                          "--buffer-mib",
+                                         "--hot-key-rate",
+                                         "--node-leases",
                                          "--headers",
                                          "--envoy-headers",
                                          "--envoy-refunds",
@@ -206,6 +208,11 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
   add("buffer-mib", o.buffer_mib, "memory for requests in flight, unread answers and TLS, in MiB")
       ->check(CLI::Range(kBufferMiBMin, kBufferMiBMax));
+  add("hot-key-rate", o.hot_key_rate,
+      "checks a second from which callers of a key are advised to lease; 0: never")
+      ->check(CLI::Range(std::int64_t{0}, kRateMax));
+  add_flag("node-leases", o.node_leases,
+           "with Redis: lease units of such keys, and admit their checks on this node while they last");
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");

@@ -31,6 +31,7 @@ Role Caller::role() const {
     case Access::kCheck:
       return Role::kCheck;
     case Access::kRead:
+    case Access::kReadKeys:
       return Role::kRead;
     case Access::kOperator:
       return Role::kOperator;
@@ -98,6 +99,13 @@ RefundReach Caller::refund_reach(CheckRequest& request) const {
   const auto principal = who_with(needed, {&request, 1});
   if (!principal) return RefundReach::kNothing;
   return principal->may(needed, "") ? RefundReach::kEverything : RefundReach::kOwnTenants;
+}
+
+Result<Principal> Caller::reader() const {
+  Principal principal = SLUICE_TRY(who());
+  SLUICE_TRY(principal.may(role()));
+  peer_.recognise();
+  return principal;
 }
 
 bool Caller::may_read_everything() const {

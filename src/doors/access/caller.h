@@ -18,6 +18,7 @@ enum class Access : std::uint8_t {
   kPublic,    // everyone; there is nothing to permit
   kCheck,     // if checks need a token, callers with the role `check`; else everyone
   kRead,      // if checks need a token, callers with the role `read`; else everyone
+  kReadKeys,  // callers with the role `read`, even if checks need no token: the answer names keys
   kOperator,  // callers with the role `operator`
   kAdminApi,  // the admin API decides; there is nothing to permit here
 };
@@ -47,7 +48,7 @@ class Caller {
 
   // Whether the caller may do what the endpoint does with each of these checks. Each check concerns a tenant,
   // and a token may be scoped to some tenants. Errors: kUnauthenticated, kPermissionDenied. REQUIRES: the
-  // access is kCheck, kRead or kOperator.
+  // access is kCheck, kRead, kReadKeys or kOperator.
   //
   // A check may imply its tenant by naming a policy. If the caller's token is tenant-scoped, that tenant is
   // written into the check, so that the tenant that was authorized is the one that is decided, even if the
@@ -70,6 +71,10 @@ class Caller {
   // names a tenant.
   RefundReach refund_reach(CheckRequest& request) const;
 
+  // Who they are. For answers about several tenants, which leave out what the caller may not see. Errors as
+  // permit(); kPermissionDenied: they lack the endpoint's role.
+  Result<control::Principal> reader() const;
+
   // True for every peer of a trusted port, and for callers with the role `read` for all tenants.
   bool may_read_everything() const;
 
@@ -79,7 +84,9 @@ class Caller {
   std::string owner_name() const;
 
  private:
-  bool needs_token() const { return access_ == Access::kOperator || context_.options.checks_need_token; }
+  bool needs_token() const {
+    return access_ == Access::kOperator || access_ == Access::kReadKeys || context_.options.checks_need_token;
+  }
   control::Role role() const;
   Result<control::Principal> who() const;
   // Identifies the caller, and verifies that they have the role for the tenants of all the checks.

@@ -32,7 +32,8 @@ std::string text_of(const net::GrpcStatus& status) {
 }
 
 bool asks_for_permit(Access access) {
-  return access == Access::kCheck || access == Access::kRead || access == Access::kOperator;
+  return access == Access::kCheck || access == Access::kRead || access == Access::kReadKeys ||
+         access == Access::kOperator;
 }
 
 class TenantAccessTest : public DoorsFixture {
@@ -122,7 +123,8 @@ TEST_F(TenantAccessTest, TheRoleOfTheTableIsNeeded) {
   for (const Row& row : rows()) {
     const auto [needed, others] = [&]() -> std::pair<Role, std::vector<Role>> {
       if (row.access == Access::kCheck) return {Role::kCheck, {Role::kRead, Role::kWrite, Role::kOperator}};
-      if (row.access == Access::kRead) return {Role::kRead, {Role::kCheck}};
+      if (row.access == Access::kRead || row.access == Access::kReadKeys)
+        return {Role::kRead, {Role::kCheck}};
       return {Role::kOperator, {Role::kCheck, Role::kRead, Role::kWrite}};
     }();
     become(others, {});

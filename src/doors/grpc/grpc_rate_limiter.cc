@@ -157,7 +157,7 @@ void write_version(WireCursor& cursor, std::uint32_t field, const CompiledPolicy
 
 std::size_t answer_room(const Decision& decision) {
   std::size_t room =
-      14 * WireCursor::kFieldRoom + kUnknownTierWarning.size() + to_string(decision.reason).size();
+      15 * WireCursor::kFieldRoom + kUnknownTierWarning.size() + to_string(decision.reason).size();
   if (decision.policy) room += version_room(*decision.policy);
   if (decision.tightest) room += quota_room(*decision.tightest);
   return room;
@@ -179,6 +179,8 @@ void write_answer(const Decision& decision, WireCursor& cursor) {
   cursor.boolean(13, decision.replayed);
   if (decision.unknown_tier) [[unlikely]]
     cursor.string(15, kUnknownTierWarning);
+  if (decision.lease_advised) [[unlikely]]
+    cursor.boolean(16, true);
 }
 
 void write_usage(const Decision& decision, const LimitStatus& status, WireCursor& cursor) {

@@ -76,6 +76,7 @@ class DoorsFixture : public sluice::testing::EngineFixture {
   DoorsFixture() {
     options.given_limits = &given_limits;
     options.leases = &leases;
+    options.hot_keys = &hot_keys;
     options.clock = &clock;
     options.multi_rate_default = make_multi_rate_default(snapshots, params);
     options.readiness = [this] { return readiness; };

@@ -55,9 +55,10 @@ struct Decision {
   Reason reason = Reason::kOk;
   bool degraded = false;
   bool replayed = false;
-  // 1: the check named a tier that no policy knows. It fills the space before `cost`, so that it is
-  // initialized together with the fields before it.
-  std::uint32_t unknown_tier = 0;
+  // 1: the check named a tier that no policy knows. These two fill the space before `cost`, so that they are
+  // initialized together with the fields before them.
+  std::uint16_t unknown_tier = 0;
+  std::uint16_t lease_advised = 0;  // 1: the key is so busy that its callers should lease units
   std::int64_t cost = 1;
   std::int64_t now_us = 0;  // time of the decision on the store's clock
   // Least remaining or, if denied, the longest wait. Null: no limit applied.

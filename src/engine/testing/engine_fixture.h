@@ -9,6 +9,7 @@
 
 #include "base/time_units.h"
 #include "engine/engine.h"
+#include "engine/hot/hot_keys.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 
@@ -60,7 +61,14 @@ class EngineFixture : public ::testing::Test {
   KeyHasher hasher = KeyHasher::from_text("test");
   DecisionTotals totals;
   MemoryStore store{counters, clock};
-  Engine engine{{store, snapshots, hasher, clock, totals}};
+  HotKeys hot_keys{1'000};
+  HotSketch hot{hot_keys, hasher, 1, true};
+  Engine engine{{.store = store,
+                 .policies = snapshots,
+                 .hasher = hasher,
+                 .clock = clock,
+                 .totals = totals,
+                 .hot = &hot}};
 };
 
 }  // namespace sluice::testing

@@ -22,6 +22,7 @@ RedisBackendOptions backend_options(const StoreTarget& target, const RedisStoreP
   options.wall_clock = &parts.wall_clock;
   options.freed = parts.freed;
   options.work_in_flight = parts.work_in_flight;
+  options.merges = parts.merges;
   options.heeds_moves = parts.heeds_moves && target.kind == StoreTarget::Kind::kSingle;
   return options;
 }

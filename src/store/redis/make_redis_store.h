@@ -28,6 +28,7 @@ struct RedisStoreParts {
   bool asks_for_advice = false;
   std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();         // by all loops
   std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();  // of all loops
+  bool merges = true;  // as in RedisBackendOptions
 };
 
 // A loop's own store at the target: one server, the master that Sentinels name, or a Cluster.

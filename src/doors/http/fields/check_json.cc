@@ -244,7 +244,7 @@ Result<void> read_check_batch(std::string_view body, std::string& scratch, Check
 }
 
 void append_answer(const Decision& decision, std::string& out) {
-  constexpr std::size_t kFixedRoom = 400 + json_string_room(kUnknownTierWarning);
+  constexpr std::size_t kFixedRoom = 424 + json_string_room(kUnknownTierWarning);
   const std::string_view policy_id = decision.policy ? std::string_view(decision.policy->source.id) : "";
   const std::string_view limiting =
       decision.tightest ? std::string_view(decision.tightest->limit->name()) : "";
@@ -279,6 +279,8 @@ void append_answer(const Decision& decision, std::string& out) {
                   text.json_string(kUnknownTierWarning);
                   text.character(']');
                 }
+                if (decision.lease_advised) [[unlikely]]
+                  text.literal(",\"lease_advised\":true");
                 text.character('}');
               });
 }

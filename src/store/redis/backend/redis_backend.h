@@ -87,6 +87,7 @@ struct RedisBackendOptions {
   // What all loops of the process have sent to this server and others.
   std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();
   std::int64_t remember_denials_us = RememberedDenials::kForUs;  // 0: every check goes to the server
+  bool merges = true;  // equal calls of a batch; false only to measure what that saves
 };
 
 // One Redis or Valkey server that holds counters: its connection, the queue of calls for it, and the batches

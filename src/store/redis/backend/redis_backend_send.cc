@@ -9,7 +9,7 @@
 namespace sluice {
 
 std::unique_ptr<Batch> RedisBackend::spare_batch() {
-  if (spares_.empty()) return std::make_unique<Batch>();
+  if (spares_.empty()) return std::make_unique<Batch>(options_.merges);
   std::unique_ptr<Batch> batch = std::move(spares_.back());
   spares_.pop_back();
   batch->clear();

@@ -59,7 +59,7 @@ bool Batch::add(StoreCall& call, LimitRecords& limits) {
   next_call_.push_back(kNone);
   const bool single = call.charges.size() == 1 && !call.dedupe && call.refund_of_us == 0 &&
                       limits.params(call.charges[0].params).algorithm != Algorithm::kSlidingLog;
-  if (!single || !join(static_cast<std::uint32_t>(calls_.size() - 1), call.charges[0]))
+  if (!single || !merges_ || !join(static_cast<std::uint32_t>(calls_.size() - 1), call.charges[0]))
     add_check(call, single, limits);
   return true;
 }

@@ -29,6 +29,9 @@ namespace sluice {
 // The batch copies what it needs of the calls: a call may be answered, and gone, before the reply arrives.
 class Batch {
  public:
+  // `merges`: equal calls become one check.
+  explicit Batch(bool merges = true) : merges_(merges) {}
+
   // Adds a call, and of charges that are passed over only a look. False if it does not fit: the batch is
   // full, or one of its keys is in it under other numbers. An empty batch takes any call. REQUIRES: a key
   // comes with the same slot tag in all calls.
@@ -154,6 +157,7 @@ class Batch {
   static void note_passed_over(StoreCall& call);
   void note_logs(const Check& check, std::int64_t now_us, const LimitRecords& limits);
 
+  const bool merges_;
   std::vector<StoreCall*> calls_;
   std::vector<std::uint32_t> next_call_;  // of the same check; kNone: the last
   std::vector<Check> checks_;
