@@ -5,9 +5,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Debian's static libraries are not position-independent.
 set(library_layers base redis net algorithm client document store policy telemetry engine library)
-set(library_needs ssl crypto nghttp2 yaml-cpp fmt spdlog z pthread)
+# Shared libraries: Debian's static ones are not position-independent.
+set(library_needs ssl crypto nghttp2 yaml-cpp fmt z pthread)
 
 # One archive with the objects of all layers: a program that links it gets those that it needs.
 add_library(sluice_static STATIC)
@@ -25,7 +25,7 @@ set_target_properties(sluice_shared PROPERTIES OUTPUT_NAME sluice EXPORT_NAME sl
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${version_script})
 target_link_libraries(sluice_shared PRIVATE sluice_static)
 target_link_options(sluice_shared PRIVATE LINKER:--version-script=${version_script} LINKER:--no-undefined
-  LINKER:--as-needed LINKER:--gc-sections)
+  LINKER:--as-needed)
 
 foreach(target sluice_static sluice_shared)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -54,16 +54,21 @@ bool is_without_store(const Decision& decision) {
 }  // namespace
 
 EngineRequest::EngineRequest(const Request& request) {
-  const std::size_t count = std::min(request.dimensions.size(), dimensions_.size());
-  for (std::size_t i = 0; i < count; ++i)
-    dimensions_[i] = {request.dimensions[i].first, request.dimensions[i].second};
   request_.policy_id = request.policy_id;
   request_.tenant = request.tenant;
   request_.resource = request.resource;
   request_.key = request.key;
-  request_.dimensions = {dimensions_.data(), count};
+  if (!request.dimensions.empty()) request_.dimensions = copy_dimensions(request);
   request_.cost = request.cost;
   request_.request_id = request.request_id;
+}
+
+std::span<const Dimension> EngineRequest::copy_dimensions(const Request& request) {
+  auto& copies = dimensions_.emplace();
+  const std::size_t count = std::min(request.dimensions.size(), copies.size());
+  for (std::size_t i = 0; i < count; ++i)
+    copies[i] = {request.dimensions[i].first, request.dimensions[i].second};
+  return {copies.data(), count};
 }
 
 Answer answer_of(const Result<Decision>& decision, const FixedPolicies& policies) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <span>
 
 #include <sluice/limiter.h>
 
@@ -20,8 +22,11 @@ class EngineRequest {
   const CheckRequest& get() const { return request_; }
 
  private:
-  // One more than the engine accepts, so that it can say that there are too many.
-  std::array<Dimension, kDimensionsMax + 1> dimensions_;
+  std::span<const Dimension> copy_dimensions(const Request& request);
+
+  // One more than the engine accepts, so that it can say that there are too many. Most requests have none,
+  // and should not pay for clearing the array.
+  std::optional<std::array<Dimension, kDimensionsMax + 1>> dimensions_;
   CheckRequest request_;
 };
 
