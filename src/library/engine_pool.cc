@@ -8,7 +8,8 @@
 namespace sluice::library {
 namespace {
 
-constexpr std::uint32_t kChecksPerTending = 64;  // about as often as in a server under load
+// A tending looks at 2,048 counters: that is four for each check, which is more than most checks add.
+constexpr std::uint32_t kChecksPerTending = 512;
 
 }  // namespace
 

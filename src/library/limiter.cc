@@ -1,5 +1,6 @@
 #include <sluice/limiter.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -7,6 +8,11 @@
 #include "base/steady_now.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::chrono::milliseconds kNapMin{1};  // a back end that says "now" must not make wait() spin
+
+}  // namespace
 
 Limiter::~Limiter() = default;
 
@@ -19,7 +25,7 @@ Answer Limiter::wait(const Request& request, std::chrono::steady_clock::time_poi
   for (;;) {
     Answer answer = check(request);
     if (answer.allowed || answer.trouble != Trouble::kNone || answer.retry_after.count() < 0) return answer;
-    const auto again = steady_now() + answer.retry_after;
+    const auto again = steady_now() + std::max(answer.retry_after, kNapMin);
     if (again > deadline) return answer;
     sleep_until(again);  // closed meanwhile: the check says so
   }
