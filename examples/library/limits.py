@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Rate limits in Python, through the C interface (sluice/sluice.h) and ctypes.
 
-    limits.py policies.yaml KEY [RESOURCE]          checks five times, and prints what was decided
-    SLUICE_REDIS=redis://127.0.0.1 limits.py …      the same with counters in Redis
+    limits.py policies.yaml KEY [RESOURCE [TENANT]]     checks five times, and prints what was decided
+    SLUICE_REDIS=redis://127.0.0.1 limits.py …          the same with counters in Redis
 """
 
 import ctypes
@@ -99,12 +99,12 @@ class Limiter:
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    policies, key, resource = [*sys.argv[1:], None][:3]
+    policies, key, resource, tenant = [*sys.argv[1:], None, None][:4]
     redis = os.environ.get("SLUICE_REDIS")
     opened = (Limiter.open_redis(policies_file=policies, url=redis) if redis else Limiter.open(policies_file=policies))
     with opened as limiter:
         for _ in range(5):
-            answer = limiter.check(key=key, resource=resource)
+            answer = limiter.check(key=key, resource=resource, tenant=tenant)
             if answer.trouble:
                 print("trouble:", lib.sluice_error().decode())
             else:

@@ -92,10 +92,10 @@ def test_the_library_shares_its_limits_with_a_server(prefix, redis, tmp_path):
     server = Server(tmp_path / "server", EXAMPLES / "policies.yaml",
                     ["--store", redis.url, "--policy-db", f"sqlite:{tmp_path}/sluice.db", "--state-dir", ""])
     try:
-        body = json.dumps({"tenant_id": "", "resource": "/reports", "key": "ann", "tokens": 2}).encode()
+        body = json.dumps({"tenant_id": "shop", "resource": "/reports", "key": "ann", "tokens": 2}).encode()
         with urllib.request.urlopen(f"http://{server.address}/v1/ratelimit/check", body) as answer:
             assert json.load(answer)["remaining"] == 1
-        printed = limits_py(prefix, "policies.yaml", "ann", "/reports", SLUICE_REDIS=redis.url)
+        printed = limits_py(prefix, "policies.yaml", "ann", "/reports", "shop", SLUICE_REDIS=redis.url)
         assert printed[:2] == ["allowed 0 of 3 left (reports#1, user)", "denied 0 of 3 left (reports#1, user)"]
         assert server.stop() == 0, server.log()
     finally:

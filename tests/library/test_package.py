@@ -90,11 +90,14 @@ def test_a_c_program_links(prefix, pkg_config, tmp_path):
 def test_the_code_in_the_documentation_compiles(prefix, tmp_path):
     """A block with #include is a whole program, another the body of a function that is given a limiter."""
     blocks = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "docs/library.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert blocks
-    frame = "#include <sluice/open.h>\n#include <cstdio>\nvoid f([[maybe_unused]] sluice::Limiter& limiter) {{\n{}}}\n"
-    for number, block in enumerate(blocks):
+    programs = [block for block in blocks if "#include" in block]
+    bodies = [block for block in blocks if "#include" not in block]
+    assert programs and bodies
+    programs.append("#include <sluice/open.h>\n#include <cstdio>\n" + "".join(
+        f"void f{number}([[maybe_unused]] sluice::Limiter& limiter) {{\n{body}}}\n" for number, body in enumerate(bodies)))
+    for number, program in enumerate(programs):
         source = tmp_path / f"block{number}.cc"
-        source.write_text(block if "#include" in block else frame.format(block))
+        source.write_text(program)
         run("g++", "-std=c++20", "-fsyntax-only", f"-I{prefix}/include", source)
 
 
