@@ -6,13 +6,14 @@ SHELL := /bin/bash
 LISTEN   ?= 127.0.0.1:8080
 POLICIES ?= examples/policies.yaml
 ARGS     ?=
+PREFIX   ?= /usr/local
 JOBS     ?= $(shell nproc)
 
 # What the black-box and documentation tests start: the sanitized build, so that ASan and UBSan watch the server.
 SLUICE_BINARY ?= $(CURDIR)/build/dev/sluice
 
 # The programs and tests that run under TSan: everything where threads meet.
-CONCURRENT_TESTS  ?= base_test client_test ledger_test store_test telemetry_test engine_test net_test control_test admin_test
+CONCURRENT_TESTS  ?= base_test client_test ledger_test store_test telemetry_test engine_test library_test net_test control_test admin_test
 CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*:ControlPlane*
 
 # Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.
@@ -36,7 +37,7 @@ compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test test-unit test-threads test-blackbox test-redis test-faults test-docs check check-format check-rules check-tidy bench interop clean deps dev
+.PHONY: help run build install install-library library test test-unit test-threads test-blackbox test-redis test-faults test-library test-docs check check-format check-rules check-tidy bench interop clean deps dev
 
 help:  ## this list
 	@echo "Sluice, a rate limiter as a service. Targets:"
@@ -50,8 +51,20 @@ build:  ## the release binary: build/release/sluice
 	@$(call configure,release)
 	@$(call compile,release)
 
-test:  ## every test; the six parts below can be run alone
-	@tools/phases test-unit test-threads test-blackbox test-redis test-faults test-docs
+# The library for other programs, static and shared; see cmake/SluicePackage.cmake.
+library:
+	@tools/install build
+	@$(call configure,library)
+	@$(call compile,library)
+
+install: build install-library  ## the program, the library, its headers, CMake package and pkg-config file, into PREFIX (/usr/local)
+	@install -D -m 755 build/release/sluice '$(DESTDIR)$(PREFIX)/bin/sluice'
+
+install-library: library
+	@DESTDIR='$(DESTDIR)' cmake --install build/library --prefix '$(PREFIX)' --component library >/dev/null
+
+test:  ## every test; the seven parts below can be run alone
+	@tools/phases test-unit test-threads test-blackbox test-redis test-faults test-library test-docs
 
 dev:
 	@tools/install build test
@@ -76,6 +89,9 @@ test-redis:  ## the Redis script: against the vectors, a reference and planted m
 
 test-faults: dev  ## Redis killed, frozen, failed over, resharded, cut off: real servers under load; ARGS=… goes to pytest
 	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) tests/faults $(ARGS)
+
+test-library: dev library  ## the installed library: its symbols, and the examples of examples/library built against it
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) -n 0 tests/library $(ARGS)
 
 test-docs: dev  ## every command and policy shown in the documentation
 	@$(PYTHON) tools/run_docs_test.py

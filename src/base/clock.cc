@@ -2,6 +2,8 @@
 
 #include <ctime>
 
+#include "base/steady_now.h"
+
 namespace sluice {
 namespace {
 
@@ -18,5 +20,7 @@ SystemClock::SystemClock() : wall_minus_monotonic_us_(read_us(CLOCK_REALTIME) - 
 std::int64_t SystemClock::now_us() const { return wall_minus_monotonic_us_ + read_us(CLOCK_MONOTONIC); }
 
 std::int64_t WallClock::now_us() const { return read_us(CLOCK_REALTIME); }
+
+std::chrono::steady_clock::time_point steady_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 
 #include "base/limits/control_limits.h"
 #include "base/limits/hot_key_limits.h"
+#include "store/redis/key_prefix.h"
 
 namespace sluice::server {
 
@@ -37,7 +38,7 @@ struct ServeOptions {
   std::string store;                        // empty: by the REDIS_ variables, else memory
   std::int64_t degraded_latency_ms = 2000;  // of the store's fastest answer
   std::string cells;                        // file with further stores and their tenants
-  std::string key_prefix = "rl:";
+  std::string key_prefix = kDefaultKeyPrefix;
   std::string key_secret;
   std::string key_secrets;  // file; then key names are HMACs
   int nodes = 1;

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "base/limits.h"
+#include "base/secret/shared_hasher.h"
 #include "document/fields.h"
 #include "document/literals.h"
 #include "policy/files/policy_files.h"
@@ -135,7 +136,7 @@ std::shared_ptr<SecretRing> open_key_secrets(const std::string& key_secret, cons
 
 KeyHasher shared_hasher(const std::string& key_secret, const std::shared_ptr<SecretRing>& secrets) {
   if (secrets) return KeyHasher::with_hmac(secrets);
-  return KeyHasher::from_text(key_secret.empty() ? "sluice" : key_secret);
+  return sluice::shared_hasher(key_secret);
 }
 
 std::string key_secret_metrics(const SecretRing& ring) {

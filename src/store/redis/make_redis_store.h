@@ -9,6 +9,7 @@
 #include "redis/url/store_url.h"
 #include "store/params_table.h"
 #include "store/redis/backend/redis_backend.h"
+#include "store/redis/key_prefix.h"
 #include "store/store.h"
 
 namespace sluice {
@@ -22,7 +23,7 @@ struct RedisStoreParts {
   RedisBackend::Random random;
   // Receives a sentence for the log: the store has become unreachable, or is back.
   std::function<void(bool is_problem, const std::string& sentence)> log;
-  std::string key_prefix = "rl:";
+  std::string key_prefix = kDefaultKeyPrefix;
   bool heeds_moves = false;  // there are cells, between which tenants may move
   // Whether this loop queries the server about itself; one loop is enough.
   bool asks_for_advice = false;
