@@ -83,9 +83,10 @@ std::string hash_text_of(const KeyHash& key) {
   return "~" + to_hex(bytes);
 }
 
-// The values that the limit counts by. The tenant has a field of its own, and is left out unless it is all.
+// The values that the limit counts by; none if it counts everybody together. The tenant has a field of its
+// own, and is left out unless it is all.
 std::string shown_key(const HotKey& key) {
-  if (key.values.empty()) return hash_text_of(key.key);
+  if (key.values.empty()) return key.dimensions->empty() ? "" : hash_text_of(key.key);
   std::string text;
   std::string_view values = key.values;
   for (const CompiledDimension& dimension : *key.dimensions) {

@@ -57,6 +57,12 @@ TEST_F(HttpHotKeysTest, OnePolicyOrAll) {
   EXPECT_EQ(list("policy_id=all"), R"({"hotkeys":[]})");
 }
 
+TEST_F(HttpHotKeysTest, ALimitThatCountsEverybodyHasNoKey) {
+  publish({make_policy("api", {make_limit({.name = "total", .per = {}})})});
+  check_key("shop", "ann", 2);
+  EXPECT_THAT(list(), HasSubstr(R"("limit":"total","key":"","rate":1.0)"));
+}
+
 TEST_F(HttpHotKeysTest, ALeasedKeySaysSo) {
   post("/v1/lease", R"({"tenant_id":"shop","resource":"/r","key":"ann","want":4})");
   EXPECT_THAT(list(), HasSubstr(R"("key":"ann","rate":2.0,"denied_rate":0.0,"leased":true)"));
