@@ -15,6 +15,13 @@ constexpr std::int64_t kMarginUs = 2'000;       // for our answer to reach a cal
 
 Error no_answer() { return {ErrorCode::kUnavailable, "the store does not answer; try again", ""}; }
 
+Error store_full() {
+  return {ErrorCode::kUnavailable,
+          "the store is full: it has no memory for another counter or record, and nothing was charged; it "
+          "needs more memory, or counters have to expire first",
+          ""};
+}
+
 Error overloaded() {
   return {ErrorCode::kOverloaded,
           "not decided: the store is overloaded, or the deadline of the call is too short; try again later",
@@ -248,7 +255,7 @@ void Engine::conclude(const Asked& asked, const Answered& enforced, const Answer
     return void(answer = std::unexpected(overloaded()));
   const bool failed = !is_answer(enforced.verdict);
   if (!asked.is_check() && (failed || !is_answer(shadow.verdict)))
-    return void(answer = std::unexpected(no_answer()));
+    return void(answer = std::unexpected(enforced.verdict == Verdict::kNoRoom ? store_full() : no_answer()));
   Decision& decision = *answer;
   if (failed) [[unlikely]]
     enforced.moving ? FailureRule::refuse(enforced, decision)

@@ -87,17 +87,23 @@ PendingCheck* Engine::begin_return(const LeaseClaim& claim, std::int64_t unused,
   std::vector<Dimension> dimensions;
   const CheckRequest request = claim.request(dimensions);
   auto identity = plan_lease(request);
-  if (!identity) return fail(std::move(identity.error()), answer);
+  // Where its record would be is not known without the limits.
+  if (!identity)
+    return fail(
+        identity.error().code == ErrorCode::kUnavailable ? std::move(identity.error()) : unknown_lease(),
+        answer);
   // Other limits, or other numbers, than the units were taken from: those stay used until their period is
-  // over.
+  // over. The lease is over all the same, once.
   Plan& plan = planner_.enforced();
-  if (identity->terms != claim.terms) plan.size = 0;
+  const bool same_limits = identity->terms == claim.terms;
+  identity->terms = claim.terms;
   for (std::size_t i = 0; i < plan.size; ++i) {
-    plan.charges[i].cost = unused;
+    plan.charges[i].cost = same_limits ? unused : 0;
     plan.results[i] = {};
-    if (claim.outcomes.size() == plan.size) plan.results[i].outcome = claim.outcomes[i];
+    if (!same_limits || claim.charged.size() != plan.size) continue;
+    plan.results[i].outcome = claim.charged[i].outcome;
+    plan.results[i].charged_at_us = claim.charged[i].at_us;
   }
-  if (plan.size == 0) return kAnswered;
   return ask_lease(request, {planner_.first_policy(), Purpose::kAmend, claim.granted_at_us}, *identity,
                    answer);
 }

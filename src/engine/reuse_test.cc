@@ -18,14 +18,16 @@ std::string shown(const Decision& decision) {
                      " cost " + std::to_string(decision.cost) + " at " + std::to_string(decision.now_us) +
                      " by " + (decision.policy ? decision.policy->source.id : "none");
   for (const LimitStatus& status : decision.limits) {
-    const auto& [outcome, pressure, passed_over, denied_cost, one_unit_after_us] = *status.result;
+    const auto& [outcome, pressure, passed_over, denied_cost, one_unit_after_us, charged_at_us] =
+        *status.result;
     text += &status == decision.tightest ? " *" : " ";
     text += status.policy->source.id + '.' + std::string(status.limit->name()) +
             (outcome.allowed ? " yes " : " no ") + std::to_string(outcome.remaining) + ' ' +
             std::to_string(outcome.retry_after_us) + ' ' + std::to_string(outcome.reset_after_us) + ' ' +
             std::string(to_string(pressure)) + ' ' + std::to_string(denied_cost) +
             (decision.reason == Reason::kStoreFull && passed_over ? " passed over" : "") +
-            (decision.cost == 0 ? ' ' + std::to_string(one_unit_after_us) : "");
+            (decision.cost == 0 ? ' ' + std::to_string(one_unit_after_us) : "") +
+            (charged_at_us != 0 ? " at " + std::to_string(charged_at_us) : "");
   }
   return text;
 }

@@ -40,6 +40,9 @@ struct ChargeResult {
   // Of a look (cost 0) only: if nobody else comes, a cost of 1 fits then, and not before. 0 while anything
   // remains; kNever under a limit of 0.
   std::int64_t one_unit_after_us = 0;
+  // Of a lease on several slots of a cluster only: the slot's own time of the charge, which its return needs.
+  // 0: not known. Elsewhere all counters are charged at the time of the call, and this is 0.
+  std::int64_t charged_at_us = 0;
 };
 
 // A denial is an answer; only a missing answer is a failure. The policy's `on_failure` decides what that

@@ -34,8 +34,8 @@ struct Dedupe {
   Owner owner = {};
   // A hash of the limits of the request. A recorded answer under other limits does not apply to these.
   std::uint16_t terms = 0;
-  // The request is also charged on other slots, each of which has its own record. A repeat that gets a
-  // recorded answer becomes responsible for its charge: only the last repeat gives it back.
+  // The request is also charged on other slots, each of which has its own record. A record that was told
+  // again says so from then on: a refund leaves its charge, because the repeat may have been admitted.
   bool is_part = false;
 };
 
@@ -61,10 +61,9 @@ struct StoreAnswer {
   // kNoAnswer because the tenant's counters are moving to another store, or have moved there: nothing was
   // charged, and the request must not be let through.
   bool moving = false;
-  bool conflict = false;  // the dedupe id belongs to another request: denied, and nothing was charged
-  std::uint8_t replays_before = 0;  // with Dedupe::is_part: how often this answer was repeated before
-  std::int64_t granted = 0;         // of a lease: the units that were charged to each counter
-  bool from_lease = false;          // decided here, by units that this node had leased
+  bool conflict = false;     // the dedupe id belongs to another request: denied, and nothing was charged
+  std::int64_t granted = 0;  // of a lease: the units that were charged to each counter
+  bool from_lease = false;   // decided here, by units that this node had leased
   // How many results are filled in: all or none. None if there is no answer, for a conflict, and for a replay
   // of a request that had other limits (Dedupe::terms) or another number of them.
   std::size_t results_known = 0;
@@ -102,7 +101,6 @@ class StoreCall : public StoreAnswer {
   // and so counts once; `replayed`: the record is gone or belongs to another request, and nothing was given
   // back. A refund of a lease (is_lease) gives back the cost of the charges, at most what was granted.
   std::int64_t refund_of_us = 0;
-  std::uint8_t refund_replays_before = 0;  // `replays_before` of the answer that is given back
 
   // For the store: it was sent before, on a connection that was lost.
   bool sent_again = false;

@@ -195,13 +195,12 @@ def test_with_the_request_id_it_gives_back_once_and_takes_the_record_along(scrip
     assert give_back(script, refund, refund) == ([1, REPLAYED], 5), "in one call, too"
 
 
-def test_who_was_told_last_gives_back(script):
+def test_what_was_told_again_is_not_given_back(script):
     _, first = charge_with_id(script, 4, is_part=True)
-    answer, second = charge_with_id(script, 4, is_part=True)
-    assert answer.verdicts == [REPLAYED]
-    assert give_back(script, first) == ([REPLAYED], 6), "others rely on it now"
-    assert give_back(script, second) == ([1], 10)
-    assert give_back(script, first, second) == ([REPLAYED, REPLAYED], 10)
+    for _ in range(130):  # more than a byte could count
+        answer, _ = charge_with_id(script, 4, is_part=True)
+        assert answer.verdicts == [REPLAYED]
+        assert give_back(script, first) == ([REPLAYED], 6), "others rely on it now"
 
 
 def test_a_later_charge_of_the_same_id_is_another(script):

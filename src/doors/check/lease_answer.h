@@ -8,15 +8,18 @@
 #include "doors/access/caller.h"
 #include "doors/check/late_answer.h"
 #include "doors/door_context.h"
+#include "doors/grpc/field_names.h"
 
 // The common steps of the doors that lease units, after they have read a request. `write` is as in answer().
 namespace sluice::doors {
 
-// The request's cost is what is wanted. Without a request_id it gets one of its own. write(const
-// Result<Lease>&, Response&).
+// The request's cost is what is wanted. `key` is its x-idempotency-key, the request_id if the request has no
+// other. Without either it gets one of its own. write(const Result<Lease>&, Response&).
 template <class Response, class Write>
 Result<void> answer_lease(DoorContext& context, const Caller& caller, net::Reply<Response>& reply,
-                          CheckRequest& request, Write write) {
+                          CheckRequest& request, std::string_view key, Write write) {
+  const bool by_header = request.request_id.empty() && !key.empty();
+  if (by_header) request.request_id = key;
   std::string id;
   if (request.request_id.empty()) {
     id = std::to_string(context.lease_ids()) + "-" + std::to_string(context.lease_ids());
@@ -32,8 +35,9 @@ Result<void> answer_lease(DoorContext& context, const Caller& caller, net::Reply
   };
   answer(
       reply, [&](const auto& postpone) { return context.engine.lease(permit, request, postpone); },
-      [note, write](const Result<Lease>& lease, Response& out) {
+      [note, write, by_header](const Result<Lease>& lease, Response& out) {
         note(lease);
+        if (!lease && by_header) return write(std::unexpected(about_key_header(lease.error())), out);
         write(lease, out);
       });
   return {};

@@ -285,7 +285,9 @@ Result<void> grpc_lease(DoorContext& context, const Caller& caller, const GrpcCa
   context.checks.clear();
   SLUICE_TRY(read_check_request(WireReader(call.message), context.checks));
   CheckRequest& request = context.checks.finish(call.context.deadline_us).front();
-  return answer_lease(context, caller, call.reply, request, write_lease);
+  const net::GrpcContext& metadata = call.context;
+  if (metadata.idempotency_keys > 1) return given_twice(std::string(kKeyHeader));
+  return answer_lease(context, caller, call.reply, request, metadata.idempotency_key, write_lease);
 }
 
 Result<void> grpc_return_lease(DoorContext& context, const Caller& caller, const GrpcCall& call) {

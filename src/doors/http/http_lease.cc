@@ -1,9 +1,9 @@
 // POST /v1/lease and /v1/lease/return: the HTTP forms of Lease and ReturnLease. GET /v1/leases.
 //
 //   {"policy_id":"api.read","key":"u1","want":100}
-//   {"lease_id":"01…","granted":100,"expires_unix_ms":1734567890123,"expires_after_ms":10000,"refresh_after_ms":1000,
+//   {"lease_id":"02…","granted":100,"expires_unix_ms":1734567890123,"expires_after_ms":10000,"refresh_after_ms":1000,
 //    "safe_capacity":600,"retry_after_ms":0,"policy_version":"api.read#47","replayed":false}
-//   {"lease_id":"01…","unused":15}
+//   {"lease_id":"02…","unused":15}
 //   {}
 #include "doors/check/lease_answer.h"
 #include "doors/handlers.h"
@@ -72,7 +72,8 @@ Result<LeasesWanted> read_wanted(std::string_view query, std::string& scratch) {
 Result<void> http_lease(DoorContext& context, const Caller& caller, const HttpCall& call) {
   context.checks.clear();
   SLUICE_TRY(read_lease(call.request.body, context.scratch, context.checks, context.check_rules()));
-  return answer_lease(context, caller, call.reply, context.checks.finish().front(), write_lease);
+  const std::string_view key = SLUICE_TRY(only_one(call.request, kKeyHeader));
+  return answer_lease(context, caller, call.reply, context.checks.finish().front(), key, write_lease);
 }
 
 Result<void> http_return_lease(DoorContext& context, const Caller& caller, const HttpCall& call) {

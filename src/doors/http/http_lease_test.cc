@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "base/limits.h"
 #include "base/limits/lease_limits.h"
 #include "base/text/json_reader.h"
 #include "doors/testing/doors_fixture.h"
@@ -63,6 +64,37 @@ TEST_F(HttpLeaseTest, ARequestIdIsGrantedOnce) {
   lease(R"("policy_id":"api","key":"u","want":4)");
   lease(R"("policy_id":"api","key":"u","want":1)");
   EXPECT_EQ(left("u"), 1) << "without an id every lease is one of its own";
+}
+
+TEST_F(HttpLeaseTest, TheIdempotencyHeaderStandsForTheRequestId) {
+  const auto lease_with = [&](std::initializer_list<const char*> keys, const char* more = "") {
+    std::vector<net::Header> headers;
+    for (const char* key : keys) headers.push_back({"x-idempotency-key", key});
+    const std::string body = std::string(R"({"policy_id":"api","key":"u","want":2)") + more + "}";
+    return send({.method = "POST", .path = "/v1/lease", .headers = headers, .body = body, .peer = &peer});
+  };
+  lease_with({"r1"});
+  EXPECT_THAT(lease_with({"r1"}).body, HasSubstr(R"("replayed":true)"));
+  EXPECT_EQ(left("u"), 8);
+  EXPECT_THAT(lease_with({"r1"}, R"(,"request_id":"r2")").body, HasSubstr(R"("replayed":false)"))
+      << "the field takes precedence";
+  EXPECT_EQ(lease_with({"a", "b"}).status, 400);
+  const std::string too_long(kRequestIdBytesMax + 1, 'x');
+  const auto refused = lease_with({too_long.c_str()});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr(R"("field":"x-idempotency-key")"));
+  EXPECT_EQ(left("u"), 6);
+}
+
+TEST_F(HttpLeaseTest, OverGrpcTheMetadataDoes) {
+  const std::string message =
+      Message().text(1, "api").text(2, Message().text(1, "key").text(2, "u").bytes).number(3, 2).bytes;
+  idempotency_key = "r1";
+  idempotency_keys = 1;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(call("Lease", message).status.code, net::GrpcCode::kOk);
+  EXPECT_EQ(left("u"), 8);
+  idempotency_keys = 2;
+  EXPECT_EQ(call("Lease", message).status.code, net::GrpcCode::kInvalidArgument);
 }
 
 TEST_F(HttpLeaseTest, BadInputIsRefused) {

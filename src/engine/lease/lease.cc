@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr char kVersion = 1;
+constexpr char kVersion = 2;
 constexpr std::size_t kSealBytes = 8;
 
 void append_part(std::string& out, std::string_view text) {
@@ -115,10 +115,11 @@ std::string to_lease_id(const LeaseClaim& claim, const KeyHasher& hasher) {
     append_part(bytes, name);
     append_part(bytes, value);
   }
-  append_number(bytes, claim.outcomes.size(), 1);
-  for (const Outcome& outcome : claim.outcomes) {
+  append_number(bytes, claim.charged.size(), 1);
+  for (const auto& [outcome, at_us] : claim.charged) {
     append_number(bytes, static_cast<std::uint64_t>(outcome.remaining), 4);
     append_number(bytes, static_cast<std::uint64_t>(outcome.reset_after_us), 7);
+    append_number(bytes, static_cast<std::uint64_t>(at_us), 7);
   }
   bytes += seal_of(bytes, hasher);
   return to_hex(bytes);
@@ -155,7 +156,7 @@ Result<LeaseClaim> read_lease_id(std::string_view id, const KeyHasher& hasher) {
     Outcome outcome{.allowed = true};
     outcome.remaining = reader.signed_number(4);
     outcome.reset_after_us = reader.signed_number(7);
-    claim.outcomes.push_back(outcome);
+    claim.charged.push_back({outcome, reader.signed_number(7)});
   }
   if (!reader.at_end() || !is_possible(claim)) return std::unexpected(unknown_lease());
   return claim;
@@ -172,7 +173,8 @@ Lease make_lease(LeaseClaim claim, const Decision& decision, const KeyHasher& ha
   }
   claim.granted = lease.granted = decision.cost;
   claim.granted_at_us = decision.now_us;
-  for (const LimitStatus& status : decision.limits) claim.outcomes.push_back(status.result->outcome);
+  for (const LimitStatus& status : decision.limits)
+    claim.charged.push_back({status.result->outcome, status.result->charged_at_us});
   // A repeat is told later than the first answer was. Our clock may differ a little from the store's, so a
   // fresh lease is not judged by it.
   const std::int64_t age_us =

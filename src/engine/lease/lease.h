@@ -47,7 +47,12 @@ struct LeaseClaim {
   std::int64_t granted = 0;
   std::int64_t granted_at_us = 0;  // the store's time
   std::uint16_t terms = 0;         // of Dedupe: a hash of the limits that were charged
-  std::vector<Outcome> outcomes;   // one per limit, to give back exactly; empty: not known
+  // One per limit, to give back exactly; empty: not known.
+  struct Charged {
+    Outcome outcome;
+    std::int64_t at_us = 0;  // ChargeResult::charged_at_us
+  };
+  std::vector<Charged> charged;
 
   // Without what was granted.
   explicit LeaseClaim(const CheckRequest& request);

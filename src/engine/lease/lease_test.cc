@@ -167,6 +167,30 @@ TEST_F(LeaseTest, UnitsOfOtherNumbersStayUsed) {
   publish({strict});
   EXPECT_TRUE(give_back(leased->id, 5));
   EXPECT_EQ(left("/strict"), 12);
+  const auto again = give_back(leased->id, 5);
+  ASSERT_FALSE(again) << "it is over, although nothing came back";
+  EXPECT_EQ(again.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(left("/strict"), 12);
+}
+
+TEST_F(LeaseTest, WithoutItsLimitsALeaseIsUnknown) {
+  const auto by_resource = lease(of("/strict", 2, "1"));
+  CheckRequest by_name = of("", 2, "2");
+  by_name.policy_id = "strict";
+  const auto by_policy = lease(by_name);
+  ASSERT_TRUE(by_resource && by_policy);
+  Policy shadow = make_policy("strict", {make_limit({.rate = {10, kDayUs}})});
+  shadow.resource = "/strict";
+  shadow.shadow = true;
+  for (const std::vector<Policy>& policies : {std::vector{shadow}, std::vector<Policy>{}}) {
+    publish(policies);
+    for (const Lease& leased : {*by_resource, *by_policy}) {
+      const auto returned = give_back(leased.id, 1);
+      ASSERT_FALSE(returned);
+      EXPECT_EQ(returned.error().code, ErrorCode::kNotFound) << returned.error().message;
+      EXPECT_EQ(returned.error().field, "lease_id");
+    }
+  }
 }
 
 TEST_F(LeaseTest, ARepeatUnderOtherLimitsGivesNothingBack) {
@@ -247,6 +271,30 @@ TEST_F(LeaseTest, AStoreWithoutAnAnswerGrantsNothingWhateverTheFailureRuleSays) 
   late_store.fail_all();
   ASSERT_TRUE(leased && !*leased);
   EXPECT_EQ(leased->error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(leased->error().message, HasSubstr("does not answer"));
+}
+
+TEST_F(LeaseTest, AFullStoreSaysSo) {
+  LateStore late_store(store);
+  Engine late({late_store, snapshots, hasher, clock, totals});
+  std::optional<Result<Lease>> leased;
+  late.lease(of("/strict", 8, "1"), [&] { return [&](const Result<Lease>& answer) { leased = answer; }; });
+  late_store.refuse_all();
+  ASSERT_TRUE(leased && !*leased);
+  EXPECT_EQ(leased->error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(leased->error().message, HasSubstr("the store is full"));
+}
+
+// On several slots of a cluster each has its own time.
+TEST_F(LeaseTest, TheIdKeepsWhenEachLimitWasCharged) {
+  LeaseClaim claim = *engine.read_lease(lease(of("/search", 8, "1"))->id);
+  ASSERT_EQ(claim.charged.size(), 2u);
+  EXPECT_EQ(claim.charged[0].at_us, 0) << "that of the lease";
+  claim.charged[1].at_us = kNowUs + 7;
+  const auto read = read_lease_id(to_lease_id(claim, hasher), hasher);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->charged[1].at_us, kNowUs + 7);
+  EXPECT_EQ(read->charged[1].outcome.remaining, claim.charged[1].outcome.remaining);
 }
 
 }  // namespace

@@ -90,8 +90,11 @@ Http1ParseResult parse_target(std::string_view target, Http1Head& head) {
       return bad(400, "The request target contains a blank or a control character.");
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
-    const std::size_t slash = target.find('/', scheme.size());
-    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+    const std::size_t end = std::min(target.find_first_of("/?#", scheme.size()), target.size());
+    head.authority = target.substr(scheme.size(), end - scheme.size());
+    if (head.authority.empty()) return bad(400, "The request target names no host.");
+    target = end == target.size() ? "/" : target.substr(end);
+    break;
   }
   if (!target.starts_with('/') && target != "*")
     return bad(400, "The request target must begin with a slash.");
@@ -205,6 +208,12 @@ Http1ParseResult parse_headers(std::span<char>& rest, std::span<Header> headers,
     if (const auto result = interpret(header, head, has_host); result.kind != Kind::kComplete) return result;
   }
   if (!has_host && !head.http_1_0) return bad(400, "HTTP/1.1 requires a Host header.");
+  if (!head.authority.empty()) {
+    if (!has_host && head.header_count == headers.size())
+      return bad(431, "The request has too many headers.");
+    if (!has_host) headers[head.header_count++] = {"host", {}};
+    std::ranges::find(headers, "host", &Header::name)->value = head.authority;
+  }
   if (head.chunked && head.has_content_length)
     return bad(400, "Content-Length and Transfer-Encoding exclude each other.");
   return kGood;

@@ -14,6 +14,7 @@ struct Http1Head {
   std::string_view method;
   std::string_view path;
   std::string_view query;
+  std::string_view authority;  // of a target that names its host, http://host/path; else empty
   std::size_t header_count = 0;
   std::size_t size = 0;  // bytes, including the empty line
   std::uint64_t content_length = 0;
@@ -36,7 +37,8 @@ struct Http1ParseResult {
 //
 // Strict, because requests that two servers read differently allow request smuggling: lines end in CR LF, no
 // folded or nameless headers, no space before a colon, exactly one Host in HTTP/1.1, one Content-Length of
-// digits only, never beside Transfer-Encoding, and no other coding than chunked.
+// digits only, never beside Transfer-Encoding, and no other coding than chunked. If the target names its
+// host, that is the value of Host, whatever the header says (RFC 9112, 3.2.2).
 Http1ParseResult parse_http1_head(std::span<char> bytes, std::span<Header> headers, Http1Head& head);
 
 }  // namespace sluice::net

@@ -65,6 +65,30 @@ TEST(Http1Parser, forms_of_a_target) {
   EXPECT_EQ(Parsed("\r\nGET /after-empty-line HTTP/1.1\r\nHost: x\r\n\r\n").head.path, "/after-empty-line");
 }
 
+// RFC 9112, 3.2.2: whoever judges a request by its Host must not be told another one.
+TEST(Http1Parser, the_host_of_a_target_replaces_that_of_the_header) {
+  const struct {
+    std::string head, host;
+  } rows[] = {
+      {"PUT http://evil.example/v1/switch HTTP/1.1\r\nHost: localhost\r\n\r\n", "evil.example"},
+      {"PUT https://evil.example:8080/ HTTP/1.1\r\nA: b\r\nHost: localhost\r\n\r\n", "evil.example:8080"},
+      {"PUT http://localhost@evil/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "localhost@evil"},
+      {"PUT http://evil.example HTTP/1.1\r\nHost: localhost\r\n\r\n", "evil.example"},
+      {"PUT http://evil.example/ HTTP/1.0\r\n\r\n", "evil.example"},
+      {"PUT http://localhost/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", "localhost"},
+      {"PUT /http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "localhost"},
+  };
+  for (const auto& row : rows) {
+    const Parsed parsed(row.head);
+    EXPECT_EQ(parsed.result.kind, Kind::kComplete) << row.head;
+    EXPECT_EQ(parsed.header("host"), row.host) << row.head;
+  }
+  for (const char* target : {"http://", "http:///v1/switch", "https://?a", "http://evil.example?/v1/switch"})
+    EXPECT_EQ(Parsed(std::string("GET ") + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n").result.status,
+              400)
+        << target;
+}
+
 TEST(Http1Parser, every_prefix_of_a_head_is_incomplete) {
   const std::string text = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n";
   for (std::size_t i = 0; i < text.size(); ++i)

@@ -45,7 +45,7 @@ Result<void> read_reset(std::string_view body, std::string& scratch, CheckList& 
 // {"policy_id":"api.read","want":100}.
 Result<void> read_lease(std::string_view body, std::string& scratch, CheckList& out, const CheckRules& rules);
 
-// {"lease_id":"01…","unused":15}
+// {"lease_id":"02…","unused":15}
 struct LeaseReturn {
   std::string_view lease_id;
   std::int64_t unused = 0;

@@ -145,7 +145,7 @@ bool ClusterStore::start_split(StoreCall& call) {
     call.verdict = Verdict::kShed;
     return true;
   }
-  split->begin(call, *this);
+  split->begin(call, *this, SplitCall::By::kSlot, call.is_lease ? random_(UINT64_MAX) : 0);
   // All or nothing: if one node would shed its part, the others are not asked either.
   if (std::ranges::any_of(split->parts(), [this](const Part& part) { return would_shed(part); })) {
     ++stats_.too_many_split;
@@ -153,23 +153,36 @@ bool ClusterStore::start_split(StoreCall& call) {
     give_back(*split);
     return true;
   }
-  // A call that would be denied anyway is not charged anywhere.
-  if (call.without_answer == StoreCall::WithoutAnswer::kDenied &&
+  // A call that would be denied anyway is not charged anywhere; a lease never passes without an answer.
+  const bool cannot_pass =
+      call.is_lease ? call.refund_of_us == 0 : call.without_answer == StoreCall::WithoutAnswer::kDenied;
+  if (cannot_pass &&
       std::ranges::any_of(split->parts(), [this](const Part& part) { return would_fail(part); })) {
     ++stats_.without_node;
     give_back(*split);
     return true;
   }
   ++stats_.split_calls;
-  for (Part& part : split->parts())
-    if (start_part(part)) split->one_less();
-  if (!split->one_less()) return false;
+  if (!start_rounds(*split)) return false;
   conclude(*split);
   return true;
 }
 
+// False: it goes on when parts are done.
+bool ClusterStore::start_rounds(SplitCall& split) {
+  while (split.has_round()) {
+    for (Part* part : split.begin_round())
+      if (start_part(*part)) split.one_less();
+    if (!split.one_less()) return false;
+  }
+  return true;
+}
+
 void ClusterStore::on_parts_done(SplitCall& split) {
-  if (split.call() != nullptr) return conclude(split).on_done();
+  if (split.call() != nullptr) {
+    if (start_rounds(split)) conclude(split).on_done();
+    return;
+  }
   for (const Part* part : split.refunds())
     if (!is_answer(part->verdict)) ++stats_.refunds_lost;
   give_back(split);

@@ -81,9 +81,9 @@ struct ClusterStats {
 //   of the split calls in flight.
 // - A charge stays, and fades like any other, if its call got no answer from that slot (it may have been
 //   charged all the same), or if its refund got no answer within a second (counted: refunds_lost). With a
-//   request id neither is lost if the request is repeated until it is answered: then what was charged is what
-//   was admitted. (If it is repeated several times at once while the first is being denied, and the slots see
-//   the repeats in different orders, one may be admitted although another gives a charge back.)
+//   request id it is not lost if the request is repeated and admitted. If the repeat is denied, it stays: an
+//   earlier request with the same id may have been admitted and have used it. So only what a call has charged
+//   itself is given back, and only if no repeat was told of it.
 // - OnDenial::kCharge works across slots as within one: such charges are not given back.
 // - A leaky_bucket counts as denied only what its own slot denied. A charge resets that count, even if it is
 //   given back.
@@ -131,6 +131,7 @@ class ClusterStore final : public Store, private RedisBackendOwner, private Spli
 
   // Split calls.
   bool start_split(StoreCall& call);
+  bool start_rounds(SplitCall& split);
   bool start_part(Part& part);
   bool would_shed(const Part& part) const;
   bool would_fail(const Part& part) const;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/limits.h"
@@ -68,8 +69,8 @@ void ClusterStore::start_key_by_key(std::span<StoreCall* const> calls) {
     }
     ++stats_.split_by_key;
     split->begin(*call, *this, SplitCall::By::kKey);
+    std::ranges::copy(split->begin_round(), std::back_inserter(keys));
     split->one_less();  // all are started below
-    for (Part& part : split->parts()) keys.push_back(&part);
   }
   start_by_map(std::move(keys));
 }
@@ -120,8 +121,8 @@ std::vector<ClusterStore::Part*> ClusterStore::take_on(std::span<StoreCall* cons
       parts.push_back(part);
     } else if (SplitCall* split = spare_split()) {
       split->begin(*call, *this);
+      std::ranges::copy(split->begin_round(), std::back_inserter(parts));
       split->one_less();  // it is started
-      parts.push_back(&split->parts().front());
     } else {
       shed(*call);
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 #include <utility>
 
 #include "store/pressure.h"
@@ -39,7 +38,7 @@ void SplitCall::Part::on_done() {
   if (whole_->one_less()) whole_->events_->on_parts_done(*whole_);
 }
 
-void SplitCall::begin(StoreCall& call, Events& events, By by) {
+void SplitCall::begin(StoreCall& call, Events& events, By by, std::uint64_t own_id) {
   assert(by == By::kSlot || !call.dedupe);
   call_ = &call;
   events_ = &events;
@@ -79,18 +78,38 @@ void SplitCall::begin(StoreCall& call, Events& events, By by) {
     parts_[i].charges = std::span(charges_).subspan(first, end - first);
     parts_[i].results = std::span(results_).subspan(first, end - first);
   }
-  waiting_ = parts_.size() + 1;
+  kind_ = parts_.size() == 1 || !call.is_lease ? Kind::kOneRound
+          : call.refund_of_us == 0             ? Kind::kLease
+                                               : Kind::kReturn;
+  rounds_left_ = is_lease() ? 2 : 1;
+  if (is_lease()) begin_lease(own_id);
+  if (kind_ == Kind::kReturn) begin_return();
+}
+
+std::span<SplitCall::Part* const> SplitCall::begin_round() {
+  assert(has_round());
+  --rounds_left_;
+  round_.clear();
+  if (is_lease() && rounds_left_ == 0) ask_first_slot();
+  const bool all = kind_ == Kind::kOneRound, first = kind_ == Kind::kReturn || rounds_left_ == 0;
+  for (Part& part : parts_)
+    if (all || first == (&part == &parts_.front())) round_.push_back(&part);
+  waiting_ = round_.size() + 1;
+  return round_;
+}
+
+void SplitCall::set_cost(const Part& part, std::int64_t cost) {
+  for (std::size_t i = 0; i < part.charges.size(); ++i) charges_[part.first_ + i].cost = cost;
 }
 
 StoreCall& SplitCall::settle(const ParamsTable& params) {
-  assert(call_ != nullptr && waiting_ == 0);
+  assert(call_ != nullptr && waiting_ == 0 && !has_round());
   StoreCall& call = *call_;
   bool denied = false, unanswered = false, no_room = false, shed = false, moving = false;
   bool any_counted = false, any_passed_over = false, all_known = true;
   call.forget_answer();
-  call.replayed = true;
-  call.now_us = 0;
-  for (const Part& part : parts_) {
+  bool all_replayed = true, any_replayed = false;
+  for (const Part& part : first_slot_decides() ? parts().first(1) : parts()) {
     if (is_answer(part.verdict)) {
       if (call.now_us == 0) call.now_us = part.now_us;
       all_known &= part.results_known == part.results.size();
@@ -107,9 +126,9 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
     any_counted |= is_allowed(part.verdict);
     shed |= part.verdict == Verdict::kShed;
     call.conflict |= part.conflict;
-    call.replayed &= part.replayed;
+    all_replayed &= part.replayed;
+    any_replayed |= part.replayed;
   }
-  if (call.is_lease && call.refund_of_us == 0) denied |= !grants_agree();
   // A conflict of the request id counts, whatever the other slots say.
   call.verdict = call.conflict || denied ? Verdict::kDenied
                  : unanswered            ? Verdict::kNoAnswer
@@ -118,61 +137,55 @@ StoreCall& SplitCall::settle(const ParamsTable& params) {
                  : !any_passed_over      ? Verdict::kAllowed
                  : any_counted           ? Verdict::kPartlyCounted
                                          : Verdict::kNoRoom;
-  if (call.verdict != Verdict::kAllowed) call.granted = 0;
+  if (call.verdict == Verdict::kAllowed) call.granted = parts_.front().granted;
+  // An admission is a repeat if any of it was charged before: an id counts once.
+  const bool is_check = kind_ == Kind::kOneRound && call.refund_of_us == 0;
+  call.replayed = is_check && is_allowed(call.verdict) ? any_replayed : all_replayed;
   shed_by_move_ = moving && call.verdict == Verdict::kShed;
-  // A call with a request id and no answer will be repeated, and then needs its charges.
-  const bool asks_again = !is_answer(call.verdict) && call.dedupe.has_value();
-  // A call that passes although a slot is silent has used the other slots.
-  const bool passes =
-      call.verdict == Verdict::kNoAnswer && call.without_answer == StoreCall::WithoutAnswer::kPasses;
-  undo_ = !is_allowed(call.verdict) && !passes && !asks_again && call.refund_of_us == 0;
+  // A call that passes although a slot is silent has used the other slots. If it may pass, and will be
+  // repeated with its id, they wait for that.
+  using enum StoreCall::WithoutAnswer;
+  const bool may_pass = call.verdict == Verdict::kNoAnswer &&
+                        (call.without_answer == kPasses || (call.dedupe && call.without_answer == kUnknown));
+  undo_ = !is_allowed(call.verdict) && !may_pass && call.refund_of_us == 0;
+  for (Part& part : parts_)
+    if (refundable(part)) refunds_.push_back(&part);
+  if (is_lease()) choose_lease_refunds();
+  if (kind_ == Kind::kReturn) choose_return_refunds();
   all_known &= is_answer(call.verdict);
   call.results_known = all_known ? call.results.size() : 0;
   if (all_known) copy_results(params);
   call_ = nullptr;
-  for (Part& part : parts_)
-    if (refundable(part)) refunds_.push_back(&part);
   return call;
-}
-
-// Slots that have different room for a lease grant different numbers of units. Then all give them back, and
-// the holder asks again, for less. The charges become what was granted.
-bool SplitCall::grants_agree() {
-  bool agree = true;
-  std::optional<std::int64_t> granted;
-  for (const Part& part : parts_) {
-    if (part.verdict != Verdict::kAllowed) continue;
-    agree &= !granted || *granted == part.granted;
-    granted = part.granted;
-    for (std::size_t i = 0; i < part.charges.size(); ++i) charges_[part.first_ + i].cost = part.granted;
-  }
-  call_->granted = granted.value_or(0);
-  return agree;
 }
 
 void SplitCall::copy_results(const ParamsTable& params) {
   const std::span<ChargeResult> results = call_->results;
   for (const Part& part : parts_) {
-    const bool had_room = call_->verdict == Verdict::kDenied && is_allowed(part.verdict);
+    const bool is_told = is_answer(part.verdict) && (&part == &parts_.front() || !first_slot_decides());
+    // A lease gives back what is more than another slot granted, too.
+    const bool had_room = (call_->verdict == Verdict::kDenied || is_lease()) && is_allowed(part.verdict);
     for (std::size_t i = 0; i < part.charges.size(); ++i) {
       ChargeResult& result = results[place_[part.first_ + i]];
       const Charge& charge = part.charges[i];
-      if (!is_answer(part.verdict)) {
+      if (!is_told) {
         fill_unknown(params[charge.params], result);
         result.passed_over = true;
         continue;
       }
       result = part.results[i];
       result.passed_over = was_passed_over(part, i);
+      if (is_lease()) result.charged_at_us = part.now_us;
       if (had_room && is_taken_back(charge) && !result.passed_over)
         remove_charge(params[charge.params], charge.cost, result);
     }
   }
 }
 
+// What was replayed was charged by an earlier request with this id, which may have been admitted.
 bool SplitCall::refundable(const Part& part) const {
-  return undo_ && is_allowed(part.verdict) && part.results_known == part.results.size() &&
-         std::ranges::any_of(part.charges, is_taken_back);
+  return kind_ == Kind::kOneRound && undo_ && is_allowed(part.verdict) && !part.replayed &&
+         part.results_known == part.results.size() && std::ranges::any_of(part.charges, is_taken_back);
 }
 
 std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline_us) {
@@ -186,7 +199,6 @@ std::span<SplitCall::Part* const> SplitCall::begin_refunds(std::int64_t deadline
     part->charges = std::span(charges_).subspan(part->first_, kept - part->first_);
     part->results = std::span(results_).subspan(part->first_, kept - part->first_);
     part->refund_of_us = part->now_us;
-    part->refund_replays_before = part->replays_before;
     part->deadline_us = deadline_us;
     part->caller_deadline_us = 0;
     part->hops = 0;

@@ -7,7 +7,7 @@
 #include "base/testing/seed.h"
 #include "store/pressure.h"
 #include "store/redis/script/wire.h"
-#include "store/redis/testing/call.h"
+#include "store/redis/testing/split_call_fixture.h"
 
 namespace sluice {
 namespace {
@@ -17,42 +17,7 @@ using testing::SizeIs;
 using enum Verdict;
 using Part = SplitCall::Part;
 
-// Three tags, each of another slot.
-constexpr std::uint32_t kA = 1, kB = 2, kC = 3;
-
-class SplitCallTest : public testing::Test, protected SplitCall::Events {
- protected:
-  static constexpr std::int64_t kSecond = 1'000'000;
-
-  void on_parts_done(SplitCall&) override { ++times_done_; }
-
-  Charge charge(std::uint64_t key, std::uint32_t tag, std::int64_t cost = 1) const {
-    return {.key = {0, key}, .params = limit_, .cost = cost, .slot_tag = tag};
-  }
-  // A part's answer, as a node would give it.
-  static void answer(Part& part, Verdict verdict, std::int64_t remaining = 5, bool replayed = false) {
-    part.verdict = verdict;
-    part.replayed = replayed;
-    part.now_us = 100 * kSecond + part.slot;
-    part.results_known = is_answer(verdict) ? part.results.size() : 0;
-    for (ChargeResult& result : part.results) {
-      result.outcome = {.allowed = verdict == kAllowed, .remaining = remaining};
-      if (verdict == kDenied) result.outcome.retry_after_us = kSecond;
-    }
-    part.on_done();
-  }
-  SplitCall& begin(StoreCall& call) {
-    split_.begin(call, *this);
-    EXPECT_FALSE(split_.one_less());
-    return split_;
-  }
-
-  ParamsTable params_;
-  const ParamsId limit_ =
-      params_.intern(make_limit_params(Algorithm::kFixedWindow, {10, 60 * kSecond}, std::nullopt).value());
-  SplitCall split_;
-  int times_done_ = 0;
-};
+using SplitCallTest = SplitCallFixture;
 
 TEST_F(SplitCallTest, HasAPartPerSlotAndKeepsTheOrderOfTheCaller) {
   TestCall call({charge(1, kA), charge(2, kB), charge(3, kA), charge(4, kC)}, 77);
@@ -104,14 +69,21 @@ TEST_F(SplitCallTest, TheAnswersOfThePartsMakeOne) {
       {"one denies, one is silent: a denial is enough", false, {kNoAnswer}, {kDenied}, kDenied, false, {}},
       {"the same with an id", true, {kNoAnswer}, {kDenied}, kDenied, false, {}},
       {"all repeat themselves", true, {kAllowed, true}, {kAllowed, true}, kAllowed, true, {}},
-      {"a second try completes the first", true, {kAllowed, true}, {kAllowed}, kAllowed, false, {}},
-      {"a second try is denied", true, {kAllowed, true}, {kDenied}, kDenied, false, {kA}},
-      {"a denial is repeated: so is the refund",
+      {"a second try completes the first", true, {kAllowed, true}, {kAllowed}, kAllowed, true, {}},
+      {"a second try is denied: the first may be admitted",
        true,
        {kAllowed, true},
+       {kDenied},
+       kDenied,
+       false,
+       {}},
+      {"a denial is repeated", true, {kAllowed, true}, {kDenied, true}, kDenied, true, {}},
+      {"a denial is repeated where the charge was given back",
+       true,
+       {kAllowed},
        {kDenied, true},
        kDenied,
-       true,
+       false,
        {kA}},
       {"the next try will need the grant", true, {kAllowed}, {kNoAnswer}, kNoAnswer, false, {}},
   };
@@ -146,6 +118,17 @@ TEST_F(SplitCallTest, WhatPassesWithoutAnAnswerStaysCharged) {
     EXPECT_EQ(call.verdict, kNoAnswer);
     EXPECT_EQ(split_.begin_refunds(99).size(), without_answer == WithoutAnswer::kPasses ? 0u : 1u);
   }
+}
+
+TEST_F(SplitCallTest, WhatCannotPassIsGivenBackAlsoWithAnId) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  call.without_answer = StoreCall::WithoutAnswer::kDenied;
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kNoAnswer);
+  split_.settle(params_);
+  EXPECT_THAT(split_.begin_refunds(99), SizeIs(1));
 }
 
 TEST_F(SplitCallTest, ADenialBesideASilentSlotTellsWhatIsKnown) {
@@ -183,24 +166,36 @@ TEST_F(SplitCallTest, ARefundSaysWhatWasGranted) {
   EXPECT_EQ(times_done_, 2);
 }
 
-TEST_F(SplitCallTest, ARefundTakesTheRecordAlongThatItWasTold) {
-  for (const std::uint8_t replays : std::initializer_list<std::uint8_t>{0, 1, 7}) {
-    TestCall call({charge(1, kA), charge(2, kB)});
-    call.dedupe = Dedupe{{7, 8}, 9, kSecond};
-    begin(call);
-    for (const Part& part : split_.parts()) {
-      EXPECT_EQ(part.dedupe->id, (KeyHash{7, 8}));
-      EXPECT_TRUE(part.dedupe->is_part);
-    }
-    split_.parts()[0].replays_before = replays;
-    answer(split_.parts()[0], kAllowed, 5, replays > 0);
-    answer(split_.parts()[1], kDenied, 5);
-    split_.settle(params_);
-    const auto refunds = split_.begin_refunds(0);
-    ASSERT_THAT(refunds, SizeIs(1));
-    EXPECT_EQ(refunds[0]->dedupe->id, (KeyHash{7, 8}));
-    EXPECT_EQ(refunds[0]->refund_replays_before, replays);
+TEST_F(SplitCallTest, ARefundTakesTheRecordAlong) {
+  TestCall call({charge(1, kA), charge(2, kB)});
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  for (const Part& part : split_.parts()) {
+    EXPECT_EQ(part.dedupe->id, (KeyHash{7, 8}));
+    EXPECT_TRUE(part.dedupe->is_part);
   }
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kDenied);
+  split_.settle(params_);
+  const auto refunds = split_.begin_refunds(0);
+  ASSERT_THAT(refunds, SizeIs(1));
+  EXPECT_EQ(refunds[0]->dedupe->id, (KeyHash{7, 8}));
+}
+
+// A request is admitted on three slots. Its records expire one after the other, and a repeat comes in
+// between.
+TEST_F(SplitCallTest, OnlyWhatTheRepeatItselfHasChargedIsGivenBack) {
+  TestCall call({charge(1, kA), charge(2, kB), charge(3, kC)});
+  call.dedupe = Dedupe{{7, 8}, 9, kSecond};
+  begin(call);
+  answer(split_.parts()[0], kAllowed);
+  answer(split_.parts()[1], kAllowed, 5, true);
+  answer(split_.parts()[2], kDenied);
+  split_.settle(params_);
+  EXPECT_EQ(call.verdict, kDenied);
+  const auto refunds = split_.begin_refunds(0);
+  ASSERT_THAT(refunds, SizeIs(1));
+  EXPECT_EQ(refunds[0]->slot, slot_of_tag(kA));
 }
 
 TEST_F(SplitCallTest, OnOneSlotItIsNoPart) {
@@ -226,47 +221,6 @@ TEST_F(SplitCallTest, AConflictAnywhereIsAConflict) {
   EXPECT_EQ(call.verdict, kDenied);
   EXPECT_EQ(call.results_known, 0u);
   EXPECT_THAT(split_.begin_refunds(0), SizeIs(1));
-}
-
-// A lease on two slots: each grants what it has room for.
-TEST_F(SplitCallTest, ALeaseIsGrantedOnlyIfAllSlotsGrantTheSame) {
-  struct Row {
-    const char* what;
-    Verdict a, b;
-    std::int64_t granted_a, granted_b;
-    Verdict whole;
-    std::int64_t granted;
-    std::size_t refunds;
-  };
-  const Row rows[] = {
-      {"the same", kAllowed, kAllowed, 8, 8, kAllowed, 8, 0},
-      {"the second has less", kAllowed, kAllowed, 8, 3, kDenied, 0, 2},
-      {"the first has less", kAllowed, kAllowed, 3, 8, kDenied, 0, 2},
-      {"the second has none", kAllowed, kDenied, 8, 0, kDenied, 0, 1},
-      {"the first has none", kDenied, kAllowed, 0, 8, kDenied, 0, 1},
-      {"the second is silent", kAllowed, kNoAnswer, 8, 0, kNoAnswer, 0, 0},
-      {"the first is silent", kNoAnswer, kAllowed, 0, 8, kNoAnswer, 0, 0},
-      {"the second is full", kAllowed, kNoRoom, 8, 0, kNoRoom, 0, 0},
-  };
-  for (const Row& row : rows) {
-    SCOPED_TRACE(row.what);
-    TestCall call({charge(1, kA, 8), charge(2, kB, 8)});
-    call.is_lease = true;
-    call.dedupe = Dedupe{{5, 5}, 7, kSecond};
-    begin(call);
-    split_.parts()[0].granted = row.granted_a;
-    split_.parts()[1].granted = row.granted_b;
-    EXPECT_TRUE(split_.parts()[1].is_lease);
-    answer(split_.parts()[0], row.a, 1);
-    answer(split_.parts()[1], row.b, 1);
-    split_.settle(params_);
-    EXPECT_EQ(call.verdict, row.whole);
-    EXPECT_EQ(call.granted, row.granted);
-    const auto refunds = split_.begin_refunds(0);
-    ASSERT_THAT(refunds, SizeIs(row.refunds));
-    for (const Part* refund : refunds)
-      EXPECT_EQ(refund->charges[0].cost, refund->slot == slot_of_tag(kA) ? row.granted_a : row.granted_b);
-  }
 }
 
 TEST_F(SplitCallTest, WhatCountsDeniedRequestsKeepsItsCharge) {

@@ -97,7 +97,7 @@ bool RememberedDenials::deny(StoreCall& call, std::int64_t now_us, std::int64_t 
 
 bool RememberedDenials::deny_unanswered(StoreCall& call, std::int64_t now_us,
                                         std::int64_t decide_at_us) const {
-  if (!has_any_ || for_us_ == 0 || call.refund_of_us != 0) return false;
+  if (!has_any_ || for_us_ == 0 || call.refund_of_us != 0 || call.is_lease) return false;
   Known known;
   for (std::size_t i = 0; i < call.charges.size(); ++i)
     known[i] = find(call.charges[i], now_us, Ask::kWithoutAnswer);
@@ -107,7 +107,6 @@ bool RememberedDenials::deny_unanswered(StoreCall& call, std::int64_t now_us,
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     Charge charge = call.charges[i];
     charge.on_denial = OnDenial::kFree;  // nothing can be charged now
-    if (call.is_lease) charge.cost = 1;  // a lease takes what there is
     const LimitParams& params = params_[charge.params];
     const auto had_room = known[i] == nullptr
                               ? std::nullopt

@@ -15,7 +15,7 @@ constexpr std::uint8_t kHasRequestId = 64, kExplain = 128;
 constexpr std::size_t kHeedsMoves = 32'768;  // added to the number of counters
 constexpr std::int64_t kConflict = -1, kReplayed = -2;
 constexpr std::int64_t kTtlMsMax = UINT32_MAX;
-constexpr unsigned kRefund = 0, kPart = 2, kLease = 3, kLeasePart = 4;  // instead of the number of repeats
+constexpr unsigned kRefund = 0, kPart = 2, kLease = 3;  // instead of the number of repeats
 static_assert(kLimitsPerCheckMax < kHasRequestId);
 static_assert(kRedisBatchEntriesMax + kLimitsPerCheckMax < kHeedsMoves);
 
@@ -123,7 +123,6 @@ void Batch::add_check(const StoreCall& call, bool single, LimitRecords& limits) 
 // Adds what is to be given back. A charge that is not given back becomes a look.
 void Batch::add_grants(const StoreCall& call, Check& check) {
   check.explain = true;
-  check.refund_replays_before = call.refund_replays_before;
   check.first_grant = static_cast<std::uint32_t>(grants_.size());
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     Charge& charge = entries_[check.first_entry + i].charge;
@@ -183,7 +182,7 @@ void Batch::part_refused(std::string_view key_numbers, std::vector<StoreCall*>& 
 unsigned Batch::kind_of(const Check& check) const {
   const bool is_part = check.request_id != kNone && request_ids_[check.request_id].dedupe.is_part;
   if (check.is_refund()) return kRefund;
-  if (check.is_lease) return is_part ? kLeasePart : kLease;
+  if (check.is_lease) return kLease;
   return is_part ? kPart : check.repeats;
 }
 
@@ -217,8 +216,7 @@ std::string Batch::encoded_checks(bool heeds_moves) const {
     append_number(out, dedupe.terms, 2);
     const auto ttl_ms =
         static_cast<std::uint64_t>(std::clamp(dedupe.ttl_us / 1000, std::int64_t{1}, kTtlMsMax));
-    append_number(
-        out, check.is_refund() ? ExplainRecord::flags_to_refund(check.refund_replays_before) : ttl_ms, 4);
+    append_number(out, check.is_refund() ? ExplainRecord::kFlagsToRefund : ttl_ms, 4);
   }
   return out;
 }

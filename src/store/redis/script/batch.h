@@ -132,7 +132,6 @@ class Batch {
     std::uint16_t repeats = 1;
     std::uint32_t request_id = kNone;   // in request_ids_
     std::uint32_t first_grant = kNone;  // in grants_; a refund has one for each of its entries
-    std::uint8_t refund_replays_before = 0;
     std::uint32_t next_single = kNone;  // the next of the row
     std::uint32_t first_call = 0;
     std::uint32_t last_call = 0;

@@ -16,8 +16,8 @@ namespace sluice {
 //
 // A look at a log that is used up is not denied, and has the wait for one unit in place of retry_after.
 //
-// Flags: 1 admitted, plus twice the number of repeats that got this answer; of an entry: 1 had room, 2
-// warning, 4 throttled.
+// Flags: 1 admitted, 2 was told again (Dedupe::is_part only); of an entry: 1 had room, 2 warning, 4
+// throttled.
 class ExplainRecord {
  public:
   static constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 22, kGrantedBytes = 4;
@@ -28,10 +28,8 @@ class ExplainRecord {
     return after_entries == 0 || after_entries == kGrantedBytes;
   }
 
-  // The flags that a call's record must have for a refund to give that call back.
-  static std::uint8_t flags_to_refund(std::uint8_t replays_before) {
-    return static_cast<std::uint8_t>(1 + 2 * replays_before);
-  }
+  // The flags that a record must have for a refund to give its charge back.
+  static constexpr std::uint8_t kFlagsToRefund = 1;
 
   // REQUIRES: is_one(bytes)
   explicit ExplainRecord(std::string_view bytes) : bytes_(bytes) {}
@@ -46,7 +44,6 @@ class ExplainRecord {
     const auto flags = static_cast<std::uint8_t>(bytes_[15]);
     call.now_us = number_at(bytes_, 8, 7);
     call.verdict = (flags & 1) != 0 ? Verdict::kAllowed : Verdict::kDenied;
-    call.replays_before = flags / 2;
     call.granted = granted();
     if (call.dedupe && number_at(bytes_, 6, 2) != call.dedupe->terms) return;
     const std::size_t granted_bytes = is_lease() ? kGrantedBytes : 0;

@@ -11,8 +11,9 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
   local checks = ARGV[2]
   local RECORD_HEADER_BYTES, RECORD_ENTRY_BYTES = 16, 22
   local PAYLOAD_BYTES = 6  -- of the fingerprint; the rest identifies the limits of the request
-  local REFUND, PART, LEASE, LEASE_PART = 0, 2, 3, 4  -- instead of `repeats`
+  local REFUND, PART, LEASE = 0, 2, 3  -- instead of `repeats`
   local GRANTED_BYTES = 4  -- at the end of a lease's record
+  local TOLD_AGAIN = 2     -- a flag of a part's record
   local load, packed, packed_log = counter_codec(values, limit_in)
   local new_records = {}
   local touch, tell, given  -- of migrate.lua
@@ -302,7 +303,7 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
   end
 
   -- With a request id: a decision that has charged something stands. A refund removes the record, if it is still the
-  -- one that it gives back, and it was not repeated since.
+  -- one that it gives back, and nobody else was told of it since.
   local function decide_once(position, count, settle, is_part, is_lease)
     local key, fingerprint, ttl_ms, after = struct.unpack('>I2c8I4', checks, position)
     local known = values[key]
@@ -323,9 +324,9 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       end
       keep_record(key, false)
     elseif is_known then
-      if is_part then
-        local flags = (string.byte(known, 16) + 2) % 256
-        keep_record(key, string.sub(known, 1, 15) .. string.char(flags) .. string.sub(known, 17))
+      local flags = string.byte(known, 16)
+      if is_part and flags < TOLD_AGAIN then
+        keep_record(key, string.sub(known, 1, 15) .. string.char(flags + TOLD_AGAIN) .. string.sub(known, 17))
       end
       return REPLAYED, values[key], after
     end
@@ -344,8 +345,7 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       after, settle = read_grants(after, count), refund_entries
     end
     if header % EXPLAIN >= REQUEST_ID then
-      return decide_once(after, count, settle, repeats == PART or repeats == LEASE_PART,
-        repeats == LEASE or repeats == LEASE_PART)
+      return decide_once(after, count, settle, repeats == PART, repeats == LEASE)
     end
     if header < EXPLAIN then return charge_entries(count, repeats), nil, after end
     local admitted = settle(count, 1)
