@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace sluice {
@@ -40,8 +42,10 @@ std::vector<HotKey> HotKeys::add_up(const HotQuery& query, std::int64_t now_us) 
   }
   std::vector<HotKey> all;
   for (auto& sum : sums) all.push_back(std::move(sum.second));
-  std::ranges::sort(all, std::greater{},
-                    query.by == HotQuery::By::kRate ? &HotKey::rate : &HotKey::denied_rate);
+  const auto rate_of = query.by == HotQuery::By::kRate ? &HotKey::rate : &HotKey::denied_rate;
+  std::ranges::sort(all, {}, [rate_of](const HotKey& key) {
+    return std::tuple(-(key.*rate_of), std::string_view(key.policy_id), std::string_view(key.limit));
+  });
   if (all.size() > query.most) all.resize(query.most);
   return all;
 }
