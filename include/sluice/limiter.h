@@ -4,6 +4,8 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,13 +29,13 @@ namespace sluice {
 // One check. The views must live until the call returns; nothing refers to them afterwards, not even the
 // forms that answer later.
 struct Request {
-  std::string_view key;         // whom to limit: a user, an address, an API key
-  std::string_view tenant;      // empty: the default tenant
-  std::string_view resource;    // for example the path; empty: none
-  std::string_view policy_id;   // empty: the most specific policy for tenant and resource
-  std::string_view request_id;  // not empty: a repeat gets the first answer and charges nothing
+  std::string_view key = {};         // whom to limit: a user, an address, an API key
+  std::string_view tenant = {};      // empty: the default tenant
+  std::string_view resource = {};    // for example the path; empty: none
+  std::string_view policy_id = {};   // empty: the most specific policy for tenant and resource
+  std::string_view request_id = {};  // not empty: a repeat gets the first answer and charges nothing
   std::span<const std::pair<std::string_view, std::string_view>> dimensions = {};
-  std::int64_t cost = 1;  // 0: looks, and charges nothing
+  std::optional<std::int64_t> cost = {};  // absent: as the policy's cost map says, else 1; 0: only looks
 };
 
 // What kept a check from being decided. A denial is not an error.
@@ -45,7 +47,7 @@ enum class Trouble : std::uint8_t {
   kClosed,       // the limiter was closed
 };
 
-// The answer to a check. Its views are valid as long as the limiter.
+// The answer to a check. Its views are valid as long as the limiter, and a zero byte follows each of them.
 struct Answer {
   bool allowed = false;
   bool degraded = false;  // no limit decided, but the failure rule or the big red switch
@@ -56,8 +58,8 @@ struct Answer {
   std::chrono::milliseconds retry_after{0};  // when a denied check will fit; negative: never
   std::chrono::milliseconds reset_after{0};  // when the tightest limit is unused again
   std::string_view reason = "ok";            // "ok", "limited", "no_policy", … as in the server's answers
-  std::string_view policy_version;           // "api.read#3"
-  std::string_view limit_name;
+  std::string_view policy_version = "";      // "api.read#3"
+  std::string_view limit_name = "";
   std::string message;  // one sentence, if there is trouble
 };
 
@@ -74,36 +76,61 @@ class SLUICE_EXPORT Limiter {
   using Done = std::function<void(const Answer&)>;
   class CheckLater;
 
-  virtual ~Limiter() = default;
+  Limiter() = default;
+  virtual ~Limiter();
+  Limiter(const Limiter&) = delete;
+  Limiter& operator=(const Limiter&) = delete;
 
   // Decides one check. Blocks while the store is asked: in memory, and while units are leased, not at all.
   virtual Answer check(const Request& request) = 0;
 
   // The same without blocking. `done` is called once: in this call if the answer is known at once, otherwise
-  // on a thread of the library, where it must not block.
+  // on a thread of the library, where it must neither block nor throw.
   virtual void check_async(const Request& request, Done done) = 0;
 
-  // Forgets the counters that a check of this request would charge. Blocks.
+  // Forgets the counters that a check of this request would charge, but for those that others share, such as
+  // a cap over all users. Blocks.
   virtual ResetAnswer reset(const Request& request) = 0;
 
   // Ends it: waiting calls are answered with Trouble::kClosed, and so are all later ones. Returns unused
   // leased units, if that was asked for. May be called again. The destructor does it, too.
   virtual void close() = 0;
 
+  // Blocks until then and returns true, or until close() and returns false. wait() sleeps like this.
+  virtual bool sleep_until(std::chrono::steady_clock::time_point time);
+
   // --- in terms of the above ---
 
-  bool allow(std::string_view key) { return allow_n(key, 1); }
-  bool allow_n(std::string_view key, std::int64_t cost) {
-    return check(Request{.key = key, .cost = cost}).allowed;
-  }
+  bool allow(std::string_view key) { return check({.key = key}).allowed; }
+  bool allow_n(std::string_view key, std::int64_t cost) { return check({.key = key, .cost = cost}).allowed; }
 
   // Blocks until the check is allowed, and returns that answer. Returns the denial as soon as it is known
   // that there will be no room before `deadline`, and trouble at once.
   Answer wait(const Request& request, std::chrono::steady_clock::time_point deadline);
 
   // const Answer answer = co_await limiter.check_later({.key = "u1"});
-  // The coroutine goes on where `done` of check_async() would be called.
+  // The check begins with this call. The coroutine goes on where `done` of check_async() would be called.
   CheckLater check_later(const Request& request);
+};
+
+// An answer that is there or will be. Belongs to one coroutine, which awaits it at most once. It may be
+// destroyed without being awaited; a coroutine that waits for it must not be destroyed.
+class SLUICE_EXPORT Limiter::CheckLater {
+ public:
+  ~CheckLater();
+  CheckLater(const CheckLater&) = delete;
+  CheckLater& operator=(const CheckLater&) = delete;
+
+  bool await_ready() const noexcept;
+  bool await_suspend(std::coroutine_handle<> waiting) noexcept;
+  Answer await_resume();
+
+ private:
+  friend class Limiter;
+  struct State;
+  explicit CheckLater(std::shared_ptr<State> state);
+
+  std::shared_ptr<State> state_;  // shared with the check
 };
 
 }  // namespace sluice

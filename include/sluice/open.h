@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,24 +22,36 @@ struct Opened {
 // Policies as text or as a file, YAML or JSON, as `sluice serve --policies` reads them (docs/policies.md). A
 // file is read once.
 struct PolicySource {
-  std::string text;
-  std::string file;  // used if `text` is empty
+  std::string text = {};
+  std::string file = {};           // or a directory; used if `text` is empty
+  bool may_deny_everyone = false;  // false: a policy that would deny every request is an error
 };
 
 // Counters in this process. Never blocks.
 struct MemoryOptions {
-  PolicySource policies;
+  PolicySource policies = {};
+  std::string default_tenant = {};                    // for checks without a tenant
+  std::size_t memory_bytes = std::size_t{256} << 20;  // at most, for counters; memory grows with use
 };
 SLUICE_EXPORT Opened open_memory(const MemoryOptions& options);
 
 // Counters in Redis: one server, behind Sentinel, or a Cluster. Processes with the same policies, URL, prefix
-// and key secret share their limits, among each other and with Sluice servers.
+// and key secret share their limits, among each other and with Sluice servers. While Redis does not answer,
+// the policy's failure rule decides (`on_failure`), and the answer is `degraded`.
 struct RedisOptions {
-  PolicySource policies;
-  std::string
-      url;  // as `sluice serve --store`: redis://host:port, rediss://…, redis+sentinel://…, redis+cluster://…
-  std::string key_prefix;  // empty: the server's default
-  std::string key_secret;  // empty: the server's default
+  PolicySource policies = {};
+  // As `sluice serve --store`: redis://host:port, unix:///path, redis+sentinel://…, redis+cluster://…, and
+  // rediss… for TLS.
+  std::string url = {};
+  std::string key_prefix = {};  // empty: the server's default
+  std::string key_secret = {};  // empty: the server's default
+  std::string default_tenant = {};
+  int nodes = 1;  // how many processes share the limits, for `on_failure: local`
+  // How long open_redis() waits for the first connection. Without one there is a limiter all the same.
+  std::chrono::milliseconds connect_timeout{1000};
+  // Receives a sentence when Redis has become unreachable, and when it is back. Called on a thread of the
+  // library; must not block or throw. Empty: nobody is told.
+  std::function<void(bool is_problem, const std::string& sentence)> log = {};
 };
 SLUICE_EXPORT Opened open_redis(const RedisOptions& options);
 
