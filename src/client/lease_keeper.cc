@@ -244,6 +244,8 @@ void LeaseKeeper::close(std::int64_t now_us) {
   for (std::size_t place = 0; place < keys_.size(); ++place) {
     if (!keys_[place]) continue;
     keys_[place]->lease.close(now_us);
+    table_.bucket(place).deny_until(0);  // whoever finds nothing asks, and is told that this is closed
+    table_.bucket(place).set_gone(false);
     for (const WaitingCheck& check : std::exchange(keys_[place]->waiting, {})) check.done(closed_answer());
     settle(place);
   }

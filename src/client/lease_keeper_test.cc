@@ -277,6 +277,13 @@ TEST_F(LeaseKeeperTest, ClosingReturnsWhatIsLeftIfThatWasAskedForAlsoOfAnAnswerT
   EXPECT_EQ(last().trouble, Trouble::kClosed);
 }
 
+TEST_F(LeaseKeeperTest, AfterClosingNobodyIsToldThatTheServerIsGoneOrDenies) {
+  lease_key(1);
+  keeper().on_no_answer(leases_[0].name, now_us_);
+  keeper().close(now_us_);
+  EXPECT_EQ(table_.find(hash_of("u1")).bucket->why_empty(now_us_), LeaseBucket::Empty::kAsking);
+}
+
 TEST_F(LeaseKeeperTest, ClosingKeepsUnitsOtherwise) {
   lease_key();
   keeper().close(now_us_);

@@ -71,7 +71,7 @@ class Simulation {
         bool wake = now_us_ >= holder.key.next_due_us();
         for (; holder.owed >= 1; holder.owed -= 1) {
           ++holder.requests;
-          const auto [spent, wakes, is_safe] = holder.bucket.spend(1, now_us_);
+          const auto [spent, wakes, is_safe] = holder.key.spend(1, now_us_);
           holder.spent += spent ? 1 : 0;
           wake |= wakes;
         }
@@ -108,8 +108,7 @@ class Simulation {
  private:
   struct Holder {
     explicit Holder(std::mt19937_64& random)
-        : key(bucket, [&random] { return std::uniform_real_distribution<double>(0, 1)(random); }) {}
-    LeaseBucket bucket;
+        : key([&random] { return std::uniform_real_distribution<double>(0, 1)(random); }) {}
     LeasedKey key;
     double owed = 0;
     std::int64_t requests = 0;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,7 +28,7 @@ struct LeaseAnswer {
 
 // Decides for one key when to ask the server for units, for how many, and what to do when it is gone. A
 // machine without I/O and without a clock: the owner calls it with the time and does what it says. Belongs to
-// one thread; others spend from its bucket.
+// one thread; others spend from its bucket, or by spend().
 //
 //   if (const std::int64_t want = key.want(now_us)) ask_server(want);   // later: on_answer or on_unreachable
 //   wait_until(key.next_due_us());                                      // or until spend() wakes the owner
@@ -47,6 +48,18 @@ class LeasedKey {
   LeasedKey(LeaseBucket& bucket, std::function<double()> random, SizeRule rule = SizeRule::kRecent,
             double expected = 0)
       : random_(std::move(random)), bucket_(bucket), size_(rule, expected) {}
+  // With a bucket of its own.
+  explicit LeasedKey(std::function<double()> random)
+      : random_(std::move(random)), own_bucket_(std::make_unique<LeaseBucket>()), bucket_(*own_bucket_) {}
+
+  // --- for any thread ---
+
+  LeaseBucket::Spend spend(std::int64_t cost, std::int64_t now_us) {
+    return bucket_.spend(cost, now_us, bucket_.generation());
+  }
+  std::int64_t left() const { return bucket_.left(); }
+
+  // --- for the owner ---
 
   // The units to ask for now; 0: nothing is to be asked. If not 0, the owner reports the answer by one of the
   // next two.
@@ -113,6 +126,7 @@ class LeasedKey {
   std::int64_t jittered(std::int64_t units) const;
 
   std::function<double()> random_;
+  std::unique_ptr<LeaseBucket> own_bucket_;  // null: it is somebody else's
   LeaseBucket& bucket_;
   LeaseSize size_;
   std::array<Held, LeaseBucket::kParts> held_;

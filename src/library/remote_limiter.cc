@@ -9,8 +9,8 @@
 
 #include "base/limits.h"
 #include "client/lease_answers.h"
-#include "client/remote/messages.h"
 #include "library/blocked_call.h"
+#include "library/remote/messages.h"
 #include "net/http/server_url.h"
 
 namespace sluice::library {

@@ -22,8 +22,8 @@
 #include "client/lease_keeper.h"
 #include "client/lease_table.h"
 #include "client/lease_terms.h"
-#include "client/remote/server_link.h"
 #include "library/closing.h"
+#include "library/remote/server_link.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
 

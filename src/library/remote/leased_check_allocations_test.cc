@@ -5,7 +5,7 @@
 #include <new>
 
 #include "client/lease_answers.h"
-#include "client/remote/messages.h"
+#include "library/remote/messages.h"
 
 namespace {
 

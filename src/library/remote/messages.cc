@@ -1,4 +1,4 @@
-#include "client/remote/messages.h"
+#include "library/remote/messages.h"
 
 #include <algorithm>
 #include <array>

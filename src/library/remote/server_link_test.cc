@@ -1,4 +1,4 @@
-#include "client/remote/server_link.h"
+#include "library/remote/server_link.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

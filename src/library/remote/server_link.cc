@@ -1,4 +1,4 @@
-#include "client/remote/server_link.h"
+#include "library/remote/server_link.h"
 
 #include <algorithm>
 #include <utility>
@@ -38,7 +38,9 @@ void ServerLink::tick() {
   if (!channel_ && now_us >= connect_at_us_) connect(now_us);
   if (channel_ && !client_->is_greeted() && now_us - attempt_us_ >= options_.timeout_us)
     lose("it does not answer", true);
-  if (channel_ && client_->is_closing() && client_->running() == 0) lose("it closes the connection", false);
+  // All that were sent have been answered, or were given up.
+  if (channel_ && client_->is_closing() && calls_.size() == unsent_.size())
+    lose("it closes the connection", false);
   expire(now_us);
 }
 
