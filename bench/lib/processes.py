@@ -43,9 +43,9 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def run_load(command):
-    """Runs one load generator on its core to its end; returns what it printed."""
-    done = subprocess.run(pinned(LOAD_CORE, command), capture_output=True, text=True, check=False)
+def run_load(command, core=None):
+    """Runs one load generator on its core, or on these, to its end; returns what it printed."""
+    done = subprocess.run(pinned(LOAD_CORE if core is None else core, command), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"{command[0]} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
     return done.stdout

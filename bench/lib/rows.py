@@ -1,6 +1,6 @@
 """What is measured, one function per row or group of rows, and what it should come to."""
 
-from lib import load, overload_rows, plan_rows, policy_rows, processes, redis_door_rows, redis_rows
+from lib import lease_rows, load, overload_rows, plan_rows, policy_rows, processes, redis_door_rows, redis_rows
 from lib.row import Row, interleaved
 
 
@@ -70,6 +70,7 @@ GROUPS = {
     "in-process-routes": in_process("1 M keys, ten routes", 1_000_000, "routes"),
     "in-process-10m": in_process("10 M keys", 10_000_000),
     "policies": policies,
+    **lease_rows.GROUPS,
     **overload_rows.GROUPS,
     **plan_rows.GROUPS,
     **policy_rows.GROUPS,

@@ -61,13 +61,13 @@ enum class WhenUnreachable : unsigned char { kAllow, kDeny };
 // A Sluice server, by gRPC. A key that is used often is leased: the library asks for units ahead and spends
 // them here, without a network. At no time has it spent more than was granted (docs/accuracy.md).
 struct RemoteOptions {
-  std::string url;    // http://host:port or https://host:port
-  std::string token;  // for servers with --require-token
+  std::string url = {};    // http://host:port or https://host:port
+  std::string token = {};  // for servers with --require-token
   std::chrono::milliseconds timeout{1000};
   WhenUnreachable when_unreachable = WhenUnreachable::kAllow;
   bool leases = true;          // false: every check asks the server
   bool return_unused = false;  // close() returns leased units that were not spent
-  std::string ca_file;         // for https; empty: the system's
+  std::string ca_file = {};    // for https; empty: the system's
 };
 SLUICE_EXPORT Opened open_server(const RemoteOptions& options);
 

@@ -63,6 +63,20 @@ typedef struct {
 
 SLUICE_EXPORT sluice_limiter* sluice_open_redis(const sluice_redis_options* options);
 
+/* A Sluice server, by gRPC. Keys that are used often are leased, and then decided in this process. */
+typedef struct {
+  size_t size;                 /* sizeof(sluice_server_options) */
+  const char* url;             /* http://host:port or https://host:port */
+  const char* token;           /* NULL: none */
+  const char* ca_file;         /* for https; NULL: the system's */
+  int64_t timeout_ms;          /* of a call; 0: a second */
+  int32_t deny_if_unreachable; /* 0: without a server, checks are allowed */
+  int32_t no_leases;           /* not 0: every check asks the server */
+  int32_t return_unused;       /* not 0: sluice_close() returns units that were not spent */
+} sluice_server_options;
+
+SLUICE_EXPORT sluice_limiter* sluice_open_server(const sluice_server_options* options);
+
 /* Ends a limiter: waiting calls are answered with SLUICE_CLOSED, and so are all later ones. May be called
  * again. */
 SLUICE_EXPORT void sluice_close(sluice_limiter* limiter);

@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "base/coarse_clock.h"
 #include "base/steady_now.h"
 
 namespace sluice {
@@ -22,5 +23,14 @@ std::int64_t SystemClock::now_us() const { return wall_minus_monotonic_us_ + rea
 std::int64_t WallClock::now_us() const { return read_us(CLOCK_REALTIME); }
 
 std::chrono::steady_clock::time_point steady_now() { return std::chrono::steady_clock::now(); }
+
+// The monotonic clock first: time that passes in between makes this clock later, not earlier.
+CoarseClock::CoarseClock(const Clock& exact)
+    : minus_monotonic_us_([&exact] {
+        const std::int64_t monotonic_us = read_us(CLOCK_MONOTONIC);
+        return exact.now_us() - monotonic_us;
+      }()) {}
+
+std::int64_t CoarseClock::now_us() const { return minus_monotonic_us_ + read_us(CLOCK_MONOTONIC_COARSE); }
 
 }  // namespace sluice

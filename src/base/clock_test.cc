@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/coarse_clock.h"
+
 namespace sluice {
 namespace {
 
@@ -19,6 +21,19 @@ TEST(SystemClock, StartsAtWallTimeAndNeverStepsBack) {
 TEST(WallClock, CountsFromTheSameEpoch) {
   EXPECT_GT(WallClock().now_us(), 1'700'000'000'000'000);
   EXPECT_LT(WallClock().now_us(), 1'700'000'000'000'000 * 3);
+}
+
+TEST(CoarseClock, IsNeverBehindByMoreThanItSays) {
+  const SystemClock exact;
+  const CoarseClock coarse(exact);
+  std::int64_t last_us = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::int64_t before_us = exact.now_us();
+    const std::int64_t now_us = coarse.now_us();
+    ASSERT_GE(now_us + CoarseClock::kLagUs, before_us);
+    ASSERT_GE(now_us, last_us);
+    last_us = now_us;
+  }
 }
 
 TEST(ManualClock, MovesOnlyWhenTold) {

@@ -72,7 +72,7 @@ class Simulation {
         bool wake = now_us_ >= holder.key.next_due_us();
         for (; holder.owed >= 1; holder.owed -= 1) {
           ++holder.requests;
-          const auto [spent, wakes] = holder.key.spend(1, now_us_);
+          const auto [spent, wakes, is_safe] = holder.key.spend(1, now_us_);
           holder.spent += spent ? 1 : 0;
           wake |= wakes;
         }

@@ -16,18 +16,16 @@ constexpr std::int64_t kRenewalUs = 200'000;
 // A server that denies without saying for how long is asked again after this.
 constexpr std::int64_t kDenialLeastUs = 1'000;
 
-}  // namespace
+// Holders that were denied until the same moment come back within this time after it.
+constexpr std::int64_t kSpreadMostUs = kSecondUs;
 
-LeasedKey::Empty LeasedKey::why_empty(std::int64_t now_us) const {
-  if (now_us < denied_until_us()) return Empty::kDenied;
-  return is_gone_.load(std::memory_order_relaxed) ? Empty::kServerGone : Empty::kAsking;
-}
+}  // namespace
 
 std::int64_t LeasedKey::want(std::int64_t now_us) {
   end_expired(now_us);
   observe(now_us);
   if (is_closed_ || asked_for_ > 0) return 0;
-  if (is_gone_.load(std::memory_order_relaxed)) extend(now_us);
+  if (bucket_.is_gone()) extend(now_us);
   if (now_us < retry_at_us_) return 0;  // next_due_us() comes back to it; waking the owner would not help
   const bool is_asked = is_needed(now_us);
   retry_at_us_ = 0;
@@ -38,26 +36,28 @@ std::int64_t LeasedKey::want(std::int64_t now_us) {
   }
   has_demand_ = false;
   asked_at_us_ = now_us;
-  asked_for_ = jittered(size_.want(refresh_us_));
+  asks_again_ = unanswered_ > 0;
+  asked_for_ = asks_again_ ? unanswered_ : jittered(size_.want(refresh_us_, now_us, bucket_.left()));
   return asked_for_;
 }
 
 bool LeasedKey::is_needed(std::int64_t now_us) const {
-  return has_demand_ &&
-         (bucket_.left() < low_mark_ || now_us >= renew_at_us_ || is_gone_.load(std::memory_order_relaxed));
+  return has_demand_ && (bucket_.left() < low_mark_ || now_us >= renew_at_us_ || bucket_.is_gone());
 }
 
 void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
   const std::int64_t asked_for = std::exchange(asked_for_, 0);
+  unanswered_ = 0;
   end_expired(now_us);
   observe(now_us);
-  is_gone_.store(false, std::memory_order_relaxed);
+  bucket_.set_gone(false);
   end_safe_capacity();  // the server is back, whatever it says
   retry_us_ = 0;
   if (answer.granted < asked_for)
     size_.on_denied(asked_for);
   else
     size_.on_granted();
+  was_denied_ = answer.granted == 0;
   if (answer.refresh_after_us > 0) refresh_us_ = answer.refresh_after_us;
   if (answer.granted > 0) {
     hold(answer, now_us);
@@ -66,9 +66,10 @@ void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
   // A limit of 0 never has room.
   const std::int64_t wait_us =
       answer.retry_after_us < 0 ? kRetryMostUs : std::max(answer.retry_after_us, kDenialLeastUs);
-  denied_until_us_.store(now_us + wait_us, std::memory_order_relaxed);
   // All holders were told the same moment. Each comes a little later, or the quickest would take it all.
-  retry_at_us_ = now_us + wait_us + static_cast<std::int64_t>(random_() * static_cast<double>(wait_us));
+  const auto spread_us = static_cast<double>(std::min(wait_us, kSpreadMostUs));
+  retry_at_us_ = now_us + wait_us + static_cast<std::int64_t>(random_() * spread_us);
+  bucket_.deny_until(retry_at_us_);
   has_demand_ = true;  // of those who were denied
 }
 
@@ -77,13 +78,14 @@ void LeasedKey::hold(const LeaseAnswer& lease, std::int64_t now_us) {
     unused_.push_back({lease.lease_id, lease.granted});
     return;
   }
-  denied_until_us_.store(0, std::memory_order_relaxed);
+  bucket_.deny_until(0);
   make_room();
   // It began when it was granted, at the latest when we asked.
   const std::int64_t expires_us = asked_at_us_ + lease.expires_after_us;
-  const std::size_t part = bucket_.add(lease.granted, expires_us);
-  held_[part] = {.lease_id = lease.lease_id, .seen_left = lease.granted};
-  safe_capacity_ = lease.safe_capacity;
+  const std::int64_t units = std::min(lease.granted, LeaseBucket::kUnitsMax);
+  const std::size_t part = bucket_.add(units, expires_us);
+  held_[part] = {.lease_id = lease.lease_id, .seen_left = units};
+  safe_capacity_ = std::min(lease.safe_capacity, LeaseBucket::kUnitsMax);
   extension_ends_us_ = expires_us + kExtensionUs;
   renew_at_us_ = std::max(expires_us - kRenewalUs, now_us + lease.expires_after_us / 2);
   low_mark_ = low_mark_of(lease.granted);
@@ -102,10 +104,10 @@ void LeasedKey::make_room() {
 }
 
 void LeasedKey::on_unreachable(std::int64_t now_us) {
-  asked_for_ = 0;
+  unanswered_ = std::exchange(asked_for_, 0);
   if (is_closed_) return;
   has_demand_ = true;
-  is_gone_.store(true, std::memory_order_relaxed);
+  bucket_.set_gone(true);
   retry_us_ = std::clamp(2 * retry_us_, kRetryLeastUs, kRetryMostUs);
   const double part = 0.5 + random_() / 2;
   retry_at_us_ = now_us + static_cast<std::int64_t>(static_cast<double>(retry_us_) * part);
@@ -123,7 +125,7 @@ void LeasedKey::extend(std::int64_t now_us) {
   safe_again_us_ = now_us + kExtensionUs;
   make_room();
   const std::int64_t units = std::exchange(safe_capacity_, 0);
-  const std::size_t part = bucket_.add(units, extension_ends_us_);
+  const std::size_t part = bucket_.add(units, extension_ends_us_, true);
   held_[part] = {.lease_id = {}, .seen_left = units};
 }
 
@@ -179,7 +181,7 @@ void LeasedKey::observe(std::int64_t now_us) {
     if (bucket_.is_used(part)) note_spent(part, bucket_.left(part));
   const std::int64_t missed = bucket_.take_missed();
   if (unobserved_ + missed > 0) has_demand_ = true;
-  if (now_us >= denied_until_us()) unobserved_ += missed;
+  if (now_us >= bucket_.denied_until_us()) unobserved_ += missed;
   size_.observe(std::exchange(unobserved_, 0), now_us);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,7 +28,7 @@ struct LeaseAnswer {
 
 // Decides for one key when to ask the server for units, for how many, and what to do when it is gone. A
 // machine without I/O and without a clock: the owner calls it with the time and does what it says. Belongs to
-// one thread, but for spend() and what it answers when nothing was spent.
+// one thread; others spend from its bucket, or by spend().
 //
 //   if (const std::int64_t want = key.want(now_us)) ask_server(want);   // later: on_answer or on_unreachable
 //   wait_until(key.next_due_us());                                      // or until spend() wakes the owner
@@ -43,30 +43,46 @@ struct LeaseAnswer {
 // has charged, plus their safe capacities while they cannot reach it.
 class LeasedKey {
  public:
-  // `random`: a number in [0, 1). It spreads the requests of many holders.
-  explicit LeasedKey(std::function<double()> random) : random_(std::move(random)) {}
+  // `random`: a number in [0, 1). It spreads the requests of many holders. `expected`: units per second, as
+  // far as known. REQUIRES: the bucket outlives it, and holds nothing.
+  LeasedKey(LeaseBucket& bucket, std::function<double()> random, SizeRule rule = SizeRule::kRecent,
+            double expected = 0)
+      : random_(std::move(random)), bucket_(bucket), size_(rule, expected) {}
+  // With a bucket of its own.
+  explicit LeasedKey(std::function<double()> random)
+      : random_(std::move(random)), own_bucket_(std::make_unique<LeaseBucket>()), bucket_(*own_bucket_) {}
 
   // --- for any thread ---
 
-  LeaseBucket::Spend spend(std::int64_t cost, std::int64_t now_us) { return bucket_.spend(cost, now_us); }
-
-  // Why nothing was spent.
-  enum class Empty : std::uint8_t {
-    kAsking,      // an answer will come, or has just come
-    kDenied,      // the server has said that there is no room before denied_until_us()
-    kServerGone,  // the failure rule decides
-  };
-  Empty why_empty(std::int64_t now_us) const;
+  LeaseBucket::Spend spend(std::int64_t cost, std::int64_t now_us) {
+    return bucket_.spend(cost, now_us, bucket_.generation());
+  }
   std::int64_t left() const { return bucket_.left(); }
-  std::int64_t denied_until_us() const { return denied_until_us_.load(std::memory_order_relaxed); }
 
   // --- for the owner ---
 
   // The units to ask for now; 0: nothing is to be asked. If not 0, the owner reports the answer by one of the
   // next two.
   std::int64_t want(std::int64_t now_us);
+  // What want() has just asked for is what it asked for last, without an answer. Ask with the same request
+  // id: if the first request was granted, its lease is answered again.
+  bool asks_again() const { return asks_again_; }
   void on_answer(const LeaseAnswer& answer, std::int64_t now_us);
   void on_unreachable(std::int64_t now_us);
+
+  // A server can be reached again: do not wait any longer to ask it.
+  void on_reachable() {
+    if (bucket_.is_gone()) retry_at_us_ = 0;
+  }
+  bool is_asking() const { return asked_for_ > 0; }
+  // The key is used too seldom for leases. Not because the server has denied more.
+  bool is_slow(std::int64_t now_us) const {
+    return size_.is_slow(refresh_us_, now_us) && !(was_denied_ && has_demand_);
+  }
+  // It holds nothing and asks for nothing.
+  bool is_idle(std::int64_t now_us) const {
+    return asked_for_ == 0 && !bucket_.is_used(0) && !bucket_.is_used(1) && now_us >= retry_at_us_;
+  }
 
   // When to call want() again, even if spend() wakes nobody; later than the last call. INT64_MAX: never.
   std::int64_t next_due_us() const;
@@ -110,7 +126,8 @@ class LeasedKey {
   std::int64_t jittered(std::int64_t units) const;
 
   std::function<double()> random_;
-  LeaseBucket bucket_;
+  std::unique_ptr<LeaseBucket> own_bucket_;  // null: it is somebody else's
+  LeaseBucket& bucket_;
   LeaseSize size_;
   std::array<Held, LeaseBucket::kParts> held_;
   std::vector<Unused> unused_;
@@ -118,6 +135,7 @@ class LeasedKey {
   std::int64_t low_mark_ = 1;            // fewer units than this: ask for more
   std::int64_t renew_at_us_ = kNever;    // shortly before the latest lease expires
   std::int64_t asked_for_ = 0;           // not 0: the answer is to come
+  std::int64_t unanswered_ = 0;          // what was asked for and got no answer; 0: nothing
   std::int64_t retry_at_us_ = 0;         // nothing is asked before
   std::int64_t retry_us_ = 0;            // how long the last wait for a server that is gone was
   std::int64_t safe_capacity_ = 0;       // of the latest lease, until it is used
@@ -127,9 +145,9 @@ class LeasedKey {
   std::int64_t unobserved_ = 0;  // units that the rate does not know of yet
   std::int64_t safe_spent_ = 0;
   bool has_demand_ = false;  // something was spent, or missed, since units were last asked for
+  bool was_denied_ = false;  // by the last answer
+  bool asks_again_ = false;
   bool is_closed_ = false;
-  std::atomic<std::int64_t> denied_until_us_{0};
-  std::atomic<bool> is_gone_{false};
 };
 
 }  // namespace sluice

@@ -20,7 +20,7 @@ class LeasedKeyTest : public testing::Test {
  protected:
   int spend(int times) {
     int spent = 0;
-    for (int i = 0; i < times; ++i) spent += key_.spend(1, now_us_).spent ? 1 : 0;
+    for (int i = 0; i < times; ++i) spent += bucket_.spend(1, now_us_).spent ? 1 : 0;
     return spent;
   }
   // A key with a lease of 100 units.
@@ -30,7 +30,8 @@ class LeasedKeyTest : public testing::Test {
     key_.on_answer(lease_of(100), now_us_);
   }
 
-  LeasedKey key_{[] { return 0.5; }};
+  LeaseBucket bucket_;
+  LeasedKey key_{bucket_, [] { return 0.5; }};
   std::int64_t now_us_ = kStart;
 };
 
@@ -40,9 +41,9 @@ TEST_F(LeasedKeyTest, AsksForNothingBeforeSomebodySpends) {
 }
 
 TEST_F(LeasedKeyTest, TheFirstWhoFindsNothingWakesTheOwnerOnce) {
-  EXPECT_TRUE(key_.spend(1, now_us_).wakes_owner);
-  EXPECT_FALSE(key_.spend(1, now_us_).wakes_owner);
-  EXPECT_EQ(key_.why_empty(now_us_), LeasedKey::Empty::kAsking);
+  EXPECT_TRUE(bucket_.spend(1, now_us_).wakes_owner);
+  EXPECT_FALSE(bucket_.spend(1, now_us_).wakes_owner);
+  EXPECT_EQ(bucket_.why_empty(now_us_), LeaseBucket::Empty::kAsking);
   EXPECT_EQ(key_.want(now_us_), 1);
   EXPECT_EQ(key_.want(now_us_), 0) << "one request at a time";
 }
@@ -56,7 +57,7 @@ TEST_F(LeasedKeyTest, AsksAheadWhenAFifthIsLeft) {
   lease_100();
   EXPECT_EQ(spend(80), 80);
   EXPECT_EQ(key_.want(now_us_), 0) << "20 of 100 are left";
-  EXPECT_TRUE(key_.spend(1, now_us_).wakes_owner);
+  EXPECT_TRUE(bucket_.spend(1, now_us_).wakes_owner);
   EXPECT_GT(key_.want(now_us_), 0);
   key_.on_answer(lease_of(50), now_us_);
   EXPECT_EQ(spend(100), 19 + 50);
@@ -100,13 +101,13 @@ TEST_F(LeasedKeyTest, ADenialIsRememberedUntilTheServerHasRoom) {
   spend(1);
   key_.want(now_us_);
   key_.on_answer({.granted = 0, .retry_after_us = 3 * kSecondUs}, now_us_);
-  EXPECT_EQ(key_.why_empty(now_us_), LeasedKey::Empty::kDenied);
-  EXPECT_EQ(key_.denied_until_us(), kStart + 3 * kSecondUs);
+  EXPECT_EQ(bucket_.why_empty(now_us_), LeaseBucket::Empty::kDenied);
+  EXPECT_EQ(bucket_.denied_until_us(), kStart + 3'500'000) << "spread over a second";
   spend(1000);
   EXPECT_EQ(key_.want(now_us_), 0);
-  EXPECT_EQ(key_.next_due_us(), kStart + 4'500'000) << "spread over as long again";
+  EXPECT_EQ(key_.next_due_us(), kStart + 3'500'000);
   now_us_ = key_.next_due_us();
-  EXPECT_EQ(key_.why_empty(now_us_), LeasedKey::Empty::kAsking);
+  EXPECT_EQ(bucket_.why_empty(now_us_), LeaseBucket::Empty::kAsking);
   EXPECT_GT(key_.want(now_us_), 0);
 }
 
@@ -116,10 +117,10 @@ TEST_F(LeasedKeyTest, WithoutTheServerTheLeaseIsSpentThenItsSafeCapacityThenTheF
   ASSERT_GT(key_.want(now_us_), 0);
   key_.on_unreachable(now_us_);
   EXPECT_EQ(spend(10), 10);
-  EXPECT_TRUE(key_.spend(1, now_us_).wakes_owner);
+  EXPECT_TRUE(bucket_.spend(1, now_us_).wakes_owner);
   EXPECT_EQ(key_.want(now_us_), 0) << "it waits before it asks again";
   EXPECT_EQ(spend(10), 7);
-  EXPECT_EQ(key_.why_empty(now_us_), LeasedKey::Empty::kServerGone);
+  EXPECT_EQ(bucket_.why_empty(now_us_), LeaseBucket::Empty::kServerGone);
   key_.want(now_us_);
   EXPECT_EQ(spend(10), 0) << "the safe capacity is there once";
 }

@@ -125,9 +125,9 @@ class GrpcProtocolTest : public testing::Test {
     for (const FinishedCall& call : finished) outcomes_ += "ADF"[static_cast<int>(call.outcome)];
   }
 
-  const GrpcTarget target_{.authority = "h:1", .path = "/sluice.v1.RateLimiter/CheckAndIncrement"};
+  const GrpcCalls calls_{.target = {.authority = "h:1"}, .path = "/sluice.v1.RateLimiter/CheckAndIncrement"};
   const Payload payload_ = Payload::grpc_check({});
-  GrpcProtocol protocol_{target_, payload_, 2};
+  GrpcProtocol protocol_{calls_, payload_, 2};
   FakeServer server_;
   std::string outcomes_;
 };
@@ -137,7 +137,7 @@ TEST_F(GrpcProtocolTest, SendsAGrpcCallWithItsKey) {
   ASSERT_EQ(server_.requests.size(), 1u);
   const auto& request = server_.requests.begin()->second;
   EXPECT_EQ(request.headers.at(":method"), "POST");
-  EXPECT_EQ(request.headers.at(":path"), target_.path);
+  EXPECT_EQ(request.headers.at(":path"), calls_.path);
   EXPECT_EQ(request.headers.at(":authority"), "h:1");
   EXPECT_EQ(request.headers.at("te"), "trailers");
   EXPECT_EQ(request.headers.at("content-type"), "application/grpc");

@@ -30,10 +30,12 @@ Payload make_payload(const BenchOptions& options, const Recording* recording) {
                                 : Payload::grpc_constant(options.message);
 }
 
-GrpcTarget make_target(const BenchOptions& options) {
-  if (options.mode == BenchOptions::Mode::kEnvoy) return {options.server, kEnvoyMethod, true};
-  const bool is_check = options.method.empty() || options.method == kCheckMethod;
-  return {options.server, options.method.empty() ? kCheckMethod : options.method, is_check};
+GrpcCalls make_calls(const BenchOptions& options) {
+  GrpcCalls calls{.target = {.authority = options.server, .tls = options.tls}, .path = kEnvoyMethod};
+  if (options.mode == BenchOptions::Mode::kEnvoy) return calls;
+  calls.path = options.method.empty() ? kCheckMethod : options.method;
+  calls.is_check = calls.path == kCheckMethod;
+  return calls;
 }
 
 Connection::MakeTls tls_maker(const BenchOptions& options) {
@@ -83,13 +85,13 @@ std::expected<Measurement, std::string> run_load(const BenchOptions& options, co
   SLUICE_TRY(probe(address, options.server));
 
   const Payload payload = make_payload(options, recording);
-  const GrpcTarget target = make_target(options);
+  const GrpcCalls calls = make_calls(options);
   Worker::Load load{
       .connections = 0, .address = address, .make_protocol = {}, .make_tls = tls_maker(options)};
   load.make_protocol = [&]() -> std::unique_ptr<Protocol> {
     if (options.mode == BenchOptions::Mode::kHttp)
       return std::make_unique<HttpProtocol>(payload, options.streams);
-    return std::make_unique<GrpcProtocol>(target, payload, options.streams);
+    return std::make_unique<GrpcProtocol>(calls, payload, options.streams);
   };
 
   Window window;

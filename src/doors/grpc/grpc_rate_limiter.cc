@@ -250,6 +250,7 @@ void write_lease(const Result<Lease>& lease, GrpcResponse& out) {
   writer.string(7, lease->policy_version);
   writer.int32(8, clamp_int32(lease->expires_after_ms));
   writer.boolean(9, lease->replayed);
+  writer.int64(10, lease->check_cost);
 }
 
 void write_returned(const Result<void>& returned, GrpcResponse& out) {

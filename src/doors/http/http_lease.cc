@@ -38,6 +38,7 @@ void write_lease(const Result<Lease>& lease, net::HttpResponse& response) {
   append_number(out, "safe_capacity", lease->safe_capacity);
   append_number(out, "retry_after_ms", lease->retry_after_ms);
   append_text(out, "policy_version", lease->policy_version);
+  append_number(out, "check_cost", lease->check_cost);
   out.append(",\"replayed\":").append(lease->replayed ? "true}" : "false}");
 }
 

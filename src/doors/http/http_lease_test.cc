@@ -33,7 +33,7 @@ TEST_F(HttpLeaseTest, UnitsAreGrantedSeenAndReturned) {
   EXPECT_EQ(leased.status, 200) << leased.body;
   EXPECT_THAT(leased.body, HasSubstr(R"("granted":8)"));
   EXPECT_THAT(leased.body, HasSubstr(R"("expires_after_ms":10000,"refresh_after_ms":1000)"));
-  EXPECT_THAT(leased.body, HasSubstr(R"("policy_version":"api#1","replayed":false})"));
+  EXPECT_THAT(leased.body, HasSubstr(R"("policy_version":"api#1","check_cost":1,"replayed":false})"));
   EXPECT_EQ(left("u"), 2);
   const std::string id = member(leased.body, "lease_id");
   const auto listed = get("/v1/leases", "policy_id=api").body;

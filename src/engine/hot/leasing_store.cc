@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <utility>
 
 #include "base/limits/lease_limits.h"
@@ -140,7 +141,8 @@ bool LeasingStore::start(StoreCall& call) {
 bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   const std::int64_t now_us = parts_.clock.now_us();
   holding.used_at_us = now_us;
-  const auto [spent, wakes_owner] = holding.units.spend(call.charges[0].cost, now_us);
+  const auto [spent, wakes_owner, is_safe] = holding.units.spend(call.charges[0].cost, now_us);
+  assert(!is_safe && "a node has no safe capacity");
   if (wakes_owner) {
     holding.flow = call.flow;
     refill(holding, now_us);

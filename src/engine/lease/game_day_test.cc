@@ -102,9 +102,9 @@ class GameDayTest : public EngineFixture {
     bool wake = now_us >= gateway.key.next_due_us();
     for (gateway.owed += per_second * kStepUs / kSecondUs; gateway.owed >= 1; gateway.owed -= 1) {
       ++gateway.asked;
-      const auto [spent, wakes_owner] = gateway.key.spend(1, now_us);
-      gateway.spent += spent ? 1 : 0;
-      wake |= wakes_owner;
+      const LeaseBucket::Spend spend = gateway.key.spend(1, now_us);
+      gateway.spent += spend.spent ? 1 : 0;
+      wake |= spend.wakes_owner;
     }
     if (wake) gateway.want = gateway.key.want(now_us);
   }

@@ -162,11 +162,29 @@ Result<LeaseClaim> read_lease_id(std::string_view id, const KeyHasher& hasher) {
   return claim;
 }
 
+namespace {
+
+std::int64_t cost_of_check(const LeaseClaim& claim, const Decision& decision) {
+  std::vector<Dimension> dimensions;
+  const CheckRequest request = claim.request(dimensions);
+  const std::string_view resource = Dimensions(request).resource();
+  std::int64_t most = 0;
+  for (const LimitStatus& status : decision.limits) {
+    const std::int64_t cost = status.policy->cost_of(resource);
+    if (cost == 0) return 0;
+    most = std::max(most, cost);
+  }
+  return most;
+}
+
+}  // namespace
+
 Lease make_lease(LeaseClaim claim, const Decision& decision, const KeyHasher& hasher, std::int64_t now_us) {
   Lease lease;
   lease.refresh_after_ms = kLeaseRefreshUs / 1000;
   lease.replayed = decision.replayed;
   if (decision.policy) lease.policy_version = decision.policy->version_text();
+  lease.check_cost = cost_of_check(claim, decision);
   if (decision.cost == 0) {
     lease.retry_after_ms = decision.retry_after_ms();
     return lease;

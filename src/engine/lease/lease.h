@@ -36,6 +36,9 @@ struct Lease {
   std::int64_t safe_capacity = 0;
   std::int64_t retry_after_ms = 0;  // if nothing was granted: when a unit will fit; -1: never
   std::string policy_version;
+  // The units to spend for a check of this request that names no cost: the most that one of its policies
+  // asks. 0: such checks are free somewhere; ask the server.
+  std::int64_t check_cost = 0;
   bool replayed = false;
 };
 

@@ -62,6 +62,15 @@ TEST_F(LeaseTest, UnitsAreChargedToEveryLimit) {
   EXPECT_EQ(usage->limits[1].current(), 100);
 }
 
+TEST_F(LeaseTest, ItSaysWhatACheckCostsThatNamesNone) {
+  Policy policy = make_policy("models", {make_limit({.rate = {600, 60 * kSecondUs}})});
+  policy.costs = {{"/large", 10}, {"/free", 0}};
+  publish({policy});
+  EXPECT_EQ(lease(of("/small", 2, "1"))->check_cost, 1);
+  EXPECT_EQ(lease(of("/large", 2, "2"))->check_cost, 10);
+  EXPECT_EQ(lease(of("/free", 2, "3"))->check_cost, 0) << "only the server knows";
+}
+
 TEST_F(LeaseTest, SafeCapacityIsAMinuteAtTheLeasesRateAndAtMostWhatTheLimitLetsThrough) {
   Policy fast = make_policy("fast", {make_limit({.rate = {600, 60 * kSecondUs}})});
   fast.resource = "/fast";

@@ -174,6 +174,21 @@ sluice_limiter* sluice_open_redis(const sluice_redis_options* options) {
   });
 }
 
+sluice_limiter* sluice_open_server(const sluice_server_options* options) {
+  return guarded<sluice_limiter*>(nullptr, [&] {
+    const sluice_server_options given = known_part(options);
+    sluice::RemoteOptions remote;
+    remote.url = text_of(given.url);
+    remote.token = text_of(given.token);
+    remote.ca_file = text_of(given.ca_file);
+    if (given.timeout_ms > 0) remote.timeout = milliseconds(given.timeout_ms);
+    if (given.deny_if_unreachable != 0) remote.when_unreachable = sluice::WhenUnreachable::kDeny;
+    remote.leases = given.no_leases == 0;
+    remote.return_unused = given.return_unused != 0;
+    return handle_of(sluice::open_server(remote));
+  });
+}
+
 void sluice_close(sluice_limiter* limiter) {
   guarded(true, [&] {
     limiter->limiter->close();

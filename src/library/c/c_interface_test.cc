@@ -108,6 +108,21 @@ TEST(CInterface, OpeningExplainsItself) {
   sluice_free(nullptr);
 }
 
+TEST(CInterface, WithoutAServerItsOptionsDecide) {
+  const std::string url = "http://127.0.0.1:" + std::to_string(sluice::free_test_port());
+  for (const bool denies : {false, true}) {
+    const sluice_server_options options = {
+        .size = sizeof options, .url = url.c_str(), .deny_if_unreachable = denies};
+    sluice_limiter* const limiter = sluice_open_server(&options);
+    ASSERT_NE(limiter, nullptr) << sluice_error();
+    EXPECT_EQ(sluice_allow(limiter, "u1"), denies ? 0 : 1);
+    sluice_free(limiter);
+  }
+  const sluice_server_options no_url = {.size = sizeof no_url};
+  EXPECT_EQ(sluice_open_server(&no_url), nullptr);
+  EXPECT_THAT(sluice_error(), HasSubstr("url"));
+}
+
 TEST(CInterface, OpensRedisEvenIfItIsGone) {
   const std::string url = "redis://127.0.0.1:" + std::to_string(sluice::free_test_port());
   const sluice_redis_options options = {

@@ -153,7 +153,8 @@ std::unique_ptr<redis::Channel> TcpTransport::connect(const redis::Address& addr
   }
   std::unique_ptr<TlsEngine> tls;
   if (address.tls) {
-    tls = contexts_.try_emplace(*address.tls, *address.tls).first->second.connect(address, why);
+    TlsClientContext& context = contexts_.try_emplace(*address.tls, *address.tls).first->second;
+    tls = context.connect(address, why, application_protocol_);
     if (!tls) return nullptr;
   }
   const int fd = begin_to_connect(to);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "net/socket/event_loop.h"
 #include "net/socket/host_lookup.h"
@@ -15,8 +16,10 @@ namespace sluice::net {
 // loop. Belongs to the loop's thread. Nothing blocks, except that certificates are read from their files.
 class TcpTransport final : public redis::Transport {
  public:
+  // `application_protocol`: what TLS offers to the server ("h2"); empty: nothing.
   // REQUIRES: the loop outlives the transport and its channels.
-  explicit TcpTransport(EventLoop& loop) : loop_(loop) {}
+  explicit TcpTransport(EventLoop& loop, std::string application_protocol = {})
+      : loop_(loop), application_protocol_(std::move(application_protocol)) {}
 
   std::unique_ptr<redis::Channel> connect(const redis::Address& address, redis::ChannelEvents& events,
                                           std::string& why) override;
@@ -24,6 +27,7 @@ class TcpTransport final : public redis::Transport {
 
  private:
   EventLoop& loop_;
+  const std::string application_protocol_;
   HostLookup hosts_;
   std::map<TlsSettings, TlsClientContext> contexts_;
 };
