@@ -55,11 +55,13 @@ class Reader {
 // Whether our own code would have written it. Nodes without a secret of their own share one that is known, so
 // anybody could have.
 bool is_possible(const LeaseClaim& claim) {
-  const auto is_possible_outcome = [](const Outcome& outcome) { return outcome.reset_after_us < kExactMax; };
+  const auto is_possible_charge = [](const LeaseClaim::Charged& charged) {
+    return charged.outcome.reset_after_us < kExactMax && charged.at_us < kExactMax / 2;
+  };
   return !claim.request_id.empty() && claim.granted >= 1 && claim.granted <= claim.want &&
          claim.want <= kLeaseUnitsMax && claim.granted_at_us < kExactMax / 2 &&
-         claim.dimensions.size() <= kDimensionsMax && claim.outcomes.size() <= kLimitsPerCheckMax &&
-         std::ranges::all_of(claim.outcomes, is_possible_outcome);
+         claim.dimensions.size() <= kDimensionsMax && claim.charged.size() <= kLimitsPerCheckMax &&
+         std::ranges::all_of(claim.charged, is_possible_charge);
 }
 
 // What the slowest limit lets through in the time of the extension.

@@ -34,9 +34,10 @@ class LeaseIdTest : public testing::Test {
     for (std::size_t left = below(kDimensionsMax + 1); left > 0; --left)
       claim.dimensions.emplace_back(random_text(below(9)), random_text(below(9)));
     for (std::size_t left = below(kLimitsPerCheckMax + 1); left > 0; --left)
-      claim.outcomes.push_back({.allowed = true,
+      claim.charged.push_back({{.allowed = true,
                                 .remaining = static_cast<std::int64_t>(below(kCostMax)),
-                                .reset_after_us = static_cast<std::int64_t>(below(kPeriodUsMax))});
+                                .reset_after_us = static_cast<std::int64_t>(below(kPeriodUsMax))},
+                               claim.granted_at_us});
     return claim;
   }
   static void expect_same(const LeaseClaim& one, const LeaseClaim& other) {
@@ -45,7 +46,7 @@ class LeaseIdTest : public testing::Test {
                        other.dimensions));
     EXPECT_EQ(std::tie(one.want, one.granted, one.granted_at_us, one.terms),
               std::tie(other.want, other.granted, other.granted_at_us, other.terms));
-    EXPECT_EQ(one.outcomes.size(), other.outcomes.size());
+    EXPECT_EQ(one.charged.size(), other.charged.size());
   }
   void expect_refused(std::string_view id, const char* what) const {
     const auto read = read_lease_id(id, hasher_);
@@ -116,9 +117,9 @@ TEST_F(LeaseIdTest, ASealDoesNotMakeNonsenseTrue) {
                       [](LeaseClaim& claim) { claim.want = claim.granted = kLeaseUnitsMax + 1; });
   expect_refused_with("any time", [](LeaseClaim& claim) { claim.granted_at_us = kExactMax; });
   expect_refused_with("dimensions", [](LeaseClaim& claim) { claim.dimensions.resize(kDimensionsMax + 1); });
-  expect_refused_with("outcomes", [](LeaseClaim& claim) { claim.outcomes.resize(kLimitsPerCheckMax + 1); });
+  expect_refused_with("limits", [](LeaseClaim& claim) { claim.charged.resize(kLimitsPerCheckMax + 1); });
   expect_refused_with("a reset in a thousand years", [](LeaseClaim& claim) {
-    claim.outcomes.push_back({.allowed = true, .remaining = 0, .reset_after_us = kExactMax});
+    claim.charged.push_back({{.allowed = true, .remaining = 0, .reset_after_us = kExactMax}});
   });
 }
 
