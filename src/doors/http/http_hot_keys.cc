@@ -69,8 +69,7 @@ Result<std::size_t> read_limit(std::string_view text) {
 Result<void> may_read_policy(DoorContext& context, const Principal& principal, std::string_view id) {
   const Engine::Hold hold = context.engine.hold();
   const CompiledPolicy* const policy = hold.policies().find(id);
-  if (policy && !policy->source.tenant.empty()) return principal.may(Role::kRead, policy->source.tenant);
-  if (policy) return {};
+  if (policy && (policy->source.tenant.empty() || principal.sees_tenant(policy->source.tenant))) return {};
   SLUICE_TRY(principal.may(Role::kRead, ""));
   return std::unexpected(
       Error{ErrorCode::kPolicyNotFound, "there is no policy \"" + std::string(id) + '"', "policy_id"});

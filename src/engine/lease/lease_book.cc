@@ -17,7 +17,7 @@ std::string name_of(std::string_view lease_id) {
 std::size_t bytes_of(const LeaseBook::Entry& entry) {
   std::size_t bytes = 0;
   for (const std::string* text :
-       {&entry.name, &entry.tenant, &entry.policy_id, &entry.policy_version, &entry.resource, &entry.key})
+       {&entry.name, &entry.tenant, &entry.policy_id, &entry.policy_version, &entry.resource})
     bytes += text->size();
   return bytes;
 }
@@ -32,7 +32,6 @@ void LeaseBook::add(const Lease& lease, const LeaseClaim& claim, std::string_vie
               .policy_id = std::string(version.substr(0, version.rfind('#'))),
               .policy_version = lease.policy_version,
               .resource = claim.resource,
-              .key = claim.key,
               .granted = lease.granted,
               .expires_unix_ms = lease.expires_unix_ms,
               .over_at_us = now_us + lease.expires_after_ms * 1000};

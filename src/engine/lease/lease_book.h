@@ -25,13 +25,14 @@ class LeaseBook {
   struct Entry {
     // The end of the lease's id: enough to recognise it, too little to return it.
     std::string name;
-    std::string tenant, policy_id, policy_version, resource, key;
+    std::string tenant, policy_id, policy_version, resource;
     std::int64_t granted = 0;
     std::int64_t expires_unix_ms = 0;
     std::int64_t over_at_us = 0;  // the same on this process's clock
   };
 
-  // A lease that was granted, not one that was told again. `tenant`: its own or the implied one.
+  // A lease that was granted, or told again: its first answer may have been lost, or given by another node.
+  // One that is listed already is ignored. `tenant`: its own or the implied one.
   void add(const Lease& lease, const LeaseClaim& claim, std::string_view tenant, std::int64_t now_us);
   // It was returned.
   void remove(std::string_view lease_id);
@@ -56,7 +57,7 @@ class LeaseBook {
   void stop_listing(Entries::iterator listed) SLUICE_REQUIRES(mutex_);
 
   Mutex mutex_;
-  // All leases live equally long, so this is also the order in which they expire.
+  // In the order in which they expire, but for those that were told again: they are listed for longer.
   Entries entries_ SLUICE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Entries::iterator> by_name_ SLUICE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, OfTenant> tenants_ SLUICE_GUARDED_BY(mutex_);

@@ -148,8 +148,8 @@ Result<std::map<std::string, std::string>> PolicyCatalog::replace_files(std::vec
         left_out[policy.id] = {policy, why->second.message};
         change.remove.push_back(policy.id);
       } else if (const CompiledPolicy* const now = before->find(policy.id);
-                 !now || from_files_.contains(policy.id) || now->source != policy) {
-        change.put.push_back(policy);
+                 !now || from_files_.contains(policy.id) || now->source != policy || now->candidate) {
+        change.put.push_back(policy);  // without its candidate, which makes room for files
       }
     }
     snapshot = before->with(std::move(change), params_, of_operator);
@@ -294,8 +294,14 @@ void PolicyCatalog::settle(const std::vector<Step>& steps) {
     settled = compete(steps, [&](const Policy& policy) { return tenants.contains(policy.tenant); });
   if (!settled) settled = compete(steps, [](const Policy&) { return true; });
   if (settled) return;
-  for (const Step& step : steps)
+  // What was withdrawn, or does not fit, is out of force in any case.
+  PolicyChange out;
+  for (const Step& step : steps) {
+    out.remove.push_back(step.id);
     if (step.policy) left_out_.insert_or_assign(step.id, LeftOut{*step.policy, settled.error().message});
+  }
+  if (auto without = snapshots_.current()->with(std::move(out), params_, options_))
+    snapshots_.publish(std::move(*without));
 }
 
 bool PolicyCatalog::apply(std::span<const Step> steps) {
@@ -358,8 +364,16 @@ Result<void> PolicyCatalog::compete(std::span<const Step> steps, const Concerns&
     else if (!now || now->source != policy)
       change.put.push_back(policy);
   }
-  auto snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
-  snapshots_.publish(std::move(snapshot));
+  auto snapshot = before->with(change, params_, options_);
+  if (!snapshot) {
+    // Candidates are not rivals: they make room, and RolloutController puts them back where they fit.
+    for (const Policy& policy : rivals)
+      if (const CompiledPolicy* const now = before->find(policy.id);
+          now && now->candidate && now->source == policy && !refused.contains(policy.id))
+        change.put.push_back(policy);
+    snapshot = SLUICE_TRY(before->with(std::move(change), params_, options_));
+  }
+  snapshots_.publish(std::move(*snapshot));
   for (const Step& step : steps) left_out_.erase(step.id);
   for (Policy& policy : rivals) {
     const std::string id = policy.id;

@@ -77,6 +77,27 @@ TEST_F(FilesWinTest, SoDoesTheRoomForLimits) {
   EXPECT_EQ(rate_of("b"), 1);
 }
 
+TEST_F(FilesWinTest, ACandidateMakesRoomForFiles) {
+  ASSERT_TRUE(catalog_.change({.put = {make_always("a", 1)}}));
+  ASSERT_TRUE(catalog_.put_candidate({.policy = make_always("a", 16), .percent = 10}));
+  const auto replaced = catalog_.replace_files({make_always("file", 16), make_always("other", 15)});
+  ASSERT_TRUE(replaced) << replaced.error().message;
+  EXPECT_THAT(*replaced, IsEmpty());
+  EXPECT_EQ(rate_of("a"), 1);
+  EXPECT_FALSE(catalog_.current()->find("a")->candidate);
+}
+
+TEST_F(FilesWinTest, ACandidateMakesRoomForPoliciesAndKeepsNoneInForce) {
+  ASSERT_TRUE(catalog_.replace_files({make_always("file", 14)}));
+  ASSERT_TRUE(catalog_.change({.put = {make_always("a", 1), make_always("b", 1)}}));
+  ASSERT_TRUE(catalog_.put_candidate({.policy = make_always("a", 16), .percent = 10}));
+  EXPECT_THAT(catalog_.change_ledger({{"l", make_always("l", 16)}}), IsEmpty());
+  EXPECT_FALSE(catalog_.current()->find("a")->candidate);
+  EXPECT_THAT(catalog_.change_ledger({{"b", std::nullopt}}), IsEmpty());
+  EXPECT_EQ(rate_of("b"), 0) << "what is withdrawn is out of force";
+  EXPECT_EQ(rate_of("l"), 1);
+}
+
 TEST_F(FilesWinTest, FilesThatAreInvalidByThemselvesAreRefused) {
   ASSERT_TRUE(catalog_.change({.put = {make("a", "/a", 1)}}));
   ASSERT_TRUE(catalog_.replace_files({make("same", "/same", 1)}));
