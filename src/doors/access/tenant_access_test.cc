@@ -21,6 +21,8 @@ std::string text_of(const net::HttpResponse& response) {
   if (response.status == 403) return kRefused;
   if (response.status == 401) return kStranger;
   if (response.status == 400 && response.body.contains("policy_id")) return "no such policy";
+  if (response.status == 404 && response.body.contains("lease_id"))
+    return "no such policy";  // nor a lease of it
   return response.status == 200 ? "answered" : std::to_string(response.status) + response.body;
 }
 
