@@ -70,13 +70,12 @@ class LeasingStore::Call final : public StoreCall {
 
 // The units of the counters of one kind of check.
 struct LeasingStore::Holding {
-  // A lease that may be returned.
+  // A lease that may be returned, or whose numbers are told.
   struct Lease {
     std::string name;
     KeyHash id;
     std::int64_t granted = 0;
     std::int64_t granted_at_us = 0;  // the store's time
-    std::int64_t expires_us = 0;
     std::vector<ChargeResult> results;
   };
 
@@ -187,17 +186,18 @@ void LeasingStore::on_lease(Holding& holding) {
     answer.retry_after_us = longest_wait_us(call.results);
     return holding.units.on_answer(answer, now_us);
   }
-  std::erase_if(holding.leases, [&](const auto& lease) { return lease.expires_us <= now_us; });
   answer.lease_id = std::to_string(++leases_);
   answer.granted = call.granted;
   holding.leases.push_back({.name = answer.lease_id,
                             .id = call.dedupe->id,
                             .granted = call.granted,
                             .granted_at_us = call.now_us,
-                            .expires_us = now_us + kLeaseLifeUs,
                             .results = {call.results.begin(), call.results.end()}});
   holding.answered_at_us = now_us;
   holding.units.on_answer(answer, now_us);
+  std::erase_if(holding.leases, [&](const Holding::Lease& lease) {
+    return lease.name != answer.lease_id && !holding.units.holds(lease.name);
+  });
 }
 
 // Returns what the machine says was never spent.
@@ -244,6 +244,12 @@ void LeasingStore::tick(std::int64_t now_us) {
     return entry.second->is_closed && !entry.second->asking.is_under_way;
   });
   std::erase_if(returns_, [](const auto& call) { return !call->is_under_way; });
+}
+
+std::size_t LeasingStore::leases() const {
+  std::size_t leases = 0;
+  for (const auto& [hash, holding] : holdings_) leases += holding->leases.size();
+  return leases;
 }
 
 KeyHash LeasingStore::random_id() {

@@ -16,8 +16,8 @@
 namespace sluice {
 
 // A store that leases units of promoted keys from another store, and admits checks of these keys itself while
-// it has units. So a hot key costs the other store a few calls a second, however hot it is. Belongs to one
-// event loop's thread.
+// it has units. So a hot key costs the other store a few calls a second, however hot it is, while its limit
+// has room. Above the limit grants are small, and each denial is a call. Belongs to one event loop's thread.
 //
 //   check of a promoted key ──► units here? ──yes──► admitted, at once
 //                                     └──no──► the other store decides
@@ -56,6 +56,8 @@ class LeasingStore final : public Store {
 
   // How many different checks it holds units for.
   std::size_t size() const { return holdings_.size(); }
+  // How many leases it remembers for them.
+  std::size_t leases() const;
 
   static constexpr std::size_t kMax = 1'024;  // of them
   static constexpr std::int64_t kRefreshUs = 200'000;

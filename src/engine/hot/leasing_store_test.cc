@@ -162,6 +162,25 @@ TEST_F(LeasingStoreTest, NeverMoreThanTheLimitAndNothingIsLostForGood) {
   EXPECT_EQ(charged(), 30'000);
 }
 
+// A little more is asked for than a bucket lets through: every grant is what has just dripped in.
+TEST_F(LeasingStoreTest, AboveTheLimitGrantsAreSmallAndOldOnesAreForgotten) {
+  publish({make_policy("api", {make_limit({.per = {"key"}, .rate = {5'000, kSecondUs}, .burst = 100})})});
+  make_loops(1);
+  run(60, 400);
+  ASSERT_EQ(loops[0]->store.size(), 1u);
+  const int before = shared.calls;
+  std::int64_t admitted = 0;
+  std::size_t most = 0;
+  for (int tick = 0; tick < 1'000; ++tick) {
+    admitted += run(60, 1);
+    most = std::max(most, loops[0]->store.leases());
+  }
+  EXPECT_LE(most, 3u) << "the two that are spent, and one that is to be returned";
+  EXPECT_LE(shared.calls - before, 30'000) << "for 60,000 checks, of which 10,000 are denied there";
+  EXPECT_GE(admitted, 49'000) << "units wait for nobody";
+  EXPECT_LE(admitted, 50'200);
+}
+
 TEST_F(LeasingStoreTest, WithoutTheStoreWhatWasChargedIsSpentAndThenTheFailureRuleDecides) {
   Policy policy = make_policy(
       "api",
