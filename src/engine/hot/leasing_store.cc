@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kPatienceUs = kSecondUs;  // for the answer to a lease
+constexpr std::int64_t kPatienceUs = kSecondUs;  // for the answer to a lease, at most
 constexpr double kRandomSteps = 1 << 30;
 
 bool are_same(const Charge& a, const Charge& b) {
@@ -87,6 +87,9 @@ struct LeasingStore::Holding {
   Call asking;
   std::vector<Lease> leases;  // the latest is the last
   Flow flow;                  // of a check that needed units
+  // As long as that check waits for the store: a call with more time than all others would delay the moment
+  // when a server that is silent is found to be gone.
+  std::int64_t patience_us = kPatienceUs;
   std::int64_t used_at_us = 0;
   std::int64_t answered_at_us = 0;  // the latest lease
   bool is_closed = false;
@@ -144,6 +147,7 @@ bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   assert(!is_safe && "a node has no safe capacity");
   if (wakes_owner) {
     holding.flow = call.flow;
+    if (call.deadline_us != 0) holding.patience_us = std::min(kPatienceUs, call.deadline_us - now_us);
     refill(holding, now_us);
   }
   if (!spent) return false;
@@ -172,7 +176,7 @@ void LeasingStore::refill(Holding& holding, std::int64_t now_us) {
 
 void LeasingStore::ask(Holding& holding, std::int64_t want, std::int64_t now_us) {
   Call& call = holding.asking;
-  call.fill(holding.charges, want, random_id(), now_us + kPatienceUs);
+  call.fill(holding.charges, want, random_id(), now_us + holding.patience_us);
   call.flow = holding.flow;
   if (store_->start(call)) call.on_done();
 }
@@ -206,7 +210,7 @@ void LeasingStore::give_back(Holding& holding) {
     const auto lease = std::ranges::find(holding.leases, unused->lease_id, &Holding::Lease::name);
     if (lease == holding.leases.end() || holding.is_forgotten) continue;
     Call& call = *returns_.emplace_back(std::make_unique<Call>([] {}));
-    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us() + kPatienceUs);
+    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us() + holding.patience_us);
     std::ranges::copy(lease->results, call.results.begin());
     call.refund_of_us = lease->granted_at_us;
     call.flow = holding.flow;

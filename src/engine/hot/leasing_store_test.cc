@@ -14,10 +14,12 @@ namespace {
 // The store of all nodes. Counts what it is asked, and can be out of reach.
 class SharedStore final : public Store {
  public:
-  explicit SharedStore(MemoryStore& store) : store_(store) {}
+  SharedStore(MemoryStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   bool start(StoreCall& call) override {
     ++calls;
+    if (call.is_lease)
+      longest_patience_us = std::max(longest_patience_us, call.deadline_us - clock_.now_us());
     if (is_gone) {
       call.forget_answer();
       return true;
@@ -34,10 +36,12 @@ class SharedStore final : public Store {
   Health health() const override { return {.connected = true, .problems = {}}; }
 
   int calls = 0, checks = 0, leases = 0, returns = 0;
+  std::int64_t longest_patience_us = 0;  // of leases and their returns
   bool is_gone = false;
 
  private:
   MemoryStore& store_;
+  const Clock& clock_;
 };
 
 class LeasingStoreTest : public EngineFixture {
@@ -114,7 +118,7 @@ class LeasingStoreTest : public EngineFixture {
 
   const std::uint64_t seed = test_seed();
   ::testing::ScopedTrace trace{__FILE__, __LINE__, std::to_string(seed)};
-  SharedStore shared{store};
+  SharedStore shared{store, clock};
   std::atomic<bool> draining = false;
   std::vector<std::unique_ptr<Loop>> loops;
   int ticks = 0;
@@ -194,6 +198,21 @@ TEST_F(LeasingStoreTest, WithoutTheStoreWhatWasChargedIsSpentAndThenTheFailureRu
   EXPECT_EQ(run(20, 100), outstanding);
   shared.is_gone = false;
   EXPECT_GT(run(20, 1'000), 19'000) << "it recovers";
+}
+
+// A store finds a silent server by the longest deadline of its calls.
+TEST_F(LeasingStoreTest, ALeaseWaitsNoLongerThanTheCheckThatNeededUnits) {
+  Policy policy = make_policy(
+      "api",
+      {make_limit({.per = {"key"}, .rate = {1'000'000, kHourUs}, .algorithm = Algorithm::kFixedWindow})});
+  policy.deadline_us = 40'000;
+  publish({policy});
+  make_loops(1);
+  run(20, 600);
+  run(0, 200);
+  EXPECT_GT(shared.leases, 0);
+  EXPECT_GT(shared.returns, 0);
+  EXPECT_EQ(shared.longest_patience_us, 40'000);
 }
 
 TEST_F(LeasingStoreTest, EverythingButAPlainCheckGoesToTheStore) {
