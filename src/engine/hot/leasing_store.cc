@@ -7,6 +7,7 @@
 
 #include "base/limits/lease_limits.h"
 #include "client/leased_key.h"
+#include "store/pressure.h"
 
 namespace sluice {
 namespace {
@@ -161,10 +162,13 @@ bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   const std::int64_t left = std::min(holding.units.left(), latest.granted);
   call.now_us = latest.granted_at_us + since_us;
   for (std::size_t i = 0; i < call.results.size(); ++i) {
-    call.results[i] = latest.results[i];
-    Outcome& outcome = call.results[i].outcome;
-    outcome.remaining += left;
-    outcome.reset_after_us = std::max<std::int64_t>(outcome.reset_after_us - since_us, 0);
+    ChargeResult& result = call.results[i];
+    result = latest.results[i];
+    result.outcome.remaining += left;
+    result.outcome.reset_after_us = std::max<std::int64_t>(result.outcome.reset_after_us - since_us, 0);
+    // A lease that took the last units throttles nobody who spends them.
+    result.pressure = pressure_of(result.outcome.remaining, result.pressure != Pressure::kNormal);
+    result.denied_cost = 0;  // this is an admission
   }
   return true;
 }

@@ -293,6 +293,29 @@ TEST_F(LeasingStoreTest, AnswersSayWhatIsLeftAndThatTheKeyIsLeased) {
   EXPECT_TRUE(keys[0].is_leased);
 }
 
+// The other store knows of no units that are left, and of checks that it has denied. Here some are.
+TEST_F(LeasingStoreTest, AnAdmissionByTheLastUnitsIsNotThrottledAndEndsTheDenials) {
+  publish({make_policy("api", {make_limit({.per = {"key"},
+                                           .rate = {5'000, kSecondUs},
+                                           .algorithm = Algorithm::kLeakyBucket,
+                                           .burst = 100})})});
+  make_loops(1);
+  run(60, 400);
+  int by_last_units = 0, asked = 0;
+  for (int tick = 0; tick < 400; ++tick, step())
+    for (int i = 0; i < 60; ++i) {
+      const int before = shared.checks;
+      const Decision decision = check_on(0);
+      if (shared.checks != before && ++asked) continue;
+      const ChargeResult& result = *decision.tightest->result;
+      EXPECT_EQ(result.denied_cost, 0);
+      EXPECT_EQ(result.pressure == Pressure::kThrottled, decision.remaining() == 0);
+      by_last_units += result.pressure == Pressure::kWarning ? 1 : 0;
+    }
+  EXPECT_GT(by_last_units, 0);
+  EXPECT_GT(asked, 0);
+}
+
 // Random loads, outages and resets of nothing: what was admitted is charged, at every moment.
 TEST_F(LeasingStoreTest, NothingIsAdmittedThatWasNotCharged) {
   std::mt19937_64 random(seed);
