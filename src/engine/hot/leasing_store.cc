@@ -108,7 +108,8 @@ bool LeasingStore::are_promoted(std::span<const Charge> charges) const {
 }
 
 bool LeasingStore::takes_part(const StoreCall& call) const {
-  if (!parts_.hot.has_promoted() || call.dedupe || call.is_lease || call.refund_of_us != 0 || is_draining())
+  if (!parts_.hot.has_promoted() || call.dedupe || call.is_lease || call.refund_of_us != 0 || call.in_order ||
+      is_draining())
     return false;
   const auto is_plain = [&](const Charge& charge) {
     return charge.cost == call.charges[0].cost && charge.on_denial == OnDenial::kFree;

@@ -28,10 +28,11 @@ namespace sluice {
 // units, the other store denies, or its failure rule decides.
 //
 // Only plain checks take part: all of their limits are promoted, none counts denials, and they have no
-// request id. Refunds, looks, leases and all others go to the other store. Units belong to exactly these
-// counters with exactly these numbers; when a policy changes, its keys begin anew. Units that nobody uses for
-// a second, or whose key is demoted, are given back, and all of them when the node drains. A reset forgets
-// the units of its counters.
+// request id and no place in an order (StoreCall::in_order): a check that the other store still decides would
+// be overtaken by the next one, which finds units here. Refunds, looks, leases and all others go to the other
+// store. Units belong to exactly these counters with exactly these numbers; when a policy changes, its keys
+// begin anew. Units that nobody uses for a second, or whose key is demoted, are given back, and all of them
+// when the node drains. A reset forgets the units of its counters.
 class LeasingStore final : public Store {
  public:
   struct Parts {

@@ -24,6 +24,7 @@ class SharedStore final : public Store {
       call.forget_answer();
       return true;
     }
+    if (!call.is_lease) latest_check.assign(call.charges.begin(), call.charges.end());
     store_.start(call);
     (call.refund_of_us != 0 ? returns : call.is_lease ? leases : checks) += 1;
     return true;
@@ -37,6 +38,7 @@ class SharedStore final : public Store {
 
   int calls = 0, checks = 0, leases = 0, returns = 0;
   std::int64_t longest_patience_us = 0;  // of leases and their returns
+  std::vector<Charge> latest_check;
   bool is_gone = false;
 
  private:
@@ -233,6 +235,26 @@ TEST_F(LeasingStoreTest, EverythingButAPlainCheckGoesToTheStore) {
   const int before = shared.checks;
   loops[0]->engine.usage({.key = "whale"}, [] { return [](const Result<Decision>&) {}; });
   EXPECT_EQ(shared.checks - before, 1) << "a look";
+}
+
+TEST_F(LeasingStoreTest, ChecksInOrderAreAllDecidedByTheStore) {
+  make_loops(1);
+  run(20, 600);
+  class Call final : public StoreCall {
+   public:
+    void on_done() override {}
+  } call;
+  std::vector<Charge> charges = shared.latest_check;
+  std::vector<ChargeResult> results(charges.size());
+  call.charges = charges;
+  call.results = results;
+  ASSERT_TRUE(loops[0]->store.start(call));
+  EXPECT_TRUE(call.from_lease);
+  call.in_order = true;
+  const int before = shared.checks;
+  ASSERT_TRUE(loops[0]->store.start(call));
+  EXPECT_FALSE(call.from_lease) << "it would overtake one that the store still decides";
+  EXPECT_EQ(shared.checks - before, 1);
 }
 
 TEST_F(LeasingStoreTest, LimitsThatCountDenialsAreNotLeased) {
