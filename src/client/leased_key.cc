@@ -153,6 +153,12 @@ std::optional<LeasedKey::Unused> LeasedKey::take_unused() {
   return unused;
 }
 
+bool LeasedKey::holds(std::string_view lease_id) const {
+  for (std::size_t part = 0; part < LeaseBucket::kParts; ++part)
+    if (bucket_.is_used(part) && held_[part].lease_id == lease_id) return true;
+  return std::ranges::find(unused_, lease_id, &Unused::lease_id) != unused_.end();
+}
+
 void LeasedKey::end_expired(std::int64_t now_us) {
   for (std::size_t part = 0; part < LeaseBucket::kParts; ++part)
     if (bucket_.is_used(part) && now_us >= bucket_.expires_us(part)) take_back(part);

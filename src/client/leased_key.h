@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,8 @@ class LeasedKey {
     if (bucket_.is_gone()) retry_at_us_ = 0;
   }
   bool is_asking() const { return asked_for_ > 0; }
+  // Units of this lease can still be spent, or are to be returned: take_unused() may name it.
+  bool holds(std::string_view lease_id) const;
   // The key is used too seldom for leases. Not because the server has denied more.
   bool is_slow(std::int64_t now_us) const {
     return size_.is_slow(refresh_us_, now_us) && !(was_denied_ && has_demand_);

@@ -63,6 +63,31 @@ TEST_F(LeasedKeyTest, AsksAheadWhenAFifthIsLeft) {
   EXPECT_EQ(spend(100), 19 + 50);
 }
 
+TEST_F(LeasedKeyTest, ALeaseIsHeldUntilItsUnitsAreGone) {
+  const auto lease = [this](std::string id) {
+    ASSERT_GT(key_.want(now_us_), 0);
+    LeaseAnswer answer = lease_of(100);
+    answer.lease_id = std::move(id);
+    key_.on_answer(answer, now_us_);
+  };
+  spend(1);
+  lease("a");
+  EXPECT_TRUE(key_.holds("a"));
+  EXPECT_FALSE(key_.holds("b"));
+  spend(81);
+  lease("b");
+  EXPECT_TRUE(key_.holds("a") && key_.holds("b")) << "the one in use and the next one";
+  spend(100);
+  lease("c");
+  EXPECT_FALSE(key_.holds("a")) << "used up, and made room";
+  EXPECT_TRUE(key_.holds("b") && key_.holds("c"));
+  key_.close(now_us_);
+  EXPECT_TRUE(key_.holds("b") && key_.holds("c")) << "to be returned";
+  while (key_.take_unused()) {
+  }
+  EXPECT_FALSE(key_.holds("b") || key_.holds("c"));
+}
+
 TEST_F(LeasedKeyTest, NothingIsSpentAfterTheLeaseHasExpired) {
   lease_100();
   now_us_ += 10 * kSecondUs - 1;

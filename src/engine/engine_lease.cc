@@ -152,8 +152,7 @@ void Engine::conclude_lease(const Asked& asked, const StoreCall& call, const Hot
     planner_.counters().add(*last, DecisionCounters::kUnitsConsumed,
                             static_cast<std::uint64_t>(call.granted));
   }
-  // Each unit is a check that the holder does not send: the key stays as hot as it is.
-  if (parts_.hot) note_hot(call, answer->limits, names, static_cast<double>(call.granted));
+  if (parts_.hot) note_hot(call, answer->limits, names, parts_.hot->weight_of_lease(call.granted));
 }
 
 PendingCheck* Engine::fail(Error error, Answer& answer) {

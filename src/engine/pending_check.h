@@ -73,9 +73,8 @@ class PendingCheck {
   const CompiledPolicy* first_policy = nullptr;
   Purpose purpose = Purpose::kCheck;
   bool has_unknown_tier = false;
-  // How many checks it stands for in the sketch of hot keys, where its counters have these names; 0: none.
-  double stands_for = 0;
-  HotNames names;
+  double stands_for = 0;  // how many checks in the sketch of hot keys; 0: none
+  HotNames names;         // of its counters there, for a check that stands for some and for a lease
   std::function<void(const Result<Decision>&)> later;
   // For several checks that are decided together. If later_together is empty, it is a single check.
   JointPlan joint;

@@ -93,6 +93,9 @@ class StoreCall : public StoreAnswer {
   // the results of a check of one unit otherwise. REQUIRES: a dedupe id, which a repeat and the return of
   // unused units refer to; no charge with OnDenial::kCharge; a cost of at least 1.
   bool is_lease = false;
+  // One of several calls whose caller was promised that they are decided in the order in which they were
+  // started. So they all go to the same place, and none is decided by units that a node holds.
+  bool in_order = false;
   // Not 0: a refund. Gives back what an allowed call with the same charges, answered with this `now_us`, has
   // charged. `results` still holds its answer (algorithm/refund.h says why); all zero if not known, then less
   // is given back. Charges with OnDenial::kCharge stay, as in any check that is denied in the end.

@@ -16,6 +16,8 @@ class HotKeys {
   // A key with at least so many checks a second is promoted, until it has less than half of that. 0: none is.
   explicit HotKeys(std::int64_t promote_rate) : promote_rate_(promote_rate) {}
 
+  std::int64_t promote_rate() const { return promote_rate_; }
+
   // The largest rates first.
   std::vector<HotKey> list(const HotQuery& query, std::int64_t now_us) const;
 

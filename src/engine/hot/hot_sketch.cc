@@ -54,6 +54,11 @@ void HotSketch::add(Keys& to, const HotCheck& check, double weight) {
   if (check.is_leased) slot->note.leased_until_us = now_us_ + kLeaseLifeUs;
 }
 
+double HotSketch::weight_of_lease(std::int64_t units) const {
+  const std::int64_t rate = all_.promote_rate();
+  return static_cast<double>(std::min(units, rate > 0 ? rate : kHotKeyRate));
+}
+
 void HotSketch::note(const HotCheck& check) {
   if (!mutex_.try_lock()) return;
   const double weight = check.checks * weight_now_;

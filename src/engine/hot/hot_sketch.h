@@ -77,6 +77,11 @@ class HotSketch {
 
   bool picks() { return sampler_.picks(); }
   double weight() const { return sampler_.weight(); }
+  // How many checks a lease of so many units stands for. Each unit is a check that the holder does not send,
+  // so a key stays promoted while it is leased. But a lease is one call: if it weighed as much as a million
+  // checks, a few of them would displace the sections of tenants who really send their checks. What promotes
+  // a key is enough.
+  double weight_of_lease(std::int64_t units) const;
   bool shows_values() const { return shows_values_; }
   void note(const HotCheck& check);
   void tick(std::int64_t now_us);

@@ -25,6 +25,13 @@ class HotSketchTest : public EngineFixture {
   void check_key(std::string_view tenant, std::string_view key, std::string_view resource = "/r") {
     engine.check({.tenant = tenant, .resource = resource, .key = key});
   }
+  void lease(std::string_view tenant, std::string_view key, std::int64_t units, std::string_view id) {
+    const auto lease =
+        engine.lease({.tenant = tenant, .resource = "/r", .key = key, .cost = units, .request_id = id},
+                     [] { return [](const Result<Lease>&) {}; });
+    ASSERT_TRUE(lease && *lease);
+    EXPECT_EQ((*lease)->granted, units);
+  }
   void step() {
     clock.advance(10'000);
     hot.tick(clock.now_us());
@@ -151,22 +158,25 @@ TEST_F(HotSketchTest, AKeyIsPromotedAtTheRateAndDemotedBelowHalfOfIt) {
 TEST_F(HotSketchTest, ALeaseCountsForTheChecksThatItReplaces) {
   for (int tick = 0; tick < 1'000; ++tick, step())
     if (tick % 100 == 0) {
-      const auto lease = engine.lease({.tenant = "shop",
-                                       .resource = "/r",
-                                       .key = "whale",
-                                       .cost = 5'000,
-                                       .request_id = std::to_string(tick)},
-                                      [] { return [](const Result<Lease>&) {}; });
-      ASSERT_TRUE(lease && *lease);
+      lease("shop", "whale", 800, "w" + std::to_string(tick));
+      lease("shop", "larger", 5'000, "l" + std::to_string(tick));
       hot_keys.promote(clock.now_us());
     }
-  const auto keys = list();
-  ASSERT_EQ(keys.size(), 1u);
-  EXPECT_TRUE(keys[0].is_leased);
-  EXPECT_NEAR(keys[0].rate, 5'000, 2'000);
-  EXPECT_TRUE(check({.tenant = "shop", .resource = "/r", .key = "whale"}).lease_advised);
+  const auto leased = find("whale");
+  ASSERT_TRUE(leased && find("larger"));
+  EXPECT_TRUE(leased->is_leased);
+  EXPECT_NEAR(leased->rate, 800, 300);
+  EXPECT_NEAR(find("larger")->rate, 1'000, 400) << "no more than promotes a key";
+  EXPECT_TRUE(check({.tenant = "shop", .resource = "/r", .key = "larger"}).lease_advised);
   clock.advance(11 * kSecondUs);
   EXPECT_FALSE(list()[0].is_leased);
+}
+
+TEST_F(HotSketchTest, LargeLeasesOfOthersDoNotHideATenantsKeys) {
+  for (int tick = 0; tick < 300; ++tick, step())
+    for (int i = 0; i < 50; ++i) check_key("victim", "whale");
+  for (int i = 0; i < 600; ++i) lease("t" + std::to_string(i), "k", 1'000'000, "r");
+  EXPECT_TRUE(find("whale")) << "5,000 checks a second";
 }
 
 // A tenant's cap is busy although none of its users is: leasing for one of them would save nothing.

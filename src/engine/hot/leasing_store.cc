@@ -7,11 +7,12 @@
 
 #include "base/limits/lease_limits.h"
 #include "client/leased_key.h"
+#include "store/pressure.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kPatienceUs = kSecondUs;  // for the answer to a lease
+constexpr std::int64_t kPatienceUs = kSecondUs;  // for the answer to a lease, at most
 constexpr double kRandomSteps = 1 << 30;
 
 bool are_same(const Charge& a, const Charge& b) {
@@ -70,13 +71,12 @@ class LeasingStore::Call final : public StoreCall {
 
 // The units of the counters of one kind of check.
 struct LeasingStore::Holding {
-  // A lease that may be returned.
+  // A lease that may be returned, or whose numbers are told.
   struct Lease {
     std::string name;
     KeyHash id;
     std::int64_t granted = 0;
     std::int64_t granted_at_us = 0;  // the store's time
-    std::int64_t expires_us = 0;
     std::vector<ChargeResult> results;
   };
 
@@ -88,6 +88,9 @@ struct LeasingStore::Holding {
   Call asking;
   std::vector<Lease> leases;  // the latest is the last
   Flow flow;                  // of a check that needed units
+  // As long as that check waits for the store: a call with more time than all others would delay the moment
+  // when a server that is silent is found to be gone.
+  std::int64_t patience_us = kPatienceUs;
   std::int64_t used_at_us = 0;
   std::int64_t answered_at_us = 0;  // the latest lease
   bool is_closed = false;
@@ -105,7 +108,8 @@ bool LeasingStore::are_promoted(std::span<const Charge> charges) const {
 }
 
 bool LeasingStore::takes_part(const StoreCall& call) const {
-  if (!parts_.hot.has_promoted() || call.dedupe || call.is_lease || call.refund_of_us != 0 || is_draining())
+  if (!parts_.hot.has_promoted() || call.dedupe || call.is_lease || call.refund_of_us != 0 || call.in_order ||
+      is_draining())
     return false;
   const auto is_plain = [&](const Charge& charge) {
     return charge.cost == call.charges[0].cost && charge.on_denial == OnDenial::kFree;
@@ -145,6 +149,7 @@ bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   assert(!is_safe && "a node has no safe capacity");
   if (wakes_owner) {
     holding.flow = call.flow;
+    if (call.deadline_us != 0) holding.patience_us = std::min(kPatienceUs, call.deadline_us - now_us);
     refill(holding, now_us);
   }
   if (!spent) return false;
@@ -158,10 +163,13 @@ bool LeasingStore::spend(Holding& holding, StoreCall& call) {
   const std::int64_t left = std::min(holding.units.left(), latest.granted);
   call.now_us = latest.granted_at_us + since_us;
   for (std::size_t i = 0; i < call.results.size(); ++i) {
-    call.results[i] = latest.results[i];
-    Outcome& outcome = call.results[i].outcome;
-    outcome.remaining += left;
-    outcome.reset_after_us = std::max<std::int64_t>(outcome.reset_after_us - since_us, 0);
+    ChargeResult& result = call.results[i];
+    result = latest.results[i];
+    result.outcome.remaining += left;
+    result.outcome.reset_after_us = std::max<std::int64_t>(result.outcome.reset_after_us - since_us, 0);
+    // A lease that took the last units throttles nobody who spends them.
+    result.pressure = pressure_of(result.outcome.remaining, result.pressure != Pressure::kNormal);
+    result.denied_cost = 0;  // this is an admission
   }
   return true;
 }
@@ -173,7 +181,7 @@ void LeasingStore::refill(Holding& holding, std::int64_t now_us) {
 
 void LeasingStore::ask(Holding& holding, std::int64_t want, std::int64_t now_us) {
   Call& call = holding.asking;
-  call.fill(holding.charges, want, random_id(), now_us + kPatienceUs);
+  call.fill(holding.charges, want, random_id(), now_us + holding.patience_us);
   call.flow = holding.flow;
   if (store_->start(call)) call.on_done();
 }
@@ -187,17 +195,18 @@ void LeasingStore::on_lease(Holding& holding) {
     answer.retry_after_us = longest_wait_us(call.results);
     return holding.units.on_answer(answer, now_us);
   }
-  std::erase_if(holding.leases, [&](const auto& lease) { return lease.expires_us <= now_us; });
   answer.lease_id = std::to_string(++leases_);
   answer.granted = call.granted;
   holding.leases.push_back({.name = answer.lease_id,
                             .id = call.dedupe->id,
                             .granted = call.granted,
                             .granted_at_us = call.now_us,
-                            .expires_us = now_us + kLeaseLifeUs,
                             .results = {call.results.begin(), call.results.end()}});
   holding.answered_at_us = now_us;
   holding.units.on_answer(answer, now_us);
+  std::erase_if(holding.leases, [&](const Holding::Lease& lease) {
+    return lease.name != answer.lease_id && !holding.units.holds(lease.name);
+  });
 }
 
 // Returns what the machine says was never spent.
@@ -206,7 +215,7 @@ void LeasingStore::give_back(Holding& holding) {
     const auto lease = std::ranges::find(holding.leases, unused->lease_id, &Holding::Lease::name);
     if (lease == holding.leases.end() || holding.is_forgotten) continue;
     Call& call = *returns_.emplace_back(std::make_unique<Call>([] {}));
-    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us() + kPatienceUs);
+    call.fill(holding.charges, unused->units, lease->id, parts_.clock.now_us() + holding.patience_us);
     std::ranges::copy(lease->results, call.results.begin());
     call.refund_of_us = lease->granted_at_us;
     call.flow = holding.flow;
@@ -244,6 +253,12 @@ void LeasingStore::tick(std::int64_t now_us) {
     return entry.second->is_closed && !entry.second->asking.is_under_way;
   });
   std::erase_if(returns_, [](const auto& call) { return !call->is_under_way; });
+}
+
+std::size_t LeasingStore::leases() const {
+  std::size_t leases = 0;
+  for (const auto& [hash, holding] : holdings_) leases += holding->leases.size();
+  return leases;
 }
 
 KeyHash LeasingStore::random_id() {

@@ -16,8 +16,8 @@
 namespace sluice {
 
 // A store that leases units of promoted keys from another store, and admits checks of these keys itself while
-// it has units. So a hot key costs the other store a few calls a second, however hot it is. Belongs to one
-// event loop's thread.
+// it has units. So a hot key costs the other store a few calls a second, however hot it is, while its limit
+// has room. Above the limit grants are small, and each denial is a call. Belongs to one event loop's thread.
 //
 //   check of a promoted key ──► units here? ──yes──► admitted, at once
 //                                     └──no──► the other store decides
@@ -28,10 +28,11 @@ namespace sluice {
 // units, the other store denies, or its failure rule decides.
 //
 // Only plain checks take part: all of their limits are promoted, none counts denials, and they have no
-// request id. Refunds, looks, leases and all others go to the other store. Units belong to exactly these
-// counters with exactly these numbers; when a policy changes, its keys begin anew. Units that nobody uses for
-// a second, or whose key is demoted, are given back, and all of them when the node drains. A reset forgets
-// the units of its counters.
+// request id and no place in an order (StoreCall::in_order): a check that the other store still decides would
+// be overtaken by the next one, which finds units here. Refunds, looks, leases and all others go to the other
+// store. Units belong to exactly these counters with exactly these numbers; when a policy changes, its keys
+// begin anew. Units that nobody uses for a second, or whose key is demoted, are given back, and all of them
+// when the node drains. A reset forgets the units of its counters.
 class LeasingStore final : public Store {
  public:
   struct Parts {
@@ -56,6 +57,8 @@ class LeasingStore final : public Store {
 
   // How many different checks it holds units for.
   std::size_t size() const { return holdings_.size(); }
+  // How many leases it remembers for them.
+  std::size_t leases() const;
 
   static constexpr std::size_t kMax = 1'024;  // of them
   static constexpr std::int64_t kRefreshUs = 200'000;

@@ -14,14 +14,17 @@ namespace {
 // The store of all nodes. Counts what it is asked, and can be out of reach.
 class SharedStore final : public Store {
  public:
-  explicit SharedStore(MemoryStore& store) : store_(store) {}
+  SharedStore(MemoryStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   bool start(StoreCall& call) override {
     ++calls;
+    if (call.is_lease)
+      longest_patience_us = std::max(longest_patience_us, call.deadline_us - clock_.now_us());
     if (is_gone) {
       call.forget_answer();
       return true;
     }
+    if (!call.is_lease) latest_check.assign(call.charges.begin(), call.charges.end());
     store_.start(call);
     (call.refund_of_us != 0 ? returns : call.is_lease ? leases : checks) += 1;
     return true;
@@ -34,10 +37,13 @@ class SharedStore final : public Store {
   Health health() const override { return {.connected = true, .problems = {}}; }
 
   int calls = 0, checks = 0, leases = 0, returns = 0;
+  std::int64_t longest_patience_us = 0;  // of leases and their returns
+  std::vector<Charge> latest_check;
   bool is_gone = false;
 
  private:
   MemoryStore& store_;
+  const Clock& clock_;
 };
 
 class LeasingStoreTest : public EngineFixture {
@@ -114,7 +120,7 @@ class LeasingStoreTest : public EngineFixture {
 
   const std::uint64_t seed = test_seed();
   ::testing::ScopedTrace trace{__FILE__, __LINE__, std::to_string(seed)};
-  SharedStore shared{store};
+  SharedStore shared{store, clock};
   std::atomic<bool> draining = false;
   std::vector<std::unique_ptr<Loop>> loops;
   int ticks = 0;
@@ -162,6 +168,25 @@ TEST_F(LeasingStoreTest, NeverMoreThanTheLimitAndNothingIsLostForGood) {
   EXPECT_EQ(charged(), 30'000);
 }
 
+// A little more is asked for than a bucket lets through: every grant is what has just dripped in.
+TEST_F(LeasingStoreTest, AboveTheLimitGrantsAreSmallAndOldOnesAreForgotten) {
+  publish({make_policy("api", {make_limit({.per = {"key"}, .rate = {5'000, kSecondUs}, .burst = 100})})});
+  make_loops(1);
+  run(60, 400);
+  ASSERT_EQ(loops[0]->store.size(), 1u);
+  const int before = shared.calls;
+  std::int64_t admitted = 0;
+  std::size_t most = 0;
+  for (int tick = 0; tick < 1'000; ++tick) {
+    admitted += run(60, 1);
+    most = std::max(most, loops[0]->store.leases());
+  }
+  EXPECT_LE(most, 3u) << "the two that are spent, and one that is to be returned";
+  EXPECT_LE(shared.calls - before, 30'000) << "for 60,000 checks, of which 10,000 are denied there";
+  EXPECT_GE(admitted, 49'000) << "units wait for nobody";
+  EXPECT_LE(admitted, 50'200);
+}
+
 TEST_F(LeasingStoreTest, WithoutTheStoreWhatWasChargedIsSpentAndThenTheFailureRuleDecides) {
   Policy policy = make_policy(
       "api",
@@ -175,6 +200,21 @@ TEST_F(LeasingStoreTest, WithoutTheStoreWhatWasChargedIsSpentAndThenTheFailureRu
   EXPECT_EQ(run(20, 100), outstanding);
   shared.is_gone = false;
   EXPECT_GT(run(20, 1'000), 19'000) << "it recovers";
+}
+
+// A store finds a silent server by the longest deadline of its calls.
+TEST_F(LeasingStoreTest, ALeaseWaitsNoLongerThanTheCheckThatNeededUnits) {
+  Policy policy = make_policy(
+      "api",
+      {make_limit({.per = {"key"}, .rate = {1'000'000, kHourUs}, .algorithm = Algorithm::kFixedWindow})});
+  policy.deadline_us = 40'000;
+  publish({policy});
+  make_loops(1);
+  run(20, 600);
+  run(0, 200);
+  EXPECT_GT(shared.leases, 0);
+  EXPECT_GT(shared.returns, 0);
+  EXPECT_EQ(shared.longest_patience_us, 40'000);
 }
 
 TEST_F(LeasingStoreTest, EverythingButAPlainCheckGoesToTheStore) {
@@ -195,6 +235,26 @@ TEST_F(LeasingStoreTest, EverythingButAPlainCheckGoesToTheStore) {
   const int before = shared.checks;
   loops[0]->engine.usage({.key = "whale"}, [] { return [](const Result<Decision>&) {}; });
   EXPECT_EQ(shared.checks - before, 1) << "a look";
+}
+
+TEST_F(LeasingStoreTest, ChecksInOrderAreAllDecidedByTheStore) {
+  make_loops(1);
+  run(20, 600);
+  class Call final : public StoreCall {
+   public:
+    void on_done() override {}
+  } call;
+  std::vector<Charge> charges = shared.latest_check;
+  std::vector<ChargeResult> results(charges.size());
+  call.charges = charges;
+  call.results = results;
+  ASSERT_TRUE(loops[0]->store.start(call));
+  EXPECT_TRUE(call.from_lease);
+  call.in_order = true;
+  const int before = shared.checks;
+  ASSERT_TRUE(loops[0]->store.start(call));
+  EXPECT_FALSE(call.from_lease) << "it would overtake one that the store still decides";
+  EXPECT_EQ(shared.checks - before, 1);
 }
 
 TEST_F(LeasingStoreTest, LimitsThatCountDenialsAreNotLeased) {
@@ -253,6 +313,29 @@ TEST_F(LeasingStoreTest, AnswersSayWhatIsLeftAndThatTheKeyIsLeased) {
   const auto keys = hot_keys.list({.most = 1}, clock.now_us());
   ASSERT_EQ(keys.size(), 1u);
   EXPECT_TRUE(keys[0].is_leased);
+}
+
+// The other store knows of no units that are left, and of checks that it has denied. Here some are.
+TEST_F(LeasingStoreTest, AnAdmissionByTheLastUnitsIsNotThrottledAndEndsTheDenials) {
+  publish({make_policy("api", {make_limit({.per = {"key"},
+                                           .rate = {5'000, kSecondUs},
+                                           .algorithm = Algorithm::kLeakyBucket,
+                                           .burst = 100})})});
+  make_loops(1);
+  run(60, 400);
+  int by_last_units = 0, asked = 0;
+  for (int tick = 0; tick < 400; ++tick, step())
+    for (int i = 0; i < 60; ++i) {
+      const int before = shared.checks;
+      const Decision decision = check_on(0);
+      if (shared.checks != before && ++asked) continue;
+      const ChargeResult& result = *decision.tightest->result;
+      EXPECT_EQ(result.denied_cost, 0);
+      EXPECT_EQ(result.pressure == Pressure::kThrottled, decision.remaining() == 0);
+      by_last_units += result.pressure == Pressure::kWarning ? 1 : 0;
+    }
+  EXPECT_GT(by_last_units, 0);
+  EXPECT_GT(asked, 0);
 }
 
 // Random loads, outages and resets of nothing: what was admitted is charged, at every moment.
