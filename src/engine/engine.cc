@@ -193,6 +193,7 @@ PendingCheck& Engine::make_pending(const CheckRequest& request, const Asked& ask
                                   .refund_of_us = asked.refund_of_us};
   const auto fill = [&](PendingCheck::Call& call, PlanKind kind) {
     call.fill(planner_.plan_of(kind), identity(request, kind), terms);
+    call.in_order = in_order_;
   };
   const Plan& enforced = planner_.enforced();
   terms.without_answer = FailureRule::without_answer({enforced.limits.data(), enforced.size});

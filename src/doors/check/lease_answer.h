@@ -30,8 +30,7 @@ Result<void> answer_lease(DoorContext& context, const Caller& caller, net::Reply
   const DoorOptions& options = context.options;
   const auto note = [&options, claim = LeaseClaim(request),
                      tenant = std::string(context.engine.tenant_of(request))](const Result<Lease>& lease) {
-    if (lease && lease->granted > 0)
-      options.leases->add(*lease, claim, tenant, options.clock->now_us());
+    if (lease && lease->granted > 0) options.leases->add(*lease, claim, tenant, options.clock->now_us());
   };
   answer(
       reply, [&](const auto& postpone) { return context.engine.lease(permit, request, postpone); },

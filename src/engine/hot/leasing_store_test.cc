@@ -257,6 +257,20 @@ TEST_F(LeasingStoreTest, ChecksInOrderAreAllDecidedByTheStore) {
   EXPECT_EQ(shared.checks - before, 1);
 }
 
+TEST_F(LeasingStoreTest, ABatchGoesToTheStoreInItsOrder) {
+  make_loops(1);
+  run(20, 600);
+  const int before = shared.checks;
+  {
+    const Engine::InOrder in_order(loops[0]->engine);
+    check_on(0, {.key = "whale", .request_id = "r"});
+    check_on(0);
+  }
+  EXPECT_EQ(shared.checks - before, 2);
+  check_on(0);
+  EXPECT_EQ(shared.checks - before, 2) << "the order is over";
+}
+
 TEST_F(LeasingStoreTest, LimitsThatCountDenialsAreNotLeased) {
   Limit counting = make_limit({.per = {"key"}, .rate = {1'000'000, kHourUs}});
   counting.count_denied = true;
