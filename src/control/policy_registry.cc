@@ -30,15 +30,26 @@ Result<User> read_user(std::string_view body, const std::string& name) {
   return *std::move(user);
 }
 
-// One check can use all overrides of a user, and long logs cost everybody the store's time.
-Result<void> check_logs(const User& user) {
-  std::int64_t entries = 0;
-  for (const Override& each : user.overrides)
-    if (each.params.algorithm == Algorithm::kSlidingLog) entries += each.params.capacity;
-  if (entries <= static_cast<std::int64_t>(kLogEntriesPerTenantMax)) return {};
-  return invalid("limit", "the overrides of user \"" + user.id + "\" would have " + std::to_string(entries) +
-                              " entries of sliding_logs together; the limit is " +
-                              std::to_string(kLogEntriesPerTenantMax) + "; use smaller ones");
+// One check can use all overrides of a user on the policies of its tenant and on those for any tenant, and
+// long logs cost everybody the store's time. Tenants are counted one by one: none uses up a user's share for
+// others.
+Result<void> check_logs(const User& user, const Snapshot& policies) {
+  std::map<std::string_view, std::int64_t> entries;  // by tenant; "": of policies for any tenant
+  for (const Override& each : user.overrides) {
+    if (each.params.algorithm != Algorithm::kSlidingLog) continue;
+    const CompiledPolicy* const policy = policies.find(each.policy_id);
+    entries[policy ? std::string_view(policy->source.tenant) : ""] += each.params.capacity;
+  }
+  const std::int64_t of_any = entries[""];
+  for (const auto& [tenant, of_tenant] : entries) {
+    const std::int64_t together = tenant.empty() ? of_any : of_any + of_tenant;
+    if (together > static_cast<std::int64_t>(kLogEntriesPerTenantMax))
+      return invalid("limit", "the overrides of user \"" + user.id + "\" would have " +
+                                  std::to_string(together) +
+                                  " entries of sliding_logs together; the limit is " +
+                                  std::to_string(kLogEntriesPerTenantMax) + "; use smaller ones");
+  }
+  return {};
 }
 
 std::string not_in_force(const std::string& name, const std::string& why) {
@@ -167,10 +178,11 @@ void PolicyRegistry::log_changes(std::span<const ledger::Record* const> records,
 
 Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {
   PolicyChange change;
+  const auto policies = catalog_.current();
   for (const ledger::Draft* draft : drafts) {
     if (draft->body.empty()) continue;
     auto user = SLUICE_TRY(read_user(draft->body, draft->name));
-    SLUICE_TRY(check_logs(user));
+    SLUICE_TRY(check_logs(user, *policies));
     change.put_users.push_back(std::move(user));
   }
   return catalog_.try_change(std::move(change));

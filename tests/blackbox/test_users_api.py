@@ -310,3 +310,13 @@ policies:
     problem = expect_problem(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day"}), 400, "limit")
     assert "8000 entries of sliding_logs together" in problem["detail"]
     expect(client.post("/api/v1/users/u1/override", {**override, "limit_name": "day", "limit": 90}), 201)
+
+
+def test_a_tenant_does_not_use_up_the_logs_of_a_user_for_others(admin):
+    client = admin("".join(["policies:"] + [f"""
+  - id: {tenant}-logs
+    tenant: {tenant}
+    limits: [{{ name: hour, per: [user], rate: 10/h, algorithm: sliding_log }}]""" for tenant in ("acme", "beta")]) + "\n")
+    for tenant in ("acme", "beta"):
+        override = {"policy_id": f"{tenant}-logs", "limit": 4096, "limit_name": "hour", "window_seconds": 3600}
+        expect(client.post("/api/v1/users/u1/override", override), 201)
