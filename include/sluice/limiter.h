@@ -51,7 +51,7 @@ enum class Trouble : std::uint8_t {
 struct Answer {
   bool allowed = false;
   bool degraded = false;  // no limit decided, but the failure rule or the big red switch
-  bool leased = false;    // decided in this process, from units that the server has granted
+  bool leased = false;    // decided in this process, by units of a lease; limit and reset are not known
   Trouble trouble = Trouble::kNone;
   std::int64_t limit = 0;                    // of the tightest limit; 0: no limit applied, or not known
   std::int64_t remaining = 0;                // of it

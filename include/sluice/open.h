@@ -59,7 +59,8 @@ SLUICE_EXPORT Opened open_redis(const RedisOptions& options);
 enum class WhenUnreachable : unsigned char { kAllow, kDeny };
 
 // A Sluice server, by gRPC. A key that is used often is leased: the library asks for units ahead and spends
-// them here, without a network. At no time has it spent more than was granted (docs/accuracy.md).
+// them here, without a network. While the server answers, no more is spent than it has granted; without it
+// also the safe capacity of the latest lease, and then `when_unreachable` decides (docs/accuracy.md).
 struct RemoteOptions {
   std::string url = {};    // http://host:port or https://host:port
   std::string token = {};  // for servers with --require-token

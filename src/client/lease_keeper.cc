@@ -148,8 +148,8 @@ void LeaseKeeper::answer_waiting(std::size_t place, std::int64_t now_us) {
     };
     DecidedHere decided;
     if (!is_refused) decided = decide();
-    if (!decided.is_decided && decided.wakes_owner) {  // the server is gone, and there may be a safe capacity
-      keys_[place]->lease.want(now_us);
+    if (!decided.is_decided && decided.wakes_owner && found.bucket->is_gone()) {
+      keys_[place]->lease.use_safe_capacity(now_us);
       decided = decide();
     }
     if (decided.is_decided)

@@ -97,6 +97,21 @@ TEST_F(LeaseKeeperTest, ARareKeyAsksTheServerEachTime) {
   EXPECT_EQ(keeper().keys(), 0u);
 }
 
+TEST_F(LeaseKeeperTest, ALeaseThatComesTooLateKeepsNobodyWaiting) {
+  for (int i = 0; i < 3; ++i) ask();
+  ASSERT_EQ(leases_.size(), 1u);
+  const Asked asked = leases_.front();
+  leases_.clear();
+  LeaseAnswer late = lease_of(100);
+  late.expires_after_us = 0;
+  keeper().on_lease(asked.name, late, &terms_, now_us_);
+  EXPECT_EQ(central_.size(), 3u) << "the check that waited asks the server";
+  ASSERT_EQ(leases_.size(), 1u) << "and units are asked for again";
+  grant(100);
+  ask();
+  EXPECT_TRUE(last().allowed);
+}
+
 TEST_F(LeaseKeeperTest, AFrequentKeyIsLeasedAndTheCheckThatFoundItWaitsForTheUnits) {
   ask();
   ask();

@@ -41,6 +41,12 @@ std::int64_t LeasedKey::want(std::int64_t now_us) {
   return asked_for_;
 }
 
+void LeasedKey::use_safe_capacity(std::int64_t now_us) {
+  end_expired(now_us);
+  observe(now_us);
+  if (bucket_.is_gone() && !is_closed_) extend(now_us);
+}
+
 bool LeasedKey::is_needed(std::int64_t now_us) const {
   return has_demand_ && (bucket_.left() < low_mark_ || now_us >= renew_at_us_ || bucket_.is_gone());
 }
@@ -48,6 +54,10 @@ bool LeasedKey::is_needed(std::int64_t now_us) const {
 void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
   const std::int64_t asked_for = std::exchange(asked_for_, 0);
   unanswered_ = 0;
+  if (is_closed_) {
+    if (answer.granted > 0) unused_.push_back({answer.lease_id, answer.granted});
+    return;
+  }
   end_expired(now_us);
   observe(now_us);
   bucket_.set_gone(false);
@@ -74,10 +84,6 @@ void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
 }
 
 void LeasedKey::hold(const LeaseAnswer& lease, std::int64_t now_us) {
-  if (is_closed_) {
-    unused_.push_back({lease.lease_id, lease.granted});
-    return;
-  }
   bucket_.deny_until(0);
   make_room();
   // It began when it was granted, at the latest when we asked.

@@ -65,6 +65,8 @@ class LeasedKey {
   // The units to ask for now; 0: nothing is to be asked. If not 0, the owner reports the answer by one of the
   // next two.
   std::int64_t want(std::int64_t now_us);
+  // While the server is gone, makes the safe capacity spendable, if it is time for it.
+  void use_safe_capacity(std::int64_t now_us);
   // What want() has just asked for is what it asked for last, without an answer. Ask with the same request
   // id: if the first request was granted, its lease is answered again.
   bool asks_again() const { return asks_again_; }

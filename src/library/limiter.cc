@@ -27,7 +27,7 @@ Answer Limiter::wait(const Request& request, std::chrono::steady_clock::time_poi
     if (answer.allowed || answer.trouble != Trouble::kNone || answer.retry_after.count() < 0) return answer;
     const auto again = steady_now() + std::max(answer.retry_after, kNapMin);
     if (again > deadline) return answer;
-    sleep_until(again);  // closed meanwhile: the check says so
+    if (!sleep_until(again)) return check(request);  // closed meanwhile
   }
 }
 

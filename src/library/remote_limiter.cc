@@ -28,8 +28,12 @@ constexpr std::int64_t kTimeoutMsMax = 3'600'000;
 enum GrpcCode : int {
   kCancelled = 1,
   kUnknown = 2,
+  kInvalidArgument = 3,
   kDeadlineExceeded = 4,
+  kNotFound = 5,
   kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kOutOfRange = 11,
   kUnavailable = 14
 };
 
@@ -38,6 +42,18 @@ bool is_no_answer(const net::GrpcResult* result) {
   if (result == nullptr || result->http2_error != 0 || result->http_status != 200) return true;
   return result->grpc_status < 0 || result->grpc_status == kCancelled || result->grpc_status == kUnknown ||
          result->grpc_status == kDeadlineExceeded;
+}
+
+// The request is wrong. All other errors are the server's, or about who we are.
+bool is_about_request(int grpc_status) {
+  return grpc_status == kInvalidArgument || grpc_status == kNotFound || grpc_status == kFailedPrecondition ||
+         grpc_status == kOutOfRange;
+}
+
+constexpr const char* kTooLong = "the request is longer than a server accepts";
+
+bool is_too_long(const Request& request) {
+  return remote::subject_room(request) > kSubjectBytesMax || request.request_id.size() > kRequestIdBytesMax;
 }
 
 Answer trouble_answer(Trouble trouble, std::string_view reason, std::string_view message) {
@@ -72,7 +88,10 @@ std::expected<std::unique_ptr<RemoteLimiter>, std::string> RemoteLimiter::open(c
     return std::unexpected("token contains a character that no token has");
   Setup setup;
   setup.link.address.host = url->host;
-  std::from_chars(url->port.data(), url->port.data() + url->port.size(), setup.link.address.port);
+  const auto port =
+      std::from_chars(url->port.data(), url->port.data() + url->port.size(), setup.link.address.port);
+  if (port.ec != std::errc() || setup.link.address.port == 0)
+    return std::unexpected("url has a port that is not between 1 and 65535");
   if (url->tls) setup.link.address.tls = TlsSettings{.ca_file = options.ca_file};
   setup.link.target = {.authority = url->authority(),
                        .tls = url->tls,
@@ -110,7 +129,8 @@ RemoteLimiter::~RemoteLimiter() { close(); }
 // --- any thread ---
 
 bool RemoteLimiter::decide_at_once(const Request& request, Answer& answer) {
-  if (!leases_ || !request.request_id.empty() || request.cost.value_or(1) <= 0) return false;
+  const std::int64_t cost = request.cost.value_or(1);
+  if (!leases_ || !request.request_id.empty() || cost <= 0 || cost > LeaseSize::kMax) return false;
   if (remote::subject_room(request) > kSubjectBytesMax) return false;
   char bytes[kSubjectBytesMax];
   net::WireCursor cursor(bytes);
@@ -145,6 +165,7 @@ void RemoteLimiter::check_async(const Request& request, Done done) {
 void RemoteLimiter::ask(const Request& request, Done done) {
   if (const std::int64_t cost = request.cost.value_or(0); cost < 0 || cost > kCostMax)
     return done(trouble_answer(Trouble::kInvalid, "invalid", "cost: must be between 0 and 1000000000"));
+  if (is_too_long(request)) return done(trouble_answer(Trouble::kInvalid, "invalid", kTooLong));
   WaitingCheck check{.hash = {},
                      .subject = subject_of(request),
                      .cost = request.cost,
@@ -177,6 +198,7 @@ void RemoteLimiter::wake_for(std::size_t place) {
 
 ResetAnswer RemoteLimiter::reset(const Request& request) {
   if (is_own_thread()) return {-1, "reset() would wait for the thread that it is called on"};
+  if (is_too_long(request)) return {-1, kTooLong};
   Reset reset{.hash = hasher_(subject_of(request)), .message = {}, .done = {}};
   remote::write_reset(reset.message, request);
   BlockedCall<ResetAnswer> call;
@@ -240,15 +262,24 @@ void RemoteLimiter::take_inbox() {
 
 void RemoteLimiter::begin_reset(Reset reset) {
   keeper_.forget(reset.hash, clock_.now_us());
+  const std::uint64_t number = ++last_asked_;
+  resetting_.emplace(number, std::move(reset.done));
   link_.call(kResetKeyPath, reset.message,
-             [done = std::move(reset.done)](const net::GrpcResult* result, std::string_view why) {
-               if (result == nullptr) return done({-1, std::string(why)});
-               const auto message = result->is_ok() ? result->message() : std::nullopt;
-               const auto counters = message ? remote::read_reset(*message) : std::nullopt;
-               if (!counters)
-                 return done({-1, result->is_ok() ? "the answer cannot be read" : result->problem()});
-               done({*counters, {}});
+             [this, number](const net::GrpcResult* result, std::string_view why) {
+               on_reset_result(number, result, why);
              });
+}
+
+void RemoteLimiter::on_reset_result(std::uint64_t number, const net::GrpcResult* result,
+                                    std::string_view why) {
+  const auto node = resetting_.extract(number);
+  if (node.empty()) return;  // closed meanwhile
+  const auto& done = node.mapped();
+  if (result == nullptr) return done({-1, std::string(why)});
+  const auto message = result->is_ok() ? result->message() : std::nullopt;
+  const auto counters = message ? remote::read_reset(*message) : std::nullopt;
+  if (!counters) return done({-1, result->is_ok() ? "the answer cannot be read" : result->problem()});
+  done({*counters, {}});
 }
 
 // Nobody waits any longer. Units that are returned, and leases that are under way, have as long as a call.
@@ -256,6 +287,7 @@ void RemoteLimiter::end() {
   const std::int64_t now_us = clock_.now_us();
   keeper_.close(now_us);
   for (auto& [number, check] : std::exchange(asked_, {})) check.done(closed_answer());
+  for (auto& [number, done] : std::exchange(resetting_, {})) done({-1, "the limiter was closed"});
   ends_at_us_ = now_us + (returns_unused_ ? timeout_us_ : 0);
 }
 
@@ -280,7 +312,9 @@ void RemoteLimiter::on_check_result(std::uint64_t number, const net::GrpcResult*
     return check.done(unreachable_answer(allows_unreachable_, result == nullptr ? why : result->problem()));
   if (result->grpc_status == kResourceExhausted)
     return check.done(trouble_answer(Trouble::kOverloaded, "overloaded", result->grpc_message));
-  if (!result->is_ok()) return check.done(trouble_answer(Trouble::kInvalid, "invalid", result->grpc_message));
+  if (is_about_request(result->grpc_status))
+    return check.done(trouble_answer(Trouble::kInvalid, "invalid", result->grpc_message));
+  if (!result->is_ok()) return check.done(unreachable_answer(allows_unreachable_, result->problem()));
   const auto message = result->message();
   const auto read = message ? remote::read_check(*message, terms_, clock_.now_us() / 1000) : std::nullopt;
   if (!read) return check.done(unreachable_answer(allows_unreachable_, "the answer cannot be read"));

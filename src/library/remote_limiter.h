@@ -82,6 +82,7 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
   void run();
   void take_inbox();
   void begin_reset(Reset reset);
+  void on_reset_result(std::uint64_t number, const net::GrpcResult* result, std::string_view why);
   void end();
   void check(WaitingCheck check) override;
   void lease(const LeaseName& name, std::string_view subject, std::int64_t want,
@@ -112,6 +113,7 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
   LeaseKeeper keeper_;
   remote::ServerLink link_;
   std::map<std::uint64_t, WaitingCheck> asked_;  // checks that the server was asked
+  std::map<std::uint64_t, std::function<void(ResetAnswer)>> resetting_;
   std::uint64_t last_asked_ = 0;
   std::string message_;
   bool is_ended_ = false;

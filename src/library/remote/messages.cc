@@ -132,7 +132,7 @@ std::optional<LeaseRead> read_lease(std::string_view message) {
         answer.granted = std::max(reader.int32(), 0);
         break;
       case 4:
-        answer.refresh_after_us = std::int64_t{reader.int32()} * 1000;
+        answer.refresh_after_us = std::int64_t{std::max(reader.int32(), 0)} * 1000;
         break;
       case 5:
         answer.safe_capacity = std::max(reader.int32(), 0);
@@ -144,10 +144,10 @@ std::optional<LeaseRead> read_lease(std::string_view message) {
         read.terms.policy_version = reader.string();
         break;
       case 8:
-        answer.expires_after_us = std::int64_t{reader.int32()} * 1000;
+        answer.expires_after_us = std::int64_t{std::max(reader.int32(), 0)} * 1000;
         break;
       case 10:
-        read.terms.check_cost = reader.int64();
+        read.terms.check_cost = std::max(reader.int64(), std::int64_t{0});
         break;
       default:
         break;
