@@ -170,22 +170,24 @@ void RemoteLimiter::ask(const Request& request, Done done) {
                      .subject = subject_of(request),
                      .cost = request.cost,
                      .request_id = std::string(request.request_id),
-                     .done = {}};
+                     .done = std::move(done)};
   check.hash = hasher_(check.subject);
-  bool is_first = false, is_closed = false, is_full = false;
+  if (const auto refusal = enqueue(check)) check.done(*refusal);
+}
+
+// Moves the check into the inbox, or says why not.
+std::optional<Answer> RemoteLimiter::enqueue(WaitingCheck& check) {
+  bool is_first = false;
   {
     const Lock lock(mutex_);
-    is_closed = closing_.is_closed();
-    is_full = inbox_.checks.size() >= kWaitingMax;
-    if (!is_closed && !is_full) {
-      is_first = inbox_.checks.empty();
-      check.done = std::move(done);
-      inbox_.checks.push_back(std::move(check));
-    }
+    if (closing_.is_closed()) return closed_answer();
+    if (inbox_.checks.size() >= kWaitingMax)
+      return trouble_answer(Trouble::kOverloaded, "overloaded", "too many checks wait");
+    is_first = inbox_.checks.empty();
+    inbox_.checks.push_back(std::move(check));
   }
-  if (is_closed) return done(closed_answer());
-  if (is_full) return done(trouble_answer(Trouble::kOverloaded, "overloaded", "too many checks wait"));
   if (is_first) loop_.wake();
+  return std::nullopt;
 }
 
 void RemoteLimiter::wake_for(std::size_t place) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -74,6 +75,7 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
 
   bool decide_at_once(const Request& request, Answer& answer);
   void ask(const Request& request, Done done);
+  std::optional<Answer> enqueue(WaitingCheck& check);
   void wake_for(std::size_t place);
   bool is_own_thread() const { return running_here == this; }
 

@@ -323,7 +323,7 @@ bool PolicyCatalog::frees_nothing(std::span<const Step> steps) const {
   return std::ranges::none_of(steps, [&](const Step& step) {
     const CompiledPolicy* const old = now->find(step.id);
     if (!old || last_of.empty()) return false;
-    if (old->source.tenant.empty() && last_of.rbegin()->first != "") return true;
+    if (old->source.tenant.empty() && !last_of.rbegin()->first.empty()) return true;
     const auto last = last_of.find(old->source.tenant);
     return last != last_of.end() && precedes(old->source, *last->second);
   });
