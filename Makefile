@@ -37,7 +37,7 @@ compile   = cmake --build --preset $(1) -j $(JOBS) $(2)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build install install-library library test test-unit test-threads test-blackbox test-redis test-faults test-library test-docs check check-format check-rules check-tidy bench interop clean deps dev
+.PHONY: help run build install install-library library test test-unit test-threads test-blackbox test-redis test-faults test-library test-web test-docs web web-pictures check check-format check-rules check-tidy bench interop clean deps dev
 
 help:  ## this list
 	@echo "Sluice, a rate limiter as a service. Targets:"
@@ -63,8 +63,8 @@ install: build install-library  ## the program, the library, its headers, CMake 
 install-library: library
 	@DESTDIR='$(DESTDIR)' cmake --install build/library --prefix '$(PREFIX)' --component library >/dev/null
 
-test:  ## every test; the seven parts below can be run alone
-	@tools/phases test-unit test-threads test-blackbox test-redis test-faults test-library test-docs
+test:  ## every test; the eight parts below can be run alone
+	@tools/phases test-unit test-threads test-blackbox test-redis test-faults test-library test-web test-docs
 
 dev:
 	@tools/install build test
@@ -93,6 +93,11 @@ test-faults: dev  ## Redis killed, frozen, failed over, resharded, cut off: real
 test-library: dev library  ## the installed library: its symbols, and the examples of examples/library built against it
 	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) -n 0 tests/library $(ARGS)
 
+test-web: dev  ## the dashboard in Chromium, and that web/dist is what web/src gives; ARGS=… goes to pytest
+	@tools/install web
+	@tools/npm
+	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTEST) -n $(JOBS) tests/web $(ARGS)
+
 test-docs: dev  ## every command and policy shown in the documentation
 	@$(PYTHON) tools/run_docs_test.py
 	@SLUICE_BINARY='$(SLUICE_BINARY)' $(FIXED_ADDRESSES) $(PYTHON) tools/run_docs.py
@@ -115,6 +120,14 @@ check-tidy:  ## clang-tidy over src and bench, without the tests
 	@$(PYTHON) tools/tidy_test.py
 	@$(call configure,dev)
 	@JOBS=$(JOBS) $(PYTHON) tools/tidy build/dev
+
+web:  ## bundle the dashboard: web/src into web/dist, which is committed; needed only after a change of web/
+	@tools/install web
+	@tools/npm
+	@cd web && node build.mjs
+
+web-pictures: test-web  ## the pictures of the documentation, from the last run of test-web
+	@cp build/web/dashboard-{light,dark,phone,policy}.png docs/img/
 
 bench:  ## the measurements of the README, as ratios of one run; ARGS=… goes to bench/run
 	@tools/install build bench

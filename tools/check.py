@@ -51,8 +51,10 @@ class Repo:
         for name in filter(None, names):
             try:
                 files[name] = (root / name).read_text(encoding="utf-8")
-            except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
-                pass  # not text, or deleted and not yet committed
+            except UnicodeDecodeError:
+                files[name] = ""  # a picture: it exists, and has no lines
+            except (FileNotFoundError, IsADirectoryError):
+                pass  # deleted and not yet committed
         return Repo(files)
 
     def match(self, pattern):

@@ -7,6 +7,7 @@
 #include "admin/routes.h"
 #include "admin/switch.h"
 #include "doors/http/origin/other_site.h"
+#include "doors/http/origin/session_cookie.h"
 #include "doors/http/problem.h"
 
 namespace sluice::admin {
@@ -36,7 +37,8 @@ bool AdminDoor::handles(std::string_view path) const {
 
 void AdminDoor::handle(const net::HttpRequest& request, net::HttpReply& reply) {
   net::HttpResponse& response = reply.response;
-  auto principal = authenticator_.who(doors::peer_of(request), request.header("authorization"));
+  std::string scratch;
+  auto principal = authenticator_.who(doors::peer_of(request), doors::authorization_of(request, scratch));
   if (!principal) return doors::write_problem(principal.error(), response);
   request.peer->recognise();
   auto call = AdminCall::from(request, std::move(*principal));

@@ -27,6 +27,13 @@ constexpr std::array kHttpEndpoints = {
     HttpEndpoint{"/healthcheck", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_healthcheck},
     HttpEndpoint{"/metrics", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_metrics},
     HttpEndpoint{"/openapi.yaml", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_openapi},
+    HttpEndpoint{"/", kGet, Side::kAdmin, OtherSites::kServed, Access::kPublic, http_dashboard},
+    HttpEndpoint{"/dashboard.js", kGet, Side::kAdmin, OtherSites::kServed, Access::kPublic, http_dashboard},
+    HttpEndpoint{"/dashboard.css", kGet, Side::kAdmin, OtherSites::kServed, Access::kPublic, http_dashboard},
+    HttpEndpoint{"/dashboard.svg", kGet, Side::kAdmin, OtherSites::kServed, Access::kPublic, http_dashboard},
+    HttpEndpoint{"/v1/session", kGet, Side::kAdmin, OtherSites::kServed, Access::kPublic, http_session},
+    HttpEndpoint{"/v1/login", "POST", Side::kAdmin, OtherSites::kServed, Access::kPublic, http_login},
+    HttpEndpoint{"/v1/logout", "POST", Side::kAdmin, OtherSites::kServed, Access::kPublic, http_logout},
 };
 
 constexpr std::array kGrpcMethods = {

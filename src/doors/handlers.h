@@ -35,6 +35,8 @@ HttpHandler http_hot_keys;                                              // http/
 HttpHandler http_usage, http_reset;                                     // http/http_usage.cc
 HttpHandler http_healthz, http_readyz, http_healthcheck, http_metrics;  // http/http_operations.cc
 HttpHandler http_openapi;                                               // http/openapi.cc
+HttpHandler http_dashboard;                                             // http/dashboard/dashboard.cc
+HttpHandler http_session, http_login, http_logout;                      // http/dashboard/session.cc
 HttpHandler http_envoy_json;                                            // envoy/envoy_rls.cc
 
 GrpcHandler grpc_check, grpc_check_batch, grpc_get_usage, grpc_reset_key;      // grpc/grpc_rate_limiter.cc

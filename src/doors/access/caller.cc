@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "doors/http/origin/other_site.h"
+#include "doors/http/origin/session_cookie.h"
 
 namespace sluice::doors {
 namespace {
@@ -45,7 +46,10 @@ Role Caller::role() const {
 
 Result<Principal> Caller::who() const {
   control::Authenticator& authenticator = *context_.authenticator;
-  if (http_) return authenticator.who(peer_of(*http_), http_->header("authorization"));
+  if (http_) {
+    std::string scratch;
+    return authenticator.who(peer_of(*http_), authorization_of(*http_, scratch));
+  }
   return authenticator.who(peer_, grpc_ ? grpc_->header("authorization") : authorization_);
 }
 
