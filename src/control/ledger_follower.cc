@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/limits/control_limits.h"
-#include "base/memory.h"
+#include "base/memory/freed_memory.h"
 #include "base/try.h"
 #include "document/literals.h"
 #include "ledger/anchor.h"

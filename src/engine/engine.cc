@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
+#include "base/steady_now.h"
+#include "engine/decision/check_error.h"
 #include "engine/planner/slot_tag.h"
 #include "engine/request/request_identity.h"
 
@@ -26,6 +29,16 @@ Error overloaded() {
   return {ErrorCode::kOverloaded,
           "not decided: the store is overloaded, or the deadline of the call is too short; try again later",
           ""};
+}
+
+std::int64_t ns_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(steady_now().time_since_epoch()).count();
+}
+
+void count_passed(const LimitStatus& status, DecisionCounters& counters) {
+  counters.add_limit(*status.policy, *status.limit, DecisionCounters::kPassed);
+  if (status.result->pressure != Pressure::kNormal) [[unlikely]]
+    counters.add_limit(*status.policy, *status.limit, DecisionCounters::kPassedNear);
 }
 
 // Whether the limits of that policy have room; nullopt if they were not asked, or gave no answer.
@@ -80,6 +93,7 @@ Engine::Engine(const Parts& parts)
   const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, Purpose::kCheck);
   if (!planned) [[unlikely]] {
     answer = std::unexpected(planned.error());
+    if (!is_look) count_refused(planned.error());
     return kAnswered;
   }
   Store& store = store_for(request);
@@ -112,6 +126,7 @@ Engine::Engine(const Parts& parts)
   answer->degraded = true;
   answer->cost = request.cost.value_or(1);
   planner_.counters().add_switched();
+  measure(answer, std::nullopt);
 }
 
 Result<void> Engine::validate(const CheckRequest& request) {
@@ -127,12 +142,16 @@ Result<void> Engine::validate(const CheckRequest& request) {
 }
 
 void Engine::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
+  const bool is_timed = asked.is_check() && planner_.counters().meter().picks();
+  const std::int64_t began_ns = is_timed ? ns_now() : 0;
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
     ask_about(kEnforced, store, request, asked, enforced);
   if (planner_.shadow().size > 0) [[unlikely]]
     ask_about(kShadow, store, request, asked, shadow);
   conclude(asked, enforced, shadow, answer, Asking::kHere);
+  if (asked.is_check()) [[likely]]
+    measure(answer, is_timed ? std::optional(ns_now() - began_ns) : std::nullopt);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
 }
@@ -206,6 +225,7 @@ PendingCheck& Engine::make_pending(const CheckRequest& request, const Asked& ask
   pending.purpose = asked.purpose;
   pending.has_unknown_tier = false;
   pending.stands_for = 0;
+  pending.began_us = now_us;
   return pending;
 }
 
@@ -234,6 +254,7 @@ void Engine::finish(PendingCheck& pending, Answer& answer) {
   conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
   if (pending.enforced.is_lease) [[unlikely]]
     conclude_lease(asked, pending.enforced, pending.names, answer);
+  if (asked.is_check()) measure(answer, (parts_.clock.now_us() - pending.began_us) * 1000);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (pending.stands_for > 0)
     note_hot(pending.enforced, pending.enforced.limits(), pending.names, pending.stands_for);
@@ -287,9 +308,12 @@ void Engine::count(const Answered& enforced, const Decision& decision) {
     return count_partly(enforced, decision.replayed);
   DecisionCounters& counters = planner_.counters();
   const bool charged = !decision.degraded && !decision.replayed;
+  const bool passed = decision.allowed && !decision.degraded;
   const CompiledPolicy* last = nullptr;
   for (std::size_t i = 0; i < enforced.limits.size(); ++i) {
     const CompiledPolicy* policy = enforced.limits[i].policy;
+    if (policy != last) counters.turn_to(*policy);
+    if (passed) count_passed(enforced.limits[i], counters);
     if (policy == last) continue;  // the limits of a policy are adjacent
     last = policy;
     if (decision.degraded) counters.add(*policy, DecisionCounters::kFailed);
@@ -299,8 +323,14 @@ void Engine::count(const Answered& enforced, const Decision& decision) {
       counters.add(*policy, DecisionCounters::kUnitsConsumed,
                    static_cast<std::uint64_t>(enforced.charges[i].cost));
   }
-  if (!decision.allowed) counters.add(*decision.policy, DecisionCounters::kDenied);
-  if (enforced.limits.empty() && decision.allowed) counters.add(*decision.policy, DecisionCounters::kAllowed);
+  if (decision.allowed && !enforced.limits.empty()) [[likely]]
+    return;
+  counters.turn_to(*decision.policy);
+  counters.add(*decision.policy, decision.allowed ? DecisionCounters::kAllowed : DecisionCounters::kDenied);
+  if (decision.allowed) return;
+  counters.add(*decision.policy, DecisionCounters::kUnitsDenied, static_cast<std::uint64_t>(decision.cost));
+  if (decision.tightest && !decision.degraded)
+    counters.add_limit(*decision.policy, *decision.tightest->limit, DecisionCounters::kStopped);
 }
 
 // A policy has failed if one of its limits was passed over, and has consumed units if one was not.
@@ -312,11 +342,34 @@ void Engine::count(const Answered& enforced, const Decision& decision) {
     bool failed = false, counted = false;
     for (; i < enforced.limits.size() && enforced.limits[i].policy == policy; ++i)
       (was_passed_over(enforced.limits[i]) ? failed : counted) = true;
+    counters.turn_to(*policy);
     if (failed) counters.add(*policy, DecisionCounters::kFailed);
     counters.add(*policy, DecisionCounters::kAllowed);
     if (counted && !replayed)
       counters.add(*policy, DecisionCounters::kUnitsConsumed, static_cast<std::uint64_t>(cost));
   }
+}
+
+[[gnu::noinline, gnu::cold]] void Engine::count_refused(const Error& error) {
+  planner_.counters().meter().add(CheckMeter::kNoAlgorithm, CheckResult::kError, check_error(error.code),
+                                  std::nullopt);
+}
+
+// For metrics: how the check ended and, if known, how long it took.
+void Engine::measure(const Answer& answer, std::optional<std::int64_t> took_ns) {
+  CheckMeter& meter = planner_.counters().meter();
+  if (!answer) [[unlikely]]
+    return count_refused(answer.error());
+  const LimitStatus* const tightest = answer->tightest;
+  const std::size_t slot =
+      tightest ? CheckMeter::slot_of(tightest->numbers->algorithm) : CheckMeter::kNoAlgorithm;
+  meter.add(slot, answer->allowed ? CheckResult::kAllowed : CheckResult::kDenied, check_error(*answer),
+            took_ns);
+  if (took_ns && tightest && !answer->degraded && !tightest->policy->shadow) [[unlikely]]
+    planner_.counters().note_level(*tightest->policy, {.limit = tightest->limit->index,
+                                                       .capacity = tightest->numbers->capacity,
+                                                       .remaining = tightest->result->outcome.remaining,
+                                                       .at_us = answer->now_us});
 }
 
 Error Engine::request_id_conflict() {

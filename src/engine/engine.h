@@ -173,6 +173,7 @@ class Engine final : private PendingCheckEvents {
   // Counts a check as denied by this policy, for callers that looked at it and then skipped the check.
   // REQUIRES: the policy is in the latest answer.
   void count_denied(const CompiledPolicy& policy) {
+    planner_.counters().turn_to(policy);
     planner_.counters().add(policy, DecisionCounters::kDenied);
   }
 
@@ -326,6 +327,8 @@ class Engine final : private PendingCheckEvents {
 
   PendingCheck* begin(const CheckRequest& request, Purpose purpose, Answer& answer);
   void let_pass(const CheckRequest& request, Answer& answer);
+  void count_refused(const Error& error);
+  void measure(const Answer& answer, std::optional<std::int64_t> took_ns);
   void warn_of_tier(const CheckRequest& request, Purpose purpose, Answer& answer);
   PendingCheck* begin_later(Store& store, const CheckRequest& request, Purpose purpose, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);

@@ -19,6 +19,7 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
   const auto planned = plan_all(requests, purpose);
   if (!planned) {
     answer = std::unexpected(planned.error());
+    if (purpose == Purpose::kCheck) count_refused(planned.error());
     return kAnswered;
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
@@ -35,7 +36,9 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
   answer->overall.reason = Reason::kNoPolicy;
   explain_unmatched(planner_.unmatched(), answer->overall);
   answer->parts = joint_explainer_.repeat(answer->overall, joint_plan_.parts.size());
-  if (purpose == Purpose::kCheck) planner_.counters().add_unknown(false);
+  if (purpose != Purpose::kCheck) return true;
+  planner_.counters().add_unknown(false);
+  measure(answer->overall, std::nullopt);
   return true;
 }
 

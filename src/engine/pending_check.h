@@ -73,6 +73,7 @@ class PendingCheck {
   const CompiledPolicy* first_policy = nullptr;
   Purpose purpose = Purpose::kCheck;
   bool has_unknown_tier = false;
+  std::int64_t began_us = 0;
   double stands_for = 0;  // how many checks in the sketch of hot keys; 0: none
   HotNames names;         // of its counters there, for a check that stands for some and for a lease
   std::function<void(const Result<Decision>&)> later;

@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "base/limits/connection_limits.h"
-#include "base/memory.h"
-#include "base/memory_reserve.h"
+#include "base/memory/freed_memory.h"
+#include "base/memory/memory_reserve.h"
 #include "net/socket/connection.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/listener.h"

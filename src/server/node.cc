@@ -16,6 +16,7 @@
 #include "server/command_error.h"
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
+#include "telemetry/check_metrics.h"
 #include "telemetry/exposure.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics_page.h"
@@ -332,7 +333,8 @@ std::string Node::metrics() {
          (key_secrets_ ? key_secret_metrics(*key_secrets_) : "") + plane_->status().metrics() +
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
-         settings_status_.metrics() + connection_metrics() + accuracy_metrics();
+         settings_status_.metrics() + connection_metrics() + accuracy_metrics() +
+         policy_count_metrics(*catalog_.current()) + process_metrics(SLUICE_VERSION);
 }
 
 // What may pass beyond the limits now; docs/accuracy.md.

@@ -3,7 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/limits/metric_limits.h"
+
 namespace sluice {
+namespace {
+
+using Versions = decltype(DecisionTotals::PolicySum::versions);
+
+// Sums up the oldest versions when there are too many.
+void keep_few(Versions& versions) {
+  while (versions.size() > kMetricVersionsMax + (versions.contains(0) ? 1 : 0)) {
+    const auto oldest = versions.upper_bound(0);
+    for (const auto& [limit, sum] : oldest->second)
+      for (std::size_t i = 0; i < DecisionCounters::kLimitFields; ++i)
+        versions[0][limit].fields[i] += sum.fields[i];
+    versions.erase(oldest);
+  }
+}
+
+}  // namespace
 
 DecisionCounters::DecisionCounters(DecisionTotals& totals)
     : totals_(totals), cells_(std::make_unique<Cells>()) {
@@ -34,8 +52,39 @@ void DecisionCounters::forget_released() {
     DecisionTotals::collect_withdrawn(*cells_, index, totals_.past_);
     cells_->policies.clear(index);
     cells_->limits.clear(index);
+    cells_->near_limits.clear(index);
+    cells_->far_limits.clear(index);
+    cells_->levels.clear(index);
+    cells_->versions.erase(index);
   }
   cells_->released = now;
+}
+
+// Once per version and thread, and again for checks of the version before that were still under way.
+[[gnu::noinline, gnu::cold]] void DecisionCounters::begin_version(const CompiledPolicy& policy) {
+  std::vector<std::string> names{policy.source.owner};
+  for (const Limit& limit : policy.source.limits) names.push_back(limit.name);
+  const std::uint32_t index = policy.index;
+  const Lock lock(totals_.mutex_);
+  DecisionTotals::collect_version(*cells_, index, totals_.past_);
+  DecisionTotals::collect_owner(*cells_, index, totals_.past_);
+  cells_->near_limits.clear(index);
+  cells_->far_limits.clear(index);
+  cells_->near_limits.add(index, 0, version_mark(policy));
+  cells_->versions.insert_or_assign(index, Version{.policy = policy.source.id,
+                                                   .number = policy.version_number(),
+                                                   .names = std::move(names),
+                                                   .allowed_before = cells_->policies.get(index, kAllowed),
+                                                   .denied_before = cells_->policies.get(index, kDenied)});
+}
+
+void DecisionCounters::note_level(const CompiledPolicy& policy, const Level& level) {
+  CounterBlocks<4>& levels = cells_->levels;
+  levels.add(policy.index, 0, 0);  // makes room
+  levels.set(policy.index, 0, level.limit);
+  levels.set(policy.index, 1, static_cast<std::uint64_t>(level.capacity));
+  levels.set(policy.index, 2, static_cast<std::uint64_t>(level.remaining));
+  levels.set(policy.index, 3, static_cast<std::uint64_t>(level.at_us));
 }
 
 void DecisionTotals::collect(const DecisionCounters& counters, Sum& into) {
@@ -44,6 +93,7 @@ void DecisionTotals::collect(const DecisionCounters& counters, Sum& into) {
   into.unknown_denied += counters.unknown_denied_.load(std::memory_order_relaxed);
   into.switched += counters.switched_.load(std::memory_order_relaxed);
   into.unknown_tier += counters.unknown_tier_.load(std::memory_order_relaxed);
+  counters.meter_.add_to(into.checks);
   collect(*counters.cells_, into);
 }
 
@@ -54,15 +104,57 @@ void DecisionTotals::collect(const DecisionCounters::Cells& cells, Sum& into) {
     const auto& [policy, released] = known[index];
     if (released > cells.released)
       collect_withdrawn(cells, index, into);
-    else if (policy)
+    else if (policy) {
       collect(cells, *policy, into.by_policy[policy->source.id]);
+      collect_version(cells, index, into);
+      collect_owner(cells, index, into);
+    }
   }
+}
+
+void DecisionTotals::collect_version(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into) {
+  const auto counted = cells.versions.find(index);
+  if (counted == cells.versions.end()) return;
+  const auto& [policy, number, names, allowed_before, denied_before] = counted->second;
+  Versions& versions = into.by_policy[policy].versions;
+  for (std::size_t limit = 0; limit + 1 < names->size(); ++limit) {
+    LimitSum& sum = versions[number][(*names)[limit + 1]];
+    for (std::size_t i = 0; i < DecisionCounters::kLimitFields; ++i)
+      sum.fields[i] += cells.of_limit(index, limit, static_cast<DecisionCounters::LimitField>(i));
+  }
+  keep_few(versions);
+}
+
+void DecisionTotals::collect_owner(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into) {
+  const auto counted = cells.versions.find(index);
+  if (counted == cells.versions.end()) return;
+  OwnerSum& sum = into.by_owner[counted->second.names->front()];
+  sum.allowed += cells.policies.get(index, DecisionCounters::kAllowed) - counted->second.allowed_before;
+  sum.denied += cells.policies.get(index, DecisionCounters::kDenied) - counted->second.denied_before;
+  for (std::size_t limit = 0; limit + 1 < counted->second.names->size(); ++limit)
+    into.denied_by_index[limit] += cells.of_limit(index, limit, DecisionCounters::kStopped);
+}
+
+void DecisionTotals::collect_level(const DecisionCounters::Cells& cells, const CompiledPolicy& policy,
+                                   PolicySum& into) {
+  const auto field = [&](std::size_t i) {
+    return static_cast<std::int64_t>(cells.levels.get(policy.index, i));
+  };
+  const DecisionCounters::Level level{.limit = static_cast<std::uint32_t>(field(0)),
+                                      .capacity = field(1),
+                                      .remaining = field(2),
+                                      .at_us = field(3)};
+  if (level.at_us == 0 || level.limit >= policy.source.limits.size()) return;
+  if (into.level && into.level->at_us >= level.at_us) return;
+  into.level = level;
+  into.level_limit = policy.source.limits[level.limit].name;
 }
 
 void DecisionTotals::collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into) {
   for (std::size_t field = 0; field < DecisionCounters::kFields; ++field)
     if (const std::uint64_t n = cells.policies.get(index, field))
       into.by_policy[std::string(kWithdrawn)].fields[field] += n;
+  collect_owner(cells, index, into);
 }
 
 void DecisionTotals::collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy,
@@ -76,6 +168,7 @@ void DecisionTotals::collect(const DecisionCounters::Cells& cells, const Compile
   for (std::size_t i = 0; i < policy.source.limits.size(); ++i)
     if (const std::uint64_t n = cells.limits.get(policy.index, i))
       into.dimension_missing[policy.source.limits[i].name] += n;
+  collect_level(cells, policy, into);
 }
 
 DecisionTotals::PolicySum DecisionTotals::sum_of(const CompiledPolicy& policy) {

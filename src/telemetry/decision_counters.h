@@ -5,13 +5,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "base/interned.h"
 #include "base/limits.h"
 #include "base/mutex.h"
 #include "policy/snapshot/snapshot.h"
+#include "telemetry/check_meter.h"
 
 namespace sluice {
 
@@ -30,6 +34,11 @@ class CounterBlocks {
       place.store(block = new Block(), std::memory_order_release);
     std::atomic<std::uint64_t>& cell = (*block)[index % kBlock][field];
     cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  // REQUIRES: something was added to this index before, if only 0.
+  void set(std::uint32_t index, std::size_t field, std::uint64_t value) {
+    Block* const block = blocks_[index / kBlock].load(std::memory_order_relaxed);
+    (*block)[index % kBlock][field].store(value, std::memory_order_relaxed);
   }
   std::uint64_t get(std::uint32_t index, std::size_t field) const {
     const Block* block = blocks_[index / kBlock].load(std::memory_order_acquire);
@@ -61,6 +70,7 @@ class DecisionCounters {
   enum Field : std::uint8_t {
     kAllowed,
     kDenied,
+    kUnitsDenied,
     kShadowDenied,
     kFailed,
     kUnitsConsumed,
@@ -70,6 +80,14 @@ class DecisionCounters {
     kNewlyDenied,   // of these, denied by the candidate only
     kNewlyAllowed,  // … by the policy only
     kFields
+  };
+
+  // Of one limit.
+  enum LimitField : std::uint8_t {
+    kPassed,      // checks that it let pass, and that were allowed
+    kPassedNear,  // of these, those after which it was near its limit
+    kStopped,     // checks that were denied because of it
+    kLimitFields
   };
 
   explicit DecisionCounters(DecisionTotals& totals);  // `totals` must outlive this
@@ -90,6 +108,29 @@ class DecisionCounters {
   void add(const CompiledPolicy& policy, Field field, std::uint64_t n = 1) {
     cells_->policies.add(policy.index, field, n);
   }
+  // The counts of limits and owners that follow belong to this version of the policy.
+  // REQUIRES: as add(); called before the first add() of a check.
+  void turn_to(const CompiledPolicy& policy) {
+    if (cells_->near_limits.get(policy.index, 0) != version_mark(policy)) [[unlikely]]
+      begin_version(policy);
+  }
+  // REQUIRES: the latest turn_to() with this index was for this policy.
+  void add_limit(const CompiledPolicy& policy, const CompiledLimit& limit, LimitField field) {
+    if (limit.index < kNearLimits) [[likely]]
+      cells_->near_limits.add(policy.index, near_place(limit.index, field), 1);
+    else
+      cells_->far_limits.add(policy.index, far_place(limit.index, field), 1);
+  }
+  // How much a limit has left for the key that was looked at last.
+  struct Level {
+    std::uint32_t limit = 0;  // position in the policy
+    std::int64_t capacity = 0, remaining = 0;
+    std::int64_t at_us = 0;
+  };
+  void note_level(const CompiledPolicy& policy, const Level& level);
+
+  CheckMeter& meter() { return meter_; }
+
   // A request lacked a dimension, so that limit was skipped.
   void add_dimension_missing(const CompiledPolicy& policy, const CompiledLimit& limit) {
     cells_->limits.add(policy.index, limit.index, 1);
@@ -104,6 +145,24 @@ class DecisionCounters {
 
  private:
   friend class DecisionTotals;
+  static constexpr std::size_t kNearLimits = 2;
+  static constexpr std::size_t near_place(std::size_t limit, LimitField field) {
+    return 1 + limit * kLimitFields + field;
+  }
+  static constexpr std::size_t far_place(std::size_t limit, LimitField field) {
+    return (limit - kNearLimits) * kLimitFields + field;
+  }
+  // Never 0: nothing was counted.
+  static std::uint64_t version_mark(const CompiledPolicy& policy) {
+    return static_cast<std::uint64_t>(policy.source.version) + 1;
+  }
+  // A version of a policy that this thread has counted.
+  struct Version {
+    std::string policy;
+    std::int64_t number = 0;
+    Interned<std::vector<std::string>> names;             // the owner, then the limits
+    std::uint64_t allowed_before = 0, denied_before = 0;  // by earlier versions, which had other owners
+  };
   struct Cells {
     std::shared_ptr<PolicyIndexes> indexes;  // null: nothing was counted
     // Indexes released after this one still count for their previous policy. Changed only with totals_.mutex_
@@ -111,14 +170,27 @@ class DecisionCounters {
     std::uint64_t released = 0;
     CounterBlocks<kFields> policies;
     CounterBlocks<kLimitsPerPolicyMax> limits;  // skipped limits
+    // Most policies have one or two limits: those are in one cache line, with the version they belong to.
+    CounterBlocks<1 + kNearLimits * kLimitFields> near_limits;
+    CounterBlocks<(kLimitsPerPolicyMax - kNearLimits) * kLimitFields> far_limits;
+    CounterBlocks<4> levels;  // fields of Level
+    // By index: what the counts of its version are called. Used only with totals_.mutex_ held.
+    std::unordered_map<std::uint32_t, Version> versions;
+
+    std::uint64_t of_limit(std::uint32_t index, std::size_t limit, LimitField field) const {
+      return limit < kNearLimits ? near_limits.get(index, near_place(limit, field))
+                                 : far_limits.get(index, far_place(limit, field));
+    }
   };
   static void add_one(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void begin_anew(const std::shared_ptr<PolicyIndexes>& indexes);
   void forget_released();
+  void begin_version(const CompiledPolicy& policy);
 
   DecisionTotals& totals_;
+  CheckMeter meter_;
   std::unique_ptr<Cells> cells_;  // replaced only with totals_.mutex_ held
   std::atomic<std::uint64_t> no_policy_{0};
   std::atomic<std::uint64_t> unknown_allowed_{0};
@@ -134,14 +206,27 @@ class DecisionTotals {
   // have this name.
   static constexpr std::string_view kWithdrawn = "(withdrawn)";
 
+  struct LimitSum {
+    std::uint64_t fields[DecisionCounters::kLimitFields] = {};
+  };
+  struct OwnerSum {
+    std::uint64_t allowed = 0, denied = 0;
+  };
   struct PolicySum {
     std::uint64_t fields[DecisionCounters::kFields] = {};
-    std::uint64_t candidate[DecisionCounters::kFields] = {};  // of these, decided by candidates
-    std::map<std::string, std::uint64_t> dimension_missing;   // by limit; only those above 0
-    OnFailure on_failure = OnFailure::kOpen;                  // of its latest version
+    std::uint64_t candidate[DecisionCounters::kFields] = {};           // of these, decided by candidates
+    std::map<std::string, std::uint64_t> dimension_missing;            // by limit; only those above 0
+    std::map<std::int64_t, std::map<std::string, LimitSum>> versions;  // by number and limit; 0: older ones
+    std::optional<DecisionCounters::Level> level;                      // the latest
+    std::string level_limit;                                           // its name
+    OnFailure on_failure = OnFailure::kOpen;                           // of its latest version
   };
   struct Sum {
     std::map<std::string, PolicySum> by_policy;
+    std::map<std::string, OwnerSum> by_owner;  // as it was when the check was decided
+    CheckMeter::Sum checks;
+    std::array<std::uint64_t, kLimitsPerPolicyMax>
+        denied_by_index{};  // by the limit's position in its policy
     std::uint64_t no_policy = 0;
     std::uint64_t unknown_allowed = 0, unknown_denied = 0;
     std::uint64_t switched = 0;
@@ -156,6 +241,11 @@ class DecisionTotals {
   static void collect(const DecisionCounters& counters, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, Sum& into);
   static void collect(const DecisionCounters::Cells& cells, const CompiledPolicy& policy, PolicySum& into);
+  // What was counted for the version that the index has in these cells.
+  static void collect_version(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into);
+  static void collect_owner(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into);
+  static void collect_level(const DecisionCounters::Cells& cells, const CompiledPolicy& policy,
+                            PolicySum& into);
   static void collect_withdrawn(const DecisionCounters::Cells& cells, std::uint32_t index, Sum& into);
 
   Mutex mutex_;

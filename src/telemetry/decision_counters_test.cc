@@ -77,6 +77,60 @@ TEST(DecisionCounters, NothingIsLostOrCountedTwiceWhenPoliciesChange) {
   }
 }
 
+Policy version_of(std::int64_t version, const std::string& owner) {
+  Policy policy = policy_of("a");
+  policy.version = version;
+  policy.owner = owner;
+  return policy;
+}
+
+TEST(DecisionCounters, LimitsAreCountedByVersionAndChecksByTheOwnerOfThatTime) {
+  ParamsTable params;
+  DecisionTotals totals;
+  DecisionCounters counters(totals);
+  Snapshots snapshot = Snapshot::compile({version_of(1, "search")}, params).value();
+  for (std::int64_t version = 1; version <= 7; ++version) {
+    if (version > 1)
+      snapshot =
+          snapshot->with({.put = {version_of(version, version < 7 ? "search" : "shop")}}, params).value();
+    counters.rebind(snapshot->policy_indexes());
+    const CompiledPolicy& policy = *snapshot->find("a");
+    counters.turn_to(policy);
+    counters.add(policy, DecisionCounters::kAllowed, 10);
+    counters.add(policy, DecisionCounters::kDenied, 1);
+    counters.add_limit(policy, policy.limits[0], DecisionCounters::kPassed);
+    counters.add_limit(policy, policy.limits[1], DecisionCounters::kStopped);
+  }
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    const auto sum = totals.sum();
+    const auto& versions = sum.by_policy.at("a").versions;
+    EXPECT_EQ(versions.at(7).at("burst").fields[DecisionCounters::kPassed], 1u);
+    EXPECT_EQ(versions.at(7).at("hour").fields[DecisionCounters::kStopped], 1u);
+    EXPECT_EQ(versions.size(), 5u) << "four versions, and the older ones";
+    EXPECT_EQ(versions.at(0).at("burst").fields[DecisionCounters::kPassed], 3u) << "versions 1 to 3";
+    EXPECT_EQ(sum.by_owner.at("search").allowed, 60u);
+    EXPECT_EQ(sum.by_owner.at("shop").allowed, 10u);
+    EXPECT_EQ(sum.by_owner.at("search").denied, 6u);
+    EXPECT_EQ(sum.denied_by_index[1], 7u);
+    EXPECT_EQ(sum.denied_by_index[0], 0u);
+  }
+}
+
+TEST(DecisionCounters, TheLatestLevelOfAllThreadsIsShown) {
+  ParamsTable params;
+  DecisionTotals totals;
+  const Snapshots snapshot = snapshot_of({"a"}, params);
+  DecisionCounters first(totals), second(totals);
+  for (DecisionCounters* each : {&first, &second}) each->rebind(snapshot->policy_indexes());
+  const CompiledPolicy& policy = *snapshot->find("a");
+  second.note_level(policy, {.limit = 1, .capacity = 10, .remaining = 4, .at_us = 200});
+  first.note_level(policy, {.limit = 0, .capacity = 10, .remaining = 9, .at_us = 100});
+  const auto sum = totals.sum().by_policy.at("a");
+  ASSERT_TRUE(sum.level);
+  EXPECT_EQ(sum.level->remaining, 4);
+  EXPECT_EQ(sum.level_limit, "hour");
+}
+
 // Policies come and go, and their numbers are reused. One thread follows at once, another only occasionally:
 // it still counts for policies that were removed.
 TEST(DecisionCounters, WhoGetsTheNumberOfAnotherBeginsAtZero) {

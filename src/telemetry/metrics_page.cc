@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "policy/files/policy_file_loader.h"
+#include "telemetry/check_metrics.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice {
@@ -20,13 +21,18 @@ std::string_view to_string(OnFailure mode) {
 PolicySums bounded(const PolicySums& all) {
   PolicySums out;
   for (const auto& [id, sum] : all) {
-    PolicySum& into = out.size() < kMetricPoliciesMax ? out[id] : out["other"];
+    const bool is_named = out.size() < kMetricPoliciesMax;
+    PolicySum& into = out[is_named ? id : "other"];
     into.on_failure = sum.on_failure;
     for (int field = 0; field < DecisionCounters::kFields; ++field) {
       into.fields[field] += sum.fields[field];
       into.candidate[field] += sum.candidate[field];
     }
     for (const auto& [limit, n] : sum.dimension_missing) into.dimension_missing[limit] += n;
+    if (!is_named) continue;  // their limits have nothing in common
+    into.versions = sum.versions;
+    into.level = sum.level;
+    into.level_limit = sum.level_limit;
   }
   return out;
 }
@@ -62,6 +68,8 @@ void write_policies(PrometheusText& text, const DecisionTotals::Sum& decisions, 
        {Family{DecisionCounters::kAllowed, "rate_limiter_requests_allowed_total",
                "Checks that were allowed."},
         {DecisionCounters::kDenied, "rate_limiter_requests_denied_total", "Checks that were denied."},
+        {DecisionCounters::kUnitsDenied, "rate_limiter_deny_count_total",
+         "Cost of the checks that were denied."},
         {DecisionCounters::kShadowDenied, "rate_limiter_shadow_denied_total",
          "Checks that a shadow policy would have denied."},
         {DecisionCounters::kUnitsConsumed, "rate_limiter_tokens_consumed_total",
@@ -92,15 +100,28 @@ void write_value(PrometheusText& text, std::string_view name, std::string_view t
   text.sample({}, value);
 }
 
+// The names that others know some families by.
+std::string_view other_name(std::string_view name) {
+  if (name == "rate_limiter_redis_failures_total") return "rate_limiter_redis_errors_total";
+  if (name == "rate_limiter_redis_batches_total") return "rate_limiter_redis_script_executions_total";
+  return "";
+}
+
+void write_family(PrometheusText& text, std::string_view name, const StoreMetrics::Family& family) {
+  text.family(name, family.kind == StoreMetrics::Kind::kCounter ? "counter" : "gauge", family.help);
+  for (const auto& [label, value] : family.samples) {
+    if (label.name.empty())
+      text.sample({}, value);
+    else
+      text.sample({{label.name, label.value}}, value);
+  }
+}
+
 void write_metrics(PrometheusText& text, const StoreMetrics& metrics) {
   for (const StoreMetrics::Family& family : metrics.families()) {
-    text.family(family.name, family.kind == StoreMetrics::Kind::kCounter ? "counter" : "gauge", family.help);
-    for (const auto& [label, value] : family.samples) {
-      if (label.name.empty())
-        text.sample({}, value);
-      else
-        text.sample({{label.name, label.value}}, value);
-    }
+    write_family(text, family.name, family);
+    if (const std::string_view other = other_name(family.name); !other.empty())
+      write_family(text, other, family);
   }
 }
 
@@ -110,6 +131,11 @@ void write_connections(PrometheusText& text, const StoreSummary& stores) {
               static_cast<std::uint64_t>(stores.connected));
   write_value(text, "rate_limiter_redis_loops", "gauge", "Loops that have connections to the store.",
               static_cast<std::uint64_t>(stores.loops));
+  write_value(text, "rate_limiter_redis_connection_pool_size", "gauge",
+              "Connections to the store that this node wants: one per loop and server.",
+              static_cast<std::uint64_t>(stores.loops));
+  write_value(text, "rate_limiter_redis_connection_pool_available", "gauge",
+              "Of these, those that can be used now.", static_cast<std::uint64_t>(stores.connected));
   text.family("rate_limiter_clock_delta_seconds", "gauge",
               "How far the clock of a Redis node is ahead of ours; negative: behind.");
   for (const StoreServer& server : stores.servers)
@@ -140,7 +166,11 @@ std::string metrics_page(const DecisionTotals::Sum& decisions, const StoreMetric
                          const StoreSummary& stores, const PolicyFileStatus& policies) {
   PrometheusText text;
   const PolicySums policy_sums = bounded(decisions.by_policy);
+  write_checks(text, decisions.checks);
   write_policies(text, decisions, policy_sums);
+  write_limits(text, policy_sums);
+  write_limiting_index(text, decisions);
+  write_owners(text, decisions.by_owner);
   write_candidates(text, policy_sums);
   write_value(text, "rate_limiter_no_policy_total", "counter", "Checks allowed because no policy matched.",
               decisions.no_policy);

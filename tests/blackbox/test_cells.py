@@ -110,7 +110,7 @@ def test_a_move_is_audited(rig):
 def test_a_moved_tenant_starts_anew_if_so_asked(rig):
     assert rig.remaining("bank", tokens=30) == 70
     rig.change("tenants: [acme, bank], tiers: [gold]", ", when_moved: reset")
-    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start anew, as configured")
+    rig.server.wait_for_log("moved tenant bank from default to eu: its counters start from zero, as configured")
     rig.wait_for_remaining("bank", 100)
     rig.wait_for_end_of_move("moved tenant bank from default to eu")
     assert rig.home.counters() == 0, "and is forgotten where it was"

@@ -106,7 +106,7 @@ def test_a_tenant_goes_without_its_counters_when_the_operator_says_so(rig):
     rig.change(node, 1, eu="acme")
     node.wait_for_log("cannot move to eu yet")
     rig.change(node, 1, eu="acme", start_anew=["acme"])
-    node.wait_for_log("moved tenant acme from default to eu: its counters start anew, as configured")
+    node.wait_for_log("moved tenant acme from default to eu: its counters start from zero, as configured")
     wait_until(lambda: sum(rig.load.admitted.values()) == 2 * ALL, "all limits to be used up once more")
     wait_until(lambda: audit_of(node) == [{"from": "default", "to": "eu", "counters": "reset"}], "the entry")
     rig.redis["default"].start()

@@ -14,7 +14,7 @@
 
 #include "base/limits/connection_limits.h"
 #include "base/limits/switch_limits.h"
-#include "base/memory_reserve.h"
+#include "base/memory/memory_reserve.h"
 #include "cli/command.h"
 #include "cli/serve/serve_flags.h"
 #include "server/node.h"

@@ -223,7 +223,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::IsMember({"operator", "check", "none"}));
   add("default-tenant", o.default_tenant, "the tenant of checks that name none")->check(valid_tenant);
   add("deny-status", o.deny_status, "status of /v1/authorize for a denial")->check(CLI::Range(400, 599));
-  add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers count");
+  add("trusted-proxies", o.trusted_proxies, "networks whose X-Forwarded-* headers are trusted");
   add_flag("trust-idempotency-key", o.trust_idempotency_key,
            "X-Idempotency-Key at /v1/authorize is the request_id; only if the proxy\nsets or clears it; "
            "otherwise clients can evade their limits by repeating a key");

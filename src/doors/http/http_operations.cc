@@ -3,6 +3,7 @@
 #include "doors/door_context.h"
 #include "doors/handlers.h"
 #include "doors/text.h"
+#include "telemetry/prometheus.h"
 
 namespace sluice::doors {
 namespace {
@@ -12,10 +13,15 @@ std::string without_policies(std::string_view page) {
   text.reserve(page.size());
   while (!page.empty()) {
     const std::string_view line = page.substr(0, page.find('\n') + 1);
-    if (line.starts_with('#') || !line.contains("policy=\"")) text.append(line);
+    if (line.starts_with('#') || !(line.contains("policy=\"") || line.contains("owner=\"")))
+      text.append(line);
     page.remove_prefix(line.size());
   }
   return text;
+}
+
+bool wants_open_metrics(const HttpCall& call) {
+  return call.request.header("accept").contains("application/openmetrics-text");
 }
 
 }  // namespace
@@ -64,6 +70,9 @@ Result<void> http_metrics(DoorContext& context, const Caller& caller, const Http
   response.body = context.options.metrics();
   if (!context.options.metrics_name_policies && !caller.may_read_everything())
     response.body = without_policies(response.body);
+  if (!wants_open_metrics(call)) return {};
+  response.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+  response.body = PrometheusText::as_open_metrics(response.body);
   return {};
 }
 

@@ -64,7 +64,7 @@ void SentinelSession::on_answer(char step, std::span<const RespValue> reply) {
 void SentinelSession::tick(std::int64_t now_us) {
   if (!is_open()) return;
   if (give_up_at_us_ != 0) {
-    if (now_us >= give_up_at_us_) end("no reply in time");
+    if (now_us >= give_up_at_us_) end("timed out waiting for a reply");
   } else if (now_us - stream_.heard_at_us() >= options_.check_every_us) {
     std::string ping;
     append_command(ping, {"PING"});

@@ -139,7 +139,7 @@ TEST_F(SentinelTest, SaysWhyNobodyKnows) {
   ASSERT_THAT(heard_, SizeIs(1));
   EXPECT_EQ(heard_[0],
             "? no Sentinel answers: a:26379: Network is unreachable; b:26379: ERR: it rejects our AUTH; "
-            "check that this user exists and has a password; c:26379: no reply in time");
+            "check that this user exists and has a password; c:26379: timed out waiting for a reply");
 }
 
 TEST_F(SentinelTest, AMasterThatNobodyKnowsHasPerhapsAnotherName) {

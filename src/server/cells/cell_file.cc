@@ -35,7 +35,7 @@ Literal<std::string> parse_tenant(std::string_view text) {
 }
 
 Literal<std::string> parse_whole_tenant(std::string_view text) {
-  if (text.contains('*')) return std::unexpected(shown(text) + " has a *; name each tenant that starts anew");
+  if (text.contains('*')) return std::unexpected(shown(text) + " has a *; name each tenant whose counters start from zero");
   return parse_free_text(text, kKeyBytesMax);
 }
 

@@ -194,7 +194,7 @@ void CellMover::begin(CellRegistry::Pointer wanted, std::int64_t now_us) {
   homes_.begin_again(*wanted_);
   if (wanted_->list().size() > 1 || before_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
   if (!before_->places_groups_like(*wanted_))
-    say("prefixes or tiers have changed cells: counters of tenants that are not listed by name start anew "
+    say("prefixes or tiers have changed cells: counters of tenants that are not listed by name start from zero "
         "there");
   const Tasks waiting = std::exchange(to_carry_, {});
   for (const Relocation& relocation : before_->relocations_to(*wanted_)) {
@@ -265,9 +265,9 @@ void CellMover::take_up(const Relocation& relocation, std::int64_t now_us) {
   if (keep || !is_single(from)) {
     ++counters_.anew;
     say(whose(relocation) +
-        ": its counters start anew; only those on a single Redis server can be moved or deleted");
+        ": its counters start from zero; only those on a single Redis server can be moved or deleted");
   } else {
-    say(whose(relocation) + ": its counters start anew, as configured");
+    say(whose(relocation) + ": its counters start from zero, as configured");
   }
   if (is_single(from)) after_.push_back(new_task(relocation, now_us + kSettleUs, Kind::kForget));
   // The tenant may have left that cell before, with its counters.

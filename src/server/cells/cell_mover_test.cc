@@ -180,7 +180,7 @@ TEST_F(CellMoverTest, OnlyTheOperatorsWordLetsATenantGoWithoutItsCounters) {
   EXPECT_EQ(cell_of("bank"), "default") << "nobody has spoken of it";
   EXPECT_EQ(servers["eu"].records[who("acme")].state, "o");
   EXPECT_THAT(said, ::testing::Contains(
-                        "moved tenant acme from default to eu: its counters start anew, as configured"));
+                        "moved tenant acme from default to eu: its counters start from zero, as configured"));
   EXPECT_THAT(moved, ElementsAre("acme anew"));
   servers["home"].wire.unreachable = false;
   pass(3000);
@@ -346,8 +346,8 @@ TEST_F(CellMoverTest, WhatCannotBeCarriedStartsAnew) {
   EXPECT_EQ(cell_of("local"), "here");
   EXPECT_EQ(mover.counters(), (TenantMoveCounters{.anew = 2}));
   EXPECT_THAT(said,
-              ElementsAre(HasSubstr("moved tenant acme from default to wide: its counters start anew"),
-                          HasSubstr("moved tenant local from default to here: its counters start anew")));
+              ElementsAre(HasSubstr("moved tenant acme from default to wide: its counters start from zero"),
+                          HasSubstr("moved tenant local from default to here: its counters start from zero")));
   pass(500);
   EXPECT_THAT(servers["home"].keys, IsEmpty()) << "or they would count when the tenants come back";
   change_to({});

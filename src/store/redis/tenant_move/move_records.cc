@@ -21,7 +21,7 @@ void MoveRecords::tick(std::int64_t now_us) {
   connection_.tick(now_us);
   if (!connection_.ready()) return;
   if (is_asked_ && now_us >= due_us_)
-    connection_.drop("no reply in time");
+    connection_.drop("timed out waiting for a reply");
   else if (!is_asked_ && now_us >= ask_at_us_)
     ask("HGET");
 }

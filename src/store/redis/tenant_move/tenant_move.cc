@@ -123,7 +123,7 @@ void TenantMove::tick(std::int64_t now_us) {
   for (Side* side : {source_.get(), target_.get()})
     if (side != nullptr && state_ == State::kRunning) side->connection.tick(now_us);
   if (state_ == State::kRunning && unanswered_ > 0 && now_us >= reply_due_us_)
-    side_in_use().connection.drop("no reply in time");
+    side_in_use().connection.drop("timed out waiting for a reply");
 }
 
 TenantMove::Side& TenantMove::side_in_use() {

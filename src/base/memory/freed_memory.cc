@@ -1,4 +1,4 @@
-#include "base/memory.h"
+#include "base/memory/freed_memory.h"
 
 #include <malloc.h>
 
