@@ -100,7 +100,7 @@ void PrometheusText::add(std::span<const Label> labels, std::string_view value, 
     text_ += '"';
     separator = ',';
   }
-  if (labels.size() > 0) text_ += '}';
+  if (!labels.empty()) text_ += '}';
   text_.append(" ").append(value).append("\n");
 }
 

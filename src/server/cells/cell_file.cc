@@ -35,7 +35,8 @@ Literal<std::string> parse_tenant(std::string_view text) {
 }
 
 Literal<std::string> parse_whole_tenant(std::string_view text) {
-  if (text.contains('*')) return std::unexpected(shown(text) + " has a *; name each tenant whose counters start from zero");
+  if (text.contains('*'))
+    return std::unexpected(shown(text) + " has a *; name each tenant whose counters start from zero");
   return parse_free_text(text, kKeyBytesMax);
 }
 

@@ -194,7 +194,8 @@ void CellMover::begin(CellRegistry::Pointer wanted, std::int64_t now_us) {
   homes_.begin_again(*wanted_);
   if (wanted_->list().size() > 1 || before_->list().size() > 1 || is_looking()) records_.follow(*wanted_);
   if (!before_->places_groups_like(*wanted_))
-    say("prefixes or tiers have changed cells: counters of tenants that are not listed by name start from zero "
+    say("prefixes or tiers have changed cells: counters of tenants that are not listed by name start from "
+        "zero "
         "there");
   const Tasks waiting = std::exchange(to_carry_, {});
   for (const Relocation& relocation : before_->relocations_to(*wanted_)) {

@@ -345,9 +345,9 @@ TEST_F(CellMoverTest, WhatCannotBeCarriedStartsAnew) {
   EXPECT_EQ(cell_of("acme"), "wide");
   EXPECT_EQ(cell_of("local"), "here");
   EXPECT_EQ(mover.counters(), (TenantMoveCounters{.anew = 2}));
-  EXPECT_THAT(said,
-              ElementsAre(HasSubstr("moved tenant acme from default to wide: its counters start from zero"),
-                          HasSubstr("moved tenant local from default to here: its counters start from zero")));
+  EXPECT_THAT(
+      said, ElementsAre(HasSubstr("moved tenant acme from default to wide: its counters start from zero"),
+                        HasSubstr("moved tenant local from default to here: its counters start from zero")));
   pass(500);
   EXPECT_THAT(servers["home"].keys, IsEmpty()) << "or they would count when the tenants come back";
   change_to({});
