@@ -13,12 +13,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -29,25 +26,7 @@
 #include "engine/hot/hot_keys.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations = 0;
-
-void* counted(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "thread_costs.h"
 
 namespace sluice {
 namespace {
@@ -55,12 +34,6 @@ namespace {
 constexpr std::uint64_t kStepsPerRun = 2'000'000;
 constexpr std::uint64_t kChecksPerTick = 16'384;  // some milliseconds
 constexpr int kWarmUpKeys = 10;                   // each route once
-
-std::int64_t cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
 
 std::int64_t resident_bytes() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");

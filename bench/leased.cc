@@ -11,41 +11,16 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <new>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-namespace {
-
-thread_local std::uint64_t allocations = 0;  // of the checking threads: the library's own thread may allocate
-
-void* counted(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "thread_costs.h"
 
 namespace {
 
 constexpr int kChecks = 2'000'000, kThreads = 8, kBatch = 1'000;
-
-std::int64_t cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
 
 struct Tally {
   std::int64_t ns = 0;
@@ -65,7 +40,7 @@ struct Tally {
 Tally check(sluice::Limiter& limiter, int checks) {
   Tally tally;
   const std::int64_t before = cpu_ns();
-  std::uint64_t allocated = allocations;
+  std::uint64_t allocated = allocations;  // the library's own thread may allocate
   for (int i = 0; i < checks; ++i) {
     const sluice::Answer answer =
         limiter.check({.key = "whale", .tenant = "bench", .resource = "/leased", .cost = 1});

@@ -7,30 +7,8 @@ import re
 import pytest
 from harness.server import wait_until
 
-POLICIES = """
-policies:
-  - id: open
-    resource: /open
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: open
-    deadline: 2s
-  - id: closed
-    resource: /closed
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: closed
-    deadline: 2s
-  - id: local
-    resource: /local
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: local
-    local: { rate: 3/366d, burst: 3 }
-    deadline: 2s
-  - id: share
-    resource: /share
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: local
-    deadline: 2s
-"""
+from rig.failure_policies import FAILURE_POLICIES
+
 CALM = {"open": 0, "closed": 0, "local": 0, "share": 0}
 FAILING = {"open": math.inf, "closed": 0, "local": 3, "share": 2}
 FIVE_NODES = ("--nodes", "5")
@@ -49,7 +27,7 @@ def passed(client, policy, checks=30):
 
 def test_the_bound_follows_a_store_that_is_killed_and_comes_back(redis_server, sluice, http):
     store = redis_server(appendonly="yes", appendfsync="always")
-    client = http(sluice(store.url, *FIVE_NODES, policies=POLICIES))
+    client = http(sluice(store.url, *FIVE_NODES, policies=FAILURE_POLICIES))
     assert bounds(client) == CALM
     assert {policy: passed(client, policy) for policy in CALM} == dict.fromkeys(CALM, 10), "the limits are used up"
     store.kill()
@@ -64,7 +42,7 @@ def test_the_bound_follows_a_store_that_is_killed_and_comes_back(redis_server, s
 
 
 def test_leases_are_part_of_it_until_they_are_returned(redis_server, sluice, http):
-    client = http(sluice(redis_server().url, *FIVE_NODES, policies=POLICIES))
+    client = http(sluice(redis_server().url, *FIVE_NODES, policies=FAILURE_POLICIES))
     leases = [client.post("/v1/lease", {"policy_id": "closed", "key": key, "want": 4}).json for key in "ab"]
     assert bounds(client) == CALM | {"closed": 8}
     for lease in leases:
@@ -74,7 +52,7 @@ def test_leases_are_part_of_it_until_they_are_returned(redis_server, sluice, htt
 
 def test_a_full_server_is_as_good_as_none_for_new_keys(redis_server, sluice, http):
     store = redis_server()
-    client = http(sluice(store.url, *FIVE_NODES, policies=POLICIES))
+    client = http(sluice(store.url, *FIVE_NODES, policies=FAILURE_POLICIES))
     store.cli.config_set("maxmemory", 1)
     assert client.check(policy_id="open", key="new")["reason"] == "store_full"
     wait_until(lambda: bounds(client) == FAILING, "the bound of a full store")
@@ -82,7 +60,7 @@ def test_a_full_server_is_as_good_as_none_for_new_keys(redis_server, sluice, htt
 
 @pytest.mark.parametrize("mode, bound", [("open", math.inf), ("normal", 0)])
 def test_the_big_red_switch_lifts_every_bound(server, http, mode, bound):
-    client = http(server(POLICIES))
+    client = http(server(FAILURE_POLICIES))
     assert client.request("PUT", "/v1/switch", {"mode": mode, "reason": "a test"}).status == 200
     assert bounds(client) == dict.fromkeys(CALM, bound)
 
@@ -90,7 +68,7 @@ def test_the_big_red_switch_lifts_every_bound(server, http, mode, bound):
 @pytest.mark.parametrize("persistence, beyond", [({"appendonly": "yes", "appendfsync": "always"}, 0), ({}, 10)])
 def test_a_restart_of_redis_gives_what_it_forgets(redis_server, sluice, http, persistence, beyond):
     store = redis_server(**persistence)
-    client = http(sluice(store.url, policies=POLICIES))
+    client = http(sluice(store.url, policies=FAILURE_POLICIES))
     before = passed(client, "closed")
     store.kill()
     store.start()

@@ -6,40 +6,16 @@ import grpc
 import pytest
 from harness.server import wait_until
 
+from rig.failure_policies import FAILURE_POLICIES
 from rig.patience import WAIT_S
 from rig.trial import SCARCE_LIMIT
-
-RULES = """
-policies:
-  - id: open
-    resource: /open
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: open
-    deadline: 2s
-  - id: closed
-    resource: /closed
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: closed
-    deadline: 2s
-  - id: local
-    resource: /local
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: local
-    local: { rate: 3/366d, burst: 3 }
-    deadline: 2s
-  - id: share
-    resource: /share
-    limits: [{ name: units, per: [key], rate: 10/366d }]
-    on_failure: local
-    deadline: 2s
-"""
 
 
 @pytest.fixture
 def node(redis_server, sluice):
     """A node whose store is up, and the store."""
     store = redis_server()
-    return sluice(store.url, "--nodes", "5", policies=RULES), store
+    return sluice(store.url, "--nodes", "5", policies=FAILURE_POLICIES), store
 
 
 def answers(client, policy, count):
@@ -203,7 +179,7 @@ def test_changes_of_the_breaker_are_counted(node, http):
 
 def test_a_caller_with_less_time_than_the_policy_gets_its_answer(redis_server, sluice, grpc_stub):
     store = redis_server()
-    server = sluice(store.url, policies=RULES.replace("deadline: 2s", "deadline: 50s"))
+    server = sluice(store.url, policies=FAILURE_POLICIES.replace("deadline: 2s", "deadline: 50s"))
     stub = grpc_stub(server)
     assert stub.CheckAndIncrement(policy_id="open", dimensions={"key": "k"}).degraded is False
     store.freeze()

@@ -1,5 +1,7 @@
 #include "engine/decision/explain.h"
 
+#include "engine/decision/reason_names.h"
+
 namespace sluice {
 namespace {
 
@@ -51,18 +53,8 @@ void add_shadow(const Answered& shadow, Decision& decision) {
 }
 
 std::string_view to_string(Reason reason) {
-  constexpr std::string_view kNames[] = {"ok",
-                                         "limited",
-                                         "never",
-                                         "no_policy",
-                                         "no_limit",
-                                         "shadow",
-                                         "store_unavailable",
-                                         "store_full",
-                                         "switch",
-                                         "tenant_moving",
-                                         "policies_unavailable"};
-  return kNames[static_cast<std::size_t>(reason)];
+  static_assert(kReasonNames.size() == static_cast<std::size_t>(Reason::kPoliciesUnknown) + 1);
+  return kReasonNames[static_cast<std::size_t>(reason)];
 }
 
 std::string_view to_string(Pressure pressure) {

@@ -1,7 +1,8 @@
 #include "library/remote/messages.h"
 
 #include <algorithm>
-#include <array>
+
+#include "engine/decision/reason_names.h"
 
 namespace sluice::remote {
 namespace {
@@ -11,19 +12,8 @@ using net::WireWriter;
 
 // The words of the server, which live as long as the program.
 std::string_view known_reason(std::string_view reason) {
-  static constexpr std::array<std::string_view, 11> kReasons = {"ok",
-                                                                "limited",
-                                                                "never",
-                                                                "no_policy",
-                                                                "no_limit",
-                                                                "shadow",
-                                                                "store_unavailable",
-                                                                "store_full",
-                                                                "switch",
-                                                                "tenant_moving",
-                                                                "policies_unavailable"};
-  const auto* known = std::ranges::find(kReasons, reason);
-  return known == kReasons.end() ? "other" : *known;
+  const auto* known = std::ranges::find(kReasonNames, reason);
+  return known == kReasonNames.end() ? "other" : *known;
 }
 
 std::string quota_name(WireReader quota) {
