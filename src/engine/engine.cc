@@ -80,7 +80,8 @@ Engine::Engine(const Parts& parts)
       switch_(parts.big_switch ? *parts.big_switch : BigSwitch::never_open()),
       planner_({parts.policies, parts.hasher, parts.clock, parts.totals, parts.store, parts.default_tenant,
                 !parts.store.answers_at_once() || parts.placement != nullptr}),
-      failure_rule_(parts.local) {}
+      failure_rule_(parts.local),
+      watch_(parts.observers, parts.clock) {}
 
 // Flattened: every check passes through here, and usually, with a store that answers at once, nothing else of
 // this file is called.
@@ -88,6 +89,8 @@ Engine::Engine(const Parts& parts)
   const bool is_look = purpose == Purpose::kLook;
   if (switch_.is_open() && !is_look) [[unlikely]] {
     let_pass(request, answer);
+    if (answer && watch_.picks(request.tenant, *answer, request.trace, std::nullopt))
+      tell_of(request, planner_.tenant_of(request), *answer, std::nullopt);
     return kAnswered;
   }
   const Result<void> planned = is_look ? plan_look(request) : planner_.plan(request, Purpose::kCheck);
@@ -99,7 +102,7 @@ Engine::Engine(const Parts& parts)
   Store& store = store_for(request);
   if (!store.answers_at_once() && planner_.enforced().size + planner_.shadow().size > 0)
     return begin_later(store, request, purpose, answer);
-  ask_now(store, request, {planner_.first_policy(), purpose}, answer);
+  const auto took_ns = ask_now(store, request, {planner_.first_policy(), purpose}, answer);
   if (!planner_.tier().empty()) [[unlikely]]
     warn_of_tier(request, purpose, answer);
   if (parts_.hot && !is_look) [[likely]] {
@@ -108,6 +111,8 @@ Engine::Engine(const Parts& parts)
     if (parts_.hot->has_promoted()) [[unlikely]]
       advise_lease({planner_.enforced().charges.data(), planner_.enforced().size}, answer);
   }
+  if (!is_look && answer && watch_.picks(request.tenant, *answer, request.trace, took_ns)) [[unlikely]]
+    tell_of(request, planned_tenant(request), *answer, took_ns);
   return kAnswered;
 }
 
@@ -141,8 +146,10 @@ Result<void> Engine::validate(const CheckRequest& request) {
   return planner_.plan(request, Purpose::kLook);
 }
 
-void Engine::ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer) {
-  const bool is_timed = asked.is_check() && planner_.counters().meter().picks();
+std::optional<std::int64_t> Engine::ask_now(Store& store, const CheckRequest& request, const Asked& asked,
+                                            Answer& answer) {
+  const bool is_timed = asked.is_check() && (planner_.counters().meter().picks() ||
+                                             (request.trace && request.trace->is_sampled()));
   const std::int64_t began_ns = is_timed ? ns_now() : 0;
   Answered enforced, shadow;
   if (planner_.enforced().size > 0) [[likely]]
@@ -150,10 +157,14 @@ void Engine::ask_now(Store& store, const CheckRequest& request, const Asked& ask
   if (planner_.shadow().size > 0) [[unlikely]]
     ask_about(kShadow, store, request, asked, shadow);
   conclude(asked, enforced, shadow, answer, Asking::kHere);
+  std::optional<std::int64_t> took_ns;
+  if (is_timed) [[unlikely]]
+    took_ns = ns_now() - began_ns;
   if (asked.is_check()) [[likely]]
-    measure(answer, is_timed ? std::optional(ns_now() - began_ns) : std::nullopt);
+    measure(answer, took_ns);
   if (planner_.comparison().size > 0) [[unlikely]]
     compare_now(store, request, asked, enforced, shadow);
+  return took_ns;
 }
 
 [[gnu::noinline]] void Engine::compare_now(Store& store, const CheckRequest& request, const Asked& asked,
@@ -188,8 +199,10 @@ void Engine::ask_about(PlanKind kind, Store& store, const CheckRequest& request,
     pending.stands_for = parts_.hot->weight();
     name_keys({&request, 1}, nullptr, pending.names);
   }
+  if (purpose == Purpose::kCheck && !watch_.empty()) keep_texts({&request, 1}, nullptr, pending.texts);
   if (pending.start(store)) return &pending;
   finish(pending, answer);
+  tell_late(pending, answer);
   return kAnswered;
 }
 
@@ -225,6 +238,7 @@ PendingCheck& Engine::make_pending(const CheckRequest& request, const Asked& ask
   pending.purpose = asked.purpose;
   pending.has_unknown_tier = false;
   pending.stands_for = 0;
+  pending.texts.clear();
   pending.began_us = now_us;
   return pending;
 }
@@ -240,8 +254,10 @@ void Engine::on_answered(PendingCheck& pending) {
   if (later_together) {
     Result<JointDecision> joint;
     conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), answer, joint);
+    tell_late(pending, joint);
     later_together(joint);
   } else {
+    tell_late(pending, answer);
     later(answer);
   }
   caller_ = asking;
@@ -254,7 +270,8 @@ void Engine::finish(PendingCheck& pending, Answer& answer) {
   conclude(asked, enforced, shadow, answer, Asking::kElsewhere);
   if (pending.enforced.is_lease) [[unlikely]]
     conclude_lease(asked, pending.enforced, pending.names, answer);
-  if (asked.is_check()) measure(answer, (parts_.clock.now_us() - pending.began_us) * 1000);
+  pending.took_ns = (parts_.clock.now_us() - pending.began_us) * 1000;
+  if (asked.is_check()) measure(answer, pending.took_ns);
   if (answer) answer->unknown_tier = pending.has_unknown_tier;
   if (pending.stands_for > 0)
     note_hot(pending.enforced, pending.enforced.limits(), pending.names, pending.stands_for);

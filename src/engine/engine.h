@@ -17,6 +17,7 @@
 #include "engine/failure/failure_rule.h"
 #include "engine/hot/hot_sketch.h"
 #include "engine/lease/lease.h"
+#include "engine/observe/decision_watch.h"
 #include "engine/pending_check.h"
 #include "engine/planner/joint_plan.h"
 #include "engine/planner/planner.h"
@@ -70,6 +71,7 @@ class Engine final : private PendingCheckEvents {
     const BigSwitch* big_switch = nullptr;  // while it is open, every check is allowed; null: none
     std::string_view default_tenant = {};   // for requests that neither have nor imply one; empty: none
     HotSketch* hot = nullptr;               // which keys are busy; null: nobody wants to know
+    std::span<DecisionObserver* const> observers = {};  // of what is decided; they outlive the engine
   };
   explicit Engine(const Parts& parts);
 
@@ -312,6 +314,19 @@ class Engine final : private PendingCheckEvents {
   void note_picked(std::span<const CheckRequest> requests, const JointPlan* joint);
   void advise_lease(std::span<const Charge> charges, Answer& answer) const;
 
+  // Observers: engine_observe.cc.
+  static AskedTexts texts_of(const CheckRequest& request, std::string_view tenant);
+  void keep_texts(std::span<const CheckRequest> requests, const JointPlan* joint, KeptTexts& kept);
+  void tell(const AskedTexts& asked, const Decision& decision, const Decision* joint,
+            std::optional<std::int64_t> took_ns);
+  void tell_of(const CheckRequest& request, std::string_view tenant, const Decision& decision,
+               std::optional<std::int64_t> took_ns);
+  // `joint`: how they were planned; null: the switch is open.
+  void tell_of_parts(std::span<const CheckRequest> requests, const JointPlan* joint,
+                     const Result<JointDecision>& answer);
+  void tell_late(PendingCheck& pending, const Answer& answer);
+  void tell_late(PendingCheck& pending, const Result<JointDecision>& answer);
+
   Result<Lease> leased(const LeaseClaim& claim, const Answer& answer) const {
     if (!answer) return std::unexpected(answer.error());
     return make_lease(claim, *answer, parts_.hasher, parts_.clock.now_us());
@@ -332,7 +347,9 @@ class Engine final : private PendingCheckEvents {
   void warn_of_tier(const CheckRequest& request, Purpose purpose, Answer& answer);
   PendingCheck* begin_later(Store& store, const CheckRequest& request, Purpose purpose, Answer& answer);
   PendingCheck& make_pending(const CheckRequest& request, const Asked& asked);
-  void ask_now(Store& store, const CheckRequest& request, const Asked& asked, Answer& answer);
+  // Reports how long a check took, if it was timed.
+  std::optional<std::int64_t> ask_now(Store& store, const CheckRequest& request, const Asked& asked,
+                                      Answer& answer);
   PendingCheck* begin_together(std::span<const CheckRequest> requests, Purpose purpose,
                                Result<JointDecision>& answer);
   PendingCheck* begin_give_back(std::span<const CheckRequest> requests, RefundReach reach,
@@ -389,6 +406,7 @@ class Engine final : private PendingCheckEvents {
   std::vector<PendingCheck*> free_;
   std::string scratch_;
   HotNames hot_names_;
+  DecisionWatch watch_;
 };
 
 }  // namespace sluice

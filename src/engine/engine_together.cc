@@ -14,6 +14,7 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
          std::ranges::all_of(requests, [](const auto& request) { return request.cost == 0; }));
   if (switch_.is_open() && purpose == Purpose::kCheck) [[unlikely]] {
     let_pass_together(requests, answer);
+    tell_of_parts(requests, nullptr, answer);
     return kAnswered;
   }
   const auto planned = plan_all(requests, purpose);
@@ -23,7 +24,10 @@ PendingCheck* Engine::begin_together(std::span<const CheckRequest> requests, Pur
     return kAnswered;
   }
   if (planner_.unmatched() != Unmatched::kNoPolicy) [[unlikely]]
-    if (refuse_unknown(purpose, answer)) return kAnswered;
+    if (refuse_unknown(purpose, answer)) {
+      if (purpose == Purpose::kCheck) tell_of_parts(requests, &joint_plan_, answer);
+      return kAnswered;
+    }
   return ask_planned(**planned, requests, {joint_plan_.first_policy(), purpose}, answer);
 }
 
@@ -104,6 +108,7 @@ PendingCheck* Engine::ask_planned(Store& store, std::span<const CheckRequest> re
     conclude_parts(joint_plan_, answered(calls_[kEnforced], planner_.enforced()),
                    answered(calls_[kShadow], planner_.shadow()), overall, answer);
     if (asked.is_check() && picks()) note_picked(requests, &joint_plan_);
+    if (asked.is_check()) tell_of_parts(requests, &joint_plan_, answer);
     return kAnswered;
   }
   PendingCheck& pending = make_pending(requests.front(), asked);
@@ -111,10 +116,12 @@ PendingCheck* Engine::ask_planned(Store& store, std::span<const CheckRequest> re
     pending.stands_for = parts_.hot->weight();
     name_keys(requests, &joint_plan_, pending.names);
   }
+  if (asked.is_check() && !watch_.empty()) keep_texts(requests, &joint_plan_, pending.texts);
   std::swap(pending.joint, joint_plan_);
   if (pending.start(store)) return &pending;
   finish(pending, overall);
   conclude_parts(pending.joint, pending.enforced.answered(), pending.shadow.answered(), overall, answer);
+  tell_late(pending, answer);
   return kAnswered;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/decision/decision.h"
 #include "engine/decision/explain.h"
 #include "engine/hot/hot_names.h"
+#include "engine/observe/kept_texts.h"
 #include "engine/planner/joint_plan.h"
 #include "engine/planner/planner.h"
 #include "store/store.h"
@@ -74,8 +75,10 @@ class PendingCheck {
   Purpose purpose = Purpose::kCheck;
   bool has_unknown_tier = false;
   std::int64_t began_us = 0;
-  double stands_for = 0;  // how many checks in the sketch of hot keys; 0: none
-  HotNames names;         // of its counters there, for a check that stands for some and for a lease
+  std::optional<std::int64_t> took_ns;  // set for observers when it has ended
+  double stands_for = 0;                // how many checks in the sketch of hot keys; 0: none
+  HotNames names;   // of its counters there, for a check that stands for some and for a lease
+  KeptTexts texts;  // of each request, for observers; empty: there are none
   std::function<void(const Result<Decision>&)> later;
   // For several checks that are decided together. If later_together is empty, it is a single check.
   JointPlan joint;

@@ -43,7 +43,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                 .placement = shared_.has_cells ? &*stores_ : nullptr,
                                 .big_switch = &shared_.big_switch,
                                 .default_tenant = shared_.doors.default_tenant,
-                                .hot = &hot_});
+                                .hot = &hot_,
+                                .observers = observers_});
   app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_);
   publish_summary(0);
 }

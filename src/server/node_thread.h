@@ -83,7 +83,8 @@ class NodeThread final : public net::LoopHooks {
   HotSketch hot_;
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
-  std::optional<CellMover> mover_;  // on one thread only
+  std::optional<CellMover> mover_;            // on one thread only
+  std::vector<DecisionObserver*> observers_;  // of the engine
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;
   doors::ThrottleLimits throttle_;

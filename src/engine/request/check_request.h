@@ -13,6 +13,8 @@
 
 namespace sluice {
 
+struct TraceContext;  // base/trace_context.h
+
 // Numbers of a limit that come with the request instead of a policy.
 struct GivenNumbers {
   ParamsId params = 0;  // in the store's ParamsTable; 0: none are given
@@ -57,6 +59,8 @@ struct CheckRequest {
   // For check_together() only: the cost exceeds kCostMax, whatever `cost` says. For callers that prefer a
   // denial to an error.
   bool fits_nowhere = false;
+  // For observers of decisions. Null: the request belongs to no trace.
+  const TraceContext* trace = nullptr;
 };
 
 inline bool within_bounds(const CheckRequest& request) {
