@@ -38,14 +38,16 @@ if(SLUICE_TESTS)
 endif()
 
 # Most of the time to compile a source goes into what it includes, and the sources of a room include nearly the same. So they
-# are compiled as one, at most so many at a time that both cores stay busy (docs/decisions/0011-rooms-compile-as-one.md).
-# A name in an unnamed namespace is therefore unique in its room. `cmake -DSLUICE_UNITY=OFF` compiles each source alone, which
-# notices a missing #include. INLINES_ROOMS compiles all rooms of a folder as one in the build that users run, so that the
-# functions of one room are inlined into those of another; there a name is unique in its folder.
+# are compiled as one, and so are the tests of a room, at most so many at a time that both cores stay busy
+# (docs/decisions/0011-rooms-compile-as-one.md). A name in an unnamed namespace is therefore unique in its room.
+# `cmake -DSLUICE_UNITY=OFF` compiles each file alone, which notices a missing #include. INLINES_ROOMS compiles all rooms of a
+# folder as one in the build that users run, so that the functions of one room are inlined into those of another; there a
+# name is unique in its folder.
 option(SLUICE_UNITY "Compile the sources of a room as one" ON)
-set(sluice_unity_max 16)
+set(sluice_sources_max 16)
+set(sluice_tests_max 8)
 
-function(sluice_compile_rooms_as_one target)
+function(sluice_compile_rooms_as_one target most)
   if(NOT SLUICE_UNITY)
     return()
   endif()
@@ -58,12 +60,14 @@ function(sluice_compile_rooms_as_one target)
     endif()
     string(MAKE_C_IDENTIFIER "${room}" room)
     math(EXPR in_${room} "0${in_${room}} + 1")
-    math(EXPR part "(${in_${room}} - 1) / ${sluice_unity_max}")
+    math(EXPR part "(${in_${room}} - 1) / ${most}")
     string(SHA1 group "${room}")
     string(SUBSTRING ${group} 0 8 group)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
   endforeach()
 endfunction()
+
+set(SLUICE_TESTS_WITH "" CACHE STRING "Build only the files of tests in which this regular expression matches a line")
 
 function(sluice_module name)
   cmake_parse_arguments(ARG "INLINES_ROOMS" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;GENERATED" ${ARGN})
@@ -74,7 +78,7 @@ function(sluice_module name)
   list(REMOVE_ITEM tests ${live_tests} "")
   add_library(sluice_${name} STATIC ${sources} ${ARG_GENERATED})
   target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
-  sluice_compile_rooms_as_one(sluice_${name} ${sources})
+  sluice_compile_rooms_as_one(sluice_${name} ${sluice_sources_max} ${sources})
   if(SLUICE_TESTS)
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled)
     sluice_test_program(${name} TESTS ${tests} DEPS sluice_${name} ${ARG_TEST_DEPS})
@@ -88,11 +92,22 @@ macro(sluice_live_tests name)
   list(APPEND live_tests ${LIVE_TESTS})
   if(SLUICE_TESTS)
     sluice_test_program(${name} TESTS ${LIVE_TESTS} ${LIVE_SHARED} DEPS ${LIVE_DEPS})
+    if(TEST ${name})
+      set_tests_properties(${name} PROPERTIES COST 1000)  # they take longest, so they start first
+    endif()
   endif()
 endmacro()
 
 function(sluice_test_program name)
   cmake_parse_arguments(ARG "" "" "DEPS;TESTS" ${ARGN})
+  if(SLUICE_TESTS_WITH)
+    foreach(test ${ARG_TESTS})
+      file(STRINGS ${test} has_one REGEX ${SLUICE_TESTS_WITH} LIMIT_COUNT 1)
+      if(NOT has_one AND NOT test MATCHES /testing/)
+        list(REMOVE_ITEM ARG_TESTS ${test})
+      endif()
+    endforeach()
+  endif()
   if(NOT ARG_TESTS)
     return()
   endif()
@@ -107,5 +122,6 @@ function(sluice_test_program name)
       set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     endif()
   endforeach()
+  sluice_compile_rooms_as_one(${name}_test ${sluice_tests_max} ${ARG_TESTS})
   add_test(NAME ${name} COMMAND ${name}_test)
 endfunction()

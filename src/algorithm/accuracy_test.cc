@@ -21,11 +21,6 @@ using enum Algorithm;
 using Act = Move::Act;
 using Wait = Move::Wait;
 
-struct Admission {
-  std::int64_t at_us;
-  std::int64_t cost;
-};
-
 // What comes back in this time at the limit's rate.
 std::int64_t refilled(const LimitParams& limit, std::int64_t us) {
   return mul_add_floor_div(limit.rate.count, us, 0, limit.rate.period_us);

@@ -126,13 +126,10 @@ TEST_P(Oracle, AFreshCounterDecidesAsOneThatWasForgotten) {
   EXPECT_GT(fresh, 150);
 }
 
-std::string name_of(const testing::TestParamInfo<Algorithm>& info) {
-  return std::string(to_string(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Every, Oracle,
                          testing::Values(kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow,
                                          kSlidingLog),
-                         name_of);
+                         name_of_param);
 
 // States that no step would leave: of another limit, of a wrong clock, or simply garbage.
 TEST(AnyState, WhateverItIsGivesNumbersInRange) {

@@ -15,12 +15,6 @@ namespace {
 __extension__ using Wide = __int128;
 using enum Algorithm;
 
-// What was admitted in a life, for the oracles below.
-struct Admission {
-  std::int64_t at_us;
-  std::int64_t cost;
-};
-
 // A random life with a record of its admissions. `check(history, now_us, cost, outcome)` sees every step.
 template <class Check>
 void live_with_history(Dice& dice, const LimitParams& limit, Check check) {

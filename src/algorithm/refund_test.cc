@@ -11,12 +11,13 @@
 #include "algorithm/testing/limits.h"
 #include "algorithm/testing/lives.h"
 #include "base/limits.h"
+#include "base/time_units.h"
 
 namespace sluice {
 namespace {
 
 using enum Algorithm;
-constexpr std::int64_t kSecond = 1'000'000;
+__extension__ using Wide = __int128;
 
 void give_back(Counter& counter, std::int64_t now_us, const Grant& grant) {
   if (counter.limit.algorithm == kSlidingLog)
@@ -163,7 +164,6 @@ TEST_P(Refund, ManyInAnyOrderAreExactInWindowsAndLogs) {
 
 TEST_P(Refund, ManyLetABucketAdmitNoMoreThanItsCapacityAndWhatWaitedForARefundAtOnce) {
   if (!is_bucket()) return;
-  __extension__ using Wide = __int128;
   for (int life = 0; life < 500 && !HasFailure(); ++life) {
     Counter counter{dice_.limit(GetParam())};
     const LimitParams& limit = counter.limit;
@@ -234,16 +234,13 @@ TEST_P(Refund, GivesBackAtMostTheCostWhateverTheStateAndTheClock) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<Algorithm>& info) {
-  return std::string(to_string(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Every, Refund,
                          testing::Values(kGcra, kTokenBucket, kLeakyBucket, kFixedWindow, kSlidingWindow,
                                          kSlidingLog),
-                         name_of);
+                         name_of_param);
 
 TEST(RefundOfABucket, ThatWouldHaveBeenFullGivesBackOnlyWhatHasNotBeenRefilled) {
-  const LimitParams ten = make_limit_params(kGcra, {10, kSecond}, std::nullopt).value();
+  const LimitParams ten = make_limit_params(kGcra, {10, kSecondUs}, std::nullopt).value();
   const Stepped granted = step(ten, {}, 0, 5);                 // full again at 500 ms
   const Stepped other = step(ten, granted.state, 200'000, 2);  // at 700 ms
   const State after = refund(ten, other.state, 200'000, {0, 5, granted.outcome});
@@ -253,9 +250,9 @@ TEST(RefundOfABucket, ThatWouldHaveBeenFullGivesBackOnlyWhatHasNotBeenRefilled) 
 }
 
 TEST(RefundOfAWindow, ThatIsSaturatedGivesNothingBack) {
-  const LimitParams most = make_limit_params(kFixedWindow, {kRateMax, kSecond}, std::nullopt).value();
+  const LimitParams most = make_limit_params(kFixedWindow, {kRateMax, kSecondUs}, std::nullopt).value();
   const State saturated{5, kWindowUnitsMax, 0};
-  EXPECT_EQ(refund(most, saturated, 5 * kSecond, {5 * kSecond, 1, Outcome{}}), saturated);
+  EXPECT_EQ(refund(most, saturated, 5 * kSecondUs, {5 * kSecondUs, 1, Outcome{}}), saturated);
 }
 
 }  // namespace

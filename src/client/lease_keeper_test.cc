@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kStart = 1'000 * kSecondUs;
+constexpr std::int64_t kKeeperStart = 1'000 * kSecondUs;
 
 KeyHash hash_of(std::string_view subject) {
   static const KeyHasher hasher = KeyHasher::from_text("test");
@@ -84,7 +84,7 @@ class LeaseKeeperTest : public testing::Test, public LeaseKeeper::Server {
   std::map<std::string, std::int64_t> returned_;
   std::vector<std::optional<Answer>> answers_;
   int leases_given_ = 0;
-  std::int64_t now_us_ = kStart;
+  std::int64_t now_us_ = kKeeperStart;
 };
 
 TEST_F(LeaseKeeperTest, ARareKeyAsksTheServerEachTime) {

@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kStart = 1'000 * kSecondUs;
+constexpr std::int64_t kSimulationStart = 1'000 * kSecondUs;
 constexpr std::int64_t kStepUs = 1'000;
 
 // One limit that gives out leases.
@@ -142,7 +142,7 @@ class Simulation {
   Server server_;
   Weather weather_;
   std::vector<std::unique_ptr<Holder>> holders_;
-  std::int64_t now_us_ = kStart;
+  std::int64_t now_us_ = kSimulationStart;
   std::vector<std::size_t> holders_by_turn_;
 };
 

@@ -45,15 +45,15 @@ class ShedTest : public testing::DoorsFixture {
   std::deque<net::TestReply<net::GrpcResponse>> grpc_replies;
 };
 
-constexpr std::string_view kCheck = R"({"policy_id":"api","key":"k"})";
-const std::string kThree =
-    R"({"checks":[)" + std::string(kCheck) + "," + std::string(kCheck) + "," + std::string(kCheck) + "]}";
+constexpr std::string_view kOneUnit = R"({"policy_id":"api","key":"k"})";
+const std::string kThree = R"({"checks":[)" + std::string(kOneUnit) + "," + std::string(kOneUnit) + "," +
+                           std::string(kOneUnit) + "]}";
 
 TEST_F(ShedTest, OverHttpItIsA503ThatSpreadsThoseWhoComeBack) {
   late.room = 0;
   std::set<std::string> waits;
   for (int i = 0; i < 10; ++i) {
-    const auto& answer = handle("/v1/ratelimit/check", kCheck).answer();
+    const auto& answer = handle("/v1/ratelimit/check", kOneUnit).answer();
     EXPECT_EQ(answer.status, 503);
     EXPECT_EQ(answer.content_type, "application/problem+json");
     EXPECT_TRUE(answer.body.contains(R"("code":"overloaded")")) << answer.body;
@@ -99,7 +99,7 @@ TEST_F(ShedTest, OverGrpcItIsResourceExhausted) {
 // So that the store can share its time out between them.
 TEST_F(ShedTest, EveryConnectionIsACallerOfItsOwn) {
   peer.id = 7;
-  handle("/v1/ratelimit/check", kCheck);
+  handle("/v1/ratelimit/check", kOneUnit);
   handle("/v1/ratelimit/check-batch", kThree);
   peer.id = 8;
   code_of("/sluice.v1.RateLimiter/CheckAndIncrement", grpc_check());

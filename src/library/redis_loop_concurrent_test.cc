@@ -13,13 +13,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kPolicies =
+constexpr const char* kFivePerDay =
     "policies: [{id: a, limits: [{name: l, per: [key], rate: 5/d, algorithm: fixed_window}]}]";
 
 // Nobody listens there: the failure rule decides, and no server is needed.
 std::unique_ptr<Limiter> open_without_redis() {
   RedisOptions options;
-  options.policies.text = kPolicies;
+  options.policies.text = kFivePerDay;
   options.url = "redis://127.0.0.1:" + std::to_string(free_test_port());
   options.connect_timeout = std::chrono::milliseconds(0);
   Opened opened = open_redis(options);
@@ -28,7 +28,7 @@ std::unique_ptr<Limiter> open_without_redis() {
 }
 
 TEST(RedisLoop, WrongSettingsAreExplained) {
-  EXPECT_THAT(open_redis({.policies = {.text = kPolicies}, .url = "memory"}).error, HasSubstr("url"));
+  EXPECT_THAT(open_redis({.policies = {.text = kFivePerDay}, .url = "memory"}).error, HasSubstr("url"));
   EXPECT_THAT(open_redis({.policies = {.text = "x"}, .url = "redis://127.0.0.1"}).error,
               HasSubstr("policies:1"));
 }
@@ -36,7 +36,7 @@ TEST(RedisLoop, WrongSettingsAreExplained) {
 TEST(RedisLoop, TellsWhenRedisIsGone) {
   std::atomic<int> problems = 0;
   RedisOptions options;
-  options.policies.text = kPolicies;
+  options.policies.text = kFivePerDay;
   options.url = "redis://127.0.0.1:" + std::to_string(free_test_port());
   options.connect_timeout = std::chrono::milliseconds(0);
   options.log = [&](bool is_problem, const std::string& sentence) {

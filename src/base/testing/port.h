@@ -26,7 +26,8 @@ inline std::uint16_t free_test_port() {
   std::random_device random;
   for (;;) {
     const auto port = static_cast<std::uint16_t>(12'000 + random() % 18'000);
-    const int claim = open((folder + "/" + std::to_string(port)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    const int claim =
+        ::open((folder + "/" + std::to_string(port)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;

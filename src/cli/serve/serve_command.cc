@@ -145,7 +145,7 @@ void add_serve(CLI::App& app, std::vector<std::string> arguments, int& exit_code
   add_serve_options(*command, *options);
   command->footer(
       "Every setting is also SLUICE_<FLAG> in the environment. SIGHUP rereads policies and certificates, "
-      "SIGTERM stops gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 closes it.\n"
+      "SIGTERM stops gracefully,\nSIGUSR1 opens the big red switch, SIGUSR2 sets it back to normal.\n"
       "Example:\n  sluice serve --policies examples/policies.yaml");
   // Parsed here only for --help and usage errors; run() parses again.
   command->callback([options, arguments = std::move(arguments), &exit_code] { exit_code = run(arguments); });

@@ -169,7 +169,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "open or closed: the answer to checks before any policies are known")
       ->check(CLI::IsMember({"open", "closed"}));
   add("audit-days", o.audit_days,
-      "minimum days to keep audit entries; policy versions are kept for ever; 0: keep everything")
+      "minimum days to keep audit entries; policy versions are kept forever; 0: keep everything")
       ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));
   add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
   add_flag("metrics-open", o.metrics_open,

@@ -79,8 +79,9 @@ class Caller {
   bool may_read_everything() const;
 
   // The caller as the owner of limits and request ids that come with their requests (given_limits.h).
-  // It is made of what callers cannot choose: the tenants of their token or certificate, or its name if it is
-  // for all tenants; without either, their address (for IPv6 the /64 network, which belongs to one caller).
+  // It is made of what callers cannot choose: the tenants of their token or certificate, or the name of the
+  // token or certificate if it is for all tenants; without either, their address (for IPv6 the /64 network,
+  // which belongs to one caller).
   std::string owner_name() const;
 
  private:

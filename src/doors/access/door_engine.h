@@ -9,8 +9,7 @@
 
 namespace sluice::doors {
 
-// Proof that the caller of an endpoint may do what they ask for. Only Caller makes one. A plain
-// value.
+// Proof that the caller of an endpoint may do what they ask for. Only Caller makes one. A plain value.
 class Permit {
  private:
   friend class Caller;

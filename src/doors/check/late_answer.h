@@ -31,11 +31,13 @@ void answer(net::Reply<Response>& reply, const Ask& ask, Write write) {
 template <class Response, class Ask, class Record, class Write>
 void answer_recorded(DoorContext& context, net::Reply<Response>& reply, const Ask& ask, const Record& record,
                      Write write) {
-  const auto hold = [&context, record](const auto& result, const std::function<void()>& tell) {
-    return record(result) && context.when_recorded(tell);
+  // True: there is a record to wait for, and `send` will be called when it is written.
+  const auto waits = [&context, record](const auto& result, const std::function<void()>& send) {
+    return record(result) && context.when_recorded(send);
   };
+  // Filled in when the answer is postponed: by the engine, or by the wait for the record.
   const auto later = std::make_shared<typename net::Reply<Response>::Later>();
-  const auto telling = [write, later](const auto& result) {
+  const auto sending = [write, later](const auto& result) {
     return [write, later, result] {
       Response response;
       write(result, response);
@@ -44,12 +46,12 @@ void answer_recorded(DoorContext& context, net::Reply<Response>& reply, const As
   };
   const auto result = ask([&] {
     *later = reply.later();
-    return [hold, telling](const auto& late) {
-      if (const auto tell = telling(late); !hold(late, tell)) tell();
+    return [waits, sending](const auto& late) {
+      if (const auto send = sending(late); !waits(late, send)) send();
     };
   });
   if (!result) return;
-  if (hold(*result, telling(*result)))
+  if (waits(*result, sending(*result)))
     *later = reply.later();
   else
     write(*result, reply.response);

@@ -1,5 +1,12 @@
 // Envoy's rate limit service, envoy.service.ratelimit.v3.RateLimitService, and the same as JSON over HTTP.
 // docs/envoy.md explains how requests are interpreted.
+//
+// decide() reads a request and plans its checks. Then there are three ways to the answer:
+//   ask()                  most requests: all checks in one step of the store
+//   look_then_ask()        several quotas: they are looked at first, and the full ones are not asked about
+//   ask_and_give_back()    some descriptors give hits back: a refund right after the checks
+// Each step may answer at once or later. What a later answer needs is copied, because by then other calls
+// have used the scratch space of the context.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -28,7 +35,7 @@ Error in_descriptor(Error error, const std::vector<PlannedDescriptor>& planned, 
   return error;
 }
 
-using Written = EnvoyRefund::Written;
+using Written = EnvoyRefund::Written;  // an answer that is complete, or an error
 using Read = Result<void> (*)(std::string_view body, DoorContext& context);
 
 void write_answer(const Written& answer, net::GrpcResponse& out) {
@@ -143,10 +150,10 @@ Result<void> ask(const EnvoyCall<Response>& call, std::span<const CheckRequest> 
   return {};
 }
 
-// Makes the remaining checks after a look at the quotas.
+// Makes the checks that remain after a look at the quotas: all but those of the full ones.
 template <class Response>
-Result<void> ask_without(const EnvoyCall<Response>& call, const Engine::Hold& hold,
-                         std::span<const FullQuota> full) {
+Result<void> ask_about_others(const EnvoyCall<Response>& call, const Engine::Hold& hold,
+                              std::span<const FullQuota> full) {
   EnvoyPlanner planner(call.context, hold.policies(), call.owner);
   const auto checks = SLUICE_TRY(planner.plan(call.deadline_us, full));
   return ask(call, checks, full);
@@ -188,12 +195,12 @@ Result<void> look_then_ask(const EnvoyCall<Response>& call, const Engine::Hold& 
       const Engine::Hold late_hold = context.engine.hold();
       // Limits that come with the request are known by now, so nobody has to own them.
       const EnvoyCall<Response> rest{context, permit, deadline_us, reply, nullptr, reach};
-      if (auto asked = ask_without(rest, late_hold, full); !asked)
+      if (auto asked = ask_about_others(rest, late_hold, full); !asked)
         write_problem(asked.error(), reply.response);
     };
   });
   if (!looked) return {};
-  return ask_without(call, hold, look.full(*looked, call.context.engine));
+  return ask_about_others(call, hold, look.full(*looked, call.context.engine));
 }
 
 template <class Response>

@@ -16,9 +16,10 @@
 // or later. `write` is as in answer().
 namespace sluice::doors {
 
+// Answers the check as it is: its request_id is already in it.
 template <class Write>
-Result<void> answer_exact_check(DoorContext& context, const Caller& caller, const GrpcCall& call,
-                                CheckRequest& request, Write write) {
+Result<void> answer_complete_check(DoorContext& context, const Caller& caller, const GrpcCall& call,
+                                   CheckRequest& request, Write write) {
   const Permit permit = SLUICE_TRY(caller.permit({&request, 1}));
   SLUICE_TRY(context.gate.admit(1));
   answer(
@@ -27,7 +28,8 @@ Result<void> answer_exact_check(DoorContext& context, const Caller& caller, cons
   return {};
 }
 
-// If the message has no request_id, it may come once as metadata. Signature: write(const Result<Decision>&,
+// The same for a check as it was read: if the message has no request_id, it may come once as metadata.
+// Signature: write(const Result<Decision>&,
 // net::GrpcResponse&).
 template <class Write>
 Result<void> answer_check(DoorContext& context, const Caller& caller, const GrpcCall& call,
@@ -35,14 +37,14 @@ Result<void> answer_check(DoorContext& context, const Caller& caller, const Grpc
   if (call.context.idempotency_keys > 1) [[unlikely]]
     return given_twice(std::string(kKeyHeader));
   if (call.context.idempotency_key.empty() || !request.request_id.empty()) [[likely]]
-    return answer_exact_check(context, caller, call, request, write);
+    return answer_complete_check(context, caller, call, request, write);
   CheckRequest with_key = request;
   with_key.request_id = call.context.idempotency_key;
-  return answer_exact_check(context, caller, call, with_key,
-                            [write](const Result<Decision>& decision, net::GrpcResponse& out) {
-                              if (decision) return write(decision, out);
-                              write(std::unexpected(about_key_header(decision.error())), out);
-                            });
+  return answer_complete_check(context, caller, call, with_key,
+                               [write](const Result<Decision>& decision, net::GrpcResponse& out) {
+                                 if (decision) return write(decision, out);
+                                 write(std::unexpected(about_key_header(decision.error())), out);
+                               });
 }
 
 // The same without charging.

@@ -11,7 +11,7 @@ namespace sluice::doors {
 namespace {
 
 // The transaction of a client whose commands a remote store answers, when the test says so.
-class RedisTransactionTest : public testing::Test {
+class RedisTransactionTest : public ::testing::Test {
  protected:
   void queue(std::size_t count) {
     transaction_->open();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kNowUs = 1'800'000'000 * kSecondUs;
 
-class LeaseBookTest : public testing::Test {
+class LeaseBookTest : public ::testing::Test {
  protected:
   void grant(const std::string& id, std::string_view tenant, std::int64_t units = 1,
              const std::string& version = "p#1") {
@@ -47,11 +47,11 @@ TEST_F(LeaseBookTest, ListsByTenantAndPolicyInTheOrderOfGranting) {
 TEST_F(LeaseBookTest, ALeaseThatIsOverIsGone) {
   grant("x1", "a", 5);
   grant("x2", "a", 3);
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", 8)));
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::ElementsAre(::testing::Pair("p", 8)));
   book_.remove("x2");
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", 5)));
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::ElementsAre(::testing::Pair("p", 5)));
   now_us_ += kLeaseLifeUs;
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::IsEmpty());
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::IsEmpty());
 }
 
 TEST_F(LeaseBookTest, ARepeatedAnswerIsListedOnce) {
@@ -102,12 +102,12 @@ TEST_F(LeaseBookTest, RandomLivesLeaveNothing) {
 TEST_F(LeaseBookTest, WhatIsNoLongerListedStaysInTheSumUntilItExpires) {
   for (std::size_t i = 0; i < kLeasesListedPerTenantMax + 5; ++i) grant("x" + std::to_string(i), "loud", 3);
   const auto all = static_cast<std::int64_t>(3 * (kLeasesListedPerTenantMax + 5));
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", all)));
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::ElementsAre(::testing::Pair("p", all)));
   book_.remove("x0");
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::ElementsAre(testing::Pair("p", all)))
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::ElementsAre(::testing::Pair("p", all)))
       << "it is not known any more";
   now_us_ += kLeaseLifeUs;
-  EXPECT_THAT(book_.units_outstanding(now_us_), testing::IsEmpty());
+  EXPECT_THAT(book_.units_outstanding(now_us_), ::testing::IsEmpty());
 }
 
 }  // namespace

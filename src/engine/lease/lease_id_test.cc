@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-class LeaseIdTest : public testing::Test {
+class LeaseIdTest : public ::testing::Test {
  protected:
   std::size_t below(std::size_t end) { return random_() % end; }
   std::string random_text(std::size_t bytes) {
@@ -56,7 +56,7 @@ class LeaseIdTest : public testing::Test {
 
   const std::uint64_t seed_ = test_seed();
   std::mt19937_64 random_{seed_};
-  const testing::ScopedTrace trace_{__FILE__, __LINE__, "SLUICE_SEED=" + std::to_string(seed_)};
+  const ::testing::ScopedTrace trace_{__FILE__, __LINE__, "SLUICE_SEED=" + std::to_string(seed_)};
   const KeyHasher hasher_ = KeyHasher::from_text("a secret");
 };
 

@@ -14,13 +14,11 @@ namespace {
 using namespace std::literals;
 using testing::IsEmpty;
 
-constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-
 TEST_P(LedgerConformance, IsEmptyAtFirst) {
   EXPECT_EQ(ledger().revision(), 0);
   EXPECT_THAT(all(), IsEmpty());
   EXPECT_EQ(ledger().find(Kind::kPolicy, "p", 1).value(), std::nullopt);
-  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kAll, 10).value(), IsEmpty());
+  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kEveryVersion, 10).value(), IsEmpty());
   EXPECT_TRUE(ledger().for_each_document([](Record&&) { ADD_FAILURE(); }));
   EXPECT_NE(ledger().name(), "");
 }
@@ -48,8 +46,8 @@ TEST_P(LedgerConformance, KindsHaveNamesOfTheirOwn) {
   EXPECT_EQ(write(change({Kind::kUser, "x", "create", "{}"})).version, 1);
   EXPECT_EQ(write(change(event("x", "{}"))).version, 0);
   EXPECT_EQ(write(change(policy("x", "{}"))).version, 2);
-  EXPECT_THAT(ledger().history(Kind::kUser, "x", kAll, 10).value(), testing::SizeIs(1));
-  EXPECT_THAT(ledger().history(Kind::kEvent, "x", kAll, 10).value(), IsEmpty());
+  EXPECT_THAT(ledger().history(Kind::kUser, "x", kEveryVersion, 10).value(), testing::SizeIs(1));
+  EXPECT_THAT(ledger().history(Kind::kEvent, "x", kEveryVersion, 10).value(), IsEmpty());
   EXPECT_EQ(ledger().find(Kind::kEvent, "x", 0).value(), std::nullopt) << "events are no documents";
 }
 
@@ -139,14 +137,14 @@ TEST_P(LedgerConformance, HistoryIsNewestFirstInPages) {
     versions.insert(versions.begin(), write(change(policy("p", i == 3 ? "" : std::to_string(i)))));
     write(change(policy("another", "{}")));
   }
-  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kAll, 100).value(), versions);
+  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kEveryVersion, 100).value(), versions);
   const auto page = ledger().history(Kind::kPolicy, "p", 5, 2).value();
   EXPECT_EQ(page, std::vector(versions.begin() + 3, versions.begin() + 5));
   EXPECT_THAT(ledger().history(Kind::kPolicy, "p", 1, 2).value(), IsEmpty());
-  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kAll, 0).value(), IsEmpty());
+  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kEveryVersion, 0).value(), IsEmpty());
   for (const Record& record : versions)
     EXPECT_EQ(ledger().find(Kind::kPolicy, "p", record.version).value(), record);
-  for (const std::int64_t absent : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{8}, kAll})
+  for (const std::int64_t absent : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{8}, kEveryVersion})
     EXPECT_EQ(ledger().find(Kind::kPolicy, "p", absent).value(), std::nullopt) << absent;
 }
 
@@ -184,7 +182,7 @@ TEST_P(LedgerConformance, FollowersReadInPages) {
   EXPECT_EQ(pieces.size(), 25u);
   EXPECT_EQ(pieces, all());
   EXPECT_THAT(ledger().read_after(25, 10).value(), IsEmpty());
-  EXPECT_THAT(ledger().read_after(kAll, 10).value(), IsEmpty());
+  EXPECT_THAT(ledger().read_after(kEveryVersion, 10).value(), IsEmpty());
   EXPECT_THAT(ledger().read_after(0, 0).value(), IsEmpty());
   EXPECT_EQ(ledger().read_after(-5, std::numeric_limits<std::size_t>::max()).value(), pieces);
 }
@@ -208,7 +206,7 @@ TEST_P(LedgerConformance, PagesAreBoundedInBytes) {
   for (int i = 0; i < 5; ++i)
     versions.insert(versions.begin(), write(change(policy("whole", std::string(kRecordBodyBytesMax, 'y')))));
   EXPECT_THAT(ledger().read_after(7, 100).value(), testing::SizeIs(2)) << "the last known one and a new one";
-  EXPECT_TRUE(ledger().history(Kind::kPolicy, "whole", kAll, 100).value() ==
+  EXPECT_TRUE(ledger().history(Kind::kPolicy, "whole", kEveryVersion, 100).value() ==
               std::vector(versions.begin(), versions.begin() + 2));
   EXPECT_TRUE(ledger().history(Kind::kPolicy, "whole", versions[3].version, 100).value() ==
               std::vector(versions.begin() + 4, versions.end()));
@@ -244,7 +242,7 @@ TEST_P(LedgerConformance, RefusesWhatNotEveryDatabaseCanKeep) {
 TEST_P(LedgerConformance, WhatNotEveryDatabaseCanKeepIsNotThere) {
   for (const std::string& text : {"a\0b"s, "\xff"s}) {
     EXPECT_EQ(ledger().find(Kind::kPolicy, text, 1).value(), std::nullopt);
-    EXPECT_THAT(ledger().history(Kind::kPolicy, text, kAll, 10).value(), IsEmpty());
+    EXPECT_THAT(ledger().history(Kind::kPolicy, text, kEveryVersion, 10).value(), IsEmpty());
     EXPECT_THAT(ledger().find_request(text, "r-1").value(), IsEmpty());
     EXPECT_THAT(ledger().find_request("token ops-1", text).value(), IsEmpty());
   }

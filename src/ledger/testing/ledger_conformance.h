@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +29,8 @@ struct LedgerFactory {
   std::string name;
   std::function<std::unique_ptr<LedgerUnderTest>()> make;
 };
+// For Ledger::history(): before no version in particular.
+inline constexpr std::int64_t kEveryVersion = std::numeric_limits<std::int64_t>::max();
 inline void PrintTo(const LedgerFactory& factory, std::ostream* out) { *out << factory.name; }
 
 // Tests of the promises of ledger.h, for every implementation: ledger_conformance.cc for one handle,

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <limits>
 #include <thread>
 
 #include "base/limits.h"
@@ -14,8 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 TEST_P(LedgerPruning, AnEmptyLedgerHasNothingOld) {
   EXPECT_EQ(pruned(), 0);
@@ -39,8 +36,8 @@ TEST_P(LedgerPruning, OldEventsAndFormerVersionsGoAndTheRestStays) {
   expect_chain_holds();
   EXPECT_EQ(pruned(), 0);
 
-  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kAll, 10).value(), testing::SizeIs(2));
-  EXPECT_THAT(ledger().history(Kind::kUser, "ann", kAll, 10).value(), testing::SizeIs(1));
+  EXPECT_THAT(ledger().history(Kind::kPolicy, "p", kEveryVersion, 10).value(), testing::SizeIs(2));
+  EXPECT_THAT(ledger().history(Kind::kUser, "ann", kEveryVersion, 10).value(), testing::SizeIs(1));
   EXPECT_EQ(ledger().find(Kind::kUser, "ann", 1).value(), std::nullopt);
   EXPECT_EQ(ledger().find(Kind::kUser, "ann", 2).value()->body, "2");
   EXPECT_THAT(ledger().find_request("token ops-1", "r-1").value(), IsEmpty());
@@ -132,7 +129,7 @@ TEST_P(LedgerPruning, ManyMayDoItAtOnceBesideWriters) {
   });
   for (std::thread* thread : {&one, &two, &three}) thread->join();
   EXPECT_EQ(removed, 500) << "each once";
-  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kAll, 100).value().size(), 20u);
+  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kEveryVersion, 100).value().size(), 20u);
   expect_chain_holds();
 }
 

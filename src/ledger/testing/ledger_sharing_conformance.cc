@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <limits>
 #include <random>
 #include <thread>
 
@@ -14,7 +13,6 @@
 namespace sluice::ledger {
 namespace {
 
-constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 // A generous bound for what takes milliseconds: only a broken ledger makes a test wait this long.
 constexpr int kGenerousMs = 30'000;
 
@@ -39,7 +37,7 @@ TEST_P(LedgerSharing, HandlesSeeEachOthersWrites) {
   EXPECT_EQ(other->find(Kind::kPolicy, "p", 1).value(), ours);
   const auto theirs = other->append(change(policy("p", "2", 1)));
   ASSERT_TRUE(theirs) << theirs.error().message;
-  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kAll, 1).value(), *theirs);
+  EXPECT_EQ(ledger().history(Kind::kPolicy, "p", kEveryVersion, 1).value(), *theirs);
   EXPECT_EQ(refusal(change(policy("p", "3", 1))).code, ErrorCode::kStale);
   expect_chain_holds();
 }
@@ -91,7 +89,7 @@ TEST_P(LedgerSharing, OneOfTwoWritersWinsEachVersion) {
   std::atomic<int> wins = 0;
   const auto write_all = [&](Ledger& mine, const char* who) {
     while (true) {
-      const auto newest = mine.history(Kind::kPolicy, "p", kAll, 1);
+      const auto newest = mine.history(Kind::kPolicy, "p", kEveryVersion, 1);
       ASSERT_TRUE(newest) << newest.error().message;
       const std::int64_t version = newest->empty() ? 0 : newest->front().version;
       if (version >= kVersions) return;

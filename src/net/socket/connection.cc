@@ -110,7 +110,7 @@ Connection::Worth Connection::worth() const {
     return session_ ? Worth::kStranger : Worth::kSilent;
   }
   if (peer_.is_stranger) return Worth::kStranger;
-  return session_->idle() && unsent_.empty() ? Worth::kIdle : Worth::kHalfRequest;
+  return session_->idle() && unsent_.empty() ? Worth::kIdle : Worth::kPartialRequest;
 }
 
 bool Connection::read() {

@@ -112,7 +112,7 @@ class Connection final : private EventLoop::Watcher, private SessionHost {
   friend class ConnectionSet;
 
   // The value of a connection, in ascending order; see make_room().
-  enum class Worth : std::uint8_t { kSilent, kStranger, kNew, kIdle, kHalfRequest, kOwedAnswer };
+  enum class Worth : std::uint8_t { kSilent, kStranger, kNew, kIdle, kPartialRequest, kOwedAnswer };
   Worth worth() const;
 
   // Runs one action on this connection, which may close it. If an allocation fails, only this connection is

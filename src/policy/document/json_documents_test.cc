@@ -118,9 +118,9 @@ class RandomJson {
   }
 
   std::string scalar() {
-    constexpr std::string_view kPlain[] = {
+    constexpr std::string_view kPlainScalars[] = {
         "0", "-0", "12", "-1.5", "1e5", "2E-3", "1.0e+10", "true", "false", "null", "9223372036854775808"};
-    return below(2) == 0 ? string() : std::string(kPlain[below(std::size(kPlain))]);
+    return below(2) == 0 ? string() : std::string(kPlainScalars[below(std::size(kPlainScalars))]);
   }
 
   std::string collection(std::size_t depth) {

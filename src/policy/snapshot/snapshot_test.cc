@@ -46,7 +46,7 @@ policies:
   struct Row {
     std::string_view tenant, resource, expected;
   };
-  constexpr Row kRows[] = {
+  constexpr Row kMatches[] = {
       {"shop", "/orders/new", "shop-exact"},
       {"shop", "/orders/17", "shop-segments"},
       {"shop", "/orders/17/items", "shop-prefix"},
@@ -60,7 +60,7 @@ policies:
       {"cafe", "/else", ""},
       {"sho", "/orders/new", "all-exact"},
   };
-  for (const Row& row : kRows)
+  for (const Row& row : kMatches)
     EXPECT_EQ(match(*snapshot, row.tenant, row.resource), row.expected) << row.tenant << ' ' << row.resource;
 }
 

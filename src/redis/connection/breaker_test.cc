@@ -4,11 +4,12 @@
 
 #include <vector>
 
+#include "base/time_units.h"
+
 namespace sluice::redis {
 namespace {
 
 using State = Breaker::State;
-constexpr std::int64_t kSecond = 1'000'000;
 
 class BreakerTest : public testing::Test {
  protected:
@@ -25,52 +26,52 @@ class BreakerTest : public testing::Test {
 };
 
 TEST_F(BreakerTest, OpensAfterFiveFailuresInARow) {
-  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecond);
+  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecondUs);
   EXPECT_TRUE(breaker_.closed());
-  breaker_.record(false, 1, kSecond);
+  breaker_.record(false, 1, kSecondUs);
   EXPECT_EQ(breaker_.state(), State::kOpen);
 }
 
 TEST_F(BreakerTest, AnAnswerInBetweenBreaksTheRow) {
-  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecond);
-  breaker_.record(true, 1000, kSecond);
-  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecond);
+  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecondUs);
+  breaker_.record(true, 1000, kSecondUs);
+  for (int i = 0; i < 4; ++i) breaker_.record(false, 1, kSecondUs);
   EXPECT_TRUE(breaker_.closed());
 }
 
 TEST_F(BreakerTest, OpensAboveOnePercentOfThirtySeconds) {
-  breaker_.record(true, 990, 1 * kSecond);
-  breaker_.record(false, 10, 20 * kSecond);
+  breaker_.record(true, 990, 1 * kSecondUs);
+  breaker_.record(false, 10, 20 * kSecondUs);
   EXPECT_TRUE(breaker_.closed()) << "exactly one percent";
-  breaker_.record(true, 1, 20 * kSecond);
-  breaker_.record(false, 1, 20 * kSecond);
+  breaker_.record(true, 1, 20 * kSecondUs);
+  breaker_.record(false, 1, 20 * kSecondUs);
   EXPECT_FALSE(breaker_.closed());
 }
 
 TEST_F(BreakerTest, ForgetsAfterThirtySeconds) {
-  breaker_.record(true, 10'000, 1 * kSecond);
-  breaker_.record(true, 100, 40 * kSecond);
-  breaker_.record(false, 2, 40 * kSecond);
+  breaker_.record(true, 10'000, 1 * kSecondUs);
+  breaker_.record(true, 100, 40 * kSecondUs);
+  breaker_.record(false, 2, 40 * kSecondUs);
   EXPECT_FALSE(breaker_.closed()) << "2 of 102; with the old ones it would be 2 of 10102";
 }
 
 TEST_F(BreakerTest, JudgesNothingByFewSamples) {
-  breaker_.record(true, 18, kSecond);
-  breaker_.record(false, 1, kSecond);
+  breaker_.record(true, 18, kSecondUs);
+  breaker_.record(false, 1, kSecondUs);
   EXPECT_TRUE(breaker_.closed());
-  breaker_.record(true, 1, kSecond);
-  breaker_.record(false, 1, kSecond);
+  breaker_.record(true, 1, kSecondUs);
+  breaker_.record(false, 1, kSecondUs);
   EXPECT_FALSE(breaker_.closed());
 }
 
 TEST_F(BreakerTest, LetsOneProbeThroughAfterHalfASecondToASecond) {
   for (const std::uint64_t chosen : {0u, 500'000u}) {
     chosen_ = chosen;
-    open_at(10 * kSecond);
-    const std::int64_t due_us = 10 * kSecond + 500'000 + static_cast<std::int64_t>(chosen);
+    open_at(10 * kSecondUs);
+    const std::int64_t due_us = 10 * kSecondUs + 500'000 + static_cast<std::int64_t>(chosen);
     EXPECT_FALSE(breaker_.take_probe(due_us - 1));
     EXPECT_TRUE(breaker_.take_probe(due_us));
-    EXPECT_FALSE(breaker_.take_probe(due_us + kSecond)) << "one at a time";
+    EXPECT_FALSE(breaker_.take_probe(due_us + kSecondUs)) << "one at a time";
     breaker_.record(true, 1, due_us);
     EXPECT_TRUE(breaker_.closed());
   }
@@ -80,11 +81,11 @@ TEST_F(BreakerTest, LetsOneProbeThroughAfterHalfASecondToASecond) {
 
 TEST_F(BreakerTest, AFailedProbeMeansAnotherWait) {
   open_at(0);
-  ASSERT_TRUE(breaker_.take_probe(kSecond));
-  breaker_.record(false, 1, kSecond);
+  ASSERT_TRUE(breaker_.take_probe(kSecondUs));
+  breaker_.record(false, 1, kSecondUs);
   EXPECT_EQ(breaker_.state(), State::kOpen);
-  EXPECT_FALSE(breaker_.take_probe(kSecond + 499'999));
-  EXPECT_TRUE(breaker_.take_probe(kSecond + 500'000));
+  EXPECT_FALSE(breaker_.take_probe(kSecondUs + 499'999));
+  EXPECT_TRUE(breaker_.take_probe(kSecondUs + 500'000));
 }
 
 TEST_F(BreakerTest, HopeMakesTheProbeDueAtOnce) {

@@ -2,8 +2,10 @@
 
 #include <vector>
 
+#include "base/time_units.h"
 #include "redis/connection/connection.h"
 #include "redis/testing/fake_network.h"
+#include "redis/testing/fake_transport.h"
 
 namespace sluice::redis {
 namespace {
@@ -12,10 +14,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t kSecond = 1'000'000;
-constexpr std::int64_t kHour = 3600 * kSecond;
+constexpr std::int64_t kHour = 3600 * kSecondUs;
 const char kPing[] = "*1\r\n$4\r\nPING\r\n";
-const char kLoggedIn[] = "+OK\r\n$4\r\n5ba1\r\n";  // to CLIENT SETNAME and SCRIPT LOAD
 const char kRoleAsked[] = "*1\r\n$4\r\nROLE\r\n";
 const char kMaster[] = "*3\r\n$6\r\nmaster\r\n:3129659\r\n*0\r\n";
 const char kReplica[] = "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:6379\r\n$9\r\nconnected\r\n:3167038\r\n";
@@ -84,22 +84,22 @@ class ConnectionCareTest : public testing::Test, public ConnectionEvents {
 
 TEST_F(ConnectionCareTest, AQuietServerIsPinged) {
   get_ready();
-  pass(30 * kSecond - 1);
+  pass(30 * kSecondUs - 1);
   EXPECT_EQ(network_.last().take_sent(), "");
   pass(1);
   EXPECT_EQ(network_.last().take_sent(), kPing);
   network_.last().say("+PONG\r\n");
   EXPECT_THAT(heard_, IsEmpty()) << "the pong is nobody's";
-  pass(29 * kSecond);
+  pass(29 * kSecondUs);
   EXPECT_EQ(network_.last().take_sent(), "");
-  pass(1 * kSecond);
+  pass(1 * kSecondUs);
   EXPECT_EQ(network_.last().take_sent(), kPing);
 }
 
 TEST_F(ConnectionCareTest, AServerThatWentWhileIdleIsFoundOut) {
   get_ready();
-  pass(30 * kSecond);
-  pass(kSecond - 1);
+  pass(30 * kSecondUs);
+  pass(kSecondUs - 1);
   EXPECT_TRUE(made_->ready());
   pass(1);
   EXPECT_THAT(heard_, ElementsAre(HasSubstr("no reply to PING on an idle connection")));
@@ -111,8 +111,8 @@ TEST_F(ConnectionCareTest, WhoHasWorkInFlightIsNotPingedNorGivenUp) {
   get_ready();
   made_->send("x");
   network_.last().take_sent();
-  pass(60 * kSecond);
-  pass(60 * kSecond);
+  pass(60 * kSecondUs);
+  pass(60 * kSecondUs);
   EXPECT_EQ(network_.last().take_sent(), "");
   EXPECT_TRUE(made_->ready()) << "how long is too long for the command is for its owner to say";
 }
@@ -136,7 +136,7 @@ TEST_F(ConnectionCareTest, AnswersOnTheSideFindTheirAskers) {
 TEST_F(ConnectionCareTest, AQuestionOnTheSideThatNobodyAnswersEndsTheConnection) {
   get_ready();
   made_->ask("b", [](std::span<const RespValue>) { ADD_FAILURE() << "there was no answer"; });
-  pass(kSecond);
+  pass(kSecondUs);
   EXPECT_FALSE(made_->ready());
 }
 
@@ -180,9 +180,9 @@ TEST_F(ConnectionCareTest, AReplacementThatCannotBeMadeHurtsNobody) {
   network_.last().cut("Connection refused");
   EXPECT_THAT(heard_, IsEmpty());
   EXPECT_TRUE(made_->may_send());
-  pass(59 * kSecond);
+  pass(59 * kSecondUs);
   EXPECT_EQ(network_.wires.size(), 2u);
-  pass(kSecond);
+  pass(kSecondUs);
   EXPECT_EQ(network_.wires.size(), 3u) << "another try";
   network_.wires[0]->cut("gone");
   EXPECT_THAT(heard_, ElementsAre("lost: gone"));
@@ -286,7 +286,7 @@ TEST_F(ConnectionCareTest, AReplacementGoesWhereTheServerIsNow) {
   pass(kHour);
   source_->say_nothing_known();
   EXPECT_TRUE(made_->ready());
-  pass(60 * kSecond);
+  pass(60 * kSecondUs);
   source_->say("one");
   log_in_as(kMaster);
   EXPECT_THAT(heard_, ElementsAre("ready", "ready"));

@@ -12,8 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const char kLoggedIn[] = "+OK\r\n$4\r\n5ba1\r\n";  // to CLIENT SETNAME and SCRIPT LOAD
-
 class ConnectionTest : public testing::Test, public ConnectionEvents {
  protected:
   ManualClock clock_{1'000'000'000};

@@ -13,7 +13,7 @@ using testing::Not;
 const char kSubscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nnews\r\n";
 const char kSubscribed[] = "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n";
 const char kMessage[] = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\n12\r\n";
-const char kPing[] = "*1\r\n$4\r\nPING\r\n";
+const char kSentPing[] = "*1\r\n$4\r\nPING\r\n";
 const char kPong[] = "*2\r\n$4\r\npong\r\n$0\r\n\r\n";
 
 class SubscriptionTest : public testing::Test {
@@ -96,13 +96,13 @@ TEST_F(SubscriptionTest, AQuietServerIsAskedWhetherItIsThere) {
   pass(4'999'999);
   EXPECT_EQ(network_.take_sent(), "");
   pass(1);
-  EXPECT_EQ(network_.take_sent(), kPing);
+  EXPECT_EQ(network_.take_sent(), kSentPing);
   network_.say(kPong);
   EXPECT_FALSE(subscription_.take_heard()) << "that is no message";
   pass(2'000'000);
   EXPECT_TRUE(subscription_.is_listening());
   pass(3'000'000);
-  EXPECT_EQ(network_.take_sent(), kPing);
+  EXPECT_EQ(network_.take_sent(), kSentPing);
   pass(2'000'000);
   EXPECT_FALSE(subscription_.is_listening()) << "no answer";
 }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "base/time_units.h"
+
 namespace sluice::redis {
 namespace {
 
@@ -9,8 +11,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 std::vector<std::string> advice_on(const ServerFacts& facts) { return advise({.host = "::1"}, facts, {}); }
 
@@ -90,13 +90,13 @@ TEST(Advice, PlaintextBeyondLoopback) {
 TEST(Advice, Clocks) {
   const auto advice_with = [](std::int64_t ahead_us) {
     ClockDelta clock;
-    clock.note(100 * kSecond, 100 * kSecond + 100, 100 * kSecond + 50 + ahead_us);
+    clock.note(100 * kSecondUs, 100 * kSecondUs + 100, 100 * kSecondUs + 50 + ahead_us);
     return advise({.host = "::1"}, {}, clock);
   };
   EXPECT_THAT(advice_with(900'000), IsEmpty());
   EXPECT_THAT(advice_with(-900'000), IsEmpty());
-  EXPECT_THAT(advice_with(2 * kSecond), ElementsAre(HasSubstr("1 s ahead of ours")));
-  EXPECT_THAT(advice_with(-2 * kSecond), ElementsAre(HasSubstr("1 s behind ours")));
+  EXPECT_THAT(advice_with(2 * kSecondUs), ElementsAre(HasSubstr("1 s ahead of ours")));
+  EXPECT_THAT(advice_with(-2 * kSecondUs), ElementsAre(HasSubstr("1 s behind ours")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/time_units.h"
 #include "redis/testing/fake_transport.h"
 
 namespace sluice::redis {
@@ -11,8 +12,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 class AdviserTest : public testing::Test, public ConnectionEvents {
  protected:
@@ -36,7 +35,7 @@ class AdviserTest : public testing::Test, public ConnectionEvents {
     }
   }
 
-  ManualClock clock_{1'000 * kSecond};
+  ManualClock clock_{1'000 * kSecondUs};
   FakeTransport server_;
   std::vector<std::vector<std::string>> changes_;
   Connection connection_{server_,
@@ -44,7 +43,7 @@ class AdviserTest : public testing::Test, public ConnectionEvents {
                          {.address = {.host = "localhost"}, .script = "return 1"},
                          [](std::uint64_t) { return 0; },
                          *this};
-  Adviser adviser_{connection_, 60 * kSecond, [this](const auto& advice) { changes_.push_back(advice); }};
+  Adviser adviser_{connection_, 60 * kSecondUs, [this](const auto& advice) { changes_.push_back(advice); }};
 
  private:
   void on_ready() override { adviser_.on_ready(); }
@@ -61,7 +60,7 @@ TEST_F(AdviserTest, AsksAfterTheLogInAndNowAndThen) {
   tell("redis_version:5.0.14\r\n", "maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n", "role:master\r\n");
   EXPECT_THAT(adviser_.advice(), ElementsAre(HasSubstr("5.0.14"), HasSubstr("allkeys-lru")));
   EXPECT_THAT(changes_, SizeIs(1));
-  pass(59 * kSecond);
+  pass(59 * kSecondUs);
   EXPECT_THAT(server_.take_sent(), testing::Not(HasSubstr("INFO")));
 }
 
@@ -69,7 +68,7 @@ TEST_F(AdviserTest, TellsWhenTheAdviceChanges) {
   const char fine[] = "maxmemory:1\r\nmaxmemory_policy:noeviction\r\n";
   const char evicts[] = "maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n";
   for (const char* memory : {fine, fine, evicts, evicts, fine}) {
-    pass(60 * kSecond);
+    pass(60 * kSecondUs);
     server_.say("+PONG\r\n");  // the connection was idle for that long, too
     tell("redis_version:7.0.15\r\n", memory, "");
   }
@@ -91,7 +90,7 @@ TEST_F(AdviserTest, AUserWhoMayNotAskGetsNoAdviceAndNoError) {
 TEST_F(AdviserTest, ANodeOfAClusterIsAskedWhetherItNeedsAllSlots) {
   const char question[] = "*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$29\r\ncluster-require-full-coverage\r\n";
   for (const char* answer : {"no", "yes", "yes"}) {
-    pass(60 * kSecond);
+    pass(60 * kSecondUs);
     server_.say("+PONG\r\n");
     server_.take_sent();
     tell("redis_mode:cluster\r\n", "", "");
@@ -106,7 +105,7 @@ TEST_F(AdviserTest, ANodeOfAClusterIsAskedWhetherItNeedsAllSlots) {
 }
 
 TEST_F(AdviserTest, ANewConnectionIsAskedAnew) {
-  adviser_.note_clock(clock_.now_us(), clock_.now_us(), clock_.now_us() + 5 * kSecond);
+  adviser_.note_clock(clock_.now_us(), clock_.now_us(), clock_.now_us() + 5 * kSecondUs);
   pass(0);
   tell("redis_version:5.0.14\r\n", "", "");
   EXPECT_THAT(adviser_.advice(), ElementsAre(HasSubstr("5.0.14"), HasSubstr("clock")));

@@ -2,21 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
+
 namespace sluice::redis {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000;
-constexpr std::int64_t kNow = 1'700'000'000 * kSecond;
+constexpr std::int64_t kNow = 1'700'000'000 * kSecondUs;
 
 TEST(ClockDelta, IsThatOfTheFastestRoundTrip) {
   ClockDelta delta;
   EXPECT_FALSE(delta.estimate());
-  delta.note(kNow, kNow + 1000, kNow + 5 * kSecond);
-  EXPECT_EQ(delta.estimate()->ahead_us, 5 * kSecond - 500);
+  delta.note(kNow, kNow + 1000, kNow + 5 * kSecondUs);
+  EXPECT_EQ(delta.estimate()->ahead_us, 5 * kSecondUs - 500);
   EXPECT_EQ(delta.estimate()->error_us, 500);
-  delta.note(kNow + 2000, kNow + 2100, kNow + 2050 - 3 * kSecond);
-  EXPECT_EQ(delta.estimate()->ahead_us, -3 * kSecond);
-  delta.note(kNow + 3000, kNow + 3000 + kSecond, kNow - 3 * kSecond + 900'000);
+  delta.note(kNow + 2000, kNow + 2100, kNow + 2050 - 3 * kSecondUs);
+  EXPECT_EQ(delta.estimate()->ahead_us, -3 * kSecondUs);
+  delta.note(kNow + 3000, kNow + 3000 + kSecondUs, kNow - 3 * kSecondUs + 900'000);
   EXPECT_EQ(delta.estimate()->error_us, 50) << "a slow one tells less";
 }
 
@@ -25,29 +26,29 @@ TEST(ClockDelta, TellsTheFastestRoundTripOfTheLastSeconds) {
   EXPECT_FALSE(delta.round_trip_us(kNow));
   delta.note(kNow, kNow + 1000, kNow);
   delta.note(kNow, kNow + 30'000, kNow);
-  EXPECT_EQ(delta.round_trip_us(kNow + 19 * kSecond), 1000);
-  EXPECT_FALSE(delta.round_trip_us(kNow + 20 * kSecond)) << "nobody knows how it is by now";
-  delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 30'000, kNow);
-  EXPECT_EQ(delta.round_trip_us(kNow + 21 * kSecond), 30'000);
+  EXPECT_EQ(delta.round_trip_us(kNow + 19 * kSecondUs), 1000);
+  EXPECT_FALSE(delta.round_trip_us(kNow + 20 * kSecondUs)) << "nobody knows how it is by now";
+  delta.note(kNow + 20 * kSecondUs, kNow + 20 * kSecondUs + 30'000, kNow);
+  EXPECT_EQ(delta.round_trip_us(kNow + 21 * kSecondUs), 30'000);
 }
 
 TEST(ClockDelta, FollowsAClockThatDrifts) {
   ClockDelta delta;
   delta.note(kNow, kNow + 10, kNow + 300);
-  delta.note(kNow + 10 * kSecond, kNow + 10 * kSecond + 100, kNow + 10 * kSecond + 50);
+  delta.note(kNow + 10 * kSecondUs, kNow + 10 * kSecondUs + 100, kNow + 10 * kSecondUs + 50);
   EXPECT_EQ(delta.estimate()->ahead_us, 295) << "still the better one";
-  delta.note(kNow + 20 * kSecond, kNow + 20 * kSecond + 100, kNow + 20 * kSecond + 50);
+  delta.note(kNow + 20 * kSecondUs, kNow + 20 * kSecondUs + 100, kNow + 20 * kSecondUs + 50);
   EXPECT_EQ(delta.estimate()->ahead_us, 0);
-  delta.note(kNow + 100 * kSecond, kNow + 100 * kSecond + 9000, kNow + 102 * kSecond + 4500);
-  EXPECT_EQ(delta.estimate()->ahead_us, 2 * kSecond) << "what was long ago is forgotten";
+  delta.note(kNow + 100 * kSecondUs, kNow + 100 * kSecondUs + 9000, kNow + 102 * kSecondUs + 4500);
+  EXPECT_EQ(delta.estimate()->ahead_us, 2 * kSecondUs) << "what was long ago is forgotten";
 }
 
 TEST(ClockDelta, FollowsAClockThatIsSetAtOnceHoweverSlowTheReply) {
   ClockDelta delta;
   delta.note(1'000'000, 1'000'100, 1'000'050);  // fast
-  delta.note(2'000'000, 2'050'000, 2'025'000 + 3600 * kSecond);
+  delta.note(2'000'000, 2'050'000, 2'025'000 + 3600 * kSecondUs);
   ASSERT_TRUE(delta.estimate());
-  EXPECT_EQ(delta.estimate()->ahead_us, 3600 * kSecond);
+  EXPECT_EQ(delta.estimate()->ahead_us, 3600 * kSecondUs);
   delta.note(3'000'000, 3'080'000, 3'040'000);
   EXPECT_EQ(delta.estimate()->ahead_us, 0) << "and back";
   delta.note(4'000'000, 4'000'100, 4'000'060);
@@ -63,13 +64,13 @@ TEST(ClockDelta, OurOwnClockSetBackTellsNothing) {
 
 TEST(ClockDelta, IsBeyondABoundOnlyWhenThatIsCertain) {
   ClockDelta delta;
-  delta.note(kNow, kNow + 4 * kSecond, kNow + 4 * kSecond);  // the server slept, perhaps
-  EXPECT_FALSE(delta.estimate()->beyond(kSecond));
-  delta.note(kNow, kNow + 3 * kSecond, kNow + 5 * kSecond);
-  EXPECT_TRUE(delta.estimate()->beyond(kSecond));
-  delta.note(kNow, kNow + 10, kNow - 2 * kSecond);
-  EXPECT_TRUE(delta.estimate()->beyond(kSecond));
-  EXPECT_FALSE(delta.estimate()->beyond(3 * kSecond));
+  delta.note(kNow, kNow + 4 * kSecondUs, kNow + 4 * kSecondUs);  // the server slept, perhaps
+  EXPECT_FALSE(delta.estimate()->beyond(kSecondUs));
+  delta.note(kNow, kNow + 3 * kSecondUs, kNow + 5 * kSecondUs);
+  EXPECT_TRUE(delta.estimate()->beyond(kSecondUs));
+  delta.note(kNow, kNow + 10, kNow - 2 * kSecondUs);
+  EXPECT_TRUE(delta.estimate()->beyond(kSecondUs));
+  EXPECT_FALSE(delta.estimate()->beyond(3 * kSecondUs));
 }
 
 }  // namespace

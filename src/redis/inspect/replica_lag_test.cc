@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
+
 namespace sluice::redis {
 namespace {
 
 using enum ReplicaLag::Ask;
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 std::string master_at(int offset, const std::string& history = "h1") {
   return "# Replication\r\nrole:master\r\nmaster_replid:" + history +
@@ -23,13 +23,13 @@ TEST(ReplicaLag, AReplicaAsFarAsItsMasterWasIsFreshForASecond) {
   ReplicaLag lag;
   EXPECT_FALSE(lag.fresh(0));
   EXPECT_EQ(lag.next(0), kMaster);
-  EXPECT_EQ(lag.next(kSecond), kNobody) << "one question at a time";
+  EXPECT_EQ(lag.next(kSecondUs), kNobody) << "one question at a time";
   lag.on_master(master_at(100));
   EXPECT_EQ(lag.next(100'000), kReplica);
-  EXPECT_EQ(lag.next(kSecond), kNobody);
+  EXPECT_EQ(lag.next(kSecondUs), kNobody);
   lag.on_replica(replica_at(100));
-  EXPECT_TRUE(lag.fresh(kSecond)) << "as of the first question";
-  EXPECT_FALSE(lag.fresh(kSecond + 1));
+  EXPECT_TRUE(lag.fresh(kSecondUs)) << "as of the first question";
+  EXPECT_FALSE(lag.fresh(kSecondUs + 1));
   EXPECT_EQ(lag.next(399'999), kNobody);
   EXPECT_EQ(lag.next(400'000), kMaster);
   lag.doubt();

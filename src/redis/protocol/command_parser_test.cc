@@ -13,12 +13,11 @@
 namespace sluice::redis {
 namespace {
 
-using Status = CommandParser::Status;
 using ::testing::ElementsAre;
 
 std::vector<std::string> words_of(std::string_view bytes) {
   CommandParser parser;
-  EXPECT_EQ(parser.parse(bytes), Status::kCommand) << bytes;
+  EXPECT_EQ(parser.parse(bytes), CommandParser::Status::kCommand) << bytes;
   EXPECT_EQ(parser.used(), bytes.size()) << bytes;
   return {parser.words().begin(), parser.words().end()};
 }
@@ -37,7 +36,8 @@ TEST(CommandParser, AnythingLessThanACommandNeedsMore) {
   for (const std::string_view whole : {"*2\r\n$4\r\nECHO\r\n$10\r\n0123456789\r\n", "ECHO hi\r\n"}) {
     for (std::size_t size = 0; size < whole.size(); ++size) {
       CommandParser parser;
-      EXPECT_EQ(parser.parse(whole.substr(0, size)), Status::kNeedMore) << whole.substr(0, size);
+      EXPECT_EQ(parser.parse(whole.substr(0, size)), CommandParser::Status::kNeedMore)
+          << whole.substr(0, size);
       EXPECT_GT(parser.needed(), size);
       EXPECT_LE(parser.needed(), whole.size());
     }
@@ -68,7 +68,7 @@ TEST(CommandParser, WhatIsBrokenIsNamed) {
                 "\n",
             "too many arguments"}}) {
     CommandParser parser;
-    ASSERT_EQ(parser.parse(bytes), Status::kBroken) << bytes.substr(0, 40);
+    ASSERT_EQ(parser.parse(bytes), CommandParser::Status::kBroken) << bytes.substr(0, 40);
     EXPECT_THAT(std::string(parser.problem()), testing::HasSubstr(problem)) << bytes.substr(0, 40);
   }
 }
@@ -81,7 +81,7 @@ TEST(CommandParser, RandomBytesAreACommandOrBrokenOrTooFew) {
     std::string bytes;
     for (std::uint64_t left = random() % 12; left > 0; --left) bytes += pieces[random() % std::size(pieces)];
     CommandParser parser;
-    if (parser.parse(bytes) == Status::kCommand) {
+    if (parser.parse(bytes) == CommandParser::Status::kCommand) {
       ASSERT_LE(parser.used(), bytes.size());
       ASSERT_GT(parser.used(), 0u);
     }

@@ -10,8 +10,6 @@
 namespace sluice::redis {
 namespace {
 
-using Status = RespParser::Status;
-
 // A reply as text: 12, "bytes", +status, -error, nil, [a, b].
 std::string shown(std::span<const RespValue>& rest) {
   const RespValue value = rest.front();
@@ -37,7 +35,7 @@ std::string shown(std::span<const RespValue>& rest) {
 
 std::string all_replies(RespParser& parser) {
   std::string text;
-  while (parser.next() == Status::kReply) {
+  while (parser.next() == RespParser::Status::kReply) {
     std::span<const RespValue> rest = parser.reply();
     text += shown(rest) + "\n";
     EXPECT_TRUE(rest.empty());
@@ -94,7 +92,7 @@ TEST(RespParser, SurvivesDamagedBytes) {
     RespParser parser;
     for (std::size_t at = 0; at < bytes.size(); at += 7) {
       parser.feed(std::string_view(bytes).substr(at, 7));
-      while (parser.next() == Status::kReply) ASSERT_FALSE(parser.reply().empty());
+      while (parser.next() == RespParser::Status::kReply) ASSERT_FALSE(parser.reply().empty());
     }
   }
 }
@@ -121,10 +119,10 @@ TEST(RespParser, RefusesWhatNoServerShouldSend) {
   for (const auto& c : cases) {
     RespParser parser;
     parser.feed(c.bytes);
-    EXPECT_EQ(parser.next(), Status::kBroken) << c.problem;
+    EXPECT_EQ(parser.next(), RespParser::Status::kBroken) << c.problem;
     EXPECT_EQ(parser.problem(), c.problem);
     parser.feed("+OK\r\n");
-    EXPECT_EQ(parser.next(), Status::kBroken) << "there is no way back";
+    EXPECT_EQ(parser.next(), RespParser::Status::kBroken) << "there is no way back";
   }
 }
 
@@ -134,12 +132,12 @@ TEST(RespParser, BoundsTheNumberOfValuesOfAllArraysTogether) {
   parser.feed(many + many);
   std::string ones;
   for (int i = 0; i < 10'000; ++i) ones += ":1\r\n";
-  Status status = parser.next();
-  for (std::size_t i = 0; i < kRespValuesMax / 10'000 + 1 && status == Status::kNeedMore; ++i) {
+  RespParser::Status status = parser.next();
+  for (std::size_t i = 0; i < kRespValuesMax / 10'000 + 1 && status == RespParser::Status::kNeedMore; ++i) {
     parser.feed(ones);
     status = parser.next();
   }
-  EXPECT_EQ(status, Status::kBroken);
+  EXPECT_EQ(status, RespParser::Status::kBroken);
   EXPECT_EQ(parser.problem(), "a reply has too many values");
 }
 

@@ -10,6 +10,9 @@
 
 namespace sluice::redis {
 
+// What a server says to CLIENT SETNAME and SCRIPT LOAD.
+inline constexpr char kLoggedIn[] = "+OK\r\n$4\r\n5ba1\r\n";
+
 // A network with one wire, for tests: records sent bytes, and the test plays the server. Not thread-safe.
 class FakeTransport final : public Transport {
  public:

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithm/testing/every_algorithm.h"
 #include "base/clock.h"
 #include "store/memory/memory_counters.h"
 
@@ -11,9 +12,6 @@ namespace sluice {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000, kHour = 3600 * kSecond;
-constexpr Algorithm kAlgorithms[] = {Algorithm::kGcra,          Algorithm::kTokenBucket,
-                                     Algorithm::kLeakyBucket,   Algorithm::kFixedWindow,
-                                     Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
 
 // A store of 1 MiB, which holds about 20,000 counters, and floods of many more.
 class EvictionTest : public testing::Test {
@@ -68,7 +66,7 @@ TEST_F(EvictionTest, AFloodStaysWithinTheBudget) {
 
 TEST_F(EvictionTest, AKeyInUseKeepsWhatItUsedWhateverFloods) {
   for (const std::int64_t flood_cost : {1, 10}) {
-    for (const Algorithm algorithm : kAlgorithms) {
+    for (const Algorithm algorithm : kEveryAlgorithm) {
       const ParamsId ten = limit(algorithm, 10, 24 * kHour);
       const std::string name(to_string(algorithm));
       for (std::uint64_t n = 0; n < 50; ++n) {
@@ -79,7 +77,7 @@ TEST_F(EvictionTest, AKeyInUseKeepsWhatItUsedWhateverFloods) {
     flood("new ", 3 * kKeysThatFit, limit(Algorithm::kGcra, 10, 24 * kHour), flood_cost);
     flood("new log ", kKeysThatFit, limit(Algorithm::kSlidingLog, 10, 24 * kHour), flood_cost);
     ASSERT_GT(counters_.stats().no_room, kKeysThatFit);
-    for (const Algorithm algorithm : kAlgorithms) {
+    for (const Algorithm algorithm : kEveryAlgorithm) {
       const std::string name(to_string(algorithm));
       SCOPED_TRACE(name);
       const ParamsId ten = limit(algorithm, 10, 24 * kHour);
@@ -126,7 +124,7 @@ TEST_F(EvictionTest, ADenialThatCannotBeCountedIsADenial) {
 }
 
 TEST_F(EvictionTest, IdleKeysMakeRoomAsSoonAsTheyAreIdle) {
-  for (const Algorithm algorithm : kAlgorithms) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId brief = limit(algorithm, 10, 60 * kSecond);
     const std::string name(to_string(algorithm));

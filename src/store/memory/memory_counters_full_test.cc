@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/testing/seed.h"
+#include "base/time_units.h"
 #include "store/memory/memory_counters.h"
 #include "store/testing/naive_counters.h"
 
@@ -29,11 +30,10 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
   const std::uint64_t bytes_max = counters.stats().bytes_max;
 
   constexpr std::uint64_t kNewLogsBytes = 40 * 6;  // of one check, see memory_store.h
-  constexpr std::int64_t kSecond = 1'000'000;
   std::vector<ParamsId>
       limits;  // a key always has the same one: otherwise admitting more could mean denying less
   for (int algorithm = 0; algorithm < 6; ++algorithm)
-    for (const Rate& rate : {Rate{1, 60 * kSecond}, {5, 600 * kSecond}, {10, 3600 * kSecond}})
+    for (const Rate& rate : {Rate{1, 60 * kSecondUs}, {5, 600 * kSecondUs}, {10, 3600 * kSecondUs}})
       limits.push_back(
           params.intern(make_limit_params(static_cast<Algorithm>(algorithm), rate, std::nullopt).value()));
 
@@ -42,7 +42,7 @@ TEST(FullMemoryStore, DecidesAsAStoreThatNeverForgetsOrSaysThatThereIsNoRoom) {
   std::uint64_t newest = regulars;
   for (int round = 0; round < 160'000; ++round) {
     if (below(8) == 0) clock.advance(static_cast<std::int64_t>(below(20'000)));
-    if (below(40'000) == 0) clock.advance(static_cast<std::int64_t>(below(900)) * kSecond);
+    if (below(40'000) == 0) clock.advance(static_cast<std::int64_t>(below(900)) * kSecondUs);
     if (below(100) == 0) counters.tend();
     std::vector<Charge> charges;
     for (std::uint64_t i = 0, n = below(4) == 0 ? 1 + below(6) : 1; i < n; ++i) {

@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_units.h"
 #include "store/testing/counters_conformance.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kStartUs = 1'800'000'000'000'000, kSecond = 1'000'000;
+constexpr std::int64_t kStartUs = 1'800'000'000'000'000;
 
 class MemoryCountersUnderTest final : public CountersUnderTest {
  public:
@@ -51,10 +52,11 @@ TEST_F(MemoryCountersTest, OnlyWhatWasChargedOrCountedIsKept) {
     Charge charge;
     std::uint64_t keys_after;
   };
-  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecond), log = limit(Algorithm::kSlidingLog, 10, kSecond);
-  const ParamsId leaky = limit(Algorithm::kLeakyBucket, 10, kSecond),
-                 never = limit(Algorithm::kGcra, 0, kSecond),
-                 leaky_never = limit(Algorithm::kLeakyBucket, 0, kSecond);
+  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecondUs),
+                 log = limit(Algorithm::kSlidingLog, 10, kSecondUs);
+  const ParamsId leaky = limit(Algorithm::kLeakyBucket, 10, kSecondUs),
+                 never = limit(Algorithm::kGcra, 0, kSecondUs),
+                 leaky_never = limit(Algorithm::kLeakyBucket, 0, kSecondUs);
   const Row rows[] = {
       {"a look", {key(1), ten, 0}, 0},
       {"a look at a log", {key(1), log, 0}, 0},
@@ -79,9 +81,9 @@ TEST_F(MemoryCountersTest, OnlyWhatWasChargedOrCountedIsKept) {
 
 TEST_F(MemoryCountersTest, IdleCountersExpireAndTheirMemoryIsFreed) {
   const std::uint64_t bytes_at_start = counters_.stats().bytes;
-  const ParamsId kinds[] = {limit(Algorithm::kGcra, 10, kSecond),
-                            limit(Algorithm::kSlidingWindow, 10, kSecond),
-                            limit(Algorithm::kSlidingLog, 10, kSecond)};
+  const ParamsId kinds[] = {limit(Algorithm::kGcra, 10, kSecondUs),
+                            limit(Algorithm::kSlidingWindow, 10, kSecondUs),
+                            limit(Algorithm::kSlidingLog, 10, kSecondUs)};
   for (std::uint64_t n = 0; n < 60'000; ++n) charge({key(n), kinds[n % 3], 1});
   EXPECT_EQ(counters_.stats().keys, 60'000u);
   EXPECT_GT(counters_.stats().bytes, bytes_at_start + 60'000 * 32);
@@ -89,7 +91,7 @@ TEST_F(MemoryCountersTest, IdleCountersExpireAndTheirMemoryIsFreed) {
   for (int i = 0; i < 1'000; ++i) counters_.tend();
   EXPECT_EQ(counters_.stats().keys, 60'000u) << "none is idle yet";
 
-  clock_.advance(3 * kSecond);
+  clock_.advance(3 * kSecondUs);
   for (int i = 0; i < 1'000; ++i) counters_.tend();
   EXPECT_EQ(counters_.stats().keys, 0u);
   EXPECT_EQ(counters_.stats().expired, 60'000u);
@@ -97,18 +99,18 @@ TEST_F(MemoryCountersTest, IdleCountersExpireAndTheirMemoryIsFreed) {
 }
 
 TEST_F(MemoryCountersTest, ACallToTendIsASmallStep) {
-  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecond);
+  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecondUs);
   for (std::uint64_t n = 0; n < 60'000; ++n) charge({key(n), ten, 1});
-  clock_.advance(3 * kSecond);
+  clock_.advance(3 * kSecondUs);
   counters_.tend();
   EXPECT_GT(counters_.stats().expired, 0u);
   EXPECT_LE(counters_.stats().expired, 2'048u);
 }
 
 TEST_F(MemoryCountersTest, InsertionsAloneKeepIdleCountersFromPilingUp) {
-  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecond);
+  const ParamsId ten = limit(Algorithm::kGcra, 10, kSecondUs);
   for (std::uint64_t n = 0; n < 500'000; ++n) {
-    clock_.advance(kSecond / 10'000);  // a key is idle after a tenth of a second: about 1,000 are not
+    clock_.advance(kSecondUs / 10'000);  // a key is idle after a tenth of a second: about 1,000 are not
     charge({key(n), ten, 1});
   }
   EXPECT_LT(counters_.stats().keys, 50'000u);
@@ -117,10 +119,10 @@ TEST_F(MemoryCountersTest, InsertionsAloneKeepIdleCountersFromPilingUp) {
 TEST_F(MemoryCountersTest, AClockThatStepsBackMintsNothing) {
   for (int a = 0; a < 6; ++a) {
     SCOPED_TRACE(to_string(static_cast<Algorithm>(a)));
-    const ParamsId ten = limit(static_cast<Algorithm>(a), 10, 60 * kSecond);
+    const ParamsId ten = limit(static_cast<Algorithm>(a), 10, 60 * kSecondUs);
     const KeyHash user = key(static_cast<std::uint64_t>(a));
     EXPECT_EQ(charge({user, ten, 10}), Verdict::kAllowed);
-    clock_.advance(-30 * kSecond);
+    clock_.advance(-30 * kSecondUs);
     EXPECT_EQ(charge({user, ten, 1}), Verdict::kDenied);
   }
 }

@@ -4,13 +4,14 @@
 
 #include <optional>
 
+#include "base/time_units.h"
 #include "store/memory/memory_counters.h"
 #include "store/testing/dedupe_conformance.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kStartUs = 1'800'000'000'000'000, kSecond = 1'000'000;
+constexpr std::int64_t kStoreStartUs = 1'800'000'000'000'000;
 
 class MemoryStoreUnderTest final : public DedupeUnderTest {
  public:
@@ -20,7 +21,7 @@ class MemoryStoreUnderTest final : public DedupeUnderTest {
   bool run_until(const std::function<bool()>& done) override { return done(); }
 
  private:
-  ManualClock clock_{kStartUs};
+  ManualClock clock_{kStoreStartUs};
   ParamsTable params_;
   MemoryCounters counters_{clock_, params_, {.bytes_max = 4 << 20}};
   MemoryStore store_{counters_, clock_};
@@ -59,7 +60,7 @@ class MemoryStoreTest : public testing::Test {
   static constexpr std::uint64_t kSmall = RequestLog::Options::kBytesMin;  // one shard: all ids in one order
 
   // Whether the id was known before.
-  bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecond, std::size_t limits = 1,
+  bool comes_again(std::uint64_t id, std::int64_t ttl_us = 600 * kSecondUs, std::size_t limits = 1,
                    Dedupe::Owner owner = {}) {
     std::vector<Charge> charges;
     for (std::size_t i = 0; i < limits; ++i) charges.push_back({{1, i}, many_, 1});
@@ -71,13 +72,13 @@ class MemoryStoreTest : public testing::Test {
   }
   RequestLog::Stats stats() const { return store_.request_log_stats(); }
 
-  ManualClock clock_{kStartUs};
+  ManualClock clock_{kStoreStartUs};
   ParamsTable params_;
   MemoryCounters counters_{clock_, params_, {.bytes_max = 4 << 20}};
   MoodyCounters moody_{counters_};
   MemoryStore store_{moody_, clock_, {.bytes_max = kSmall}};
   const ParamsId many_ = params_.intern(
-      make_limit_params(Algorithm::kGcra, {1'000'000, 86'400 * kSecond}, std::nullopt).value());
+      make_limit_params(Algorithm::kGcra, {1'000'000, 86'400 * kSecondUs}, std::nullopt).value());
 };
 
 TEST_F(MemoryStoreTest, AnswersAtOnce) {
@@ -87,7 +88,7 @@ TEST_F(MemoryStoreTest, AnswersAtOnce) {
   TestCall call({{{1, 1}, many_, 3}});
   EXPECT_TRUE(store_.start(call));
   EXPECT_TRUE(call.allowed());
-  EXPECT_EQ(call.now_us, kStartUs);
+  EXPECT_EQ(call.now_us, kStoreStartUs);
   EXPECT_EQ(call.results_known, 1u);
   EXPECT_EQ(call.remaining(), 999'997);
   EXPECT_EQ(call.times_done, 0) << "start() has said so";
@@ -103,7 +104,7 @@ TEST_F(MemoryStoreTest, WithoutAnIdNothingIsRemembered) {
 TEST_F(MemoryStoreTest, NoAnswerIsNotRemembered) {
   TestCall call({{{1, 1}, many_, 3}});
   for (const bool with_id : {false, true}) {
-    if (with_id) call.dedupe = Dedupe{{7, 7}, 1, 600 * kSecond};
+    if (with_id) call.dedupe = Dedupe{{7, 7}, 1, 600 * kSecondUs};
     moody_.answers = false;
     EXPECT_TRUE(store_.start(call));
     EXPECT_EQ(call.verdict, Verdict::kNoAnswer);
@@ -150,18 +151,18 @@ TEST_F(MemoryStoreTest, TheOldestIdGoesFirstWhenMemoryIsFull) {
 }
 
 TEST_F(MemoryStoreTest, ATenantThatFloodsForgetsItsOwnIdsOnly) {
-  for (std::uint64_t id = 0; id < 40; ++id) comes_again(id, 600 * kSecond, 1, {1, 1});
-  for (std::uint64_t id = 0; id < 5; ++id) comes_again(1'000 + id, 600 * kSecond, 1, {1, 2});
+  for (std::uint64_t id = 0; id < 40; ++id) comes_again(id, 600 * kSecondUs, 1, {1, 1});
+  for (std::uint64_t id = 0; id < 5; ++id) comes_again(1'000 + id, 600 * kSecondUs, 1, {1, 2});
   for (std::uint64_t id = 0; id < 5'000; ++id) {
-    comes_again(10'000 + id, 600 * kSecond, 1 + id % 3, {1, 3});
+    comes_again(10'000 + id, 600 * kSecondUs, 1 + id % 3, {1, 3});
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().evicted, 4'000u);
-  for (std::uint64_t id = 0; id < 40; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, 1})) << id;
+  for (std::uint64_t id = 0; id < 40; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecondUs, 1, {1, 1})) << id;
   for (std::uint64_t id = 0; id < 5; ++id)
-    EXPECT_TRUE(comes_again(1'000 + id, 600 * kSecond, 1, {1, 2})) << id;
-  EXPECT_TRUE(comes_again(14'999, 600 * kSecond, 1 + 4'999 % 3, {1, 3})) << "its own last one is there";
-  EXPECT_FALSE(comes_again(10'000, 600 * kSecond, 1, {1, 3})) << "its first one is not";
+    EXPECT_TRUE(comes_again(1'000 + id, 600 * kSecondUs, 1, {1, 2})) << id;
+  EXPECT_TRUE(comes_again(14'999, 600 * kSecondUs, 1 + 4'999 % 3, {1, 3})) << "its own last one is there";
+  EXPECT_FALSE(comes_again(10'000, 600 * kSecondUs, 1, {1, 3})) << "its first one is not";
 }
 
 TEST_F(MemoryStoreTest, TenantsThatFloodAtTheSameTimeHaveEqualShares) {
@@ -169,49 +170,50 @@ TEST_F(MemoryStoreTest, TenantsThatFloodAtTheSameTimeHaveEqualShares) {
   for (std::uint64_t id = 0; id < kIds; ++id)
     for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant)
       for (std::uint64_t times = 0; times < tenant + 1; ++times)  // some come more often than others
-        comes_again(tenant * 100'000 + id * 10 + times, 600 * kSecond, 1, {1, 1 + tenant});
+        comes_again(tenant * 100'000 + id * 10 + times, 600 * kSecondUs, 1, {1, 1 + tenant});
   const std::uint64_t share = stats().entries / kTenants;
   for (std::uint64_t tenant = 0; tenant < kTenants; ++tenant) {
     const std::uint64_t last = tenant * 100'000 + (kIds - 1) * 10;
     for (std::uint64_t n = 0; n < share / (tenant + 1) * 9 / 10; ++n)
-      ASSERT_TRUE(comes_again(last - n * 10, 600 * kSecond, 1, {1, 1 + tenant})) << tenant << " " << n;
+      ASSERT_TRUE(comes_again(last - n * 10, 600 * kSecondUs, 1, {1, 1 + tenant})) << tenant << " " << n;
   }
 }
 
 // Tenants that no policy names share one part.
 TEST_F(MemoryStoreTest, InventedTenantsTakeNothingFromThoseThatAreKnown) {
-  for (std::uint64_t id = 0; id < 100; ++id) comes_again(id, 600 * kSecond, 1, {1, 1, 1});
-  for (std::uint64_t id = 0; id < 5'000; ++id) comes_again(10'000 + id, 600 * kSecond, 1, {1, 0, 100 + id});
+  for (std::uint64_t id = 0; id < 100; ++id) comes_again(id, 600 * kSecondUs, 1, {1, 1, 1});
+  for (std::uint64_t id = 0; id < 5'000; ++id) comes_again(10'000 + id, 600 * kSecondUs, 1, {1, 0, 100 + id});
   EXPECT_GT(stats().evicted, 4'000u);
-  for (std::uint64_t id = 0; id < 100; ++id) EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, 1, 1})) << id;
+  for (std::uint64_t id = 0; id < 100; ++id)
+    EXPECT_TRUE(comes_again(id, 600 * kSecondUs, 1, {1, 1, 1})) << id;
 }
 
 // Which tenants a caller names affects only itself.
 TEST_F(MemoryStoreTest, ACallerThatInventsTenantsForgetsItsOwnIdsOnly) {
   constexpr std::uint64_t kIds = 100;
-  for (std::uint64_t id = 0; id < kIds; ++id) comes_again(id, 600 * kSecond, 1, {1, id % 2});
+  for (std::uint64_t id = 0; id < kIds; ++id) comes_again(id, 600 * kSecondUs, 1, {1, id % 2});
   for (std::uint64_t id = 0; id < 5'000; ++id) {
-    comes_again(10'000 + id, 600 * kSecond, 1, {2, id});
+    comes_again(10'000 + id, 600 * kSecondUs, 1, {2, id});
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().evicted, 4'000u);
   for (std::uint64_t id = 0; id < kIds; ++id)
-    EXPECT_TRUE(comes_again(id, 600 * kSecond, 1, {1, id % 2})) << id;
+    EXPECT_TRUE(comes_again(id, 600 * kSecondUs, 1, {1, id % 2})) << id;
 }
 
 TEST_F(MemoryStoreTest, CallersThatFloodAtTheSameTimeHaveEqualShares) {
   constexpr std::uint64_t kIds = 1'000;
   for (std::uint64_t id = 0; id < kIds; ++id) {
-    comes_again(id, 600 * kSecond, 1, {1, 1});
+    comes_again(id, 600 * kSecondUs, 1, {1, 1});
     for (std::uint64_t tenant = 0; tenant < 4; ++tenant)
-      comes_again(100'000 + id * 10 + tenant, 600 * kSecond, 1, {2, tenant});
+      comes_again(100'000 + id * 10 + tenant, 600 * kSecondUs, 1, {2, tenant});
   }
   const std::uint64_t share = stats().entries / 2 * 9 / 10;
   for (std::uint64_t n = 1; n <= share; ++n)
-    ASSERT_TRUE(comes_again(kIds - n, 600 * kSecond, 1, {1, 1})) << n;
+    ASSERT_TRUE(comes_again(kIds - n, 600 * kSecondUs, 1, {1, 1})) << n;
   for (std::uint64_t n = 1; n <= share / 4; ++n)
     for (std::uint64_t tenant = 0; tenant < 4; ++tenant)
-      ASSERT_TRUE(comes_again(100'000 + (kIds - n) * 10 + tenant, 600 * kSecond, 1, {2, tenant})) << n;
+      ASSERT_TRUE(comes_again(100'000 + (kIds - n) * 10 + tenant, 600 * kSecondUs, 1, {2, tenant})) << n;
 }
 
 TEST_F(MemoryStoreTest, WhatChargesNothingTakesNobodysMemory) {
@@ -219,11 +221,11 @@ TEST_F(MemoryStoreTest, WhatChargesNothingTakesNobodysMemory) {
   while (stats().bytes + 1'000 < stats().bytes_max || ids == 0) comes_again(++ids);
   const RequestLog::Stats before = stats();
   const ParamsId never =
-      params_.intern(make_limit_params(Algorithm::kGcra, {0, kSecond}, std::nullopt).value());
+      params_.intern(make_limit_params(Algorithm::kGcra, {0, kSecondUs}, std::nullopt).value());
   for (std::uint64_t i = 0; i < 1'000; ++i) {
     TestCall look({{{1, 1}, many_, 0}}), denied({{{1, 1}, many_, 1}, {{1, 2}, never, 1}});
-    look.dedupe = Dedupe{.id = {8, i}, .ttl_us = kSecond, .owner = {2, i}};
-    denied.dedupe = Dedupe{.id = {9, i}, .ttl_us = kSecond, .owner = {3, i}};
+    look.dedupe = Dedupe{.id = {8, i}, .ttl_us = kSecondUs, .owner = {2, i}};
+    denied.dedupe = Dedupe{.id = {9, i}, .ttl_us = kSecondUs, .owner = {3, i}};
     store_.start(look);
     store_.start(denied);
     EXPECT_EQ(denied.verdict, Verdict::kDenied);
@@ -235,19 +237,19 @@ TEST_F(MemoryStoreTest, WhatChargesNothingTakesNobodysMemory) {
 }
 
 TEST_F(MemoryStoreTest, ManyTenantsStayWithinTheMemoryAndLeaveNothing) {
-  comes_again(0, kSecond);
+  comes_again(0, kSecondUs);
   const std::uint64_t bytes_of_one = stats().bytes;
   for (std::uint64_t id = 1; id < 10'000; ++id) {
-    comes_again(id, kSecond, 1, {id % 10, id});
+    comes_again(id, kSecondUs, 1, {id % 10, id});
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().evicted, 1'000u);
   moody_.answers = false;
   TestCall call({{{1, 1}, many_, 3}});
-  call.dedupe = Dedupe{.id = {8, 8}, .ttl_us = kSecond, .owner = {1, 123'456}};
+  call.dedupe = Dedupe{.id = {8, 8}, .ttl_us = kSecondUs, .owner = {1, 123'456}};
   store_.start(call);
   moody_.answers = true;
-  clock_.advance(kSecond);
+  clock_.advance(kSecondUs);
   for (int i = 0; i < 10; ++i) store_.tick(clock_.now_us());
   EXPECT_EQ(stats().entries, 0u);
   comes_again(0);
@@ -258,7 +260,7 @@ TEST_F(MemoryStoreTest, LongAnswersTakeTheRoomOfSeveralShortOnes) {
   for (std::uint64_t id = 0; id < 1'000; ++id) comes_again(id);
   const std::uint64_t short_ones = stats().entries;
   for (std::uint64_t id = 0; id < 1'000; ++id) {
-    comes_again(2'000 + id, 600 * kSecond, kLimitsPerCheckMax);
+    comes_again(2'000 + id, 600 * kSecondUs, kLimitsPerCheckMax);
     ASSERT_LE(stats().bytes, stats().bytes_max);
   }
   EXPECT_GT(stats().entries, 50u);
@@ -268,7 +270,7 @@ TEST_F(MemoryStoreTest, LongAnswersTakeTheRoomOfSeveralShortOnes) {
 
 TEST_F(MemoryStoreTest, IdsThatExpireMakeRoomAndAreNotMissed) {
   for (std::uint64_t id = 0; id < 100'000; ++id) {
-    comes_again(id, kSecond);
+    comes_again(id, kSecondUs);
     clock_.advance(10'000);  // a hundred live at a time
   }
   EXPECT_EQ(stats().evicted, 0u);
@@ -277,9 +279,9 @@ TEST_F(MemoryStoreTest, IdsThatExpireMakeRoomAndAreNotMissed) {
 
 // Here, an id that is kept for days is the oldest.
 TEST_F(MemoryStoreTest, LongLivedIdsDoNotHoldUpShortLivedOnes) {
-  for (std::uint64_t id = 0; id < 100; ++id) comes_again(1'000'000 + id, 86'400 * kSecond);
+  for (std::uint64_t id = 0; id < 100; ++id) comes_again(1'000'000 + id, 86'400 * kSecondUs);
   for (std::uint64_t id = 0; id < 100'000; ++id) {
-    comes_again(id, kSecond);
+    comes_again(id, kSecondUs);
     clock_.advance(10'000);
   }
   EXPECT_EQ(stats().evicted, 0u);
@@ -288,10 +290,10 @@ TEST_F(MemoryStoreTest, LongLivedIdsDoNotHoldUpShortLivedOnes) {
 }
 
 TEST_F(MemoryStoreTest, TicksForgetWhatHasExpired) {
-  for (std::uint64_t id = 0; id < 400; ++id) comes_again(id, kSecond);
+  for (std::uint64_t id = 0; id < 400; ++id) comes_again(id, kSecondUs);
   store_.tick(clock_.now_us());
   EXPECT_EQ(stats().entries, 400u);
-  clock_.advance(kSecond);
+  clock_.advance(kSecondUs);
   const std::uint64_t bytes_before = stats().bytes;
   for (int i = 0; i < 3; ++i) store_.tick(clock_.now_us());
   EXPECT_EQ(stats().entries, 0u);

@@ -1,13 +1,11 @@
 #include <gmock/gmock.h>
 
+#include "algorithm/testing/every_algorithm.h"
 #include "store/redis/script/wire.h"
 #include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
 namespace {
-
-constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
-                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
 
 // Refunds, and limits whose numbers have changed, on a real server.
 class RedisRefundTest : public RedisStoreFixture {
@@ -46,15 +44,15 @@ class RedisRefundTest : public RedisStoreFixture {
 
 TEST_F(RedisRefundTest, GivesBackEveryAlgorithmInOneCall) {
   std::vector<Charge> charges;
-  for (const Algorithm algorithm : kAll)
+  for (const Algorithm algorithm : kEveryAlgorithm)
     charges.push_back({.key = key(to_string(algorithm)), .params = limit(algorithm, 10, kDay), .cost = 3});
   TestCall before(charges), granted(charges);
   finish(before);
   finish(granted);
   give_back(granted);
   for (std::size_t i = 0; i < charges.size(); ++i) {
-    EXPECT_EQ(granted.remaining(i), 7) << to_string(kAll[i]);
-    EXPECT_EQ(remaining(charges[i]), 7) << to_string(kAll[i]);
+    EXPECT_EQ(granted.remaining(i), 7) << to_string(kEveryAlgorithm[i]);
+    EXPECT_EQ(remaining(charges[i]), 7) << to_string(kEveryAlgorithm[i]);
   }
   EXPECT_EQ(store_->stats().contradictions, 0u);
 }
@@ -88,7 +86,7 @@ TEST_F(RedisRefundTest, WhatCountsDenialsStaysCharged) {
 
 TEST_F(RedisRefundTest, OfUnitsThatNobodyRemembersTakesTheLatestAlsoWhereDenialsCount) {
   std::vector<Charge> charges;
-  for (const Algorithm algorithm : kAll)
+  for (const Algorithm algorithm : kEveryAlgorithm)
     charges.push_back({.key = key(to_string(algorithm)),
                        .params = limit(algorithm, 10, 366 * kDay),
                        .cost = 7,
@@ -100,14 +98,15 @@ TEST_F(RedisRefundTest, OfUnitsThatNobodyRemembersTakesTheLatestAlsoWhereDenials
   returned.refund_of_us = Grant::kAnyTime;
   EXPECT_TRUE(finish(returned).allowed());
   for (std::size_t i = 0; i < charges.size(); ++i) {
-    EXPECT_EQ(returned.remaining(i), 6) << to_string(kAll[i]);
-    EXPECT_EQ(remaining(charges[i]), 6) << to_string(kAll[i]);
+    EXPECT_EQ(returned.remaining(i), 6) << to_string(kEveryAlgorithm[i]);
+    EXPECT_EQ(remaining(charges[i]), 6) << to_string(kEveryAlgorithm[i]);
     charges[i].cost = 50;
   }
   TestCall too_many(charges);
   too_many.refund_of_us = Grant::kAnyTime;
   EXPECT_TRUE(finish(too_many).allowed());
-  for (std::size_t i = 0; i < charges.size(); ++i) EXPECT_EQ(too_many.remaining(i), 10) << to_string(kAll[i]);
+  for (std::size_t i = 0; i < charges.size(); ++i)
+    EXPECT_EQ(too_many.remaining(i), 10) << to_string(kEveryAlgorithm[i]);
   EXPECT_THAT(server_.ask({"DBSIZE"}), testing::HasSubstr("0")) << "nothing is left to remember";
   EXPECT_EQ(store_->stats().contradictions, 0u);
 }
@@ -184,7 +183,7 @@ TEST_F(RedisRefundTest, ACounterThatHasMovedToOtherNumbersIsLeftAlone) {
 // Changed numbers
 
 TEST_F(RedisRefundTest, ARaisedLimitHelpsAtOnceAndKeepsWhatWasUsed) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const KeyHash name = key(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, kDay), hundred = limit(algorithm, 100, kDay);
@@ -214,7 +213,7 @@ TEST_F(RedisRefundTest, LimitsThatShareNumbersNeedNotShareTheirPast) {
 
 // A counter's value contains the numbers it is kept under: the reader need not have seen them before.
 TEST_F(RedisRefundTest, NumbersThatNobodyHereKnowsAreReadExactly) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const KeyHash name = key(to_string(algorithm));
     TestCall before({{.key = name, .params = limit(algorithm, 12, 7 * kDay), .cost = 5}});

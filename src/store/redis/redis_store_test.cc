@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "algorithm/testing/every_algorithm.h"
 #include "store/redis/testing/redis_store_fixture.h"
 
 namespace sluice {
@@ -46,9 +47,7 @@ TEST_F(RedisStoreTest, ChargesAllOrNothing) {
 }
 
 TEST_F(RedisStoreTest, KnowsEveryAlgorithm) {
-  for (const Algorithm algorithm :
-       {Algorithm::kGcra, Algorithm::kTokenBucket, Algorithm::kLeakyBucket, Algorithm::kFixedWindow,
-        Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     const Charge charge{key(to_string(algorithm)), limit(algorithm, 5, 86'400 * kSecond), 3};
     TestCall first({charge}), second({charge});
     EXPECT_TRUE(finish(first).allowed()) << to_string(algorithm);

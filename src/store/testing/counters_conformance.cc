@@ -3,16 +3,12 @@
 #include <array>
 #include <vector>
 
+#include "algorithm/testing/every_algorithm.h"
+
 namespace sluice {
-namespace {
-
-constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
-                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
-
-}  // namespace
 
 TEST_P(CountersConformance, EveryAlgorithmAdmitsItsLimitAndNoMore) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
     const KeyHash user = key(to_string(algorithm));
@@ -29,7 +25,7 @@ TEST_P(CountersConformance, EveryAlgorithmAdmitsItsLimitAndNoMore) {
 }
 
 TEST_P(CountersConformance, WaitingRetryAfterIsEnough) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId three = limit(algorithm, 3, 7 * kSecond);
     const KeyHash user = key(to_string(algorithm));
@@ -47,7 +43,7 @@ TEST_P(CountersConformance, CountersAreApart) {
 }
 
 TEST_P(CountersConformance, AllLimitsAreChargedOrNone) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId wide = limit(algorithm, 10, 60 * kSecond), narrow = limit(algorithm, 2, 60 * kSecond);
     const KeyHash tenant = key(std::string("tenant ") + std::string(to_string(algorithm)));
@@ -70,7 +66,7 @@ TEST_P(CountersConformance, AllLimitsAreChargedOrNone) {
 }
 
 TEST_P(CountersConformance, ALimitThatCountsDenialsIsChargedAlthoughAnotherDenies) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId wide = limit(algorithm, 10, 60 * kSecond), narrow = limit(algorithm, 2, 60 * kSecond);
     const KeyHash counting = key(std::string("counting ") + std::string(to_string(algorithm)));
@@ -95,7 +91,7 @@ TEST_P(CountersConformance, ADenialThatCountsKeepsTheCounterFull) {
 
 // Costs that are known only after the request: a look before it, a charge after it.
 TEST_P(CountersConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyondItsLimit) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const bool is_window = algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
@@ -122,7 +118,7 @@ TEST_P(CountersConformance, ALookIsDeniedByAWindowThatCountsDenialsAndIsUsedBeyo
 }
 
 TEST_P(CountersConformance, ALookTellsTheLevelAndChangesNothing) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond);
     const KeyHash user = key(to_string(algorithm));
@@ -134,7 +130,7 @@ TEST_P(CountersConformance, ALookTellsTheLevelAndChangesNothing) {
 }
 
 TEST_P(CountersConformance, ALimitOfZeroAlwaysDenies) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     const ParamsId never = limit(algorithm, 0, kSecond);
     const ChargeResult result = charge({key("user"), never, 1});
     EXPECT_FALSE(result.outcome.allowed) << to_string(algorithm);
@@ -226,7 +222,7 @@ TEST_P(CountersConformance, EveryLeakyBucketOfACheckCountsWhateverLimitDeniedIt)
 }
 
 TEST_P(CountersConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const ParamsId ten = limit(algorithm, 10, 60 * kSecond), hundred = limit(algorithm, 100, 60 * kSecond);
     const KeyHash user = key(to_string(algorithm));
@@ -238,8 +234,8 @@ TEST_P(CountersConformance, ARaisedLimitHelpsAtOnceAndALoweredOneHoldsAtOnce) {
 }
 
 TEST_P(CountersConformance, ConsumptionSurvivesAChangeOfAlgorithm) {
-  for (const Algorithm from : kAll)
-    for (const Algorithm to : kAll) {
+  for (const Algorithm from : kEveryAlgorithm)
+    for (const Algorithm to : kEveryAlgorithm) {
       const std::string change = std::string(to_string(from)) + " to " + std::string(to_string(to));
       charge({key(change), limit(from, 10, 3600 * kSecond), 4});
       EXPECT_EQ(left(key(change), limit(to, 20, 3600 * kSecond)), 16) << change;

@@ -1,14 +1,9 @@
 #include "store/testing/dedupe_conformance.h"
 
+#include "algorithm/testing/every_algorithm.h"
 #include "base/limits.h"
 
 namespace sluice {
-namespace {
-
-constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
-                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
-
-}  // namespace
 
 void expect_same_answer(const TestCall& first, const TestCall& again) {
   EXPECT_TRUE(again.replayed);
@@ -118,7 +113,7 @@ TEST_P(DedupeConformance, TheFirstAnswerThatChargedStands) {
 }
 
 TEST_P(DedupeConformance, EveryAlgorithmsAnswerIsRepeatedWhole) {
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(to_string(algorithm));
     const KeyHash counter = key(to_string(algorithm));
     // Normal, warning, denied, never.

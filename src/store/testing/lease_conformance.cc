@@ -1,13 +1,11 @@
 // What a lease means, checked for every Store.
+#include "algorithm/testing/every_algorithm.h"
 #include "base/limits.h"
 #include "store/testing/dedupe_conformance.h"
 
 namespace sluice {
 namespace {
 
-constexpr Algorithm kAllAlgorithms[] = {Algorithm::kGcra,          Algorithm::kTokenBucket,
-                                        Algorithm::kLeakyBucket,   Algorithm::kFixedWindow,
-                                        Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
 constexpr std::int64_t kLifeUs = 600'000'000;
 
 void make_lease(TestCall& call, std::uint64_t id) {
@@ -38,7 +36,7 @@ TEST_P(DedupeConformance, ALeaseTakesWhatThereIsUpToWhatIsWanted) {
       {"nothing is left", 10, 5, 0},
       {"the most that can be asked", 0, 65'535, 10},
   };
-  for (const Algorithm algorithm : kAllAlgorithms) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     const ParamsId ten = limit(algorithm, 10), twenty = limit(Algorithm::kGcra, 20);
     for (std::uint64_t i = 0; i < std::size(rows); ++i) {
       const Row& row = rows[i];
@@ -95,7 +93,7 @@ TEST_P(DedupeConformance, ALeaseThatWasDeniedIsDecidedAnew) {
 }
 
 TEST_P(DedupeConformance, UnusedUnitsComeBackOnce) {
-  for (const Algorithm algorithm : kAllAlgorithms) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     SCOPED_TRACE(static_cast<int>(algorithm));
     const auto id = static_cast<std::uint64_t>(algorithm);
     const KeyHash first = key("r" + std::to_string(id)), second = key("s" + std::to_string(id));

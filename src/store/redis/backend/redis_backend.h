@@ -93,29 +93,29 @@ struct RedisBackendOptions {
 // One Redis or Valkey server that holds counters: its connection, the queue of calls for it, and the batches
 // in flight. Belongs to one event loop's thread. A store is made of one of these, or of several.
 //
-// It batches by itself: while a batch is in flight, calls queue; when its reply arrives, the queue is sent as
-// the next batch. An idle server gets a call at once, a busy one gets large batches; there is no timer to
-// tune.
+// Batches. It batches by itself: while a batch is in flight, calls queue; when its reply arrives, the queue
+// is sent as the next batch. An idle server gets a call at once, a busy one gets large batches; there is no
+// timer to tune.
 //
-// A deadline limits the server's time: it runs from when a call is sent, and also while there is no
-// connection or the server is silent. The time that expensive commands before it are known to take is added
-// (WorkInFlight). A call that waits behind others on a server that keeps answering just
-// waits. The queue is bounded by what the server can answer (QueueBound); a call beyond that is kShed.
-// Callers and tenants take turns (FairQueue), and a caller with less than its share of the queue always gets
-// in. How much is sent at once, and how much is in flight, is bounded by what the server answers in time,
-// given all its other clients (SendWindow). All of these are measured by the work that calls cause on the
-// server (RedisWork), so that nobody waits long behind a few expensive calls.
+// Queue. It is bounded by what the server can answer (QueueBound); a call beyond that is kShed. Callers and
+// tenants take turns (FairQueue), and a caller with less than its share of the queue always gets in. How much
+// is sent at once, and how much is in flight, is bounded by what the server answers in time, given all its
+// other clients (SendWindow). All of these are measured by the work that calls cause on the server
+// (RedisWork), so that nobody waits long behind a few expensive calls. Which checks need not be sent is
+// recorded in RememberedDenials; the owner looks there first.
 //
-// It records in RememberedDenials which checks need not be sent; its owner looks there first.
+// Deadlines. A deadline limits the server's time: it runs from when a call is sent, and also while there is
+// no connection or the server is silent. The time that expensive commands before it are known to take is
+// added (WorkInFlight). A call that waits behind others on a server that keeps answering just waits.
 //
-// A call without an answer may have been charged, unless it never left the queue. Replies come in order, so a
-// late one is recognised as such and only frees its place in the pipeline. The breaker stops sending to a
-// server that keeps failing or refuses us. Then calls are answered kNoAnswer at once, and a probe on its own
-// key finds out when the server is back. Missed deadlines do not open the breaker, since a server may be
-// quick enough for one caller and too slow for another: calls with less time than the server is known to take
-// (Slowness) are answered kNoAnswer at once, all others are sent.
+// Failures. A call without an answer may have been charged, unless it never left the queue. Replies come in
+// order, so a late one is recognised as such and only frees its place in the pipeline. The breaker stops
+// sending to a server that keeps failing or refuses us. Then calls are answered kNoAnswer at once, and a
+// probe on its own key finds out when the server is back. Missed deadlines do not open the breaker, since a
+// server may be quick enough for one caller and too slow for another: calls with less time than the server is
+// known to take (Slowness) are answered kNoAnswer at once, all others are sent.
 //
-// A command without a reply is late after the time of the most patient call of the last minutes
+// Silence. A command without a reply is late after the time of the most patient call of the last minutes
 // (LongestDeadline), but at least the operation timeout; the breaker counts it. A silent server gets a new
 // connection after half the time of the most patient call in flight, but at least the operation timeout, or
 // longer if the server is known to be far away. Nobody with more time has to wait for that connection, so
@@ -124,11 +124,11 @@ struct RedisBackendOptions {
 // more, with the time it has left, if it has a request id and so cannot be charged twice; other calls are
 // answered kNoAnswer. The owner says how often (RedisBackendOwner::may_send_again()).
 //
-// A server that has no memory left still charges the counters that it has. Calls that would be admitted, and
-// for which the server would have to store something new, pass it over if they may, or are answered kNoRoom;
-// denials stay denials. The breaker stays closed.
+// A full server. A server that has no memory left still charges the counters that it has. Calls that would be
+// admitted, and for which the server would have to store something new, pass it over if they may, or are
+// answered kNoRoom; denials stay denials. The breaker stays closed.
 //
-// If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
+// Slots. If the owner has slots, a command may touch only one. Then what is sent at once is not a batch but a
 // flight: one batch for each slot in the queue, written together.
 class RedisBackend final : private redis::ConnectionEvents {
  public:

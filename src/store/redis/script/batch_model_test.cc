@@ -1,6 +1,7 @@
 // Batches against a model: calls go through Batch to an interpreter of the script's protocol and back, and
 // each call gets the answer that it would get if the calls came one by one, in the order in which the batch
 // sends them.
+#include "base/time_units.h"
 #include "store/redis/script/batch.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +21,6 @@
 
 namespace sluice {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 class BatchModelTest : public testing::Test {
  protected:
@@ -157,8 +156,8 @@ class BatchModelTest : public testing::Test {
   }
 
   void pass_time() {
-    time_.advance(static_cast<std::int64_t>(below(50) == 0 ? below(20 * kSecond) : below(200'000)));
-    if (below(100) == 0) time_.advance(-static_cast<std::int64_t>(below(2 * kSecond)));
+    time_.advance(static_cast<std::int64_t>(below(50) == 0 ? below(20 * kSecondUs) : below(200'000)));
+    if (below(100) == 0) time_.advance(-static_cast<std::int64_t>(below(2 * kSecondUs)));
     questions_.begin_round();
   }
 
@@ -215,7 +214,7 @@ class BatchModelTest : public testing::Test {
 
   const std::uint64_t seed_ = test_seed();
   const testing::ScopedTrace trace_{__FILE__, __LINE__, "SLUICE_SEED=" + std::to_string(seed_)};
-  ManualClock time_{1'800'000'000 * kSecond};
+  ManualClock time_{1'800'000'000 * kSecondUs};
   ParamsTable params_;
   LimitRecords limits_{params_};
   ScriptModel script_;

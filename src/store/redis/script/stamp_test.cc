@@ -8,13 +8,14 @@
 #include <string>
 
 #include "base/testing/seed.h"
+#include "base/time_units.h"
 #include "store/redis/script/limit_records.h"
 #include "store/redis/script/wire.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kMs = 1'000, kSecond = 1'000 * kMs, kMinute = 60 * kSecond, kDay = 86'400 * kSecond;
+constexpr std::int64_t kMs = 1'000;
 
 LimitParams limit(Algorithm algorithm, std::int64_t count, std::int64_t period_us,
                   std::optional<std::int64_t> burst = {}, std::int64_t scale = 0) {
@@ -39,53 +40,53 @@ TEST(Stamp, SaysTheNumbersInAsFewBytesAsTheyNeed) {
     LimitParams numbers;
     const char* bytes;
   } cases[] = {
-      {"100/s", limit(Algorithm::kGcra, 100, kSecond), "84000064"},
-      {"100/s of tokens", limit(Algorithm::kTokenBucket, 100, kSecond), "a4000064"},
-      {"100/s, leaky", limit(Algorithm::kLeakyBucket, 100, kSecond), "c4000064"},
-      {"100/d", limit(Algorithm::kGcra, 100, kDay), "9a000064"},
-      {"100/s, burst 20", limit(Algorithm::kGcra, 100, kSecond, 20), "85190050"},
-      {"2000/m, burst 500000", limit(Algorithm::kGcra, 2000, kMinute, 500'000), "8f3217d3"},
-      {"more than a short fraction holds", limit(Algorithm::kGcra, (1 << 24) - 1, kDay),
+      {"100/s", limit(Algorithm::kGcra, 100, kSecondUs), "84000064"},
+      {"100/s of tokens", limit(Algorithm::kTokenBucket, 100, kSecondUs), "a4000064"},
+      {"100/s, leaky", limit(Algorithm::kLeakyBucket, 100, kSecondUs), "c4000064"},
+      {"100/d", limit(Algorithm::kGcra, 100, kDayUs), "9a000064"},
+      {"100/s, burst 20", limit(Algorithm::kGcra, 100, kSecondUs, 20), "85190050"},
+      {"2000/m, burst 500000", limit(Algorithm::kGcra, 2000, kMinuteUs, 500'000), "8f3217d3"},
+      {"more than a short fraction holds", limit(Algorithm::kGcra, (1 << 24) - 1, kDayUs),
        "40"
        "00ffffff"
        "00141dd76000"
        "00ffffff"},
-      {"16000000/d", limit(Algorithm::kGcra, 16'000'000, kDay), "9af42400"},
-      {"20000000/d", limit(Algorithm::kGcra, 20'000'000, kDay),
+      {"16000000/d", limit(Algorithm::kGcra, 16'000'000, kDayUs), "9af42400"},
+      {"20000000/d", limit(Algorithm::kGcra, 20'000'000, kDayUs),
        "40"
        "01312d00"
        "00141dd76000"
        "01312d00"},
-      {"a denominator of 257", limit(Algorithm::kGcra, 257, kSecond),
+      {"a denominator of 257", limit(Algorithm::kGcra, 257, kSecondUs),
        "40"
        "00000101"
        "0000000f4240"
        "00000101"},
-      {"an odd period", limit(Algorithm::kGcra, 10, 90 * kSecond),
+      {"an odd period", limit(Algorithm::kGcra, 10, 90 * kSecondUs),
        "40"
        "0000000a"
        "0000055d4a80"
        "0000000a"},
-      {"a scale", limit(Algorithm::kGcra, 10, kSecond, {}, 7),
+      {"a scale", limit(Algorithm::kGcra, 10, kSecondUs, {}, 7),
        "48"
        "0000000a"
        "0000000f4240"
        "0000000a"
        "00000007"},
-      {"a window", limit(Algorithm::kFixedWindow, 10, kDay), "1d"},
-      {"another capacity", limit(Algorithm::kFixedWindow, 999, kDay), "1d"},
+      {"a window", limit(Algorithm::kFixedWindow, 10, kDayUs), "1d"},
+      {"another capacity", limit(Algorithm::kFixedWindow, 999, kDayUs), "1d"},
       {"a sliding one", limit(Algorithm::kSlidingWindow, 10, kMs), "20"},
-      {"an odd window", limit(Algorithm::kFixedWindow, 10, 90 * kSecond),
+      {"an odd window", limit(Algorithm::kFixedWindow, 10, 90 * kSecondUs),
        "43"
        "00000001"
        "0000055d4a80"
        "00000001"},
-      {"a log", limit(Algorithm::kSlidingLog, 10, kDay),
+      {"a log", limit(Algorithm::kSlidingLog, 10, kDayUs),
        "60"
        "0000000a"
        "00141dd76000"
        "00000000"},
-      {"a limit of 0", limit(Algorithm::kFixedWindow, 0, kDay),
+      {"a limit of 0", limit(Algorithm::kFixedWindow, 0, kDayUs),
        "43"
        "00000000"
        "00141dd76000"
@@ -101,8 +102,8 @@ TEST(Stamp, IsSharedByExactlyTheNumbersUnderWhichACounterIsTheSame) {
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
   };
-  constexpr std::int64_t kPeriods[] = {kMs,     100 * kMs, kSecond,  10 * kSecond, 90 * kSecond,
-                                       kMinute, kDay,      7 * kDay, 366 * kDay};
+  constexpr std::int64_t kPeriods[] = {kMs,       100 * kMs, kSecondUs,  10 * kSecondUs, 90 * kSecondUs,
+                                       kMinuteUs, kDayUs,    7 * kDayUs, 366 * kDayUs};
   constexpr std::int64_t kCounts[] = {1,    2,      10,        1000,      1023,    1024,
                                       4096, 10'000, 1'023'000, 1'024'000, 1 << 24, 1'000'000'000};
   std::map<std::string, LimitParams> known;
@@ -149,7 +150,7 @@ TEST(Stamp, WhateverTheBytesAreTheyAreACounterOrNone) {
     }
   }
   EXPECT_GT(counters, 0);
-  const std::string good = stamp_of(limit(Algorithm::kGcra, 10, kSecond)) + std::string(8, '\1');
+  const std::string good = stamp_of(limit(Algorithm::kGcra, 10, kSecondUs)) + std::string(8, '\1');
   ASSERT_TRUE(read_counter(good));
   EXPECT_FALSE(read_counter(good + '\1')) << "a length that none has";
   EXPECT_FALSE(read_counter(good.substr(0, 11)));
@@ -158,7 +159,7 @@ TEST(Stamp, WhateverTheBytesAreTheyAreACounterOrNone) {
 }
 
 TEST(LimitRecords, SayTheNumbersAndTheirShortStamp) {
-  const std::string record = limit_record(limit(Algorithm::kGcra, 30'000, kSecond, 20, 7));
+  const std::string record = limit_record(limit(Algorithm::kGcra, 30'000, kSecondUs, 20, 7));
   ASSERT_EQ(record.size(), LimitRecords::kBytes);
   EXPECT_EQ(hex(record),
             "00"
@@ -172,8 +173,8 @@ TEST(LimitRecords, SayTheNumbersAndTheirShortStamp) {
             "0000000000029a"
             "00000002"
             "00000000");
-  EXPECT_EQ(limit_record(limit(Algorithm::kGcra, 100, kSecond)).substr(44),
-            stamp_of(limit(Algorithm::kGcra, 100, kSecond)));
+  EXPECT_EQ(limit_record(limit(Algorithm::kGcra, 100, kSecondUs)).substr(44),
+            stamp_of(limit(Algorithm::kGcra, 100, kSecondUs)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 
+#include "algorithm/testing/every_algorithm.h"
 #include "store/redis/tenant_move/move_records.h"
 #include "store/redis/tenant_move/tenant_move.h"
 #include "store/redis/testing/redis_store_fixture.h"
@@ -13,9 +14,6 @@ namespace {
 using State = TenantMove::State;
 using Culprit = TenantMove::Culprit;
 using Kind = TenantMoveOptions::Kind;
-
-constexpr Algorithm kAll[] = {Algorithm::kGcra,        Algorithm::kTokenBucket,   Algorithm::kLeakyBucket,
-                              Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog};
 
 // A tenant moves between two real servers.
 class RedisTenantMoveTest : public RedisStoreFixture {
@@ -103,7 +101,7 @@ class RedisTenantMoveTest : public RedisStoreFixture {
 
 TEST_F(RedisTenantMoveTest, CountersAndRequestIdsGoOnElsewhere) {
   make_connected_store(heeding(from_));
-  for (const Algorithm algorithm : kAll) {
+  for (const Algorithm algorithm : kEveryAlgorithm) {
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kTenant, 4)), 6);
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kOther, 1)), 9);
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kNobody, 1)), 9);
@@ -122,11 +120,11 @@ TEST_F(RedisTenantMoveTest, CountersAndRequestIdsGoOnElsewhere) {
   EXPECT_EQ(run(of_kind(Kind::kForget, from_, move->move_id()))->progress().moved, 8u);
   EXPECT_EQ(keys(from_), 13) << "the other tenant's, nobody's, and the record";
   for (const std::uint32_t other : {kOther, kNobody})
-    for (const Algorithm algorithm : kAll)
+    for (const Algorithm algorithm : kEveryAlgorithm)
       EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, other, 1)), 8);
 
   make_connected_store(heeding(to_));
-  for (const Algorithm algorithm : kAll)
+  for (const Algorithm algorithm : kEveryAlgorithm)
     EXPECT_EQ(charged(charge(to_string(algorithm), algorithm, kTenant, 1)), 5) << to_string(algorithm);
   TestCall again({charge("with id", Algorithm::kGcra, kTenant, 3)});
   again.dedupe = first.dedupe;
@@ -381,7 +379,7 @@ TEST_F(RedisTenantMoveTest, NoUnitIsHadTwiceWhoeverDies) {
   std::deque<TestCall> calls;
   std::size_t waiting = 0, refused = 0;
   const auto check = [&](RedisStore& store) {
-    const Algorithm algorithm = kAll[rng() % std::size(kAll)];
+    const Algorithm algorithm = kEveryAlgorithm[rng() % std::size(kEveryAlgorithm)];
     const int counter = static_cast<int>(rng() % kCounters);
     const auto name = std::to_string(counter) + std::string(to_string(algorithm));
     TestCall& call = calls.emplace_back(
@@ -424,7 +422,7 @@ TEST_F(RedisTenantMoveTest, NoUnitIsHadTwiceWhoeverDies) {
   EXPECT_GT(refused, 0u);
   for (const auto& [which, count] : admitted)
     EXPECT_LE(count, 10) << to_string(which.first) << " " << which.second;
-  EXPECT_EQ(admitted.size(), std::size(kAll) * kCounters);
+  EXPECT_EQ(admitted.size(), std::size(kEveryAlgorithm) * kCounters);
 }
 
 }  // namespace
