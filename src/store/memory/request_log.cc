@@ -250,8 +250,10 @@ void RequestLog::refund_once(StoreCall& call) {
   std::array<Charge, kLimitsPerCheckMax> charges;
   std::ranges::copy(call.charges, charges.begin());
   const std::span given(charges.data(), call.charges.size());
-  if (call.is_lease)
-    for (Charge& charge : given) charge.cost = std::min<std::int64_t>(charge.cost, record->granted);
+  if (call.is_lease) {
+    call.granted = record->granted;
+    for (Charge& charge : given) charge.cost = std::min(charge.cost, call.granted);
+  }
   shard.erase(*record);
   call.verdict = counters_.refund(given, call.results, call.refund_of_us, call.now_us);
   call.results_known = call.results.size();

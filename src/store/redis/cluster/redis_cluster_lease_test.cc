@@ -71,6 +71,15 @@ TEST_F(RedisClusterLeaseTest, AReturnGivesBackOnEverySlotOnce) {
   expect_used(3, 3);
 }
 
+TEST_F(RedisClusterLeaseTest, AReturnGivesBackNoMoreThanWasGrantedWhateverTheHolderClaims) {
+  second_has_ = 100;
+  TestCall others({charge("second", tag_on(1), 60, second_has_)}), call(wants(8));
+  finish(others);
+  ASSERT_EQ(lease(call), 8);
+  EXPECT_TRUE(give_back(call, 60));
+  expect_used(0, 60);
+}
+
 TEST_F(RedisClusterLeaseTest, ARepeatIsTheSameLease) {
   TestCall call(wants(10)), repeat(wants(10));
   EXPECT_EQ(lease(call), 10);

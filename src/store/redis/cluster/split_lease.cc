@@ -51,11 +51,16 @@ void SplitCall::choose_lease_refunds() {
   }
 }
 
+// The other slots have no record, so they give back no more than the first slot's record says was granted:
+// the holder wrote the call, and may have made it up.
 void SplitCall::choose_return_refunds() {
   const Part& first = parts_.front();
   if (first.verdict != Verdict::kAllowed || first.replayed) return;
-  for (Part& part : others())
-    if (part.now_us != 0 && part.charges.front().cost > 0) refunds_.push_back(&part);
+  const std::int64_t units = std::min(first.charges.front().cost, first.granted);
+  for (Part& part : others()) {
+    set_cost(part, units);
+    if (part.now_us != 0 && units > 0) refunds_.push_back(&part);
+  }
 }
 
 }  // namespace sluice

@@ -206,7 +206,7 @@ TEST_F(SplitReturnTest, TheRecordIsRemovedFirstThenTheOthersGiveBackWhatTheyKnow
   Part& first = split_.parts()[0];
   EXPECT_EQ(first.refund_of_us, 50 * kSecond);
   EXPECT_EQ(first.dedupe->id, kId);
-  answer(first, kAllowed);
+  grant(first, 8);
   EXPECT_FALSE(split_.has_round());
   split_.settle(params_);
   EXPECT_EQ(call.verdict, kAllowed);
@@ -218,6 +218,17 @@ TEST_F(SplitReturnTest, TheRecordIsRemovedFirstThenTheOthersGiveBackWhatTheyKnow
   EXPECT_EQ(refunds[0]->refund_of_us, 51 * kSecond) << "its own time";
   EXPECT_EQ(refunds[0]->charges[0].cost, 5);
   EXPECT_FALSE(refunds[0]->dedupe);
+}
+
+// Nodes without a secret of their own share one that is known, so a holder can write an id that claims more
+// units.
+TEST_F(SplitReturnTest, NoSlotGivesBackMoreThanTheRecordSaysWasGranted) {
+  TestCall call(wants(1000));
+  make_return(call, 51 * kSecond, 51 * kSecond);
+  begin(call);
+  grant(split_.parts()[0], 3);
+  split_.settle(params_);
+  EXPECT_EQ(given_back(), (Units{{b_, 3}, {c_, 3}}));
 }
 
 TEST_F(SplitReturnTest, WhereTheRecordWasNotRemovedNothingComesBack) {

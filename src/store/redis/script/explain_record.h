@@ -11,7 +11,7 @@ namespace sluice {
 
 // The script's own account of a check: the record of a request id, and the explanation of sliding logs.
 //
-//   fingerprint 6 | terms 2 | now 7 | flags 1 | entries | granted 4, of a lease only
+//   fingerprint 6 | terms 2 | now 7 | flags 1 | entries | granted 4, of a lease and its refund only
 //   each entry:  flags 1 | remaining 4 | retry_after + 1  7 | reset_after 7 | denied_cost 3
 //
 // A look at a log that is used up is not denied, and has the wait for one unit in place of retry_after.

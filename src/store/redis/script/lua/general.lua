@@ -310,6 +310,7 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
     local after_entries = type(known) == 'string' and #known >= RECORD_HEADER_BYTES and
       (#known - RECORD_HEADER_BYTES) % RECORD_ENTRY_BYTES
     local is_known = after_entries == 0 or after_entries == GRANTED_BYTES
+    local granted  -- of a lease
     if is_known and string.sub(known, 1, PAYLOAD_BYTES) ~= string.sub(fingerprint, 1, PAYLOAD_BYTES) then
       return CONFLICT, false, after
     end
@@ -320,7 +321,8 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
       if after_entries == GRANTED_BYTES then
         -- Units come back only to the limits that they were taken from.
         if string.sub(known, 1, 8) ~= fingerprint then return REPLAYED, false, after end
-        lower_grants(count, struct.unpack('>I4', known, #known - 3))
+        granted = struct.unpack('>I4', known, #known - 3)
+        lower_grants(count, granted)
       end
       keep_record(key, false)
     elseif is_known then
@@ -333,7 +335,8 @@ local function general_checks(now_us, values, fresh_us, limit_at, limit_in)
     local units = is_lease and lower_costs(count)
     local admitted = settle(count, 1)
     local record = explain_check(count, fingerprint, admitted == 1)
-    if is_lease then record = record .. struct.pack('>I4', admitted * units) end
+    if is_lease then granted = admitted * units end
+    if granted then record = record .. struct.pack('>I4', granted) end
     if settle == charge_entries and has_charged(count, admitted == 1) then keep_record(key, record, ttl_ms) end
     return admitted, record, after
   end
