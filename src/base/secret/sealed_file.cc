@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/file_descriptor.h"
 #include "base/text/encode.h"
 
 namespace sluice {
@@ -37,20 +38,6 @@ std::unexpected<Error> damaged(const std::string& path) {
       Error{ErrorCode::kFailedPrecondition, path + ": it is corrupt and is ignored; remove it", ""});
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t done = write(fd, bytes.data(), bytes.size());
@@ -62,7 +49,7 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 bool sync_folder(const std::filesystem::path& folder) {
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened.get() >= 0 && fsync(opened.get()) == 0;
 }
 
@@ -78,7 +65,8 @@ Result<void> write_sealed_file(const std::string& path, std::string_view content
   const std::string fresh = path + "." + std::to_string(getpid()) + ".new";
   {
     unlink(fresh.c_str());
-    const Descriptor file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const FileDescriptor file(
+        open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return refused(fresh, errno);
     const std::string head = std::string(kMagic) + digest(contents) + '\n';
     if (!write_all(file.get(), head) || !write_all(file.get(), contents) || fsync(file.get()) != 0) {
@@ -96,7 +84,7 @@ Result<void> write_sealed_file(const std::string& path, std::string_view content
 }
 
 Result<std::string> read_sealed_file(const std::string& path, std::size_t bytes_max) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0 && errno == ENOENT)
     return std::unexpected(Error{ErrorCode::kNotFound, path + ": no such file", ""});
   struct stat info;

@@ -7,6 +7,7 @@
 #include "doors/grpc/error_details.h"
 #include "doors/http/headers/rate_limit_headers.h"
 #include "doors/text.h"
+#include "net/http/http_text.h"
 
 namespace sluice::doors {
 namespace {
@@ -45,33 +46,6 @@ Codes codes_of(ErrorCode code) {
       break;
   }
   return {500, GrpcCode::kInternal, "internal"};
-}
-
-std::string_view title_of(int status) {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 422:
-      return "Unprocessable Content";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return status >= 500 ? "Internal Server Error" : "Error";
-  }
 }
 
 // Opens the object. The caller adds members, each with a leading comma, and closes it.
@@ -124,7 +98,7 @@ std::string_view why_denied(const Decision& decision) {
 
 void append_problem(const Error& error, std::string& out) {
   const Codes codes = codes_of(error.code);
-  append_problem_start("about:blank", title_of(codes.http), codes.http, error.message, out);
+  append_problem_start("about:blank", net::reason_phrase(codes.http), codes.http, error.message, out);
   append_member(out, "code", codes.name);
   if (!error.field.empty()) append_member(out, "field", error.field);
   out.push_back('}');
@@ -140,7 +114,7 @@ void write_problem(const Error& error, net::HttpResponse& response) {
 }
 
 void write_problem(int status, std::string_view detail, net::HttpResponse& response) {
-  begin_problem("about:blank", title_of(status), status, as_utf8(detail), response);
+  begin_problem("about:blank", net::reason_phrase(status), status, as_utf8(detail), response);
   response.body.push_back('}');
 }
 

@@ -15,6 +15,7 @@
 #include <span>
 #include <system_error>
 
+#include "base/file_descriptor.h"
 #include "base/limits.h"
 #include "base/limits/envoy_limits.h"
 #include "document/literals.h"
@@ -36,24 +37,10 @@ bool is_policy_file_name(const fs::path& name) {
 
 std::string why(int error) { return "can't be read: " + std::generic_category().message(error); }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // The bytes of the file; otherwise an error message.
 std::expected<std::string, std::string> read_file(const std::string& path) {
   // O_NONBLOCK: a pipe without a writer must not block us.
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (file.get() < 0 || fstat(file.get(), &info) != 0) return std::unexpected(why(errno));
   if (!S_ISREG(info.st_mode)) return std::unexpected("is neither a regular file nor a directory");
