@@ -72,7 +72,7 @@ dev:
 	@$(call compile,dev)
 
 test-unit: dev  ## unit tests under ASan and UBSan
-	@$(FIXED_ADDRESSES) ctest --test-dir build/dev --no-tests=error --output-on-failure -j $(JOBS)
+	@$(FIXED_ADDRESSES) ctest --test-dir build/dev --no-tests=error --output-on-failure -j $(SIDE_BY_SIDE)
 
 test-threads:  ## the concurrent unit tests under TSan
 	@tools/install build test
