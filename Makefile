@@ -13,7 +13,7 @@ JOBS     ?= $(shell nproc)
 SLUICE_BINARY ?= $(CURDIR)/build/dev/sluice
 
 # The programs and tests that run under TSan: everything where threads meet.
-CONCURRENT_TESTS  ?= base_test client_test ledger_test store_test telemetry_test engine_test library_test net_test control_test admin_test
+CONCURRENT_TESTS  ?= base_test client_test ledger_test store_test telemetry_test engine_test library_test net_test control_test admin_test usage_test
 CONCURRENT_FILTER ?= *Concurrent*:*LedgerSharing*:Server.*:ControlPlane*
 
 # Debian's own Python: the one that sees Debian's packages, whatever else is first in PATH.

@@ -17,7 +17,7 @@ import sys
 import folder_table
 
 # The folders of src/, lowest first. A folder may use only folders before it.
-LAYERS = ["base", "redis", "net", "ledger", "algorithm", "client", "document", "store", "policy", "telemetry", "engine", "library", "control", "doors", "admin", "plan", "server", "loadgen", "cli"]
+LAYERS = ["base", "redis", "net", "ledger", "algorithm", "client", "document", "store", "policy", "telemetry", "engine", "library", "control", "doors", "admin", "usage", "plan", "server", "loadgen", "cli"]
 # Stricter than the order: the network layer knows nothing of limits.
 FORBIDDEN = {"net": {"algorithm", "client", "document", "store", "policy", "engine"}}
 

@@ -10,12 +10,11 @@
 #include "base/limits.h"
 #include "control/access/first_token.h"
 #include "doors/grpc/multi_rate_service.h"
-#include "net/socket/event_loop.h"
-#include "net/socket/tcp_transport.h"
 #include "server/audit_events.h"
 #include "server/command_error.h"
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
+#include "server/setup/usage_setup.h"
 #include "telemetry/check_metrics.h"
 #include "telemetry/exposure.h"
 #include "telemetry/log.h"
@@ -29,6 +28,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 // An idle HTTP/1 connection is told to close by the answer to its next request. It has as long for that as
 // load balancers have to notice, within these bounds.
 constexpr std::uint64_t kIdleNoticeMsMin = 100, kIdleNoticeMsMax = 1'000;
+constexpr std::int64_t kUsageFlushUsMin = 200'000;
 constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
 
 // The value, or a CommandError that names the flag it came from.
@@ -117,36 +117,6 @@ void print_once(const std::string& token) {
   std::fflush(stdout);
 }
 
-// Connects to a store as a loop thread would: resolves it, logs in, loads the script. Returns nullopt on
-// success, else a sentence that says why it cannot be used. Blocks for at most two seconds.
-// REQUIRES: settings.redis
-std::optional<std::string> try_store(const StoreSettings& settings) {
-  constexpr std::int64_t kPatienceUs = 2'000'000;
-  constexpr int kTickMs = 5;
-  const SystemClock clock;
-  const WallClock wall_clock;
-  ParamsTable params;
-  net::EventLoop loop;
-  net::TcpTransport transport(loop);
-  std::mt19937_64 random{std::random_device()()};
-  const std::unique_ptr<Store> store =
-      make_store(settings, {.transport = transport,
-                            .clock = clock,
-                            .wall_clock = wall_clock,
-                            .params = params,
-                            .random = [&random](std::uint64_t below) { return random() % below; },
-                            .log = [](bool, const std::string&) {}});
-  Store::Health health;
-  for (const std::int64_t end_us = clock.now_us() + kPatienceUs; clock.now_us() < end_us;) {
-    store->tick(clock.now_us());
-    health = store->health();
-    if (health.connected) return std::nullopt;
-    loop.wait(kTickMs);
-    loop.dispatch();
-  }
-  return health.problems.empty() ? "no answer" : health.problems.front();
-}
-
 // Checks are not sent to a store that is unreachable: the previous one may be fine.
 void try_new_stores(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
@@ -208,6 +178,8 @@ Node::Node(const ServeOptions& options)
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
+      drain_us_(static_cast<std::int64_t>(options.drain_seconds) * 1'000'000),
+      usage_(start_usage(options, clock_, key_secrets_, log_sentence)),
       server_(start_server(options)) {
   running_ = server_.get();
 }
@@ -334,7 +306,8 @@ std::string Node::metrics() {
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
          settings_status_.metrics() + connection_metrics() + accuracy_metrics() +
-         policy_count_metrics(*catalog_.current()) + process_metrics(SLUICE_VERSION);
+         (usage_ ? usage_->metrics() : "") + policy_count_metrics(*catalog_.current()) +
+         process_metrics(SLUICE_VERSION);
 }
 
 // What may pass beyond the limits now; docs/accuracy.md.
@@ -386,6 +359,8 @@ doors::Readiness Node::readiness() const {
     readiness.problems.push_back(std::move(refused));
   if (std::string unsaved = outbox_.problem(); !unsaved.empty())
     readiness.problems.push_back(std::move(unsaved));
+  if (std::string stuck = usage_ ? usage_->problem() : ""; !stuck.empty())
+    readiness.problems.push_back(std::move(stuck));
   if (std::string open = switch_controller_.problem(); !open.empty())
     readiness.problems.push_back(std::move(open));
   return readiness;
@@ -409,7 +384,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.tls = tls_.context();
   server.threads = thread_count(options.threads, default_store(*cells_.current()).connections_max);
   server.buffer_bytes_max = options.buffer_mib * kMiB;
-  server.drain_us = static_cast<std::int64_t>(options.drain_seconds) * 1'000'000;
+  server.drain_us = drain_us_;
   server.drain_idle_us = static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
   server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
@@ -426,6 +401,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .hot_keys = hot_keys_,
                                   .node_leases = options.node_leases,
                                   .draining = draining_,
+                                  .usage = usage_.get(),
                                   .doors = door_options_,
                                   .cells = cells_,
                                   .has_cells = has_cells_,
@@ -485,10 +461,21 @@ bool Node::take_settings(const ServeOptions& options) {
   return true;
 }
 
+void Node::send_rest_of_usage(std::int64_t give_up_at_us) {
+  if (!usage_) return;
+  // The requests may have taken all of the time.
+  const std::int64_t flush_until_us = std::max(give_up_at_us, clock_.now_us() + kUsageFlushUsMin);
+  if (const std::size_t unsent = usage_->stop(flush_until_us); unsent > 0)
+    log(LogLevel::kWarning,
+        fmt::format("{} usage events were not acknowledged within --drain-seconds and may be lost", unsent));
+}
+
 bool Node::drain() {
+  const std::int64_t give_up_at_us = clock_.now_us() + drain_us_;
   announce_drain();
   server_->begin_drain();
   server_->wait();
+  send_rest_of_usage(give_up_at_us);
   return server_->connection_count() == 0;
 }
 

@@ -36,6 +36,7 @@
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
+#include "usage/usage_sender.h"
 
 namespace sluice::server {
 
@@ -85,6 +86,7 @@ class Node {
   doors::Readiness readiness() const;
   StoreSummary stores() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
+  void send_rest_of_usage(std::int64_t give_up_at_us);
   bool needs_restart(const ServeOptions& options, const Cells& current, const Cells& fresh) const;
 
   const std::vector<net::ListenOptions> listeners_;
@@ -129,6 +131,8 @@ class Node {
   KeyHasher hasher_;
   const std::int64_t degraded_latency_us_;
   std::atomic<bool> draining_ = false;
+  const std::int64_t drain_us_;
+  const std::unique_ptr<usage::UsageSender> usage_;    // null: no usage events
   std::vector<NodeThread*> threads_;                   // owned by the server
   std::atomic<const net::Server*> running_ = nullptr;  // server threads may ask before server_ is set
   std::unique_ptr<net::Server> server_;

@@ -34,6 +34,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
                                     log_about_store, shared_.cell_memory, shared_.key_secrets});
+  if (shared_.usage) observers_.push_back(&usage_.emplace(shared_.usage->add_queue()));
   engine_.emplace(Engine::Parts{.store = stores_->default_store(),
                                 .policies = shared_.policies,
                                 .hasher = shared_.hasher,

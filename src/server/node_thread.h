@@ -23,6 +23,8 @@
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "telemetry/store_summary.h"
+#include "usage/usage_observer.h"
+#include "usage/usage_sender.h"
 
 namespace sluice::server {
 
@@ -44,6 +46,7 @@ class NodeThread final : public net::LoopHooks {
     HotKeys& hot_keys;
     bool node_leases;                   // of promoted keys, from Redis
     const std::atomic<bool>& draining;  // the node is about to stop
+    usage::UsageSender* usage;          // null: nobody wants usage events
     const doors::DoorOptions& doors;
     CellRegistry& cells;
     bool has_cells;  // there are cells besides the default, or may be later
@@ -83,7 +86,8 @@ class NodeThread final : public net::LoopHooks {
   HotSketch hot_;
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
-  std::optional<CellMover> mover_;            // on one thread only
+  std::optional<CellMover> mover_;  // on one thread only
+  std::optional<usage::UsageObserver> usage_;
   std::vector<DecisionObserver*> observers_;  // of the engine
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;

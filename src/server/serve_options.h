@@ -5,6 +5,7 @@
 
 #include "base/limits/control_limits.h"
 #include "base/limits/hot_key_limits.h"
+#include "base/limits/usage_limits.h"
 #include "store/redis/key_prefix.h"
 
 namespace sluice::server {
@@ -58,6 +59,8 @@ struct ServeOptions {
   std::string deprecation_link = "/openapi.yaml";
   std::uint64_t drain_notice_ms = 500;
   std::uint64_t drain_seconds = 10;
+  std::string usage_events;  // URL of Kafka or Redis; empty: none are sent
+  int usage_queue_mib = kUsageQueueMiB;
   std::string log_level = "info";
   std::string config;
 

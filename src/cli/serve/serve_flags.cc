@@ -15,6 +15,7 @@
 #include "cli/usage_error.h"
 #include "document/literals.h"
 #include "redis/url/store_url.h"
+#include "usage/target/usage_target.h"
 
 namespace sluice::cli {
 namespace {
@@ -41,6 +42,14 @@ const CLI::Validator valid_tenant(
       return good ? "" : good.error();
     },
     "NAME");
+
+const CLI::Validator valid_usage_target(
+    [](std::string& url) -> std::string {
+      if (url.empty()) return {};
+      const auto target = usage::parse_usage_target(url);
+      return target ? "" : target.error().message;
+    },
+    "URL");
 
 const CLI::Validator valid_store(
     [](std::string& url) -> std::string {
@@ -132,6 +141,7 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--deprecation-link",
                                          "--drain-notice-ms",
                                          "--drain-seconds",
+                                         "--usage-queue-mib",
                                          "--log-level"};
 
 }  // namespace
@@ -236,6 +246,12 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::Range(0, 600'000));
   add("drain-seconds", o.drain_seconds, "how long a stop waits for requests in flight")
       ->check(CLI::Range(0, 3600));
+  add("usage-events", o.usage_events,
+      "where to send an event for each decision: kafka://HOST:PORT/TOPIC, kafkas://… or\n"
+      "redis://HOST:PORT?stream=NAME, or another URL as for --store; off unless given")
+      ->check(valid_usage_target);
+  add("usage-queue-mib", o.usage_queue_mib, "memory for usage events while their server takes none, in MiB")
+      ->check(CLI::Range(1, kUsageQueueMiBMax));
   add("log-level", o.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   add("config", o.config, "YAML file with any of these settings; reread on SIGHUP")->check(CLI::ExistingFile);

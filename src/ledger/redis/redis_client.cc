@@ -4,9 +4,8 @@
 #include <random>
 #include <utility>
 
-#include "redis/cluster/cluster_slots.h"
+#include "redis/cluster/one_slot.h"
 #include "redis/connection/auth.h"
-#include "redis/sentinel/sentinel.h"
 
 namespace sluice::ledger {
 namespace {
@@ -37,18 +36,7 @@ redis::ConnectionOptions RedisClient::options_for(const redis::StoreTarget& targ
   options.connect_timeout_us = kConnectUs * 3 / 4;
   options.backoff_max_us = 200'000;
   options.backoff_refused_us = 500'000;
-  if (target.kind == redis::StoreTarget::Kind::kCluster) {
-    slot_ = std::make_shared<redis::SlotAddress>(target.addresses);
-    options.source = slot_;
-  } else if (target.kind == redis::StoreTarget::Kind::kSentinel) {
-    redis::SentinelOptions sentinel;
-    sentinel.sentinels = target.addresses;
-    sentinel.master = target.login;
-    sentinel.session.master_name = target.master_name;
-    options.source = std::make_shared<redis::Sentinel>(transport_, clock_, std::move(sentinel), random_);
-  } else {
-    options.address = target.addresses.front();
-  }
+  slot_ = redis::lead_to(target, transport_, clock_, random_, options);
   return options;
 }
 
@@ -117,9 +105,7 @@ RedisFailure RedisClient::refused(const std::string& error) {
   else
     why = std::string(advice.code) + ": " + std::string(advice.meaning);
   RedisFailure failure{.error = unavailable("refuses (" + why + ")"), .kind = advice.kind};
-  if (advice.kind == redis::ServerError::kMoved && slot_ != nullptr) {
-    if (auto moved = redis::read_redirect(error, {asked.host, asked.port}))
-      slot_->move_to(std::move(moved->to.host), moved->to.port);
+  if (redis::follow_move(error, asked, slot_.get())) {
     connection_.drop("the keys are on another node");
   } else if (advice.new_connection && advice.kind != redis::ServerError::kNotAllowed) {
     connection_.drop_refused(why);

@@ -44,7 +44,7 @@ Reading LineParser::find_format(std::string_view line) {
   return {};
 }
 
-Reading LineParser::read_event(std::string_view line, TrafficEntry& entry) {
+std::expected<bool, std::string> LineParser::read_event(std::string_view line, TrafficEntry& entry) {
   if (maker_.asks_for_fields())
     return std::unexpected(
         "the events format has no fields for --tenant-from, --key, --cost and --map: an event says these "
@@ -54,10 +54,7 @@ Reading LineParser::read_event(std::string_view line, TrafficEntry& entry) {
 
 std::expected<bool, std::string> LineParser::parse(std::string_view line, TrafficEntry& entry) {
   if (!format_) SLUICE_TRY(find_format(line));
-  if (*format_ == LogFormat::kEvents) {
-    SLUICE_TRY(read_event(line, entry));
-    return true;
-  }
+  if (*format_ == LogFormat::kEvents) return read_event(line, entry);
   SLUICE_TRY(read_access(*format_, line));
   return maker_.make_request(access_, room_, entry);
 }

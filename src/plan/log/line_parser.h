@@ -38,7 +38,7 @@ class LineParser {
  private:
   Reading read_access(LogFormat format, std::string_view line);
   Reading find_format(std::string_view line);
-  Reading read_event(std::string_view line, TrafficEntry& entry);
+  std::expected<bool, std::string> read_event(std::string_view line, TrafficEntry& entry);
 
   std::optional<LogFormat> format_;
   const FieldNames& names_;

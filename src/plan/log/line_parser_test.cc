@@ -137,6 +137,25 @@ TEST_F(LineParserTest, EventsAreChecksWithATime) {
   EXPECT_FALSE(entry.denied_then);
 }
 
+TEST_F(LineParserTest, EventsOfAServerNeedNoMoreThanItNeeded) {
+  const CheckRequest& request = parsed(R"({"event_id":"9f-0-1","kind":"check","ts":1791666936250,)"
+                                       R"("tenant":"acme","policy":"p","cost":2,"allowed":false})")
+                                    .request;
+  EXPECT_EQ(parser->format(), LogFormat::kEvents);
+  EXPECT_EQ(entry.at_us, 1'791'666'936'250'000);
+  EXPECT_TRUE(entry.denied_then);
+  EXPECT_EQ(request.tenant, "acme");
+  EXPECT_EQ(request.policy_id, "") << "what decided then decides nothing now";
+  EXPECT_EQ(request.cost, 2);
+  EXPECT_FALSE(request.needs_key);
+
+  EXPECT_EQ(parsed(R"({"event_id":"9f-0-2","kind":"lease","ts":1,"cost":7,"allowed":true})").request.cost, 7);
+  const auto returned =
+      parser->parse(R"({"event_id":"9f-0-3","kind":"return","ts":2,"cost":3,"allowed":true})", entry);
+  ASSERT_TRUE(returned);
+  EXPECT_FALSE(*returned) << "units that were given back are no request";
+}
+
 TEST_F(LineParserTest, TheRulesTenantIsThatOfEventsToo) {
   rules.tenant = "shop";
   EXPECT_EQ(parsed(kEvent).request.tenant, "shop");

@@ -23,23 +23,34 @@ std::optional<std::int64_t> read_at_us(JsonReader& reader) {
 
 }  // namespace
 
-Reading UsageEventReader::read(std::string_view line, std::string_view tenant, TrafficEntry& entry) {
+std::expected<bool, std::string> UsageEventReader::read(std::string_view line, std::string_view tenant,
+                                                        TrafficEntry& entry) {
   checks_.clear();
-  const doors::CheckRules rules{.has_default_tenant = !tenant.empty(), .refuses_slips = false};
+  const doors::CheckRules rules{
+      .has_default_tenant = !tenant.empty(), .refuses_slips = false, .requires_fields = false};
   if (const auto read = doors::read_check(line, check_scratch_, checks_, rules); !read)
     return std::unexpected(read.error().message);
   entry.request = checks_.finish().front();
-  if (!tenant.empty()) entry.request.tenant = tenant;
   entry.denied_then = false;
 
   JsonReader reader(line, scratch_);
   reader.enter_object();
-  bool has_at = false;
+  bool has_at = false, is_ours = false, is_return = false;
   for (std::string_view name; reader.next_member(name);) {
-    if (name == "at") {
+    const bool is_text = reader.kind() == Kind::kString;
+    if (name == "event_id") {
+      is_ours = true;
+      reader.skip();
+    } else if (name == "kind" && is_text) {
+      is_return = reader.string() == "return";
+    } else if (name == "tenant" && is_text) {
+      const std::string_view text = reader.string();
+      if (entry.request.tenant.empty()) entry.request.tenant = text;
+    } else if (name == "at" || name == "ts") {
       const auto at_us = read_at_us(reader);
       if (!at_us)
-        return std::unexpected("at must be Unix time in milliseconds, or like \"2026-10-10T13:55:36Z\"");
+        return std::unexpected(std::string(name) +
+                               " must be Unix time in milliseconds, or like \"2026-10-10T13:55:36Z\"");
       entry.at_us = *at_us;
       has_at = true;
     } else if (name == "allowed") {
@@ -49,8 +60,14 @@ Reading UsageEventReader::read(std::string_view line, std::string_view tenant, T
       reader.skip();
     }
   }
+  if (is_ours && is_return) return false;
   if (!has_at) return std::unexpected("at is missing; add the time of the event");
-  return {};
+  if (!tenant.empty()) entry.request.tenant = tenant;
+  // A server has decided what it sent, and needed no more for that.
+  if (is_ours) return true;
+  if (const auto complete = doors::require_fields(entry.request, rules); !complete)
+    return std::unexpected(complete.error().message);
+  return true;
 }
 
 bool UsageEventReader::is_event(std::string_view line) {
@@ -58,7 +75,7 @@ bool UsageEventReader::is_event(std::string_view line) {
   JsonReader reader(line, scratch);
   if (!reader.enter_object()) return false;
   for (std::string_view name; reader.next_member(name); reader.skip())
-    if (name == "at") return true;
+    if (name == "at" || name == "event_id") return true;
   return false;
 }
 

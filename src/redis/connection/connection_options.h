@@ -16,7 +16,7 @@ struct ConnectionOptions {
   std::shared_ptr<AddressSource> source;
   std::string client_name = "sluice";         // what CLIENT LIST shows
   bool reads_replica = false;                 // a Cluster's replica, which needs READONLY first
-  std::string script;                         // loaded on every new connection
+  std::string script;                         // loaded on every new connection; empty: none
   std::int64_t connect_timeout_us = 500'000;  // until the connection is ready
   std::int64_t backoff_first_us = 20'000;     // doubles with each failure, up to:
   std::int64_t backoff_max_us = 500'000;

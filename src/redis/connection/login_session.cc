@@ -57,7 +57,7 @@ void LoginSession::on_open() {
   step(kName, {"CLIENT", "SETNAME", options_.client_name});
   if (must_be_master_) step(kRole, {"ROLE"});
   if (options_.reads_replica) step(kReads, {"READONLY"});
-  step(kScript, {"SCRIPT", "LOAD", options_.script});
+  if (!options_.script.empty()) step(kScript, {"SCRIPT", "LOAD", options_.script});
   stream_.send(commands);
 }
 
@@ -68,16 +68,16 @@ void LoginSession::on_login_reply(std::span<const RespValue> reply) {
   // A user may lack the right to set a name, which is only for display. But this may be the first reply, and
   // the only one: before the login, a server closes the connection when it gets a command as long as a
   // script.
-  if (step == kName && !(first.is_error() && refuses_everything(first.bytes))) return;
-  if (first.is_error()) {
+  const bool is_for_display = step == kName && !(first.is_error() && refuses_everything(first.bytes));
+  if (first.is_error() && !is_for_display) {
     const bool refused = !passes_by_itself(first.bytes);
     return lose(step == kAuth ? refused_auth(first.bytes, address_) : without_secrets(first.bytes, address_),
                 refused);
   }
   if (step == kRole && (reply.size() < 2 || reply[1].bytes != "master"))
     return lose("the server is not a master", false);
-  if (step != kScript) return;
-  script_sha_ = first.bytes;
+  if (step == kScript) script_sha_ = first.bytes;
+  if (!login_steps_.empty()) return;
   login_us_ = clock_.now_us() - opened_at_us_;
   phase_ = Phase::kReady;
   events_.on_session_ready(*this);

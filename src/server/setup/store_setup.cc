@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <random>
 
+#include "base/clock.h"
+#include "net/socket/event_loop.h"
+#include "net/socket/tcp_transport.h"
 #include "redis/url/redis_environment.h"
 #include "server/command_error.h"
 
@@ -41,6 +45,33 @@ StoreSettings read_store_settings(const ServeOptions& options) {
 std::unique_ptr<Store> make_store(const StoreSettings& settings, RedisStoreParts parts) {
   parts.key_prefix = settings.key_prefix;
   return make_redis_store(*settings.redis, parts);
+}
+
+std::optional<std::string> try_store(const StoreSettings& settings) {
+  constexpr std::int64_t kPatienceUs = 2'000'000;
+  constexpr int kTickMs = 5;
+  const SystemClock clock;
+  const WallClock wall_clock;
+  ParamsTable params;
+  net::EventLoop loop;
+  net::TcpTransport transport(loop);
+  std::mt19937_64 random{std::random_device()()};
+  const std::unique_ptr<Store> store =
+      make_store(settings, {.transport = transport,
+                            .clock = clock,
+                            .wall_clock = wall_clock,
+                            .params = params,
+                            .random = [&random](std::uint64_t below) { return random() % below; },
+                            .log = [](bool, const std::string&) {}});
+  Store::Health health;
+  for (const std::int64_t end_us = clock.now_us() + kPatienceUs; clock.now_us() < end_us;) {
+    store->tick(clock.now_us());
+    health = store->health();
+    if (health.connected) return std::nullopt;
+    loop.wait(kTickMs);
+    loop.dispatch();
+  }
+  return health.problems.empty() ? "no answer" : health.problems.front();
 }
 
 }  // namespace sluice::server

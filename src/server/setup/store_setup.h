@@ -27,4 +27,9 @@ StoreSettings read_store_settings(const ServeOptions& options);
 // in read_store_settings() and one in make_store(). REQUIRES: settings.redis; memory is shared by all loops.
 std::unique_ptr<Store> make_store(const StoreSettings& settings, RedisStoreParts parts);
 
+// Connects to a store as a loop thread would: resolves it, logs in, loads the script. Returns nullopt on
+// success, else a sentence that says why it cannot be used. Blocks for at most two seconds.
+// REQUIRES: settings.redis
+std::optional<std::string> try_store(const StoreSettings& settings);
+
 }  // namespace sluice::server

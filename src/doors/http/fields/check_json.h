@@ -23,6 +23,7 @@ namespace sluice::doors {
 struct CheckRules {
   bool has_default_tenant = false;  // tenant_id may be omitted
   bool refuses_slips = true;        // false for log lines, which have arbitrary members
+  bool requires_fields = true;      // false: the caller calls require_fields(), or needs none
 };
 
 // The fields of a reset besides the check that names its counters.
