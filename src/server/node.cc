@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "control/access/first_token.h"
 #include "doors/grpc/multi_rate_service.h"
+#include "engine/hot/node_lease_units.h"
 #include "server/audit_events.h"
 #include "server/command_error.h"
 #include "server/setup/key_secrets.h"
@@ -320,6 +321,8 @@ std::string Node::accuracy_metrics() {
   const bool counts_in_memory = has_cells_ || !default_store(*cells_.current()).redis;
   exposure.memory_is_full = counts_in_memory && memory_store_.is_full();
   exposure.leased = leases_.units_outstanding(clock_.now_us());
+  for (const StoreMetrics::Family& family : store.metrics.families())
+    if (family.name == kNodeLeaseUnits) exposure.node_leased = family.samples.front().value;
   return exposure_metrics(*catalog_.current(), exposure);
 }
 

@@ -2,6 +2,7 @@
 
 #include "doors/resp/redis_throttle.h"
 #include "engine/hot/leasing_store.h"
+#include "engine/hot/sparing_store.h"
 #include "telemetry/log.h"
 
 namespace sluice::server {
@@ -63,6 +64,8 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                              .freed = shared_.freed,
                                              .work_in_flight = shared_.work_in_flight});
   if (!shared_.node_leases) return store;
+  store = std::make_unique<SparingStore>(
+      std::move(store), SparingStore::Parts{shared_.params, shared_.clock, random_(), &shared_.draining});
   return std::make_unique<LeasingStore>(
       std::move(store), LeasingStore::Parts{hot_, shared_.clock, random(), &shared_.draining});
 }

@@ -58,7 +58,7 @@ Units version_units(const CompiledPolicy& policy, const Exposure& exposure) {
   if (exposure.switch_is_open) return std::nullopt;
   const auto leased = exposure.leased.find(policy.source.id);
   const std::int64_t units = leased == exposure.leased.end() ? 0 : leased->second;
-  return sum(static_cast<std::uint64_t>(units), failure_units(policy, exposure));
+  return sum(static_cast<std::uint64_t>(units) + exposure.node_leased, failure_units(policy, exposure));
 }
 
 // The first policies by name, and all others as one, without a copy of all names.

@@ -16,12 +16,14 @@ struct Exposure {
   bool store_is_full = false;                  // … those that need a new counter in Redis
   bool memory_is_full = false;                 // … those that need a new counter in this process
   std::map<std::string, std::int64_t> leased;  // units of outstanding leases, by policy
+  std::uint64_t node_leased = 0;               // units that this node holds of one counter, at most
 };
 
 // The units that may pass beyond a limit of the policy now, for any one key; nullopt: there is no bound.
 // docs/accuracy.md derives it:
 //
 //   leases                          what is outstanding, over all keys of the policy
+//   node leases                     what each loop holds of the counter of which it holds most
 //   on_failure: open in force       no bound
 //   on_failure: local in force      what the local limiter holds
 //   on_failure: closed, shadow      nothing; a shadow policy limits nobody in any case

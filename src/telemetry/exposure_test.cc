@@ -47,6 +47,19 @@ const Exposure kCalm{}, kSwitch{.switch_is_open = true, .leased = {}},
     kFails{.store_fails = true, .leased = {}}, kFull{.store_is_full = true, .leased = {}},
     kMemoryFull{.memory_is_full = true, .leased = {}};
 
+TEST_F(ExposureTest, UnitsThatTheNodeHoldsCountForEveryPolicyThatLimits) {
+  Exposure holds = kCalm;
+  holds.node_leased = 64;
+  holds.leased["p"] = 7;
+  EXPECT_EQ(bound_of(with(OnFailure::kClosed), holds), 71u);
+  holds.store_fails = true;
+  EXPECT_EQ(bound_of(with(OnFailure::kLocal), holds), 76u);
+  EXPECT_EQ(bound_of(with(OnFailure::kOpen), holds), kNoBound);
+  Policy shadow = with(OnFailure::kClosed);
+  shadow.shadow = true;
+  EXPECT_EQ(bound_of(shadow, holds), 0u);
+}
+
 TEST_F(ExposureTest, TheFailureRuleInForceSaysHowMuch) {
   struct Row {
     OnFailure rule;

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/hot/hot_keys.h"
 #include "engine/hot/leasing_store.h"
+#include "engine/hot/sparing_store.h"
 #include "loadgen/run/direct_parts.h"
 #include "loadgen/run/window_run.h"
 #include "loadgen/traffic/schedule.h"
@@ -73,7 +74,7 @@ class StoreAsker {
         hot_keys_(parts.hot_keys),
         hot_(parts.hot_keys, parts.hasher, options.seed + thread, true),
         random_(options.seed + thread),
-        store_(leasing(options, make_store(transport_, clock_, parts.params))),
+        store_(leasing(options, parts.params, make_store(transport_, clock_, parts.params))),
         engine_({.store = *store_,
                  .policies = parts.snapshots,
                  .hasher = parts.hasher,
@@ -137,8 +138,10 @@ class StoreAsker {
     hot_keys_.promote(now_us);
   }
 
-  std::unique_ptr<Store> leasing(const BenchOptions& options, std::unique_ptr<Store> store) {
+  std::unique_ptr<Store> leasing(const BenchOptions& options, const ParamsTable& params,
+                                 std::unique_ptr<Store> store) {
     if (!options.node_leases) return store;
+    store = std::make_unique<SparingStore>(std::move(store), SparingStore::Parts{params, clock_, random_()});
     return std::make_unique<LeasingStore>(
         std::move(store),
         LeasingStore::Parts{hot_, clock_, [this](std::uint64_t below) { return random_() % below; }});

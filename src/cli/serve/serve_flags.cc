@@ -222,7 +222,8 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "checks a second from which callers of a key are advised to lease; 0: never")
       ->check(CLI::Range(std::int64_t{0}, kRateMax));
   add_flag("node-leases", o.node_leases,
-           "with Redis: lease units of such keys, and admit their checks on this node while they last");
+           "with Redis: lease units of such keys, take some along for other frequent ones, and admit checks\n"
+           "on this node while they last");
   add("threads", o.threads, "event loops; 0: one per core")->check(CLI::Range(0, 1024));
   add("headers", o.headers,
       "rate limit headers to send: ietf, triple, x-epoch, x-delta, comma-separated, or none");

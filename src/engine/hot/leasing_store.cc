@@ -7,6 +7,7 @@
 
 #include "base/limits/lease_limits.h"
 #include "client/leased_key.h"
+#include "engine/hot/node_lease_units.h"
 #include "store/pressure.h"
 
 namespace sluice {
@@ -259,6 +260,13 @@ std::size_t LeasingStore::leases() const {
   std::size_t leases = 0;
   for (const auto& [hash, holding] : holdings_) leases += holding->leases.size();
   return leases;
+}
+
+void LeasingStore::report(StoreReport& report) const {
+  store_->report(report);
+  std::int64_t most = 0;
+  for (const auto& [hash, holding] : holdings_) most = std::max(most, holding->units.left());
+  add_node_lease_units(report, most);
 }
 
 KeyHash LeasingStore::random_id() {

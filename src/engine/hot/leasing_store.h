@@ -53,7 +53,7 @@ class LeasingStore final : public Store {
   std::int64_t next_due_us() const override { return store_->next_due_us(); }
   bool busy() const override { return store_->busy(); }
   Health health() const override { return store_->health(); }
-  void report(StoreReport& report) const override { store_->report(report); }
+  void report(StoreReport& report) const override;
 
   // How many different checks it holds units for.
   std::size_t size() const { return holdings_.size(); }
